@@ -39,11 +39,28 @@ chaos: $(VENV)/.installed-dev  ## kill the server under load and check that noth
 attack: $(VENV)/.installed-dev  ## attack a server, print each figure with its bound; make attack ARGS="--seconds 600"
 	$(BIN)/python -m attack $(ARGS)
 
-fuzz: $(VENV)/.installed-dev  ## send random bodies and byte streams; make fuzz ARGS="--seconds 600 --seed 1"
+fuzz: $(VENV)/.installed-dev  ## send random input to every path and reader; make fuzz ARGS="--seconds 600 --seed 1"
 	$(BIN)/python -m attack.fuzz $(ARGS)
 
 openapi-test: $(VENV)/.installed $(VENV)-schemathesis/.installed  ## schemathesis against a live server
 	.ci/schemathesis $(BIN) $(VENV)-schemathesis/bin
+
+weight: $(VENV)/.installed-dev  ## count the code lines and modules of the product, and the lines of tests
+	$(BIN)/python -m tests.weight
+
+walk: $(VENV)/.installed-dev  ## count the files that run for one payment; make walk ARGS=-v names them
+	$(BIN)/python -m tests.walk $(ARGS)
+
+coverage: $(VENV)/.installed-dev  ## run the tests, print how much of the product they run
+	@rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest -n auto --dist worksteal --timeout=240 $(ARGS)
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage json --quiet -o .coverage.json
+	@$(BIN)/python -c "import json; of = json.load(open('.coverage.json'))['totals']; \
+	    print('lines {percent_statements_covered:.2f} %, branches {percent_branches_covered:.2f} %'.format(**of))"
+
+mutate: $(VENV)/.installed-dev  ## change the rules of money and outcomes, print what no test notices
+	$(BIN)/python -m mutate $(ARGS)
 
 screenshots: $(VENV)/.installed-dev  ## write docs/screenshots/ with Chromium
 	$(BIN)/python -m tests.demo.screenshots
@@ -75,4 +92,4 @@ $(VENV)-schemathesis/.installed: $(BIN)/python constraints.txt
 	$(VENV)-schemathesis/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt schemathesis
 	@touch $@
 
-.PHONY: help run wheel test check format bench chaos attack fuzz openapi-test screenshots fidelity clean
+.PHONY: help run wheel test check format bench chaos attack fuzz openapi-test weight walk coverage mutate screenshots fidelity clean

@@ -7,30 +7,36 @@ other random inputs until `--seconds` are over.
 import argparse
 import asyncio
 import shutil
-import signal
 import sys
 import tempfile
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import SystemRandom
-from typing import Any, Final
+from typing import Final
 
 from attack import (
     callback_hosts,
+    clock_advance,
     database_files,
     feed,
+    foreign_pages,
     hanging_receivers,
     idle_clients,
+    lengths,
+    many_inboxes,
+    notifications,
     odd_addresses,
+    packed_bodies,
+    recordings,
     secret_values,
     slow_requests,
     waits,
 )
 from attack.plan import Attack, Plan
 from attack.results import Result
-from attack.servers import NotReady
 from attack.wire import NoAnswer
+from tests.kit.servers import NotReady, until_terminated
 
 ATTACKS: Final[Mapping[str, Attack]] = {
     "hanging-receivers": hanging_receivers.attack,
@@ -42,7 +48,16 @@ ATTACKS: Final[Mapping[str, Attack]] = {
     "secret-values": secret_values.attack,
     "database-files": database_files.attack,
     "slow-requests": slow_requests.attack,
+    "many-inboxes": many_inboxes.attack,
+    "notifications": notifications.attack,
+    "packed-bodies": packed_bodies.attack,
+    "recordings": recordings.attack,
+    "foreign-pages": foreign_pages.attack,
+    "clock-advance": clock_advance.attack,
+    "lengths": lengths.attack,
 }
+# These measure neither time nor memory, so they run at the same time, after the others.
+TOGETHER: Final = frozenset({"secret-values", "database-files", "foreign-pages", "lengths"})
 
 
 def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -62,35 +77,35 @@ async def one(name: str, plan: Plan) -> Sequence[Result]:
         return [Result(f"{name}: the server", f"{error}", "it answers", holds=False)]
 
 
-async def attack(options: argparse.Namespace, directory: Path) -> int:
-    """Run the attacks. Returns how many figures exceed their bounds."""
-    ends = time.monotonic() + options.seconds
-    failures = 0
-    for number in range(10**9):
-        for name in options.only or ATTACKS:
-            if number and time.monotonic() >= ends:
-                return failures
-            folder = directory / f"{name}-{number}"
-            folder.mkdir()
-            began = time.monotonic()
-            results = await one(name, Plan(options.full, options.seed + number, folder))
-            print(
-                f"{name}, {time.monotonic() - began:.0f} s, seed {options.seed + number}",
-                flush=True,
-            )
-            for line in (line for result in results for line in result.lines):
-                print(f"  {line}", flush=True)
-            failures += sum(1 for result in results if not result.holds)
-            if all(result.holds for result in results):
-                shutil.rmtree(folder)
+async def run(name: str, number: int, options: argparse.Namespace, directory: Path) -> int:
+    """Run one attack and print its results. Returns how many figures exceed their bounds."""
+    folder = directory / f"{name}-{number}"
+    folder.mkdir()
+    began = time.monotonic()
+    results = await one(name, Plan(options.full, options.seed + number, folder))
+    first = f"{name}, {time.monotonic() - began:.0f} s, seed {options.seed + number}"
+    lines = (f"  {line}" for result in results for line in result.lines)
+    print("\n".join([first, *lines]), flush=True)
+    failures = sum(1 for result in results if not result.holds)
+    if not failures:
+        shutil.rmtree(folder)
     return failures
 
 
-async def until_terminated(work: Coroutine[Any, Any, int]) -> int:
-    """Stop on SIGTERM as on Ctrl-C, so that a time limit leaves no server behind."""
-    task = asyncio.ensure_future(work)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await task
+async def attack(options: argparse.Namespace, directory: Path) -> int:
+    """Run the attacks. Returns how many figures exceed their bounds."""
+    ends = time.monotonic() + options.seconds
+    chosen = options.only or list(ATTACKS)
+    batches = [[name] for name in chosen if name not in TOGETHER]
+    batches.append([name for name in chosen if name in TOGETHER])
+    failures = 0
+    for number in range(10**9):
+        for names in batches:
+            if number and time.monotonic() >= ends:
+                return failures
+            running = (run(name, number, options, directory) for name in names)
+            failures += sum(await asyncio.gather(*running))
+    return failures
 
 
 def main() -> int:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from attack.bodies import collection
 from attack.load import send_all
 from attack.plan import Plan
 from attack.receivers import receiving
@@ -16,6 +15,7 @@ from attack.results import Result, at_least, at_most, none_of
 from attack.servers import serving
 from attack.settled import attempted
 from attack.wire import request_bytes
+from tests.kit.requests import collection
 
 _DENY: Final = {"deny": ["127.0.0.0/8", "::1"]}
 # Without the rule at least this many ways must reach the listener, or the attack proves nothing.

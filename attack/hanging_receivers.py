@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from attack.bodies import collection
 from attack.load import send_all
 from attack.plan import Plan
 from attack.receivers import Receiver, hanging, receiving
 from attack.results import Result, at_most, none_of, within
 from attack.servers import Probe, Server, raise_own_limit, serving
 from attack.wire import NoAnswer, request_bytes
+from tests.kit.requests import collection
 
 _DESCRIPTORS: Final = 1024
 _CALLED_WITHIN_S: Final = 30.0

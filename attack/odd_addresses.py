@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from attack.bodies import collection
 from attack.plan import Plan
 from attack.results import Result, at_least, at_most, none_of
 from attack.servers import Server, serving
 from attack.settled import attempted, never_tried
 from attack.wire import KeptConnection, NoAnswer, Response, request_bytes
+from tests.kit.requests import collection
 
 _ATTEMPTED_WITHIN_S: Final = 10.0
 # Callbacks stay on this machine, whichever host an address has.

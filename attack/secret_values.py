@@ -16,7 +16,6 @@ from random import Random
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
-from attack.bodies import OPERATIONS
 from attack.load import send_all
 from attack.plan import Plan
 from attack.receivers import Receiver, receiving
@@ -24,6 +23,7 @@ from attack.results import Result, at_least, none_of
 from attack.servers import Server, serving
 from attack.settled import attempted
 from attack.wire import connected, exchange, request_bytes
+from tests.kit.requests import OPERATIONS
 
 # First digits and lengths of the brands of D38.
 _BRANDS: Final = (

@@ -1,62 +1,31 @@
 """A real `sandbox-sim serve` process on a free port of 127.0.0.1, and its measurements."""
 
 import asyncio
-import os
-import re
 import resource
-import sys
-from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from attack.wire import NoAnswer, Response, exchange, request_bytes
+from tests.kit import servers
 
-_READY_WITHIN_S: Final = 30.0
-_STOPPED_WITHIN_S: Final = 20.0
-_POLL_S: Final = 0.02
-_READY: Final = re.compile(rb"sandbox-sim ready at http://127\.0\.0\.1:(\d+)")
 _PAGE: Final = 100
 LIVEZ: Final = request_bytes("/_sandbox/livez", method=b"GET")
 
 
-class NotReady(Exception):
-    """A server did not start; the text has its output."""
-
-
-class Server:
+class Server(servers.ServerProcess):
     """A server process; `serving` kills it at the end."""
 
-    def __init__(self, process: Process, port: int, log: Path) -> None:
-        self._process = process
-        self.port = port
-        self.log = log
-
     @property
-    def url(self) -> str:
-        """The base URL."""
-        return f"http://127.0.0.1:{self.port}"
+    def port(self) -> int:
+        """Its port."""
+        return urlsplit(self.url).port or 0
 
-    @property
-    def alive(self) -> bool:
-        """Whether the process still runs."""
-        return self._process.returncode is None
-
-    @property
-    def tracebacks(self) -> int:
-        """The number of tracebacks in its log."""
-        return self.log.read_bytes().count(b"Traceback (most recent call last)")
-
-    def rss_mib(self) -> float:
-        """Resident memory."""
-        status = Path(f"/proc/{self._process.pid}/status").read_text("ascii")
-        line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-        return int(line.split()[1]) / 1024
-
-    def descriptors(self) -> int:
-        """The number of its open file descriptors."""
-        return sum(1 for _ in Path(f"/proc/{self._process.pid}/fd").iterdir())
+    def rss_mib(self, *, most: bool = False) -> float:
+        """Resident memory. most: the most since its start."""
+        return servers.rss_kib(self.pid, most=most) / 1024
 
     async def ask(self, path: str, body: object = None, *, method: str | None = None) -> Response:
         """Send one request to the gateway or its control API; POST if there is a body."""
@@ -77,21 +46,6 @@ class Server:
                 return found
             after = f"&after={page['next']}"
 
-    async def kill(self) -> None:
-        """SIGKILL."""
-        if self.alive:
-            self._process.kill()
-        await self._process.wait()
-
-    async def stop(self) -> None:
-        """Stop the process with SIGTERM, and with SIGKILL if it does not exit."""
-        if self.alive:
-            self._process.terminate()
-        try:
-            await asyncio.wait_for(self._process.wait(), _STOPPED_WITHIN_S)
-        except TimeoutError:
-            await self.kill()
-
 
 @asynccontextmanager
 async def serving(
@@ -102,48 +56,13 @@ async def serving(
     settings: as in `--set`. descriptors: the limit of its file descriptors (`ulimit -n`), which it
     cannot raise.
     """
-    serve = ["serve", "--port", "0", "--store", store]
-    options = [part for setting in settings for part in ("--set", setting)]
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("SANDBOX_SIM_")}
-    with log.open("ab") as output:
-        begin = output.tell()
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "sandbox_sim", *serve, *options),
-            stdin=DEVNULL,
-            stdout=output,
-            stderr=output,
-            env=environment,
-            preexec_fn=None if descriptors is None else _limiting(descriptors),
-        )
+    options = ("--port", "0", "--store", store, *servers.set_options(settings))
+    server = Server("a server", log, options, descriptors=descriptors)
     try:
-        port = await _port(process, log, begin)
-        yield Server(process, port, log)
+        await server.start()
+        yield server
     finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
-
-
-async def _port(process: Process, log: Path, begin: int) -> int:
-    for _ in range(int(_READY_WITHIN_S / _POLL_S)):
-        said = _written(log, begin)
-        if found := _READY.search(said):
-            return int(found[1])
-        if process.returncode is not None:
-            break
-        await asyncio.sleep(_POLL_S)
-    raise NotReady(f"a server did not become ready: {said.decode(errors='replace')[-2000:]}")
-
-
-def _written(log: Path, begin: int) -> bytes:
-    return log.read_bytes()[begin:]
-
-
-def _limiting(descriptors: int) -> Callable[[], None]:
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
-
-    return limit
+        await server.kill()
 
 
 def raise_own_limit() -> int:
@@ -185,7 +104,7 @@ class Probe:
 
     async def _ask(self) -> None:
         while True:
-            self.descriptors = max(self.descriptors, self._server.descriptors())
+            self.descriptors = max(self.descriptors, servers.descriptors(self._server.pid))
             task = asyncio.create_task(self._one())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -7,12 +7,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Final
 
-from attack.bodies import OPERATIONS, collection
 from attack.load import send_all
 from attack.plan import Plan
 from attack.results import Result, at_most, none_of, within
 from attack.servers import LIVEZ, Server, serving
 from attack.wire import NoAnswer, connected, read_response, request_bytes, seconds_to_answer
+from tests.kit.requests import OPERATIONS, collection
 
 _AT_ONCE_S: Final = 1.0
 _GROWTH_MIB: Final = 100.0
@@ -105,6 +105,7 @@ async def _unauthorized(server: Server) -> float | None:
 def _half_closed_requests() -> list[tuple[str, bytes]]:
     body = collection("half-closed")
     raw = request_bytes("/make_payment", body)
+    balance = OPERATIONS["balance"]
     return [
         ("a payment", raw),
         (
@@ -112,7 +113,7 @@ def _half_closed_requests() -> list[tuple[str, bytes]]:
             request_bytes("/make_payment", body, b"Connection: close"),
         ),
         ("a payment with a query", request_bytes("/make_payment?a=b", body)),
-        ("a query", request_bytes(*OPERATIONS["balance"])),
+        ("a query", request_bytes(balance.path, balance.body)),
         ("livez", LIVEZ),
     ]
 

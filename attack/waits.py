@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from attack.bodies import collection
 from attack.load import send_all
 from attack.plan import Plan
 from attack.results import Result, at_most
 from attack.servers import Server, serving
 from attack.wire import KeptConnection, NoAnswer, connected, read_response, request_bytes
+from tests.kit.requests import collection
 
 _RATIO: Final = 1.5
 _ROUNDS: Final = 3

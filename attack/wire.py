@@ -1,7 +1,6 @@
 """HTTP over asyncio streams, for requests that no client library sends."""
 
 import asyncio
-import base64
 import json
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -9,8 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-KEY, SECRET = "sandbox_key", "sandbox_secret"
-AUTHORIZATION: Final = b"Basic " + base64.b64encode(f"{KEY}:{SECRET}".encode())
+from tests.kit.requests import basic
+
+AUTHORIZATION: Final = basic().encode()
 # Seconds; enough on a busy machine. A server that takes longer counts as not answering.
 ANSWER_WITHIN_S: Final = 10.0
 _LIMIT: Final = 2**22

@@ -13,15 +13,9 @@ from collections.abc import Callable
 
 from bench import fixture, load, memory, postgres, sqlite, waits
 from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
-from bench.processes import (
-    LOAD_CORE,
-    free_port,
-    pin,
-    rss_kib,
-    seconds_until_line,
-    started,
-)
+from bench.processes import LOAD_CORE, pin, seconds_until_line, started
 from bench.requests import collections
+from tests.kit.servers import free_port, rss_kib
 
 LIVE = 200_000
 _LOOK_AGAIN_S = 0.02
@@ -48,9 +42,9 @@ def request_path(rounds: int, seconds: float) -> None:
         report("requests a second, of the bare handler's", rate, ">= 0.80")
         report("p99, times the bare handler's", tail, "<= 2.0")
 
-        before = rss_kib(server)
+        before = rss_kib(server.pid)
         fill = load.run(ours_url, collections(NOWHERE, "fill"), count=LIVE)
-        kib = (rss_kib(server) - before) / fill.answers
+        kib = (rss_kib(server.pid) - before) / fill.answers
         print(f"the same with {LIVE:,} and more live transactions")
         rate, tail = paired(rounds, measure(ours_url, "many"), measure(bare_url, "many"))
         report("requests a second, of the bare handler's", rate, ">= 0.80")

@@ -21,7 +21,7 @@ from aiohttp.test_utils import TestServer
 
 from bench.figures import NOWHERE, report
 from bench.processes import every_core
-from bench.requests import AUTHORIZATION
+from bench.requests import AUTHORIZATION, payment
 from bench.yardstick import bare
 from sandbox_sim import SandboxGateway
 
@@ -61,22 +61,15 @@ class Client:
         connection.request("POST", path, json.dumps(body), HEADERS)
         return str(json.loads(connection.getresponse().read())["response_code"])
 
-    def collect(self, url: str, **fields: object) -> str:
+    def collect(
+        self,
+        url: str,
+        transaction_id: str = "T1",
+        service_id: int = OTHER,
+        callback_url: str = NOWHERE,
+    ) -> str:
         """The code of the answer to a collection."""
-        body = {
-            "service_id": OTHER,
-            "reference": "Order 1001",
-            "transaction_id": "T1",
-            "trans_type": "CTM",
-            "amount": 10.5,
-            "nw": "MTN",
-            "payment_option": "MOM",
-            "customer_number": "0244000001",
-            "nickname": "Ama Mensah",
-            "callback_url": NOWHERE,
-            "request_time": "2026-01-31 09:30:00",
-            **fields,
-        }
+        body = payment(transaction_id, service_id=service_id, callback_url=callback_url)
         return self.post(url, "/make_payment", body)
 
 

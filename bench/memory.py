@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bench.figures import report, serve
-from bench.processes import free_port, rss_kib, started
+from bench.processes import started
+from tests.kit.servers import free_port, rss_kib
 
 DELIVERIES, BYTES = 400, 1_000_000
 _BODY = json.dumps({"padding": "x" * (BYTES - 20)}).encode()
@@ -25,10 +26,10 @@ def measure() -> None:
         port = free_port()
         with started(*serve(port)) as server:
             _deliver(port, 1)
-            before = rss_kib(server)
+            before = rss_kib(server.pid)
             with _reader(port, reads=reads):
                 _deliver(port, DELIVERIES)
-                grown = (rss_kib(server) - before) / 1024
+                grown = (rss_kib(server.pid) - before) / 1024
             report(f"growth, {name}", grown, "<= 100 MiB", unit=" MiB")
 
 

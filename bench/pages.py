@@ -18,8 +18,9 @@ from playwright.async_api import Page, async_playwright
 
 from bench import load
 from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
-from bench.processes import LOAD_CORE, free_port, pin, started
+from bench.processes import LOAD_CORE, pin, started
 from bench.requests import collections
+from tests.kit.servers import free_port
 
 DASHBOARDS, PAYMENTS = 5, 100_000
 EVENTS = 10_000

@@ -5,7 +5,6 @@ figure says what a machine of this size serves; it grows with the cores.
 """
 
 import asyncio
-import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,15 +12,16 @@ from pathlib import Path
 
 from bench import load
 from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
-from bench.processes import every_core, free_port, started
+from bench.processes import every_core, started
 from bench.requests import collections
-from chaos.database import GivenDatabase, NoDatabase, OwnDatabase
+from tests.kit.postgres import NoDatabase, database
+from tests.kit.servers import free_port
 
 
 def measure(rounds: int, seconds: float) -> None:
     """Measure both, or print why this is not possible."""
     try:
-        with tempfile.TemporaryDirectory() as folder, every_core(), database(Path(folder)) as dsn:
+        with tempfile.TemporaryDirectory() as folder, every_core(), running(Path(folder)) as dsn:
             for processes in (1, 2):
                 request_path(dsn, processes, rounds, seconds)
     except NoDatabase as reason:
@@ -29,10 +29,9 @@ def measure(rounds: int, seconds: float) -> None:
 
 
 @contextmanager
-def database(folder: Path) -> Iterator[str]:
+def running(folder: Path) -> Iterator[str]:
     """The DSN of the server that the environment names, or of one that we start."""
-    given = os.environ.get("SANDBOX_SIM_TEST_POSTGRES")
-    server = GivenDatabase(given) if given else OwnDatabase(folder)
+    server = database(folder)
     asyncio.run(server.start())
     try:
         yield server.dsn

@@ -2,21 +2,13 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 SERVER_CORE, LOAD_CORE = 0, 1
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def pin(core: int) -> None:
@@ -58,13 +50,6 @@ def started(*arguments: str, core: int | None = SERVER_CORE) -> Iterator[subproc
         process.wait(20)
         assert process.stdout is not None
         process.stdout.close()
-
-
-def rss_kib(process: subprocess.Popen[str]) -> int:
-    """Resident memory."""
-    status = Path(f"/proc/{process.pid}/status").read_text("ascii")
-    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1])
 
 
 def seconds_until_line(*arguments: str) -> float:

@@ -1,28 +1,26 @@
 """The requests that the benchmark sends, as bytes."""
 
-import base64
 import json
 from collections.abc import Callable
 
-AUTHORIZATION = "Basic " + base64.b64encode(b"sandbox_key:sandbox_secret").decode()
+from tests.kit.requests import basic, collection
+
+AUTHORIZATION = basic()
+
+
+def payment(transaction_id: str, **fields: object) -> dict[str, object]:
+    """The body of a collection as a shop sends it; `fields` replace its own."""
+    usual = {
+        "reference": "Order 10001",
+        "nickname": "Ama Mensah",
+        "request_time": "2026-01-31 09:30:00",
+    }
+    return collection(transaction_id, **{**usual, **fields})
 
 
 def collections(callback_url: str, name: str) -> Callable[[int], bytes]:
     """Mobile money collections, each with its own `transaction_id` from `name` and a number."""
-    body = {
-        "service_id": 55,
-        "reference": "Order 10001",
-        "transaction_id": f"{name}-%010d",
-        "trans_type": "CTM",
-        "amount": 10.5,
-        "nw": "MTN",
-        "payment_option": "MOM",
-        "customer_number": "0244000001",
-        "nickname": "Ama Mensah",
-        "callback_url": callback_url,
-        "request_time": "2026-01-31 09:30:00",
-    }
-    template = json.dumps(body).encode()
+    template = json.dumps(payment(f"{name}-%010d", callback_url=callback_url)).encode()
     length = len(template % 0)
     head = (
         "POST /make_payment HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: bench\r\n"

@@ -15,12 +15,13 @@ from typing import Any
 
 from bench import load
 from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
-from bench.processes import free_port, seconds_until_line, started
+from bench.processes import seconds_until_line, started
 from bench.requests import AUTHORIZATION, collections
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores.sqlite.sqlite_store import SqliteStore
-from sandbox_sim.domain.sms.sms_messages import Message, SmsStatus
-from sandbox_sim.gateway.ports import Unit
+from sandbox_sim.ports import Unit
+from sandbox_sim.records.messages import Message, SmsStatus
+from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
+from tests.kit.servers import free_port
 
 SERVICE, OTHERS = 55, 1000
 FEW, MANY = 1_000, 1_000_000

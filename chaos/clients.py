@@ -11,8 +11,8 @@ import aiohttp
 from chaos.facts import Asked, Facts
 from chaos.mixed_load import Shop
 from chaos.request_drafts import Draft
+from tests.kit.requests import KEY, basic
 
-KEY, SECRET = "sandbox_key", "sandbox_secret"
 # Seconds. Far more than an answer takes: after it the server counts as hanging.
 ANSWER_WITHIN_S: Final = 30.0
 _BACK_OFF_S: Final = 0.02
@@ -21,9 +21,8 @@ _THINKS_S: Final = 0.015
 
 def session(client_key: str = KEY) -> aiohttp.ClientSession:
     """An HTTP session with the credentials of a client, by default of the sandbox client."""
-    authorization = aiohttp.encode_basic_auth(client_key, SECRET)
     return aiohttp.ClientSession(
-        headers={"Authorization": authorization, "User-Agent": "chaos"},
+        headers={"Authorization": basic(client_key), "User-Agent": "chaos"},
         timeout=aiohttp.ClientTimeout(total=ANSWER_WITHIN_S),
         connector=aiohttp.TCPConnector(limit=0),
     )

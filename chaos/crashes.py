@@ -9,10 +9,11 @@ from typing import Final
 import aiohttp
 
 from chaos.clients import NotSent, ask
-from chaos.database import Database
 from chaos.facts import EVERY_SERVER, Facts, Outage
 from chaos.request_drafts import Draft
-from chaos.servers import READY_WITHIN_S, NotReady, Server
+from chaos.servers import Server
+from tests.kit.postgres import Database
+from tests.kit.servers import READY_WITHIN_S, NotReady
 
 # Seconds after the ready line, and after the start of the process.
 _LIVES_S: Final = (0.05, 0.8)

@@ -13,8 +13,9 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from chaos.clients import SECRET
 from chaos.facts import Delivery, Facts
+from tests.kit.http_servers import listening
+from tests.kit.requests import SECRET
 
 _SLOW_S: Final = 0.2
 
@@ -74,12 +75,5 @@ def _refusals(lot: int) -> int:
 async def receiving(facts: Facts) -> AsyncIterator[tuple[Receiver, str]]:
     """A receiver on a free port, and its address."""
     receiver = Receiver(facts)
-    app = web.Application()
-    app.router.add_post("/callback", receiver.handle)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield receiver, f"http://127.0.0.1:{runner.addresses[0][1]}/callback"
-    finally:
-        await runner.cleanup()
+    async with listening(web.post("/callback", receiver.handle)) as url:
+        yield receiver, f"{url}/callback"

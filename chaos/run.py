@@ -13,12 +13,13 @@ import aiohttp
 
 from chaos.clients import Clients, session
 from chaos.crashes import Crashes
-from chaos.database import Database
 from chaos.facts import Facts
 from chaos.final_state import Witness
 from chaos.mixed_load import Shop
 from chaos.receiver import receiving
-from chaos.servers import Server, quiet_port
+from chaos.servers import Server
+from tests.kit.postgres import Database
+from tests.kit.servers import free_port
 
 _SHOPS: Final = 4
 _SETTLES_WITHIN_S: Final = 90.0
@@ -31,6 +32,7 @@ class Plan:
     database: that of the replicas; None means one server on SQLite.
     restart_database: whether to restart it once, after half of the rounds.
     network: in production, the adapter that leads to the network.
+    beside: in production, the work tree of the release that the servers run at first.
     """
 
     rounds: int
@@ -40,6 +42,7 @@ class Plan:
     database: Database | None = None
     restart_database: bool = False
     network: str = "upstream"
+    beside: Path | None = None
 
     def chance(self, purpose: str) -> Random:
         """A random generator from the seed and a name, independent of the other generators."""
@@ -62,8 +65,9 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> Outcome:
     async with (
         receiving(facts) as (receiver, callback_url),
         session() as http,
-        _running(plan, facts) as servers,
+        running(plan, lambda stores: _sandboxes(plan, facts, stores)) as started,
     ):
+        servers = started.servers
         urls = [server.url for server in servers]
         crashes = Crashes(facts, servers, plan.chance("crashes"))
         shops = _shops(plan, callback_url)
@@ -81,9 +85,22 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> Outcome:
     return Outcome(facts, crashes.kills, time.monotonic() - began)
 
 
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The servers of a run. store: as `--store` names it."""
+
+    servers: Sequence[Server]
+    store: str
+
+
 @asynccontextmanager
-async def _running(plan: Plan, facts: Facts) -> AsyncIterator[Sequence[Server]]:
-    """Start the database, if there is one, and the servers; stop them at the end of the block."""
+async def running(
+    plan: Plan, servers_on: Callable[[Sequence[str]], Sequence[Server]]
+) -> AsyncIterator[Running]:
+    """Start the database, if there is one, and the servers; stop them at the end of the block.
+
+    servers_on: makes the servers, one for each of these stores.
+    """
     database = plan.database
     try:
         if database is not None:
@@ -91,20 +108,24 @@ async def _running(plan: Plan, facts: Facts) -> AsyncIterator[Sequence[Server]]:
             stores = [database.dsn, database.dsn]
         else:
             stores = [f"sqlite:{plan.directory / 'chaos.sqlite3'}"]
-        servers = [
-            Server(index, quiet_port(), store, plan.directory, facts)
-            for index, store in enumerate(stores)
-        ]
+        servers = servers_on(stores)
         try:
             for server in servers:
                 await server.start()
-            yield servers
+            yield Running(servers, stores[0])
         finally:
             for server in servers:
                 await server.kill()
     finally:
         if database is not None:
             await database.stop()
+
+
+def _sandboxes(plan: Plan, facts: Facts, stores: Sequence[str]) -> Sequence[Server]:
+    return [
+        Server(index, free_port(), store, plan.directory, facts)
+        for index, store in enumerate(stores)
+    ]
 
 
 def _shops(plan: Plan, callback_url: str) -> Sequence[Shop]:
@@ -140,7 +161,7 @@ async def _settle(witness: Witness, crashes: Crashes, tell: Callable[[str], None
 def _logged(servers: Sequence[Server]) -> Iterator[str]:
     """A line for each server that logged an error, with the first lines of its log."""
     for server in servers:
-        lines = server.errors()
+        lines = server.logged()
         if lines:
             first = "\n".join(f"    {line}" for line in lines[:20])
             yield f"server {server.index} logged {len(lines)} lines of errors:\n{first}"

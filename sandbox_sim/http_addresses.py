@@ -16,7 +16,7 @@ from typing import Final
 
 from yarl import URL
 
-from sandbox_sim.domain.text_cache import cached_by_text
+from sandbox_sim.values.redaction import cached_by_text
 
 MAX_CHARACTERS: Final = 2048
 TOO_LONG: Final = f"must have at most {MAX_CHARACTERS:,} characters"

@@ -5,11 +5,7 @@ import logging
 import sys
 from typing import Any, Literal
 
-from sandbox_sim.domain.redaction import redact_text
-
-_CONTROL_CHARACTERS = {
-    code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160), 0x2028, 0x2029)
-}
+from sandbox_sim.values.redaction import printable, printable_json, redact_text
 
 
 class _Formatter(logging.Formatter):
@@ -26,8 +22,12 @@ class TextFormatter(_Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- logging's name
         """The line, with control characters made visible."""
-        record.message = record.message.translate(_CONTROL_CHARACTERS)
+        record.message = printable(record.message)
         return super().formatMessage(record)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 -- logging's name
+        """The traceback, with control characters made visible in each line."""
+        return "\n".join(map(printable, super().formatException(ei).split("\n")))
 
 
 class JsonFormatter(_Formatter):
@@ -44,7 +44,7 @@ class JsonFormatter(_Formatter):
         document.update(getattr(record, "facts", {}))
         if record.exc_info:
             document["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(document, ensure_ascii=False, default=str)
+        return printable_json(json.dumps(document, ensure_ascii=False, default=str))
 
 
 def configure(level: str, style: Literal["text", "json"]) -> None:

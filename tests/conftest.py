@@ -1,6 +1,6 @@
-"""A gateway with a virtual clock that tests reach over a real socket."""
+"""What tests of several folders need: stores, gateways, and the scheduler with a fake sender."""
 
-import base64
+import asyncio
 import os
 import shutil
 import sys
@@ -8,7 +8,8 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,40 +21,57 @@ from hypothesis import settings
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import Gateway, build
-from sandbox_sim.config import Settings
+from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher, CallbackSigning
+from sandbox_sim.control.scheduler import JobHandler, Scheduler
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.ports import StoreError, Unit
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.callbacks import CallbackRecord, DeliveryState
+from sandbox_sim.records.jobs import Job, JobKind
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import fork_server, openapi_contract, postgres
+from tests.fakes import FailingStore, FakeSender, WatchedClock
+from tests.kit.requests import (
+    REQUEST_TIME,
+    basic as basic,  # noqa: PLC0414 -- others import it from here
+    collection,
+)
 from tests.openapi_contract import CheckedResponse
+from tests.sample_records import NOW, SERVICE, callback, every, job, posting, postings_of
 from tests.sqlite_files import IN_MEMORY
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
+
 pytest_plugins = ["tests.timeouts", "tests.fast_run"]
+
 
 # A deadline would fail on a busy machine. --hypothesis-profile=wide and =long, as in .ci/run, try
 # more examples.
 settings.register_profile("suite", deadline=None, max_examples=12)
+
 settings.register_profile("wide", deadline=None, max_examples=100)
+
 settings.register_profile("long", deadline=None, max_examples=400)
+
 settings.load_profile("suite")
+
 
 # Keep compiled code, or each of a hundred processes compiles it again.
 sys.dont_write_bytecode = False
+
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 
 # Processes that the tests start load no certificates of public authorities, because that takes
 # 50 ms in each of them. httpx refuses a file without certificates, but takes "" as no file. A test
 # may name others.
 os.environ["SSL_CERT_FILE"] = ""
+
 os.environ["SSL_CERT_DIR"] = os.devnull
-
-REQUEST_TIME = "2026-01-01 09:00"
-
-
-def basic(client_key: str = "sandbox_key", secret_key: str = "sandbox_secret") -> str:
-    """Return the value of an Authorization header."""
-    return "Basic " + base64.b64encode(f"{client_key}:{secret_key}".encode()).decode()
 
 
 @dataclass(frozen=True)
@@ -102,20 +120,8 @@ class Sandbox:
 
     def payment(self, **fields: Any) -> dict[str, Any]:
         """The body of a mobile money collection; `fields` replace its own, and None removes one."""
-        body = {
-            "service_id": self.service_id,
-            "reference": "Order 1",
-            "transaction_id": "T1",
-            "trans_type": "CTM",
-            "amount": 10.5,
-            "nw": "MTN",
-            "payment_option": "MOM",
-            "customer_number": "0244000001",
-            "nickname": "Ama",
-            "callback_url": self.inbox_url("orders"),
-            "request_time": REQUEST_TIME,
-            **fields,
-        }
+        own = {"service_id": self.service_id, "callback_url": self.inbox_url("orders")}
+        body = collection(**{**own, **fields})
         return {name: value for name, value in body.items() if value is not None}
 
     async def collect(self, **fields: Any) -> Seen:
@@ -294,3 +300,110 @@ async def browser() -> AsyncIterator["Browser"]:
 
     async with launch() as browser:
         yield browser
+
+
+@dataclass
+class Works:
+    """Everything that runs jobs.
+
+    broken: the subjects whose job raises. refused: the subjects whose job the store cannot save.
+    meanwhile: happens while `note` handles a job.
+    """
+
+    clock: WatchedClock
+    store: FailingStore
+    sender: FakeSender
+    deliveries: CallbackDispatcher
+    jobs: Scheduler
+    broken: set[str] = field(default_factory=set)
+    error: Exception = field(default_factory=lambda: ValueError("broken"))
+    refused: set[str] = field(default_factory=set)
+    tried: list[tuple[str, datetime]] = field(default_factory=list)
+    meanwhile: JobHandler | None = None
+
+    async def note(self, unit: Unit, job: Job, now: datetime) -> None:
+        """Handle a job that is no delivery: add a posting, or raise."""
+        self.tried.append((job.subject, now))
+        await unit.add_transfer(posting("1", subject=job.subject, at=now))
+        if self.meanwhile is not None:
+            await self.meanwhile(unit, job, now)
+        if job.subject in self.broken:
+            raise self.error
+        if job.subject in self.refused:
+            raise StoreError(job.subject)
+
+    async def promise(self, *subjects: str, due_at: datetime = NOW) -> None:
+        """Add jobs that `note` handles."""
+        for subject in subjects:
+            await self.store.run(methodcaller("add_job", job(subject, due_at)))
+
+    async def done(self) -> list[str]:
+        """The subjects whose job is done, in order."""
+        return [each.subject for each in await self.store.run(lambda u: postings_of(u, SERVICE))]
+
+    async def notify(self, *callbacks: CallbackRecord) -> None:
+        """Save callbacks and the jobs that deliver them now."""
+        for each in callbacks:
+            now = self.clock.now()
+            await self.store.run(methodcaller("save_callback", each))
+            delivery = Job(now, JobKind.DELIVER, each.service_id, each.id)
+            await self.store.run(methodcaller("add_job", delivery))
+
+    async def start(self) -> None:
+        """Run every due job. The callbacks are then on their way, or in the queue."""
+        while await self.jobs.run_due(self.clock.now()):
+            pass
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def called(self, url: str) -> None:
+        """Run every due job; return once this receiver was called and its answer saved."""
+        await self.start()
+        for _ in range(10_000):
+            if url in self.sender.urls:
+                break
+            await asyncio.sleep(0)
+        await self.start()
+
+    async def callback(self, callback_id: str = "C1") -> CallbackRecord:
+        found = await self.store.run(lambda unit: unit.callback(SERVICE, callback_id))
+        assert found is not None
+        return found
+
+    async def states(self) -> dict[str, DeliveryState]:
+        return {
+            each.id: each.state
+            for each in await self.store.run(lambda u: u.list_callbacks(every(SERVICE)))
+        }
+
+    async def failed(self) -> list[tuple[str, int]]:
+        """The subjects of the jobs that people see, each with the number of failures."""
+        found = await self.store.run(lambda unit: unit.failed_jobs(9))
+        return [(each.subject, each.failures) for each in found]
+
+    async def next_due(self) -> datetime | None:
+        return await self.store.run(lambda unit: unit.next_due())
+
+
+def to(host: str, count: int, *, scheme: str = "http") -> list[CallbackRecord]:
+    """This many callbacks to one receiver."""
+    return [
+        callback(f"{host} {number}", url=f"{scheme}://{host}/callback") for number in range(count)
+    ]
+
+
+BEHAVIOUR = BehaviourHolder(Behaviour())
+
+
+@pytest.fixture
+async def works() -> AsyncIterator[Works]:
+    clock, sender = WatchedClock(), FakeSender()
+    store = FailingStore(MemoryStore(clock))
+    signing = CallbackSigning({}, BEHAVIOUR)
+    deliveries = CallbackDispatcher(store, clock, sender, BEHAVIOUR, signing=signing)
+    handlers: dict[JobKind, JobHandler] = {JobKind.DELIVER: deliveries.take}
+    works = Works(clock, store, sender, deliveries, Scheduler(store, clock, deliveries, handlers))
+    handlers[JobKind.SETTLE] = works.note
+    yield works
+    sender.let_go()
+    await deliveries.close(grace=0)

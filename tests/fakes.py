@@ -2,13 +2,14 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
-from sandbox_sim.gateway.ports import Store, StoreError, Topic, Unit
+from sandbox_sim.ports import Store, StoreError, Topic, Unit
+from sandbox_sim.records.callbacks import FailureKind, ReceiverResponse
+from sandbox_sim.records.events import StoredChange
 
 T = TypeVar("T")
 
@@ -129,6 +130,11 @@ class FailingStore:
 
     def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
         return self._store.watch(notice)
+
+    def watch_changes(
+        self, wanted: Callable[[], bool], notice: Callable[[Sequence[StoredChange]], None]
+    ) -> None:
+        self._store.watch_changes(wanted, notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         self._store.watch_jobs(notice)

@@ -29,11 +29,10 @@ SLOW: Final = (
     "tests/cli/serve/test_restart.py",
     "tests/cli/commands/test_demo.py",
     "tests/cli/serve/test_command.py",
-    "tests/test_timeouts.py",
     "tests/test_recipes.py",
     "tests/web/test_redaction.py",
     "tests/web/api/test_fuzz.py",
-    "tests/adapters/stores/test_contract_model.py",
+    "tests/stores/test_contract_model.py",
 )
 
 # The garbage collector runs when this many more objects are made than freed. With the default,

@@ -1,4 +1,4 @@
-"""docs/fidelity.md: every rule of sandbox_sim/rules, the modules that cite it, and its tests.
+"""docs/fidelity.md: every rule of the product, the modules that cite it, and its tests.
 
 sandbox_sim cites a rule by its id, spelled as in rules.toml: `D7`, `sandbox.7`, `states.sms`.
 Ids that are plain words stand in double quotes, as "codes"; `D11 to D14` cites all four. Tests
@@ -17,8 +17,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sandbox_sim.config import defaults
-from sandbox_sim.rules import Rule, introduction, operational, rules
+from sandbox_sim.explanations import Rule, introduction, rules
+from sandbox_sim.settings.schema import Settings, defaults
 
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "fidelity.md"
@@ -171,7 +171,12 @@ def render() -> str:
         rows = [_row(rule, cited[rule.id], holders[rule.id]) for rule in group]
         columns = ("Rule", "What holds", "Setting", "Lives in", "Held by")
         parts.append(_table(section, columns, *rows))
-    rows = [(_setting(name), text) for name, text in operational().items()]
+    of_rules = {name for rule in rules() for name in rule.settings}
+    rows = [
+        (_setting(name), field.description or "")
+        for name, field in Settings.model_fields.items()
+        if name not in of_rules
+    ]
     parts.append(_table("Settings that no rule is about", ("Setting", "What it does"), *rows))
     return "\n".join(parts)
 

@@ -3,24 +3,31 @@
 from decimal import Decimal
 from typing import Any
 
-from sandbox_sim.domain.clients import ServiceMode
-from sandbox_sim.domain.double_entry import accounts
-from sandbox_sim.domain.double_entry.entries import Entry, Reason, Transfer
-from sandbox_sim.domain.double_entry.holds import Hold
-from sandbox_sim.domain.ledger import Account as Wallet
-from sandbox_sim.domain.networks.attempts import Attempt
-from sandbox_sim.domain.networks.exchanges import Exchange
-from sandbox_sim.domain.networks.notifications import RawNotification
-from sandbox_sim.domain.payments.transactions import Transaction
-from sandbox_sim.domain.vocabulary import Operation
-from tests.records import NOW, SERVICE, transaction
+from sandbox_sim.operations import Operation
+from sandbox_sim.records.attempts import Attempt
+from sandbox_sim.records.exchanges import Exchange, RawNotification
+from sandbox_sim.records.ledger import (
+    Account,
+    AccountKind,
+    Reason,
+    Transfer,
+    TransferKind,
+    our_account,
+    transfer,
+    wallet_of,
+)
+from sandbox_sim.records.transactions import TransactionRecord
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.vocabulary import Wallet
+from tests.sample_records import NOW, SERVICE, transaction
 
-COLLECTION = accounts.available(SERVICE, Wallet.COLLECTION, "GHS")
-PAYOUT = accounts.available(SERVICE, Wallet.PAYOUT, "GHS")
-CLEARING = accounts.clearing("mtn", "GHS")
+LIVE = ServiceMode.PRODUCTION
+COLLECTION = wallet_of(LIVE, SERVICE, Wallet.COLLECTION)
+PAYOUT = wallet_of(LIVE, SERVICE, Wallet.PAYOUT)
+CLEARING = our_account(AccountKind.CLEARING, LIVE, "GHS", "mtn")
 
 
-def live_transaction(network_id: str = "10000000001", **fields: Any) -> Transaction:
+def live_transaction(network_id: str = "10000000001", **fields: Any) -> TransactionRecord:
     return transaction(network_id, mode=ServiceMode.PRODUCTION, **fields)
 
 
@@ -31,7 +38,6 @@ def attempt(attempt_id: str = "A1", **fields: Any) -> Attempt:
         network_transaction_id="10000000001",
         number=1,
         network="mtn",
-        credentials="mtn",
         reference=f"reference of {attempt_id}",
         operation=Operation.COLLECT,
         amount=Decimal("10.50"),
@@ -42,15 +48,16 @@ def attempt(attempt_id: str = "A1", **fields: Any) -> Attempt:
     return plain._replace(**fields)
 
 
-def paid_in(amount: str = "100", **fields: Any) -> Entry:
-    """The ledger entry of a collection."""
-    transfer = Transfer(CLEARING, fields.pop("target", COLLECTION), Decimal(amount))
-    return Entry(Reason.COLLECTED, fields.pop("subject", "10000000001"), NOW, [transfer])
+def paid_in(amount: str = "100", into: Account = COLLECTION) -> Transfer:
+    """The transfer of a collection."""
+    subject = "10000000001"
+    return transfer(Reason.COLLECTED, into, Decimal(amount), subject, NOW, network="mtn")
 
 
-def hold(hold_id: str = "10000000001", **fields: Any) -> Hold:
-    plain = Hold(hold_id, SERVICE, Wallet.PAYOUT, "GHS", Decimal("10.50"), NOW)
-    return plain._replace(**fields)
+def set_aside(amount: str = "10.50", subject: str = "10000000001") -> Transfer:
+    """The pending transfer of a payout."""
+    spent, exact, kind = Reason.SPENT, Decimal(amount), TransferKind.PENDING
+    return transfer(spent, PAYOUT, exact, subject, NOW, network="mtn", kind=kind)
 
 
 def raw_notification(body: bytes = b'{"status": "SUCCESSFUL"}', **fields: Any) -> RawNotification:

@@ -9,7 +9,7 @@ import jsonschema_rs
 from aiohttp import ClientResponse
 
 from sandbox_sim.bootstrap import Gateway
-from sandbox_sim.config import Settings
+from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.app import ROUTES
 from sandbox_sim.web.openapi.document import openapi_document
 from sandbox_sim.web.openapi.routes import ServerFacts

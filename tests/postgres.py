@@ -42,7 +42,8 @@ BEGIN
     PERFORM pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid();
     FOR name IN SELECT tablename FROM pg_tables
-        WHERE schemaname = 'sandbox_sim' AND tablename NOT IN ('gateway', 'clock', 'numbers')
+        WHERE schemaname = 'sandbox_sim'
+        AND tablename NOT IN ('gateway', 'clock', 'numbers', 'inbox_bytes')
     LOOP
         EXECUTE format('DELETE FROM sandbox_sim.%I', name);
     END LOOP;

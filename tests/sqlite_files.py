@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.stores.sqlite.sqlite_store import Durability, SqliteStore, _SqliteUnit
-from sandbox_sim.gateway.ports import Clock, Store, Unit
+from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.stores.sqlite.sqlite_store import Durability, SqliteStore, _SqliteUnit
 
 # A folder in memory if the system has one, so that no test waits for the disk.
 IN_MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 -- folders are made in it
@@ -21,10 +21,10 @@ SOON = 10  # seconds; a bound, reached only when something is broken
 
 @asynccontextmanager
 async def opened(
-    path: Path, clock: Clock | None = None, durability: Durability = "process"
+    path: Path, clock: Clock | None = None, durability: Durability = "process", **options: int
 ) -> AsyncIterator[SqliteStore]:
     """Open a store on this file, and close it at the end of the block."""
-    store = SqliteStore(path, clock or VirtualClock(), durability)
+    store = SqliteStore(path, clock or VirtualClock(), durability, **options)
     await store.open()
     try:
         yield store

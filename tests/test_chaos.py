@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from chaos import __main__ as command, servers
+from chaos import __main__ as command
+from chaos.production import other_gateway
 from chaos.production.crashes import ProductionCrashes
 from chaos.production.momo import Momo
 from tests import fork_server
 from tests.chaos import forked_servers
+from tests.kit import servers
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -44,9 +46,9 @@ def chaos(
 
 def lose_the_first_payment(folder: Path) -> None:
     """Delete it from the store of a run whose files are in this folder."""
-    (store,) = folder.glob("*/production.sqlite3")
+    (store,) = folder.glob("*/chaos.sqlite3")
     with closing(sqlite3.connect(store)) as database, database:
-        database.execute("DELETE FROM live_transactions WHERE transaction_id LIKE '%-n1'")
+        database.execute("DELETE FROM transactions WHERE mode = 'P' AND transaction_id LIKE '%-n1'")
 
 
 def test_nothing_is_lost_when_the_server_is_killed_under_load(chaos: Chaos) -> None:
@@ -89,3 +91,23 @@ def test_a_payment_that_production_loses_is_found(
     assert called_back.endswith("-n1, which is not there"), said
     # Nothing else is wrong. A callback that was refused at first is there twice.
     assert set(re.findall(r"^ {8}(.*)", said, re.MULTILINE)) == {ended, there, called_back}, said
+
+
+@pytest.mark.decision("D39")
+def test_payments_that_go_out_again_when_the_network_has_forgotten_them_are_found(
+    chaos: Chaos, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The setting says ten minutes, and the network forgets after two seconds."""
+    monkeypatch.setattr(other_gateway, "REPEATS_WITHIN_S", 2.0)
+    monkeypatch.setattr(ProductionCrashes, "_faults", lambda crashes: [crashes._network_forgets])
+    wrong = other_gateway._CONFIGURATION.replace("{more}", "repeats_within_s = 600")
+    monkeypatch.setattr(other_gateway, "_CONFIGURATION", wrong)
+
+    code, said = chaos("--production", "--clients", "4")
+
+    assert code == 1, said
+    assert "and forgot 3 open payments;" in said
+    failed = re.findall(r"^FAIL +(.*)", said, re.MULTILINE)
+    assert any(each.endswith("payments were charged at the network once each") for each in failed)
+    assert said.count("was charged 2 times") == 3, said
+    assert said.count("was forgotten and ended without a person") == 3, said

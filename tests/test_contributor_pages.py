@@ -28,14 +28,6 @@ def test_every_path_that_is_named_exists(page: str) -> None:
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_link_leads_to_a_file(page: str) -> None:
-    links = re.findall(r"\]\(([^)#:]+)\)", text_of(page))
-
-    assert links
-    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
-
-
 def test_the_commands_are_targets_of_make() -> None:
     makefile = text_of("Makefile")
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.config import Settings
+from sandbox_sim.settings.schema import Settings
 from tests.cli.processes import SOON, console_script, end, first_line
 
 ROOT = Path(__file__).parent.parent

@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from sandbox_sim.cli import main
-from sandbox_sim.config import Settings
-from sandbox_sim.config_loading import load as load_settings
-from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.response_codes import CATALOGUE
+from sandbox_sim.records.callbacks import Profile
+from sandbox_sim.settings.loading import load as load_settings
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.response_codes import CATALOGUE
 from tests.conftest import StartSandbox
 from tests.samples import FIXTURES, Placeholders, Sample, load
 
@@ -76,19 +76,6 @@ TRANSACTION = {"id": "<network_transaction_id>", "fee": 10.0, "at": "<timestamp>
 HAPPENED = {"id": "10000000001", "fee": 10.0, "at": "2026-01-01T09:00:00.000Z"}
 
 
-def test_placeholders_stand_for_values_of_their_shape() -> None:
-    values = Placeholders("http://127.0.0.1:9")
-
-    values.expect(TRANSACTION, HAPPENED)
-
-    asked = {"url": "<url>/x", "id": "<network_transaction_id>", "to": ["1", "<2 times more>"]}
-    assert values.fill(asked) == {
-        "url": "http://127.0.0.1:9/x",
-        "id": "10000000001",
-        "to": ["1", "1", "1"],
-    }
-
-
 @pytest.mark.parametrize(
     "happened",
     [
@@ -108,20 +95,6 @@ def test_a_difference_would_be_noticed(happened: object) -> None:
 
     with pytest.raises(AssertionError, match="the gateway says"):
         values.expect(TRANSACTION, happened)
-
-
-def test_numbered_placeholders_are_other_values() -> None:
-    values = Placeholders("http://127.0.0.1:9")
-    values.expect(TRANSACTION, HAPPENED)
-
-    with pytest.raises(AssertionError):
-        values.expect({"at": "<timestamp 2>"}, {"at": HAPPENED["at"]})
-
-
-def test_a_sample_is_named_after_its_operation() -> None:
-    """Its name is <nn>-<operation>-<case>.json; nn is the number of the endpoint."""
-    for file in FILES:
-        assert file.stem.startswith(f"{file.stem[:2]}-{OPERATIONS[file.stem[:2]]}-")
 
 
 def test_every_operation_has_a_sample() -> None:

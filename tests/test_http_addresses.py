@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.callbacks.rewrites import CallbackRoutes, receiver_of
+from sandbox_sim.callbacks.destinations import CallbackRoutes, receiver_of
 from sandbox_sim.http_addresses import MAX_CHARACTERS, PLAIN, BadAddress, check, parse
 from tests.addresses import CALLABLE, NOT_CALLABLE, NOT_TEXT, ODD_ADDRESSES
 

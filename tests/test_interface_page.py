@@ -14,23 +14,23 @@ import pytest
 
 from sandbox_sim.bootstrap import build
 from sandbox_sim.cli import main
-from sandbox_sim.config import Settings
-from sandbox_sim.domain import response_codes, vocabulary
-from sandbox_sim.domain.callbacks import callbacks, inbox
-from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.callbacks.callbacks import Attempt
-from sandbox_sim.domain.control import events, journal
-from sandbox_sim.domain.payments import billers, transactions
-from sandbox_sim.domain.sms import sms_messages
-from sandbox_sim.domain.sms.sms_encoding import GSM_EXTENSION
-from sandbox_sim.rules import rules
+from sandbox_sim.explanations import rules
+from sandbox_sim.records import callbacks, events, inbox, journal, messages, transactions
+from sandbox_sim.records.callbacks import DeliveryAttempt, Profile
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.sms.sms_encoding import GSM_EXTENSION
+from sandbox_sim.values import response_codes, vocabulary
 from sandbox_sim.web.api import request_models
 from sandbox_sim.web.app import DISPATCHER, ROUTES
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.faults import FaultBody
-from sandbox_sim.web.control.input_models import Input
-from sandbox_sim.web.control.overrides import BehaviourBody, OutcomeBody, OverrideBody
-from sandbox_sim.web.control.user_rules import MatchBody
+from sandbox_sim.web.control.input import Input
+from sandbox_sim.web.control.overrides_and_faults import (
+    BehaviourBody,
+    FaultBody,
+    MatchBody,
+    OutcomeBody,
+    OverrideBody,
+)
 from sandbox_sim.web.routes import ANY_METHOD, Access
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.docs.pages import slug
@@ -55,12 +55,12 @@ MODELS = {
     "endpoint.4": request_models.MobilePayout,
     "endpoint.5": request_models.Bill,
     "endpoint.6": request_models.Airtime,
-    "endpoint.7": request_models.StatusQuery,
+    "endpoint.7": request_models.TransactionStatusQuery,
     "endpoint.8": request_models.BalanceQuery,
     "endpoint.9": request_models.SmsSend,
     "endpoint.10": request_models.SmsBulk,
     "endpoint.11": request_models.SmsHistory,
-    "endpoint.12": request_models.Body,
+    "endpoint.12": request_models.OperationBody,
 }
 ALSO_ENDPOINT_4 = (request_models.BankPayout, request_models.CardPayout)
 
@@ -152,7 +152,7 @@ def test_the_bank_codes_are_those_of_the_models() -> None:
 def test_the_bill_products_have_their_account_prefixes() -> None:
     found = {row[0]: row[1] for row in rows(INTERFACE.below("Bill product codes"))[2:]}
 
-    assert found == billers.ACCOUNT_PREFIX
+    assert found == vocabulary.ACCOUNT_PREFIX
 
 
 def test_the_network_and_card_codes_are_those_of_the_models() -> None:
@@ -280,11 +280,12 @@ async def test_the_callbacks_have_what_the_table_of_operations_says(sandbox: San
     assert len(says) == 6
 
 
-async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", INTERFACE.text, re.DOTALL)
+@pytest.mark.parametrize("of", [INTERFACE, page("callbacks.md")], ids=lambda of: of.name)
+async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox, of: Page) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", of.text, re.DOTALL)
     names: dict[str, Any] = {}
     exec(example, names)  # noqa: S102 -- our own page
-    await sandbox.collect()
+    await sandbox.collect(nickname="Ɛsi")
     await sandbox.advance(seconds=1)
     (message,) = await sandbox.inbox()
 
@@ -339,8 +340,8 @@ def test_the_table_of_errors_is_the_catalogue() -> None:
     [
         ("Requests", journal.SHOWN_FIELDS),
         ("Transactions", transactions.SHOWN_FIELDS),
-        ("Callbacks", (*callbacks.SHOWN_FIELDS, *Attempt._fields)),
-        ("SMS", sms_messages.SHOWN_FIELDS),
+        ("Callbacks", (*callbacks.SHOWN_FIELDS, *DeliveryAttempt._fields)),
+        ("SMS", messages.SHOWN_FIELDS),
         ("Inbox", inbox.SHOWN_FIELDS),
         ("Events", tuple(events.EventType)),
     ],

@@ -13,7 +13,7 @@ from sandbox_sim import logs
 from sandbox_sim.logs import JsonFormatter, TextFormatter
 from tests.conftest import Sandbox, StartSandbox, basic
 
-NOISE = "a\nb\r\x1b[31mred\x00\x7f\x85c"
+NOISE = "a\nb\r\x1b[31mred\x00\x7f\x85c\u2028\u2029\u202e\ud83d"
 
 
 def record(message: str, *values: object, **extra: Any) -> logging.LogRecord:
@@ -26,7 +26,7 @@ class TestText:
     def test_control_characters_are_shown_and_not_obeyed(self) -> None:
         line = TextFormatter().format(record("transaction %s", NOISE))
 
-        assert line.endswith(r"transaction a\x0ab\x0d\x1b[31mred\x00\x7f\x85c")
+        assert line.endswith(r"transaction a\nb\r\x1b[31mred\x00\x7f\x85c\u2028\u2029\u202e\ud83d")
         assert line.isprintable()
 
     @pytest.mark.parametrize(
@@ -38,6 +38,14 @@ class TestText:
         line = TextFormatter().format(record("transaction %s", forged))
 
         assert len(line.splitlines()) == 1
+
+    def test_a_traceback_is_shown_and_not_obeyed(self) -> None:
+        made = record("failed", exc_info=(ValueError, ValueError("\x1b[2J\x9b\u2028\ud83d"), None))
+
+        first, *lines = TextFormatter().format(made).split("\n")
+
+        assert lines == [r"ValueError: \x1b[2J\x9b\u2028\ud83d"]
+        assert first.endswith("failed")
 
     def test_other_writing_stays_as_it_is(self) -> None:
         assert TextFormatter().format(record("Ɛyɛ, 你好, 🙂")).endswith("Ɛyɛ, 你好, 🙂")
@@ -61,7 +69,7 @@ class TestJson:
     def test_it_is_one_line_whatever_was_sent_in(self) -> None:
         line = JsonFormatter().format(record("transaction %s", NOISE))
 
-        assert "\n" not in line
+        assert line.isprintable()
         assert json.loads(line)["message"] == f"transaction {NOISE}"
 
     def test_a_traceback_is_a_field(self) -> None:

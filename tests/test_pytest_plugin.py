@@ -95,89 +95,48 @@ def test_a_failed_test_says_what_the_gateway_saw(pytester: pytest.Pytester) -> N
     result.stdout.no_fnmatch_line("*def expect_one*")
 
 
-def test_a_gateway_that_the_test_has_by_with_says_it_too(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
-        from payments import pay
-        from sandbox_sim import SandboxGateway
-
-        def test_payment():
-            with SandboxGateway() as gateway:
-                pay(gateway)
-                gateway.callbacks.expect_one()
-        """
-    )
-
-    result = pytester.runpytest_inprocess()
-
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E*sandbox gateway: http://127.0.0.1:*", "E*collect T1: 202, *"])
-
-
-def test_a_fixture_that_fails_says_it_too(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
-        import pytest
-        from payments import pay
-
-        @pytest.fixture
-        def paid(sandbox_gateway):
-            pay(sandbox_gateway)
-            raise RuntimeError("the shop is shut")
-
-        def test_payment(paid):
-            pass
-        """
-    )
-
-    result = pytester.runpytest_inprocess()
-
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*RuntimeError: the shop is shut", "*collect T1: 202, *"])
-
-
-def test_a_test_that_asks_for_the_fixture_as_it_runs_says_it_too(
-    pytester: pytest.Pytester,
-) -> None:
-    pytester.makepyfile(
-        """
-        from payments import pay
-
-        def test_payment(request):
-            gateway = request.getfixturevalue("sandbox_gateway")
-            pay(gateway)
-            gateway.callbacks.expect_one()
-        """
-    )
-
-    result = pytester.runpytest_inprocess()
-
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*- sandbox gateway -*", "*collect T1: 202, *"])
-
-
-def test_a_failed_unittest_says_it_too(pytester: pytest.Pytester) -> None:
+def test_it_says_so_however_the_test_got_its_gateway(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import unittest
+        import pytest
         from payments import pay
         from sandbox_sim import SandboxGateway
+
+        def test_by_with():
+            with SandboxGateway() as gateway:
+                pay(gateway, transaction_id="by with")
+                gateway.callbacks.expect_one()
+
+        @pytest.fixture
+        def paid(sandbox_gateway):
+            pay(sandbox_gateway, transaction_id="by a fixture")
+            raise RuntimeError("the shop is shut")
+
+        def test_by_a_fixture(paid):
+            pass
+
+        def test_as_it_runs(request):
+            gateway = request.getfixturevalue("sandbox_gateway")
+            pay(gateway, transaction_id="as it runs")
+            gateway.callbacks.expect_one()
 
         class PaymentTest(unittest.TestCase):
             @classmethod
             def setUpClass(cls):
                 cls.gateway = cls.enterClassContext(SandboxGateway())
 
-            def test_payment(self):
-                pay(self.gateway)
+            def test_by_unittest(self):
+                pay(self.gateway, transaction_id="by unittest")
                 self.gateway.callbacks.expect_one()
         """
     )
 
     result = pytester.runpytest_inprocess()
 
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*- sandbox gateway -*", "*collect T1: 202, *"])
+    result.assert_outcomes(failed=3, errors=1)
+    for way in ("by with", "by a fixture", "as it runs", "by unittest"):
+        result.stdout.fnmatch_lines(["*sandbox gateway*", f"*collect {way}: 202, *"])
 
 
 def test_a_test_that_passes_or_has_no_gateway_says_nothing(pytester: pytest.Pytester) -> None:

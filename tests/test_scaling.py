@@ -10,21 +10,19 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.config import Settings
-from sandbox_sim.domain.clients import Client, ServiceMode
-from sandbox_sim.domain.msisdn import Allowlist
-from sandbox_sim.domain.payments.payment_rules import Sandbox
-from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
-from sandbox_sim.gateway.control.override_selection import Overrides
-from sandbox_sim.gateway.control.user_rules import UserRules
-from sandbox_sim.gateway.control.wait_for_records import Waiters
-from sandbox_sim.gateway.ledger.accounts import Accounts
-from sandbox_sim.gateway.payments.sandbox_processor import SandboxProcessor
-from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
-from sandbox_sim.gateway.payments.submit import Payments
+from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
+from sandbox_sim.events.waits import Waiters
+from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.overrides.overrides import Overrides, UserRules
+from sandbox_sim.payments.settlement import Settlement
+from sandbox_sim.payments.submit import Payments, SandboxProcessor
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.clients import Client, ServiceMode
 from tests import postgres
-from tests.adapters.stores.conftest import eventually
-from tests.records import transaction
+from tests.sample_records import transaction
+from tests.stores.conftest import eventually
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "scaling.md").read_text("utf-8")
@@ -61,20 +59,16 @@ async def test_a_payment_takes_as_many_round_trips_as_the_page_says(
     url = postgres.empty_database()
     from asyncpg.connection import Connection  # noqa: PLC0415
 
-    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
+    from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
     clock = VirtualClock()
     store = PostgresStore(url, clock)
     ids, accounts = RandomIds(), Accounts()
-    settlement = Settlement(ids, accounts, {CLIENT.client_key: CLIENT}, CallbackSettings())
+    behaviour = BehaviourHolder(Behaviour(allowed_prefixes=("0244",)))
+    settlement = Settlement(ids, accounts, {CLIENT.client_key: CLIENT}, behaviour)
     overrides = Overrides(store, UserRules(store, clock, ids), Waiters(clock))
     gate = ProcessAnswerGate()
-    processor = SandboxProcessor(
-        *(ids, accounts, gate, overrides, settlement),
-        sandbox=Sandbox(Allowlist(("0244",)), test_cards={}),
-        settle_delay=timedelta(seconds=1),
-        auto_complete=timedelta(seconds=3),
-    )
+    processor = SandboxProcessor(ids, accounts, gate, overrides, settlement, behaviour)
     payments = Payments(store, ids, gate, {ServiceMode.SANDBOX: processor})
     asked: list[str] = []
 

@@ -25,15 +25,18 @@ from hypothesis.stateful import (
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
-from sandbox_sim.config import Settings
-from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.ledger import Account, Audit
-from sandbox_sim.domain.sms.sms_messages import HistoryQuery, SmsStatus
-from sandbox_sim.gateway.ports import Unit
+from sandbox_sim.ledger.audit import Violation
+from sandbox_sim.ports import Unit
+from sandbox_sim.records.ledger import Account, Balance
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.messages import HistoryQuery, SmsStatus
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.vocabulary import Wallet
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
 from tests.conftest import Sandbox, Seen
 from tests.fakes import FakeSender
+from tests.sample_records import postings_of, violations
 from tests.sqlite_files import IN_MEMORY
 
 T = TypeVar("T")
@@ -128,8 +131,8 @@ async def looked_up(unit: Unit, service_id: int) -> list[Any]:
         await unit.list_callbacks(everything),
         await unit.list_messages(everything),
         [await unit.history(query) for query in queries(service_id)],
-        await unit.postings(service_id),
-        set(await unit.audit(service_id)),
+        await postings_of(unit, service_id),
+        await unit.balances(None, service_id),
     ]
 
 
@@ -418,11 +421,12 @@ class Gateways(RuleBasedStateMachine):
     @invariant()
     def units_are_neither_made_nor_lost(self) -> None:
         """Each balance is the sum of its postings; each SMS balance is what this class counts."""
-        for audit in self.ask(audited):
-            assert audit.agrees, audit
-            assert audit.balance >= 0, audit
-            if audit.account is Account.SMS:
-                assert audit.balance == self.units[audit.service_id], audit
+        wallets, broken = self.ask(audited)
+        assert broken == ()
+        for account, balance in wallets.items():
+            assert balance.amount >= 0, account
+            if account.wallet is Wallet.SMS:
+                assert balance.amount == self.units[account.service_id], account
 
 
 async def kept(sandbox: Sandbox) -> list[Any]:
@@ -431,9 +435,12 @@ async def kept(sandbox: Sandbox) -> list[Any]:
     return await sandbox.gateway.store.run(state)
 
 
-async def audited(sandbox: Sandbox) -> set[Audit]:
-    """Return every balance with the sum of its postings."""
-    return set(await sandbox.gateway.store.run(lambda unit: unit.audit(None)))
+async def audited(
+    sandbox: Sandbox,
+) -> tuple[Mapping[Account, Balance], tuple[Violation, ...]]:
+    """Return every balance, and the rules of the ledger that do not hold."""
+    store = sandbox.gateway.store
+    return await store.run(lambda unit: unit.balances(None, None)), await store.run(violations)
 
 
 async def by_hand(sandbox: Sandbox, path: str, **document: object) -> tuple[int, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
-from bench.processes import free_port
+from tests.kit.servers import free_port
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "tour.md"
 PORT: Final = "8233"

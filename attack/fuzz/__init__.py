@@ -1,1 +1,1 @@
-"""The fuzzers of `make fuzz`: random bodies for every operation, and random byte streams."""
+"""The fuzzers of `make fuzz`: random input for every path, connection, network and reader."""

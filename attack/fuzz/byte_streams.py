@@ -11,8 +11,8 @@ from itertools import pairwise
 from random import Random
 from typing import Final, NamedTuple
 
-from attack.bodies import collection
 from attack.wire import request_bytes
+from tests.kit.requests import collection
 
 Bytes = tuple[bytes, ...]
 

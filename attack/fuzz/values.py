@@ -1,16 +1,35 @@
 """Random bodies: valid ones with a few changed fields, any JSON, and any bytes."""
 
 import json
+import re
 from random import Random
 from typing import Any, Final
 
-from attack.bodies import OPERATIONS, PATHS
+from tests.kit.requests import OPERATIONS, PATHS
 
 _NUMBERS: Final = (
     *(0, -1, 1, 9, 59, 55, 2**31, 2**63 - 1, 2**63, -(2**63), 10**30, 10000, 10001, 0.1, -0.0),
     *(1e-320, 1e308, 10000.01, 0.005, float("nan"), float("inf"), -float("inf")),
 )
+# Numbers as they are written: Python's own would lose their exponents. A text that begins with the
+# mark becomes one of these.
+_MARK: Final = "@@"
+_WRITTEN: Final = (
+    *("0e-1000000000", "1e1000000000", "-1E+999999999", "1e-999999999", "0.1e400000000"),
+    *("9" * 5_000, "0." + "9" * 5_000, "1e" + "9" * 5_000, "-0", "1E400", "5e-324", "1.0e-400"),
+)
+_MARKED: Final = re.compile(rf'"{_MARK}([^"]*)"')
 _TEXTS: Final = (
+    *(
+        "\udc00",
+        "half \ud83d",
+        "\ud83d\ude00",
+        "a\x00b",
+        "\x85\u2028\x9b31m",
+        "\x1b]0;x\x07",
+        "\ufffd",
+    ),
+    *("x" * 256, "x" * 3_000, "é" * 12_000, "9" * 5_000, "\x00" * 300, ".", "..", "%2E%2E", "a/b"),
     *("", " ", "\x00", "null", "NaN", "\u202e", "\ud800", "\r\nX: 1", "😀" * 40, "€" * 200),
     *("x" * 9000, "'; DROP TABLE transactions; --", "%s%n", "{}", "../..", "0244000001"),
     *("0244000009", "+233244000001", "233244000001", "02440000011", "4111111111111111"),
@@ -22,6 +41,14 @@ _WORDS: Final = (
     *("MAS", "ECO", "ECG", "GHS", "USD", "SENT", "A"),
 )
 _SERVICES: Final = (55, 56, 57, 59)
+_CHARSETS: Final = (
+    *(b"klingon", b"utf-7", b"utf-16", b"rot13", b"base64", b"idna", b"unicode_escape", b"hex"),
+    *(b"\xff", b'"', b"", b"x" * 300, b"utf 8", b"undefined", b"punycode", b"utf_32", b"zip"),
+)
+_MEDIA_TYPES: Final = (
+    *("application/x-www-form-urlencoded", "multipart/form-data; boundary=b", "text/plain"),
+    *("multipart/form-data", "multipart/mixed; boundary=", "application/json", "*/*"),
+)
 
 
 def request(random: Random) -> tuple[str, bytes]:
@@ -56,9 +83,21 @@ def near_miss(random: Random) -> tuple[str, dict[str, Any]]:
     return path, body
 
 
+def content_type(random: Random, media_type: str = "application/json") -> list[bytes]:
+    """Header lines: mostly the usual one, else a charset that nobody knows, or no header at all."""
+    if random.random() < 0.5:
+        return [b"Content-Type: " + media_type.encode()]
+    charset = random.choice(_CHARSETS)
+    given = random.choice((media_type, *_MEDIA_TYPES)).encode()
+    lines = (b"Content-Type: " + given + b"; charset=" + charset, b"Content-Type: " + charset)
+    return random.choice(([], [random.choice(lines)], [b"Content-Type: " + given]))
+
+
 def value(random: Random) -> object:
     """A value of a field."""
     kind = random.random()
+    if kind < 0.1:
+        return f"{_MARK}{random.choice(_WRITTEN)}"
     if kind < 0.3:
         return number(random)
     if kind < 0.6:
@@ -94,7 +133,8 @@ def document(random: Random, depth: int) -> object:
 def written(document_: object, random: Random) -> bytes:
     """JSON as Python writes it, with NaN, and with half surrogate pairs if nothing is escaped."""
     escaped = random.random() < 0.5
-    return json.dumps(document_, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
+    raw = json.dumps(document_, ensure_ascii=escaped)
+    return _MARKED.sub(r"\1", raw).encode("utf-8", "surrogatepass")
 
 
 def damaged(raw: bytes, random: Random) -> bytes:

@@ -10,9 +10,10 @@ from typing import Any
 
 from chaos.production.observations import Books
 
-_ACCOUNTS = "SELECT name, kind, asset, service_id, wallet, balance FROM accounts"
-_LEGS = "SELECT account, amount FROM legs"
-_HOLDS = "SELECT id, service_id FROM holds WHERE state = 'open'"
+_WALLETS = "SELECT name, service_id, available, pending FROM wallets WHERE mode = 'P'"
+_TRANSFERS = (
+    "SELECT number, kind, debit, credit, amount, subject, pending FROM transfers WHERE mode = 'P'"
+)
 
 Rows = Sequence[Any]  # tuples, or records of asyncpg
 
@@ -24,45 +25,57 @@ async def read(store: str, services: Collection[int]) -> Books:
     return _books(*await _of_postgres(store), services)
 
 
-def _of_sqlite(path: Path) -> tuple[Rows, Rows, Rows]:
+def _of_sqlite(path: Path) -> tuple[Rows, Rows]:
     with closing(sqlite3.connect(path)) as database:
-        accounts, legs, holds = (
-            database.execute(query).fetchall() for query in (_ACCOUNTS, _LEGS, _HOLDS)
+        wallets, transfers = (
+            database.execute(query).fetchall() for query in (_WALLETS, _TRANSFERS)
         )
-    return accounts, legs, holds
+    return wallets, transfers
 
 
-async def _of_postgres(dsn: str) -> tuple[Rows, Rows, Rows]:
+async def _of_postgres(dsn: str) -> tuple[Rows, Rows]:
     # Imported only here, because a run on SQLite needs no asyncpg.
     import asyncpg  # noqa: PLC0415
 
-    from sandbox_sim.adapters.stores.postgres.postgres_connection import (  # noqa: PLC0415
-        SCHEMA,
-    )
+    from sandbox_sim.stores.postgres.postgres_connection import SCHEMA  # noqa: PLC0415
 
     connection = await asyncpg.connect(dsn, server_settings={"search_path": SCHEMA})
     try:
-        accounts, legs, holds = [
-            await connection.fetch(query) for query in (_ACCOUNTS, _LEGS, _HOLDS)
-        ]
+        wallets, transfers = [await connection.fetch(query) for query in (_WALLETS, _TRANSFERS)]
     finally:
         await connection.close()
-    return accounts, legs, holds
+    return wallets, transfers
 
 
-def _books(accounts: Rows, legs: Rows, holds: Rows, services: Collection[int]) -> Books:
+def _books(wallets: Rows, transfers: Rows, services: Collection[int]) -> Books:
+    books = Books()
     sums: defaultdict[str, Decimal] = defaultdict(Decimal)
-    for name, amount in legs:
-        sums[name] += Decimal(amount)
-    books = Books(open_holds=[each for each, service in holds if service in services])
-    for name, kind, asset, service, wallet, text in accounts:
-        balance = Decimal(text)
+    ended = {each[-1] for each in transfers}
+    for number, kind, debit, credit, text, subject, _ in transfers:
+        amount, service = Decimal(text), _service_of(debit)
+        if kind in {"posted", "post"}:
+            sums[debit] -= amount
+            sums[credit] += amount
+        elif kind == "pending" and number not in ended and service in services:
+            books.open_holds.append(subject)
+    for name, service, available, pending in wallets:
+        _, _, wallet, asset = name.split("/", 3)
+        balance = Decimal(available) + Decimal(pending)
         books.assets[asset] = books.assets.get(asset, Decimal(0)) + balance
         if balance != sums.pop(name, Decimal(0)):
             books.wrong.append(name)
-        if service in services and kind == "available":
-            books.available[service, wallet] = balance
-        if service in services and kind == "held":
-            books.held[service] = books.held.get(service, Decimal(0)) + balance
-    books.wrong += [name for name, total in sums.items() if total]
+        if service in services:
+            books.available[service, wallet] = Decimal(available)
+            books.held[service] = books.held.get(service, Decimal(0)) + Decimal(pending)
+    for name, total in sums.items():
+        if _service_of(name):
+            books.wrong.append(name)  # a wallet without a balance
+        asset = name.rpartition("/")[2]
+        books.assets[asset] = books.assets.get(asset, Decimal(0)) + total
     return books
+
+
+def _service_of(name: str) -> int:
+    """The service of a wallet, by its name; 0 for an account of ours."""
+    first, _, rest = name.partition("/")
+    return int(rest.partition("/")[0]) if first == "service" else 0

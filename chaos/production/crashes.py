@@ -1,4 +1,4 @@
-"""What goes wrong in each round: kills of our servers, and the network away or silent."""
+"""What goes wrong in each round: kills of our servers, and the bad days of their network."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,11 +8,12 @@ from typing import Final
 
 import aiohttp
 
-from chaos.database import Database
 from chaos.production.load import PAYS, Merchants
 from chaos.production.network_side import NetworkSide
-from chaos.production.observations import Observations
-from chaos.servers import READY_WITHIN_S, NotReady, Server
+from chaos.production.observations import Observations, Purchase
+from chaos.servers import Server
+from tests.kit.postgres import Database
+from tests.kit.servers import READY_WITHIN_S, NotReady
 
 # Seconds after the ready line, and those that the network is away or silent.
 _LIVES_S: Final = (0.1, 0.8)
@@ -23,6 +24,8 @@ _POLL_S: Final = 0.05
 _SILENT: Final = 1.5
 _DELAY: Final = 2
 _ARRIVES_WITHIN_S: Final = 10.0
+# How long the network answers every call with an HTTP 5xx.
+_FAILS_S: Final = 1.5
 
 
 class ProductionCrashes:
@@ -53,12 +56,17 @@ class ProductionCrashes:
 
     def _faults(self) -> Sequence[Callable[[], Awaitable[str]]]:
         """What goes wrong in the first round, in the second, and so on; then from the start."""
-        return self._killed, self._killed_between, *self._of_network()
+        return self._killed_between, *self._of_network()
 
     def _of_network(self) -> Sequence[Callable[[], Awaitable[str]]]:
         """What is wrong with the network. Then every server is killed: that closes its breakers."""
-        away, silent = self._network_away, self._network_silent
-        return away, self._all_killed, self._killed_between, silent, self._all_killed
+        forgets = self._network.repeats_within_s is not None
+        return (
+            self._calls_unanswered,
+            *((self._network_forgets,) if forgets else ()),
+            *(self._network_fails, self._all_killed, self._network_away, self._all_killed),
+            *(self._killed, self._killed_between, self._network_silent, self._all_killed),
+        )
 
     async def restart_database(self, database: Database, http: aiohttp.ClientSession) -> str:
         """Restart the database under load; every server must connect to it again."""
@@ -83,25 +91,54 @@ class ProductionCrashes:
             raise NotReady(text) from None
 
     async def kill_all(self) -> None:
-        """Kill every server of ours at once, and start them again."""
-        for server in self._servers:
+        """Kill every server of this release at once, and start them again."""
+        servers = self._ours()
+        for server in servers:
             await self._kill(server)
-        for server in self._servers:
+        for server in servers:
             await server.start()
 
+    async def replace(self) -> str:
+        """Stop a server of another release, and start one of this release in its place."""
+        server = self._others()[-1]
+        server.tree = None
+        await server.stop()
+        await server.start()
+        return (
+            f"server {server.index} of the other release stopped, and one of this release started"
+        )
+
+    async def replace_killed(self) -> str:
+        """The same, but kill it between submit and record."""
+        server = self._others()[-1]
+        server.tree = None
+        return f"{await self._kill_between(server)}, of the other release; started with this one"
+
+    def _others(self) -> Sequence[Server]:
+        return [each for each in self._servers if each.tree is not None]
+
+    def _ours(self) -> Sequence[Server]:
+        """The servers of this release. One of another release does not start again."""
+        return [each for each in self._servers if each.tree is None]
+
+    def _named(self) -> str:
+        return " and ".join(f"server {each.index}" for each in self._ours())
+
     async def _killed(self) -> str:
-        server = self._rng.choice(self._servers)
+        server = self._rng.choice(self._ours())
         await self._kill(server)
         await server.start()
         return f"server {server.index} killed under load"
 
     async def _all_killed(self) -> str:
         await self.kill_all()
-        return "every server killed under load"
+        return f"{self._named()} killed under load"
 
     async def _killed_between(self) -> str:
+        return await self._kill_between(self._rng.choice(self._ours()))
+
+    async def _kill_between(self, server: Server) -> str:
         """Kill a server when the network has a payment and has not answered yet."""
-        server = self._rng.choice(self._servers)
         operation = self._rng.choice(("collect", "payout"))
         purchase = self._merchants.new(self._rng.choice(self._services), operation, Decimal(1))
         await self._network.delay_answer(purchase, _DELAY * self._network.timeout_s)
@@ -125,6 +162,51 @@ class ProductionCrashes:
         seconds = _SILENT * self._network.timeout_s
         await self._network.silent(seconds)
         return f"the network answered nothing for {seconds:g} s"
+
+    async def _calls_unanswered(self) -> str:
+        sending, taken = await self._unanswered("collect", "payout")
+        await asyncio.gather(*sending)
+        return f"the network never answered {len(taken)} submits, nor the first questions"
+
+    async def _network_fails(self) -> str:
+        async with self._network.failing():
+            await asyncio.sleep(_FAILS_S)
+        return f"the network answered HTTP 5xx for {_FAILS_S:g} s"
+
+    async def _network_forgets(self) -> str:
+        """Let the network forget payments that our gateway knows nothing certain about.
+
+        It takes no payment for so long that the youngest one is older than our gateway's limit.
+        """
+        seconds = (self._network.repeats_within_s or 0) + self._network.timeout_s
+        sending, taken = await self._unanswered("collect", "deposit", "payout")
+        async with self._network.failing():
+            await asyncio.sleep(seconds)
+            await self._network.forget()
+        self._seen.forgotten += taken
+        await asyncio.gather(*sending)
+        await self.kill_all()
+        return (
+            f"the network answered HTTP 5xx for {seconds:g} s and forgot all payments; "
+            f"{self._named()} killed"
+        )
+
+    async def _unanswered(
+        self, *operations: str
+    ) -> tuple[Sequence[asyncio.Task[None]], Sequence[Purchase]]:
+        """Send payments whose calls the network does not answer, and wait until it has them.
+
+        Returns what sends them, and those that it has.
+        """
+        service = self._rng.choice(self._services)
+        new = [self._merchants.new(service, each, Decimal(1)) for each in operations]
+        for each in new:
+            await self._network.never_answer(each)
+        sending = [asyncio.create_task(self._merchants.pay(each, PAYS[0])) for each in new]
+        has = await asyncio.gather(*(self._network.has(each, _ARRIVES_WITHIN_S) for each in new))
+        taken = [each for each, there in zip(new, has, strict=True) if there]
+        self._seen.unanswered += taken
+        return sending, taken
 
     async def _kill(self, server: Server) -> None:
         await server.kill()

@@ -2,7 +2,7 @@
 
 `FakeMomo.answer` makes the reply to one request; `serving` puts it behind a real socket. What it
 checks and answers is what MTN documents: `test_fake_momo.py` proves it with a public client. The
-tests use it too, by the module `tests.adapters.networks.fake_momo`.
+tests use it too, by the module `tests.networks.fake_momo`.
 """
 
 import asyncio
@@ -20,8 +20,12 @@ import aiohttp
 from aiohttp import web
 
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
+from tests.kit.http_servers import listening
 
 ENVIRONMENT: Final = "mtnghana"
+SANDBOX: Final = "sandbox"
+# The only currency that an environment takes.
+CURRENCIES: Final = {ENVIRONMENT: "GHS", SANDBOX: "EUR"}
 MOST_MESSAGE_CHARACTERS: Final = 160
 SOON_S: Final = 15
 NO_SUCH_PATH: Final = HttpReply(404, b'{"statusCode": 404, "message": "Resource not found"}')
@@ -111,6 +115,7 @@ class Payment:
 class FakeMomo:
     """The state of the server.
 
+    environment: the only one that it serves, which decides what currency it takes.
     expires_in: of the tokens that it gives out, in seconds.
     uuid_only: whether a reference must be a UUID of version 4, as MTN requires.
     token_needs_environment: whether a request for a token must have X-Target-Environment.
@@ -118,6 +123,7 @@ class FakeMomo:
     gives_tokens: whether it gives out tokens at all.
     """
 
+    environment: str = ENVIRONMENT
     expires_in: int = 3600
     uuid_only: bool = True
     token_needs_environment: bool = False
@@ -173,7 +179,7 @@ class FakeMomo:
         if request.body or request.headers.get("content-length") != "0":
             return reply(400, error="unsupported_body")
         given = request.headers.get("x-target-environment", "")
-        if given != ENVIRONMENT and (given or self.token_needs_environment):
+        if given != self.environment and (given or self.token_needs_environment):
             return _forbidden_environment()
         self.tokens.append(f"canary-token-{len(self.tokens) + 1}-{product.name}")
         return reply(
@@ -186,7 +192,7 @@ class FakeMomo:
     def _objection(self, product: Product, request: HttpRequest) -> HttpReply | None:
         if not self.is_authorized(request):
             return gateway_error(401, "Unauthorized")
-        if request.headers.get("x-target-environment") != ENVIRONMENT:
+        if request.headers.get("x-target-environment") != self.environment:
             return _forbidden_environment()
         return None
 
@@ -203,7 +209,7 @@ class FakeMomo:
         body = json.loads(request.body)
         if not _is_well_formed(body, product):
             return reply(400)
-        if body["currency"] != "GHS":
+        if body["currency"] != CURRENCIES[self.environment]:
             return reply(500, code="INVALID_CURRENCY", message="Currency not supported.")
         callback = request.headers.get("x-callback-url", "")
         if callback and self.callback_host not in {"", urlsplit(callback).hostname}:
@@ -268,20 +274,21 @@ def _is_well_formed(body: Any, product: Product) -> bool:
     )
 
 
-async def _at_once(_request: HttpRequest, _answer: HttpReply) -> None:
+async def _at_once(_request: HttpRequest, answer: HttpReply) -> HttpReply:
     """Answer without delay."""
+    return answer
 
 
 class MomoServer:
     """The fake behind a real socket.
 
-    before_answer: awaited when a request was handled, before its answer goes out.
+    before_answer: awaited when a request was handled; what it returns goes out as the answer.
     """
 
     def __init__(
         self,
         fake: FakeMomo,
-        before_answer: Callable[[HttpRequest, HttpReply], Awaitable[None]] = _at_once,
+        before_answer: Callable[[HttpRequest, HttpReply], Awaitable[HttpReply]] = _at_once,
     ) -> None:
         self.fake = fake
         self._before_answer = before_answer
@@ -350,7 +357,7 @@ class MomoServer:
         if self._held and came.method == "POST" and self._held in came.path.split("/"):
             self._waiting.append(request)
             await self._released.wait()
-        await self._before_answer(came, answer)
+        answer = await self._before_answer(came, answer)
         return web.Response(status=answer.status, body=answer.body, headers=dict(answer.headers))
 
 
@@ -363,18 +370,9 @@ def _abort(request: web.Request) -> None:
 async def serving(
     fake: FakeMomo | None = None,
     port: int = 0,
-    before_answer: Callable[[HttpRequest, HttpReply], Awaitable[None]] = _at_once,
+    before_answer: Callable[[HttpRequest, HttpReply], Awaitable[HttpReply]] = _at_once,
 ) -> AsyncIterator[MomoServer]:
     """A fake MoMo server on 127.0.0.1, on a free port unless one is given."""
     server = MomoServer(FakeMomo() if fake is None else fake, before_answer)
-    app = web.Application()
-    app.router.add_route("*", "/{tail:.*}", server.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", port)
-    await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with listening(web.route("*", "/{tail:.*}", server.handle), port=port) as server.url:
         yield server
-    finally:
-        await runner.cleanup()

@@ -13,6 +13,7 @@ from chaos.facts import FAULT
 from chaos.final_state import NoAnswer
 from chaos.production.observations import DUPLICATE, SUCCEEDED, Observations, Purchase
 from chaos.request_drafts import Draft
+from tests.kit.requests import collection
 
 KEY: Final = "live_key"
 # Numbers, by what the network does with their payments. A stranger is refused at once.
@@ -129,16 +130,11 @@ class Merchants:
             await asyncio.sleep(self._rng.uniform(0, _THINKS_S))
 
     def _body(self, purchase: Purchase, number: str) -> Mapping[str, Any]:
-        return {
-            "service_id": purchase.service_id,
-            "reference": "Order",
-            "transaction_id": purchase.transaction_id,
-            "trans_type": _TRANS_TYPES[purchase.operation],
-            "amount": float(purchase.amount),
-            "nw": "MTN",
-            "payment_option": "MOM",
-            "customer_number": number,
-            "nickname": "Ama Mensah",
-            "callback_url": self._callback_url,
-            "request_time": "2026-01-31 09:30:00",
-        }
+        return collection(
+            purchase.transaction_id,
+            service_id=purchase.service_id,
+            trans_type=_TRANS_TYPES[purchase.operation],
+            amount=float(purchase.amount),
+            customer_number=number,
+            callback_url=self._callback_url,
+        )

@@ -16,19 +16,22 @@ import aiohttp
 
 from chaos.production.fake_momo import PRODUCTS, SETTINGS, FakeMomo, MomoServer, reply, serving
 from chaos.production.load import FAILS, PAYS, STRANGER
+from chaos.production.network_side import GIVES_UP_AFTER_S
 from chaos.production.observations import (
     DUPLICATE,
     FAILED,
     PENDING,
     SUCCEEDED,
+    BadAnswers,
     Charges,
     Observations,
     Purchase,
     Renewal,
 )
 from chaos.run import Plan
-from chaos.servers import Server, quiet_port
+from chaos.servers import Server
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
+from tests.kit.servers import free_port
 
 _TABLE: Final = """
 [networks.mtn]
@@ -38,6 +41,7 @@ base_url = "{url}"
 timeout_s = {timeout_s}
 poll_after_s = 0.3
 poll_at_most_s = 2
+give_up_after_s = {give_up_after_s}
 
 [[routes]]
 network = "mtn"
@@ -55,6 +59,7 @@ ONCE, TWICE, EARLY, FORGED, UNKNOWN, NEVER = (
 )
 _WAYS: Final = {ONCE: 30, TWICE: 20, EARLY: 20, FORGED: 15, UNKNOWN: 10, NEVER: 5}
 _STATUSES: Final = {"SUCCESSFUL": SUCCEEDED, "FAILED": FAILED, "PENDING": PENDING}
+_HALF: Final = 0.5
 # The codes of answers to payments. 401 is not among them: MTN did not look at the payment then.
 _CODES: Final = {202: "202", 400: "400", 409: DUPLICATE}
 
@@ -62,17 +67,22 @@ _CODES: Final = {202: "202", 400: "400", 409: DUPLICATE}
 class _Fake(FakeMomo):
     """Refuses payments of strangers, and counts the answers to payments.
 
-    answers: of each payment, by its `externalId`. unauthorized: how many had an old token.
+    answers: of each payment that it looked at, by its `externalId`. unauthorized: how many had an
+    old token. fails: whether it looks at half of the payments only.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rng: Random) -> None:
         super().__init__()
         self.answers: dict[str, list[int]] = {}
         self.unauthorized = 0
+        self.fails = False
+        self._rng = rng
 
     def answer(self, request: HttpRequest) -> HttpReply:
         if not is_payment(request):
             return super().answer(request)
+        if self.fails and self._rng.random() < _HALF:
+            return reply(503)
         body = json.loads(request.body)
         party = body[PRODUCTS[request.path.split("/")[1]].party]["partyId"]
         stranger = party == f"233{STRANGER[1:]}" and self.is_authorized(request)
@@ -91,6 +101,7 @@ class Momo:
     """The network. Each callback that our gateway answered is noted in the observations."""
 
     timeout_s = 4.0
+    repeats_within_s: float | None = None  # MTN keeps a reference
     numbers: Mapping[str, int] = {PAYS[0]: 40, PAYS[1]: 40, FAILS: 15, STRANGER: 5}
     forgets_after_s = math.inf
     servers: Sequence[Server] = ()
@@ -99,8 +110,8 @@ class Momo:
         self._seen = seen
         self._http = http
         self._rng = rng
-        self._fake = _Fake()
-        self._port = quiet_port()
+        self._fake = _Fake(rng)
+        self._port = free_port()
         self._listening = AsyncExitStack()
         self._server: MomoServer | None = None
         self._answers = asyncio.Event()
@@ -109,22 +120,29 @@ class Momo:
         self._refuses_tokens.set()
         self._gives_tokens.set()
         self._delays: dict[str, float] = {}
+        self._unanswered: dict[str, set[str]] = {"POST": set(), "GET": set()}
+        self._bad_answers = BadAnswers()
+        self._stops = asyncio.Event()
         self._deciding: set[asyncio.Task[None]] = set()
 
     @property
     def configuration(self) -> str:
         settings = "\n".join(f'{name} = "{value}"' for name, value in SETTINGS.items())
         url = f"http://127.0.0.1:{self._port}"
-        return _TABLE.format(url=url, settings=settings, timeout_s=self.timeout_s)
+        return _TABLE.format(
+            url=url, settings=settings, timeout_s=self.timeout_s, give_up_after_s=GIVES_UP_AFTER_S
+        )
 
     async def start(self) -> None:
         """Listen, always on the same port."""
+        self._stops.clear()
         self._server = await self._listening.enter_async_context(
             serving(self._fake, self._port, self._before_answer)
         )
 
     async def stop(self) -> None:
         """Take no connection any more, and cut off those that there are."""
+        self._stops.set()
         await self._listening.aclose()
 
     async def close(self) -> None:
@@ -164,8 +182,26 @@ class Momo:
                 await self._server.until(happened)
         return happened()
 
-    async def refuses(self, purchase: Purchase) -> bool:
-        return self._charges_of(purchase.transaction_id).refused
+    async def recorded(self, purchase: Purchase) -> str | None:
+        return self._charges_of(purchase.transaction_id).status
+
+    async def never_answer(self, purchase: Purchase) -> None:
+        for names in self._unanswered.values():
+            names.add(purchase.transaction_id)
+
+    @asynccontextmanager
+    async def failing(self) -> AsyncIterator[None]:
+        self._fake.fails = True
+        try:
+            yield
+        finally:
+            self._fake.fails = False
+
+    async def forget(self) -> None:
+        """Nothing: MTN keeps a reference."""
+
+    async def bad_answers(self) -> BadAnswers:
+        return self._bad_answers
 
     async def charges(self, services: Collection[int]) -> dict[tuple[int, str], Charges]:
         """By the payments that it took. One that no client sent has service 0."""
@@ -204,16 +240,29 @@ class Momo:
         self._seen.renewals.append(Renewal(waiting, servers, given))
         return waiting
 
-    async def _before_answer(self, request: HttpRequest, answer: HttpReply) -> None:
+    async def _before_answer(self, request: HttpRequest, answer: HttpReply) -> HttpReply:
         await self._answers.wait()
         if "token" in request.path.split("/"):
             await self._gives_tokens.wait()
+            return answer
         if answer.status == 401:
             await self._refuses_tokens.wait()
-        if not is_payment(request) or answer.status != 202:
-            return
-        reference = request.headers["x-reference-id"]
+            return answer
+        if is_payment(request) and answer.status == 202:
+            await self._taken(request.headers["x-reference-id"])
+        elif request.method == "GET" and answer.status == 200:
+            name = self._name(request.path.rpartition("/")[2])
+            await self._unless_unanswered(request.method, name)
+        if not self._fake.fails:
+            return answer
+        self._bad_answers = self._bad_answers._replace(failed=self._bad_answers.failed + 1)
+        return reply(503)
+
+    async def _taken(self, reference: str) -> None:
+        """Decide on a payment, now or later, and wait until its answer may go out."""
+        name = self._name(reference)
         (way,) = self._rng.choices([*_WAYS], [*_WAYS.values()])
+        way = NEVER if name in self._unanswered["POST"] else way
         if way == EARLY:
             self._decide(reference)
             await self._notify(reference, way)
@@ -221,8 +270,21 @@ class Momo:
             task = asyncio.create_task(self._decide_later(reference, way))
             self._deciding.add(task)
             task.add_done_callback(self._deciding.discard)
-        name = str(self._fake.payments[reference].body["externalId"])
+        await self._unless_unanswered("POST", name)
         await asyncio.sleep(self._delays.pop(name, 0))
+
+    def _name(self, reference: str) -> str:
+        return str(self._fake.payments[reference].body["externalId"])
+
+    async def _unless_unanswered(self, method: str, name: str) -> None:
+        """Wait to the end where a payment is not to be answered, once for each method."""
+        if name not in self._unanswered[method]:
+            return
+        self._unanswered[method].discard(name)
+        failed, submits, questions = self._bad_answers
+        is_submit = method == "POST"
+        self._bad_answers = BadAnswers(failed, submits + is_submit, questions + (not is_submit))
+        await self._stops.wait()
 
     async def _decide_later(self, reference: str, way: str) -> None:
         """Decide a payment after a while, and let its callback come in this way."""

@@ -32,7 +32,7 @@ class MomoCrashes(ProductionCrashes):
         self._momo = momo
 
     def _faults(self) -> Sequence[Callable[[], Awaitable[str]]]:
-        return self._killed_between, self._token_ended, self._killed, *self._of_network()
+        return self._killed_between, self._token_ended, *self._of_network()
 
     async def _token_ended(self) -> str:
         """Send fifty payments with a token that MTN takes no more."""

@@ -20,8 +20,9 @@ class Purchase:
     operation: collect, deposit or payout.
     codes: None is a request whose connection broke before the answer.
     status: at our gateway in the end; None where it is not found.
-    settled: whether a person decided it. The network refused a repeat, after a kill; that says
-    nothing for certain about the first request, so the payment waits.
+    settled: whether a person decided it, because it was listed as one that waits for a person. So
+    does one whose repeat the network refused after a kill, as that says nothing for certain about
+    the first request, and one that the network forgot.
     """
 
     service_id: int
@@ -62,19 +63,14 @@ class Charges:
         """How many submits it knew already."""
         return self.codes.count(DUPLICATE)
 
-    @property
-    def refused(self) -> bool:
-        """Whether the network said no to every submit that arrived."""
-        return bool(self.codes) and REFUSALS.issuperset(self.codes)
-
 
 @dataclass(slots=True)
 class Books:
     """The double-entry books of our gateway.
 
-    assets: the sum of all legs of each asset. wrong: accounts whose balance is not the sum of their
-    legs. open_holds: ids of holds of this run that have not ended. held: what is held, by service.
-    available: what a service may spend, by service and wallet.
+    assets: the sum of all balances of each asset. wrong: wallets whose balance is not the sum of
+    their transfers. open_holds: subjects of pending transfers of this run that have not ended.
+    held: what is pending, by service. available: what a service may spend, by service and wallet.
     """
 
     assets: dict[str, Decimal] = field(default_factory=dict)
@@ -82,6 +78,17 @@ class Books:
     open_holds: list[str] = field(default_factory=list)
     held: dict[int, Decimal] = field(default_factory=dict)
     available: dict[tuple[int, str], Decimal] = field(default_factory=dict)
+
+
+class BadAnswers(NamedTuple):
+    """What the network did not answer as it should.
+
+    failed: how many calls got an HTTP 5xx. submits, questions: how many were never answered.
+    """
+
+    failed: int = 0
+    submits: int = 0
+    questions: int = 0
 
 
 class Renewal(NamedTuple):
@@ -102,8 +109,10 @@ class Observations:
 
     facts: callbacks and complaints. between: payments whose server was killed after the
     network had them and before it had answered. raced: payments that were sent to two servers at
-    once. database_away: whether the database was restarted. notified: how many callbacks of the
-    network came in a way, and were answered with an HTTP status.
+    once. unanswered: payments whose submit the network never answered. forgotten: those of them
+    that it forgot while our gateway did not know how they ended. database_away: whether the
+    database was restarted. notified: how many callbacks of the network came in a way, and were
+    answered with an HTTP status.
     """
 
     facts: Facts = field(default_factory=Facts)
@@ -112,6 +121,9 @@ class Observations:
     books: Books = field(default_factory=Books)
     between: list[Purchase] = field(default_factory=list)
     raced: int = 0
+    unanswered: list[Purchase] = field(default_factory=list)
+    forgotten: list[Purchase] = field(default_factory=list)
+    bad_answers: BadAnswers = field(default_factory=BadAnswers)
     database_away: bool = False
     renewals: list[Renewal] = field(default_factory=list)
     notified: Counter[tuple[str, int]] = field(default_factory=Counter)

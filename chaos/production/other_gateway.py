@@ -3,18 +3,22 @@
 import asyncio
 import json
 import signal
+from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import aiohttp
 
-from chaos.clients import KEY, SECRET, session
+from chaos.clients import session
 from chaos.final_state import NoAnswer
 from chaos.production.load import CANCELLED, DECLINED, FAILS, PAYS, STRANGER
-from chaos.production.observations import Charges, Observations, Purchase
+from chaos.production.network_side import GIVES_UP_AFTER_S
+from chaos.production.observations import BadAnswers, Charges, Observations, Purchase
 from chaos.run import Plan
-from chaos.servers import Server, quiet_port
+from chaos.servers import Server
+from tests.kit.requests import KEY, SECRET
+from tests.kit.servers import free_port, set_options
 
 NETWORK: Final = 9  # the index of its server
 _TIMEOUT_S: Final = 1.0
@@ -28,13 +32,21 @@ rejects_duplicates = true
 timeout_s = {timeout_s}
 poll_after_s = 0.3
 poll_at_most_s = 2
+give_up_after_s = {give_up_after_s}
+{more}
 
 [[routes]]
 network = "account"
 """
+# Seconds. It forgets payments that are older, by the clock of our gateway.
+REPEATS_WITHIN_S: Final = 6.0
+# More than the 15 minutes after which a sandbox answers 027, and takes a transaction_id again.
+_ADVANCED_S: Final = 901
 _PAGE: Final = 100
 _POLL_S: Final = 0.01
 _SUBMITS: Final = frozenset({"collect", "deposit", "payout"})
+_QUESTION: Final = "status"
+_FAULT: Final = 500
 
 
 class OtherGateway:
@@ -46,16 +58,27 @@ class OtherGateway:
     )
     forgets_after_s = 14 * 60.0  # sandbox forgets a payment 15 minutes after it began
 
-    def __init__(self, http: aiohttp.ClientSession, server: Server) -> None:
+    def __init__(
+        self, http: aiohttp.ClientSession, server: Server, repeats_within_s: float | None
+    ) -> None:
+        self.repeats_within_s = repeats_within_s
         self._http = http
         self._server = server
         self._url = f"{server.url}/_sandbox"
+        self._failed = 0
+        self._forgotten: dict[tuple[int, str], str] = {}
         self.servers: Sequence[Server] = [server]
 
     @property
     def configuration(self) -> str:
+        within = self.repeats_within_s
         return _CONFIGURATION.format(
-            url=self._server.url, key=KEY, secret=SECRET, timeout_s=_TIMEOUT_S
+            url=self._server.url,
+            key=KEY,
+            secret=SECRET,
+            timeout_s=_TIMEOUT_S,
+            give_up_after_s=GIVES_UP_AFTER_S,
+            more="" if within is None else f"repeats_within_s = {within}",
         )
 
     async def prepare(self, services: Sequence[int]) -> None:
@@ -79,16 +102,50 @@ class OtherGateway:
         await self._server.stop()
 
     async def delay_answer(self, purchase: Purchase, seconds: float) -> None:
-        match = {"service_id": purchase.service_id, "transaction_id": purchase.transaction_id}
         fault = {"latency": {"fixed_ms": round(seconds * 1000)}}
-        body = {"match": match, "fault": fault, "times": 1}
-        async with self._http.post(f"{self._url}/faults", json=body) as answer:
-            answer.raise_for_status()
+        await self._post("faults", {"match": _match(purchase), "fault": fault, "times": 1})
+
+    async def never_answer(self, purchase: Purchase) -> None:
+        match = _match(purchase)
+        for operation in (purchase.operation, _QUESTION):
+            of_it = {**match, "operation": operation}
+            await self._post("faults", {"match": of_it, "fault": {"timeout": True}, "times": 1})
+        await self._post("overrides", {"match": match, "callback": {"drop": True}, "times": 1})
+
+    @asynccontextmanager
+    async def failing(self) -> AsyncIterator[None]:
+        rule = await self._post("faults", {"match": {}, "fault": {"status": 503}})
+        try:
+            yield
+        finally:
+            used = {each["id"]: each["used"] async for each in self._pages("faults")}
+            self._failed += used[rule["id"]]
+            async with self._http.delete(f"{self._url}/faults/{rule['id']}") as answer:
+                answer.raise_for_status()
+
+    async def forget(self) -> None:
+        # Its people have them in their statements.
+        async for record in self._pages("transactions"):
+            self._forgotten[_key(record)] = str(record["status"])
+        await self._post("clock/advance", {"seconds": _ADVANCED_S})
+
+    async def bad_answers(self) -> BadAnswers:
+        used = Counter[str]()
+        async for each in self._pages("faults"):
+            if "timeout" in each["fault"]:
+                used[each["match"]["operation"]] += each["used"]
+        questions = used.pop(_QUESTION, 0)
+        return BadAnswers(self._failed, used.total(), questions)
 
     async def _double_callbacks(self, service_id: int) -> None:
-        body = {"match": {"service_id": service_id}, "callback": {"duplicate": 2}, "times": 100_000}
-        async with self._http.post(f"{self._url}/overrides", json=body) as answer:
+        body = {"match": {"service_id": service_id}, "callback": {"duplicate": 2}}
+        await self._post("overrides", body)
+
+    async def _post(self, path: str, body: Mapping[str, object]) -> Mapping[str, Any]:
+        async with self._http.post(f"{self._url}/{path}", json=body) as answer:
             answer.raise_for_status()
+            document: Mapping[str, Any] = await answer.json()
+            return document
 
     async def has(self, purchase: Purchase, within_s: float) -> bool:
         address = f"{self._url}/transactions/{purchase.service_id}/{purchase.transaction_id}"
@@ -101,10 +158,12 @@ class OtherGateway:
                     await asyncio.sleep(_POLL_S)
         return False
 
-    async def refuses(self, purchase: Purchase) -> bool:
-        charges = await self._charges({purchase.service_id})
-        found = charges.get((purchase.service_id, purchase.transaction_id))
-        return found is not None and found.refused
+    async def recorded(self, purchase: Purchase) -> str | None:
+        address = f"{self._url}/transactions/{purchase.service_id}/{purchase.transaction_id}"
+        async with self._http.get(address) as answer:
+            if answer.status == 200:
+                return str((await answer.json())["status"])
+        return self._forgotten.get((purchase.service_id, purchase.transaction_id))
 
     async def charges(self, services: Collection[int]) -> dict[tuple[int, str], Charges]:
         await asyncio.sleep(2 * _TIMEOUT_S)  # the journal has a request when it is answered
@@ -115,18 +174,24 @@ class OtherGateway:
         found: dict[tuple[int, str], Charges] = {}
         for service in services:
             async for entry in self._pages("requests", service):
-                if entry["operation"] in _SUBMITS:
-                    key = service, str(entry["transaction_id"])
-                    found.setdefault(key, Charges()).codes.append(str(entry["code"]))
+                # It did not look at what it answered with an HTTP 5xx.
+                if entry["operation"] in _SUBMITS and entry["http_status"] < _FAULT:
+                    found.setdefault(_key(entry), Charges()).codes.append(str(entry["code"]))
             async for record in self._pages("transactions", service):
-                key = service, str(record["transaction_id"])
-                found.setdefault(key, Charges()).status = str(record["status"])
+                found.setdefault(_key(record), Charges()).status = str(record["status"])
+        for key, status in self._forgotten.items():
+            if key in found:
+                found[key].status = found[key].status or status
         return found
 
-    async def _pages(self, records: str, service: int) -> AsyncIterator[Mapping[str, Any]]:
+    async def _pages(
+        self, records: str, service: int | None = None
+    ) -> AsyncIterator[Mapping[str, Any]]:
         after: str | None = None
         while True:
-            query = {"service_id": str(service), "limit": str(_PAGE)}
+            query = {"limit": str(_PAGE)}
+            if service is not None:
+                query["service_id"] = str(service)
             if after is not None:
                 query["after"] = after
             async with self._http.get(f"{self._url}/{records}", params=query) as answer:
@@ -140,6 +205,14 @@ class OtherGateway:
                 return
 
 
+def _match(purchase: Purchase) -> Mapping[str, object]:
+    return {"service_id": purchase.service_id, "transaction_id": purchase.transaction_id}
+
+
+def _key(record: Mapping[str, Any]) -> tuple[int, str]:
+    return record["service_id"], str(record["transaction_id"])
+
+
 @asynccontextmanager
 async def other_gateway(plan: Plan, seen: Observations) -> AsyncIterator[OtherGateway]:
     """A sandbox that refuses repeated ids, with a store that survives its end."""
@@ -148,12 +221,13 @@ async def other_gateway(plan: Plan, seen: Observations) -> AsyncIterator[OtherGa
         *("settle_delay_ms=300", "callback_retry_interval_s=0.5", "duplicates=reject"),
         f"magic_outcomes={outcomes}",
     )
-    options = [part for setting in settings for part in ("--set", setting)]
+    options = set_options(settings)
     store = f"sqlite:{plan.directory / 'network.sqlite3'}"
-    server = Server(NETWORK, quiet_port(), store, plan.directory, seen.facts, options)
+    server = Server(NETWORK, free_port(), store, plan.directory, seen.facts, options)
     async with session() as http:
         try:
             await server.start()
-            yield OtherGateway(http, server)
+            # An earlier release does not have the setting.
+            yield OtherGateway(http, server, None if plan.beside else REPEATS_WITHIN_S)
         finally:
             await server.kill()

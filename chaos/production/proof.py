@@ -45,14 +45,19 @@ def _payments(seen: Observations) -> Iterator[Claim]:
         f"nothing is kept of {len(refused):,} payments that were refused",
         (f"{_name(each)} has status {each.status}" for each in refused if each.status is not None),
     )
-    settled = [each for each in seen.purchases if each.settled]
+    settled = sum(each.settled for each in seen.purchases)
     yield claim(
-        f"{len(settled):,} payments that the network refused after a kill waited for a person",
+        f"{settled:,} payments waited for a person, among them {len(seen.forgotten):,} that the "
+        "network forgot",
         (
-            f"{_name(each)} was settled, and the network did not refuse it"
-            for each in settled
-            if not seen.charges_of(each).refused
+            f"{_name(each)} was forgotten and ended without a person"
+            for each in seen.forgotten
+            if not each.settled
         ),
+    )
+    yield claim(
+        f"{len(seen.unanswered):,} submits that the network never answered were answered 202",
+        (_name(each) for each in seen.unanswered if not each.accepted),
     )
     twice = [each for each in seen.purchases if sum(code == "202" for code in each.codes) > 1]
     yield claim(
@@ -68,7 +73,7 @@ def _payments(seen: Observations) -> Iterator[Claim]:
 
 def _wrong_end(purchase: Purchase, seen: Observations) -> Iterator[str]:
     there = seen.charges_of(purchase)
-    if purchase.settled and there.refused and purchase.status == FAILED:
+    if purchase.settled and not there.times and purchase.status == FAILED:
         return
     if purchase.status is None:
         if there.times:

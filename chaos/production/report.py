@@ -18,10 +18,13 @@ def closing(rounds: int, outcome: ProductionOutcome) -> str:
     seen = outcome.seen
     submits = sum(len(each.codes) for each in seen.charges.values())
     charged = sum(each.times for each in seen.charges.values())
+    failed, unanswered, questions = seen.bad_answers
     return (
         f"{rounds} rounds, {outcome.kills} kills, {outcome.seconds:.0f} s:"
         f" {len(seen.purchases):,} payments, {submits:,} submits arrived at the network,"
         f" {charged:,} of them charged;"
+        f" it answered {failed:,} x HTTP 5xx, never answered {unanswered:,} submits and"
+        f" {questions:,} questions, and forgot {len(seen.forgotten):,} open payments;"
         f" {len(seen.between):,} killed between submit and record;"
         f" {len(seen.facts.arrivals()):,} callbacks delivered,"
         f" {len(repeated(seen.facts)):,} repeated deliveries"

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -23,12 +23,12 @@ from chaos.production.other_gateway import other_gateway
 from chaos.production.servers import replicas
 from chaos.receiver import Receiver, receiving
 from chaos.request_drafts import Draft
-from chaos.run import Plan
+from chaos.run import Plan, running
 from chaos.servers import Server
 
 _SERVICES: Final = 4
 _SETTLES_WITHIN_S: Final = 120.0
-_PERSON_COMES_AFTER_S: Final = 8.0
+_AFTER_REPLACING_S: Final = 1.0
 _POLL_S: Final = 0.2
 _AT_ONCE: Final = 16
 _NOT_FOUND: Final = "404"
@@ -47,14 +47,6 @@ class ProductionOutcome:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Running:
-    """The servers of a run. store: as `--store` names it."""
-
-    ours: Sequence[Server]
-    store: str
-
-
 async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
     """Do the whole run. Raises `NotReady` and `NoAnswer`."""
     began = time.monotonic()
@@ -65,26 +57,32 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
         receiving(seen.facts) as (receiver, callback_url),
         session(KEY) as http,
         NETWORKS[plan.network](plan, seen) as network,
-        _running(plan, seen, network) as running,
+        running(plan, lambda stores: _ours(plan, seen, network, stores)) as started,
     ):
+        ours = started.servers
         await network.prepare(services)
-        urls = [server.url for server in running.ours]
+        urls = [server.url for server in ours]
         names = f"{plan.seed}-t{moment:x}"
         load = services, network.numbers, names, plan.chance("merchants")
         merchants = Merchants(seen, http, urls, callback_url, *load)
         chance = plan.chance("crashes")
         crashes = (
-            MomoCrashes(seen, running.ours, network, merchants, services, chance)
+            MomoCrashes(seen, ours, network, merchants, services, chance)
             if isinstance(network, Momo)
-            else ProductionCrashes(seen, running.ours, network, merchants, services, chance)
+            else ProductionCrashes(seen, ours, network, merchants, services, chance)
         )
         await merchants.fill()
         merchants.start(plan.clients)
         try:
+            if plan.beside is not None:
+                tell(f"  {await crashes.replace()}")
             for number in range(1, plan.rounds + 1):
                 tell(f"  round {number}: {await crashes.round(number)}")
                 if plan.restart_database and plan.database and number == (plan.rounds + 1) // 2:
                     tell(f"  {await crashes.restart_database(plan.database, http)}")
+            if plan.beside is not None:
+                tell(f"  {await crashes.replace_killed()}")
+                await asyncio.sleep(_AFTER_REPLACING_S)
         finally:
             await merchants.stop()
         settling = _Settling(seen, http, urls[0], receiver, network)
@@ -92,38 +90,22 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
         await crashes.kill_all()
         await _read(seen, http, urls[-1])
         seen.charges = await network.charges(services)
-        for server in running.ours:
+        seen.bad_answers = await network.bad_answers()
+        for server in ours:
             await server.stop()
         await network.stop()
-        seen.books = await books.read(running.store, services)
+        seen.books = await books.read(started.store, services)
     if not plan.restart_database:
-        seen.facts.complaints.extend(_tracebacks([*running.ours, *network.servers]))
+        seen.facts.complaints.extend(_tracebacks([*ours, *network.servers]))
     if time.monotonic() - began > network.forgets_after_s:
         raise NoAnswer("the run took so long that the network forgets payments: fewer rounds")
     return ProductionOutcome(seen, crashes.kills, time.monotonic() - began)
 
 
-@asynccontextmanager
-async def _running(plan: Plan, seen: Observations, network: NetworkSide) -> AsyncIterator[_Running]:
-    """Start the database, if there is one, and our servers; stop them at the end of the block."""
-    database = plan.database
-    try:
-        if database is not None:
-            await database.start()
-            stores = [database.dsn, database.dsn]
-        else:
-            stores = [f"sqlite:{plan.directory / 'production.sqlite3'}"]
-        ours = replicas(stores, network.configuration, plan.directory, seen.facts)
-        try:
-            for server in ours:
-                await server.start()
-            yield _Running(ours, stores[0])
-        finally:
-            for server in ours:
-                await server.kill()
-    finally:
-        if database is not None:
-            await database.stop()
+def _ours(
+    plan: Plan, seen: Observations, network: NetworkSide, stores: Sequence[str]
+) -> Sequence[Server]:
+    return replicas(stores, network.configuration, plan.directory, seen.facts, plan.beside)
 
 
 class _Settling:
@@ -160,19 +142,31 @@ class _Settling:
             if seconds > _SETTLES_WITHIN_S:
                 left = f"{len(pending)} pending and {missing} callbacks missing"
                 return f"{left} after {seconds:.0f} s"
-            if seconds > _PERSON_COMES_AFTER_S:
-                await self._decide(pending)
+            await self._decide(pending)
             await asyncio.sleep(_POLL_S)
 
     async def _decide(self, pending: Sequence[Purchase]) -> None:
-        """Do what a person does who sees that the network refused a payment: settle it as 001."""
+        """Do what a person does for payments that are listed: settle them as the network has them.
+
+        By force, because the person has looked at the network's own records, and not only asked it.
+        """
+        waiting = await self._waiting() if pending else frozenset()
         for each in pending:
-            if each.settled or not await self._network.refuses(each):
+            recorded = await self._network.recorded(each) or FAILED
+            if each.settled or each.transaction_id not in waiting or recorded == PENDING:
                 continue
             path = f"/_sandbox/transactions/{each.service_id}/{each.transaction_id}/settle"
-            body = {"status": FAILED, "reason": "the network refused it", "by": "chaos"}
+            reason = "so it is in the records of the network"
+            body = {"status": recorded, "reason": reason, "by": "chaos", "force": True}
             async with self._http.post(self._url + path, json=body) as answer:
                 each.settled = answer.status == 200
+
+    async def _waiting(self) -> frozenset[str]:
+        """Which payments our gateway lists for people."""
+        query = {"waiting": "true", "limit": "100"}
+        async with self._http.get(f"{self._url}/_sandbox/transactions", params=query) as answer:
+            listed = (await answer.json())["transactions"]
+        return frozenset(str(each["transaction_id"]) for each in listed)
 
 
 async def _read(seen: Observations, http: aiohttp.ClientSession, url: str) -> None:
@@ -205,5 +199,5 @@ def _tracebacks(servers: Sequence[Server]) -> list[str]:
     return [
         f"server {server.index} logged a traceback; see its log"
         for server in servers
-        if any(line.startswith("Traceback") for line in server.errors())
+        if server.tracebacks
     ]

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from chaos.clients import SECRET
 from chaos.facts import Facts
 from chaos.production.load import KEY
-from chaos.servers import Server, quiet_port
+from chaos.servers import Server
+from tests.kit.requests import SECRET
+from tests.kit.servers import free_port
 
 _CONFIGURATION: Final = """\
 production = true
@@ -22,12 +23,17 @@ mode = "P"
 {network}"""
 
 
-def replicas(stores: Sequence[str], network: str, directory: Path, facts: Facts) -> list[Server]:
-    """A production server on each of these stores. network: the tables that lead to it."""
+def replicas(
+    stores: Sequence[str], network: str, directory: Path, facts: Facts, tree: Path | None
+) -> list[Server]:
+    """A production server on each of these stores.
+
+    network: the tables that lead to it. tree: as in `Server`.
+    """
     file = directory / "production.toml"
     file.write_text(_CONFIGURATION.format(key=KEY, secret=SECRET, network=network), "utf-8")
     options = ("--config", str(file))
     return [
-        Server(index, quiet_port(), store, directory, facts, options)
+        Server(index, free_port(), store, directory, facts, options, tree)
         for index, store in enumerate(stores)
     ]

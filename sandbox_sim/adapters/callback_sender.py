@@ -5,13 +5,14 @@ connect to. So no DNS lookup happens after the check, and no way to write an add
 """
 
 import errno
+import logging
 import os
 import socket
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -19,30 +20,72 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 
 from sandbox_sim import __version__
-from sandbox_sim.adapters.container import in_container
 from sandbox_sim.adapters.tls import client_context
-from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
-from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.callbacks.destinations import CallbackHosts, is_public, receiver_of
 from sandbox_sim.http_addresses import parse
+from sandbox_sim.ports import Clock
+from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
+
+# Files that Docker and Podman create in each container.
+MARKERS: Final = ("/.dockerenv", "/run/.containerenv")
+
+
+def in_container() -> bool:
+    """Whether one of the files is there."""
+    return any(Path(marker).exists() for marker in MARKERS)
+
 
 # Shorter than receivers keep idle connections, so that none is reused while it is being closed.
 _KEEPALIVE_S = 1.0
+
 # This many idle connections are kept for the next callbacks; others are closed after the response.
 KEPT_IDLE: Final = 32
+
 # Seconds of real time for the body; the status alone decides.
 _BODY_TIMEOUT_S: Final = 2.0
+
 # With these errors no call left this machine.
 _SHORTAGE_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
 # How OpenSSL names an answer that is not TLS: that of a server which speaks plain HTTP.
 _NOT_TLS: Final = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST"})
+
 _USE_HTTP: Final = "it speaks plain HTTP there: use http:// in the address"
+
 _OWN_LOCALHOST: Final = (
     "this gateway runs in a container, where localhost is the container itself: use "
     "host.docker.internal, or the setting callback_rewrites"
 )
+
+# So many public receivers are warned of, because clients choose them.
+_MOST_WARNINGS: Final = 100
+
 _NO_ADDRESS = "callback_url is no address that can be called"
+
 _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__version__}"}
+
+
+log = logging.getLogger("sandbox_sim.callbacks")
+
+
+class _PublicReceivers:
+    """Warns once of each receiver on the public internet: some clients name their live site."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def warn_of(self, url: str, address: str) -> None:
+        """Warn if this address of the receiver is public."""
+        receiver = receiver_of(url)
+        if receiver in self._known or len(self._known) >= _MOST_WARNINGS or not is_public(address):
+            return
+        self._known.add(receiver)
+        log.warning(
+            "callbacks go to %s, a public address: a live site would take sandbox payments for "
+            "real ones. To send them to your own machine, set "
+            'callback_rewrites = { "%s" = "http://127.0.0.1:5000" }',
+            *(receiver, receiver),
+        )
 
 
 class _OpenSockets:
@@ -60,7 +103,6 @@ class _Socket(socket.socket):
         sockets.count += 1
 
     def close(self) -> None:
-        """Close it."""
         if self._sockets is not None:
             self._sockets.count -= 1
             self._sockets = None
@@ -70,8 +112,15 @@ class _Socket(socket.socket):
 class _DestinationCheck:
     """Checks the addresses of one attempt, and remembers the result."""
 
-    def __init__(self, hosts: CallbackHosts, host: str, sockets: _OpenSockets) -> None:
+    def __init__(
+        self,
+        hosts: CallbackHosts,
+        host: str,
+        sockets: _OpenSockets,
+        warn_of: Callable[[str], None] | None,
+    ) -> None:
         self.sockets = sockets
+        self._warn_of = warn_of
         self._hosts = hosts
         self._host = host
         self._refused: dict[str, None] = {}
@@ -85,6 +134,8 @@ class _DestinationCheck:
         """Whether a connection to this address is allowed."""
         admitted = self._record(address, admitted=self._hosts.allows_address(self._host, address))
         self._any_allowed = self._any_allowed or admitted
+        if admitted and self._warn_of is not None:
+            self._warn_of(address)
         return admitted
 
     def _record(self, target: str, *, admitted: bool) -> bool:
@@ -133,6 +184,7 @@ class HttpCallbackSender:
     trusted: a PEM file of one more certificate authority that receivers may use.
     containerized: the gateway runs in a container, so `localhost` is the container; by default
     it is found out.
+    warns_of_public: log a warning once for each receiver on the public internet.
     """
 
     def __init__(
@@ -143,6 +195,7 @@ class HttpCallbackSender:
         *,
         trusted: Path | None = None,
         containerized: bool | None = None,
+        warns_of_public: bool = False,
     ) -> None:
         self._clock = clock
         self._hosts = hosts
@@ -153,6 +206,7 @@ class HttpCallbackSender:
         # For calls while enough connections are idle: it closes each after the response.
         self._closing_session: aiohttp.ClientSession | None = None
         self._sockets = _OpenSockets()
+        self._public = _PublicReceivers() if warns_of_public else None
         self._calls = 0
 
     @property
@@ -202,7 +256,10 @@ class HttpCallbackSender:
         try:
             address = parse(url)
             check = data.check = _DestinationCheck(
-                self._hosts, address.raw_host or "", self._sockets
+                self._hosts,
+                address.raw_host or "",
+                self._sockets,
+                None if self._public is None else partial(self._public.warn_of, url),
             )
             if check.allows_host():
                 _DESTINATION_CHECK.set(check)

@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime
 from typing import Final
 
-from sandbox_sim.domain.control.clock import ClockState
+from sandbox_sim.ports.clock import ClockState
 
 # Shortest wait, so that jobs that fall due within this time run together.
 RESOLUTION_S: Final = 0.005

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from typing import Final
 
-from sandbox_sim.gateway.ports import StoreError
+from sandbox_sim.ports import StoreError
 
 # Network transaction ids have eleven digits and do not begin with 0 (D18); those of seeded records
 # begin with 9.

@@ -10,37 +10,14 @@ from decimal import Decimal
 from random import Random
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.control.people import Person, SamplePayment, SampleRecords, SampleSms
-from sandbox_sim.domain.msisdn import DECLINED_DIGIT, NETWORK_OF_PREFIX
-from sandbox_sim.domain.payments import billers
-from sandbox_sim.domain.payments.card_page import Choice
-from sandbox_sim.domain.payments.payment import Payment
-from sandbox_sim.domain.payments.payment_rules import Sandbox
-from sandbox_sim.domain.vocabulary import (
-    DEFAULT_CURRENCY,
-    MOBILE_NETWORKS,
-    Operation,
-    PaymentOption,
-)
+from sandbox_sim.control.seeding import Person, SamplePayment, SampleRecords, SampleSms
+from sandbox_sim.operations import PAYMENTS, Operation, Party
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.transactions import Choice, Payment
+from sandbox_sim.values import vocabulary
+from sandbox_sim.values.msisdn import DECLINED_DIGIT, NETWORK_OF_PREFIX
+from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, MOBILE_NETWORKS
 
-
-class _PaymentKind(NamedTuple):
-    """A kind of payment, with the least and the most that people pay, in pesewas."""
-
-    operation: Operation
-    mode: PaymentOption
-    least: int
-    most: int
-
-
-_PAYMENT_KINDS: Final = (
-    _PaymentKind(Operation.COLLECT, PaymentOption.MOBILE_MONEY, 500, 50_000),
-    _PaymentKind(Operation.CARD, PaymentOption.CARD, 2_000, 150_000),
-    _PaymentKind(Operation.DEPOSIT, PaymentOption.MOBILE_MONEY, 1_000, 40_000),
-    _PaymentKind(Operation.PAYOUT, PaymentOption.MOBILE_MONEY, 1_000, 20_000),
-    _PaymentKind(Operation.BILL, PaymentOption.BILL, 1_500, 30_000),
-    _PaymentKind(Operation.AIRTIME, PaymentOption.AIRTIME, 100, 5_000),
-)
 _CHOICES: Final = (Choice.PAY, Choice.CANCEL, Choice.PAY, Choice.FAIL)
 _TEXTS: Final = (
     "Hello {name}, order {order} is paid and on its way to you.",
@@ -74,18 +51,13 @@ class _Seed(NamedTuple):
 
 
 class FakePeople:
-    """The `People` of a sandbox; it uses numbers and cards that sandbox accepts.
+    """The `People` of a sandbox; it uses numbers, cards and sender ids that sandbox accepts."""
 
-    senders: the sender ids of SMS; a default where it is empty.
-    """
-
-    def __init__(self, sandbox: Sandbox, senders: Sequence[str]) -> None:
-        self._allowlist = sandbox.allowlist
-        self._cards = sorted(sandbox.test_cards.items())
-        self._kinds = [
-            kind for kind in _PAYMENT_KINDS if self._cards or kind.operation != Operation.CARD
-        ]
-        self._senders = senders or ("Shop",)
+    def __init__(self, behaviour: Behaviour) -> None:
+        self._allowlist = behaviour.allowlist
+        self._cards = sorted(behaviour.test_cards.items())
+        self._operations = [each for each in PAYMENTS if self._cards or each is not Operation.CARD]
+        self._senders = behaviour.approved_senders or ("Shop",)
 
     def sample_records(self, seed: int, service_id: int, count: int) -> SampleRecords:
         """The records of `count` payments and `count` SMS, of half as many people."""
@@ -124,22 +96,24 @@ class FakePeople:
         return begin + (DECLINED_DIGIT if is_declined else str(chance.randrange(9)))
 
     def _purchase(self, own: _Seed, number: int, person: Person) -> SamplePayment:
-        chance, kind = own.random("purchase", number), self._kinds[number % len(self._kinds)]
+        chance = own.random("purchase", number)
+        operation = self._operations[number % len(self._operations)]
+        row = PAYMENTS[operation]
         nw, party = person.nw, person.customer_number
-        if kind.operation is Operation.CARD:
+        if row.party is Party.CARD:
             party, nw = chance.choice(self._cards)
-        elif kind.operation is Operation.BILL:
-            nw = chance.choice(billers.BILL_PRODUCTS)
-            party = f"{billers.ACCOUNT_PREFIX[nw]}000000{chance.randrange(1000):03d}"
+        elif row.party is Party.BILL_ACCOUNT:
+            nw = chance.choice(row.products)
+            party = f"{vocabulary.ACCOUNT_PREFIX[nw]}000000{chance.randrange(1000):03d}"
         payment = Payment(
-            operation=kind.operation,
+            operation=operation,
             service_id=own.service_id,
             transaction_id=f"SEED-{own.seed}-{_order(number)}",
             reference=f"Order {_order(number)}",
-            amount=Decimal(chance.randint(kind.least, kind.most)).scaleb(-2),
+            amount=Decimal(chance.randint(*row.people_pay)).scaleb(-2),
             nw=nw,
             party=party,
-            payment_mode=kind.mode.value,
+            payment_mode=row.usual_mode,
             currency_code=DEFAULT_CURRENCY,
             callback_url="",
         )
@@ -149,7 +123,7 @@ class FakePeople:
             network_transaction_id=str(first + number),
             payment=payment,
             ago=timedelta() if is_pending else _seconds(chance, 60, 600),
-            choice=_CHOICES[number // len(self._kinds) % len(_CHOICES)],
+            choice=_CHOICES[number // len(self._operations) % len(_CHOICES)],
             time_to_choose=_seconds(chance, 5, 45),
         )
 

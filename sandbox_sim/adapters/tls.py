@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Final
 
-from sandbox_sim.domain.hosts import parse_address
+from sandbox_sim.values.hosts import parse_address
 
 if TYPE_CHECKING:
     import trustme

@@ -1,49 +1,67 @@
-"""Builds a gateway from its settings: the only place that connects the parts."""
+"""Builds a gateway from its settings: the only place that connects the parts.
+
+Source: auth.5, D2.
+"""
 
 import contextlib
+import ssl
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aiohttp import web
-
+from sandbox_sim.adapters import tls
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.bootstrap.parts import Parts
-from sandbox_sim.bootstrap.stores import store_of
-from sandbox_sim.config import Settings
-from sandbox_sim.gateway.callbacks.answer_gate import ProcessAnswerGate
-from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
-from sandbox_sim.gateway.control.callback_retries import CallbackRetries
-from sandbox_sim.gateway.control.clock_control import ClockControl
-from sandbox_sim.gateway.control.journal import Journal
-from sandbox_sim.gateway.control.manual_actions import ManualActions
-from sandbox_sim.gateway.control.wait_for_change import ChangeWaiter
-from sandbox_sim.gateway.ports import CallbackSender, Clock, Ids, Relay, Store
-from sandbox_sim.gateway.scheduler import Scheduler
+from sandbox_sim.bootstrap.parts import Gateway
+from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
+from sandbox_sim.ports import AnswerGate, CallbackSender, Clock, Ids, Relay, Store, StoreError
+from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE, KEPT_IN_MEMORY
+from sandbox_sim.settings.schema import Settings, authority_folder
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from sandbox_sim.values.hosts import LISTENS_ON_ALL, is_postgres, masked
 
 if TYPE_CHECKING:
-    from sandbox_sim.gateway.callbacks.doctor import Doctor, Orders
+    from sandbox_sim.callbacks.doctor import Doctor, Orders
 
 
-@dataclass(frozen=True, slots=True)
-class Gateway:
-    """A gateway and its parts. `app` starts and stops the background tasks with itself.
+__all__ = ["Gateway", "build", "open_doctor", "store_of", "tls_context"]
 
-    store: writing to it directly publishes no events.
+
+def store_of(settings: Settings, clock: Clock, gate: AnswerGate) -> tuple[Store, Relay | None]:
+    """The store that the settings name, and the relay to other servers if they can share it.
+
+    Imports only what that store needs. Raises `StoreError` if a package for it is not installed.
     """
+    keep = settings.keep_transactions
+    if settings.store.startswith("sqlite:"):
+        from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore  # noqa: PLC0415
 
-    app: web.Application
-    store: Store
-    clock: Clock
-    jobs: Scheduler
-    deliveries: CallbackDispatcher
-    journal: Journal
-    watch: ChangeWaiter
-    manual_actions: ManualActions
-    callback_retries: CallbackRetries
-    clock_control: ClockControl
+        path, durability = settings.sqlite_path, settings.durability
+        return SqliteStore(path, clock, durability, keep or KEPT_IN_A_DATABASE), None
+    if is_postgres(settings.store):
+        try:
+            from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            needed = f"a Postgres store needs {error.name}: pip install {error.name}"
+            raise StoreError(f"{masked(settings.store)}: {needed}") from None
+        kept = keep or KEPT_IN_A_DATABASE
+        store = PostgresStore(settings.store, clock, gate, keep_transactions=kept)
+        return store, store.relay
+    return MemoryStore(clock, keep or KEPT_IN_MEMORY), None
+
+
+def tls_context(settings: Settings) -> ssl.SSLContext | None:
+    """The context of the server; None where it speaks plain HTTP.
+
+    Raises `TlsError` if the certificate cannot be read or made.
+    """
+    if settings.cert and settings.key:
+        return tls.from_files(settings.cert, settings.key)
+    if not settings.tls:
+        return None
+    hosts = [] if settings.host in LISTENS_ON_ALL else [settings.host]
+    names = [*hosts, *(each.name for each in settings.listed_hosts())]
+    return tls.for_development(authority_folder(), names, SystemClock().now())
 
 
 def build(
@@ -64,25 +82,13 @@ def build(
     relay: Relay | None = None
     if store is None:
         store, relay = store_of(settings, clock, gate)
-    parts = Parts(settings, clock, ids or RandomIds(), store, relay, gate, sender)
-    return Gateway(
-        parts.app(),
-        store,
-        clock,
-        parts.jobs,
-        parts.deliveries,
-        parts.journal,
-        parts.watch,
-        parts.manual_actions,
-        parts.callback_retries,
-        parts.clock_control,
-    )
+    return Gateway(settings, clock, ids or RandomIds(), store, relay, gate, sender)
 
 
 @contextlib.asynccontextmanager
 async def open_doctor(orders: "Orders | None" = None) -> AsyncIterator["Doctor"]:
     """A `Doctor` with an HTTP session of its own; it needs no running gateway."""
-    from sandbox_sim.gateway.callbacks.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
+    from sandbox_sim.callbacks.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
 
     clock = SystemClock()
     async with HttpCallbackSender(clock) as sender:

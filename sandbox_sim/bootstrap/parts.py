@@ -2,81 +2,75 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
-from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors
 from sandbox_sim.adapters.people import FakePeople
-from sandbox_sim.bootstrap.control_routes import route_groups
-from sandbox_sim.bootstrap.page_parts import PageParts
-from sandbox_sim.bootstrap.production import (
-    control_routes,
-    live_handlers,
-    live_paths,
-    notification_handler,
-    processors_of,
-    running,
+from sandbox_sim.adapters.process import current_limit, divide_descriptors
+from sandbox_sim.bootstrap.production import live_handlers, running
+from sandbox_sim.bootstrap.routes import PageParts, route_groups
+from sandbox_sim.callbacks.callback_dispatcher import (
+    CallbackDispatcher,
+    CallbackReordering,
+    CallbackSigning,
 )
-from sandbox_sim.bootstrap.rule_settings import (
-    approval_of,
-    facts_of,
-    rate_limit_of,
-    sandbox_of,
+from sandbox_sim.control.clock import ClockControl
+from sandbox_sim.control.journal import Journal
+from sandbox_sim.control.manual_actions import CallbackRetries, ManualActions
+from sandbox_sim.control.record_search import RecordIds, RecordSearch
+from sandbox_sim.control.scheduler import JobHandler, Scheduler
+from sandbox_sim.control.seeding import Seeding
+from sandbox_sim.events.activity_log import ActivityLog
+from sandbox_sim.events.event_feed import ChangePublisher, Feed
+from sandbox_sim.events.waits import ChangeWaiter, Waiters
+from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.overrides.behaviour import BehaviourControl, BehaviourHolder
+from sandbox_sim.overrides.faults import Faults
+from sandbox_sim.overrides.overrides import Overrides, UserRules
+from sandbox_sim.payments.queries import Queries
+from sandbox_sim.payments.settlement import Settlement
+from sandbox_sim.payments.submit import Payments, SandboxProcessor
+from sandbox_sim.ports import (
+    AnswerGate,
+    CallbackSender,
+    Clock,
+    Ids,
+    PaymentProcessor,
+    Relay,
+    Store,
 )
-from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks.callbacks import Schedule
-from sandbox_sim.domain.jobs import JobKind
-from sandbox_sim.domain.payments.payment_rules import Sandbox
-from sandbox_sim.gateway.activity_log import ActivityLog
-from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
-from sandbox_sim.gateway.callbacks.callback_reordering import CallbackReordering
-from sandbox_sim.gateway.control.callback_retries import CallbackRetries
-from sandbox_sim.gateway.control.clock_control import ClockControl
-from sandbox_sim.gateway.control.event_feed import Feed
-from sandbox_sim.gateway.control.event_publishing_store import EventPublishingStore
-from sandbox_sim.gateway.control.fault_selection import Faults
-from sandbox_sim.gateway.control.journal import Journal
-from sandbox_sim.gateway.control.manual_actions import ManualActions
-from sandbox_sim.gateway.control.override_selection import Overrides
-from sandbox_sim.gateway.control.record_ids import RecordIds
-from sandbox_sim.gateway.control.record_search import Records
-from sandbox_sim.gateway.control.seeding import Seeding
-from sandbox_sim.gateway.control.user_rules import UserRules
-from sandbox_sim.gateway.control.wait_for_change import ChangeWaiter
-from sandbox_sim.gateway.control.wait_for_records import Waiters
-from sandbox_sim.gateway.id_allocation import IdAllocation
-from sandbox_sim.gateway.ledger.accounts import Accounts
-from sandbox_sim.gateway.payments.queries import Queries
-from sandbox_sim.gateway.payments.sandbox_processor import SandboxProcessor
-from sandbox_sim.gateway.payments.settlement import CallbackSettings, Settlement
-from sandbox_sim.gateway.payments.submit import Payments
-from sandbox_sim.gateway.ports import AnswerGate, CallbackSender, Clock, Ids, Relay, Store
-from sandbox_sim.gateway.scheduler import Handler, Scheduler
-from sandbox_sim.gateway.sms import Sms
-from sandbox_sim.web.api.authentication import Authentication
+from sandbox_sim.ports.ids import IdAllocation
+from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.sms.sms import SmsOperations
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.web.api.authentication import AllowedHosts, Authentication
 from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.operations import Operations, by_path
+from sandbox_sim.web.api.responses import StoreFailures
 from sandbox_sim.web.app import ROUTES, make_app
-from sandbox_sim.web.control.access import Guard, Hosts
+from sandbox_sim.web.control.access import Guard
 from sandbox_sim.web.control.events import EventRoutes
 from sandbox_sim.web.control.inbox import InboxRoutes
 from sandbox_sim.web.control.send_request import SendRoutes
-from sandbox_sim.web.openapi.routes import OpenapiRoutes
-from sandbox_sim.web.public_address import PublicAddress
-from sandbox_sim.web.routes import Route
+from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
+from sandbox_sim.web.routes import Route, RouteGroup
 from sandbox_sim.web.transport.client_connections import ClientConnections
+from sandbox_sim.web.transport.requests import PublicAddress
 
 if TYPE_CHECKING:
     from sandbox_sim.bootstrap.production_parts import Production
 
 
-class Parts:
-    """The parts of one gateway, each made when it is first used."""
+class Gateway:
+    """The parts of one gateway, each made from those above it.
+
+    store: writing to it directly publishes no events.
+    """
 
     def __init__(
         self,
@@ -92,70 +86,143 @@ class Parts:
         self.clock = clock
         self.ids = ids
         self.gate = gate
-        self.http_sender = HttpCallbackSender(clock, settings.receivers(), trusted=settings.trusted)
+        self.http_sender = HttpCallbackSender(
+            clock,
+            settings.receivers(),
+            trusted=settings.trusted,
+            warns_of_public=not settings.production,
+        )
         self.sender = sender or self.http_sender
         self.clients = settings.clients()
+        self.behaviour = BehaviourHolder(settings.behaviour())
         self.connections = divide_descriptors(current_limit())
         self.feed = Feed(clock, ids.token()[:8], relay)
         self.waiters = Waiters(clock, relay)
-        self.store = EventPublishingStore(store, self.feed, clock, self.waiters)
+        self.store = store
+        publisher = ChangePublisher(self.feed, self.waiters, clock)
+        store.watch_changes(publisher.wanted, publisher.publish)
+        self.activity = ActivityLog(clock, quiet=settings.quiet)
+        self.journal = Journal(store, clock)
+        self.watch = ChangeWaiter(store, clock)
+        self.id_allocation = IdAllocation(store, clock, ids)
+        self.fault_injection = FaultInjection(clock)
+        self.store_failures = StoreFailures(clock, told=not settings.serves_others)
+        self.public_address = PublicAddress(settings.public_url, settings.base_path)
+        self.allowed_hosts = AllowedHosts(settings.host, settings.listed_hosts())
+        self.behaviour_control = BehaviourControl(store, self.behaviour)
+        self.user_rules = UserRules(store, clock, ids)
+        self.overrides = Overrides(store, self.user_rules, self.waiters)
+        self.accounts = Accounts(
+            live=settings.balances == "live", sms_initial_units=settings.sms_initial_units
+        )
+        self.settlement = Settlement(ids, self.accounts, self.clients, self.behaviour)
+        self.sandbox_processor = SandboxProcessor(
+            ids, self.accounts, gate, self.overrides, self.settlement, self.behaviour
+        )
+        processors: dict[ServiceMode, PaymentProcessor] = {
+            ServiceMode.SANDBOX: self.sandbox_processor
+        }
         self.production: Production | None = None
         if settings.production:
             from sandbox_sim.bootstrap import production_parts  # noqa: PLC0415 -- serve starts without it
 
             callback_for = self.settlement.callback_for
-            self.production = production_parts.Production(
-                settings, clock, ids, self.store, callback_for
-            )
+            self.production = production_parts.Production(settings, clock, ids, store, callback_for)
+            processors[ServiceMode.PRODUCTION] = self.production.processor
+        self.payments = Payments(store, ids, gate, processors)
+        self.sms = SmsOperations(store, clock, ids, self.accounts, self.behaviour)
+        self.callback_reordering = CallbackReordering(store)
+        self.deliveries = CallbackDispatcher(
+            store,
+            clock,
+            self.sender,
+            self.behaviour,
+            gate,
+            settings.callback_routes(),
+            self.callback_reordering,
+            self.connections.callbacks,
+            activity=self.activity,
+            signing=CallbackSigning(self.clients, self.behaviour),
+        )
+        handlers: dict[JobKind, JobHandler] = {
+            JobKind.SETTLE: self.settlement.on_due,
+            JobKind.SETTLE_SMS: self.sms.on_due,
+            JobKind.DELIVER: self.deliveries.take,
+            JobKind.RELEASE: self.callback_reordering.on_due,
+            JobKind.DELIVER_LIVE: self.deliveries.take,
+            **live_handlers(self.production),
+        }
+        self.jobs = Scheduler(store, clock, self.deliveries, handlers)
+        self.clock_control = ClockControl(store, clock, self.jobs)
+        self.records = RecordSearch(store, self.journal, self.waiters, clock)
+        self.record_ids = RecordIds(self.records)
+        self.callback_retries = CallbackRetries(store, clock, self.records, self.record_ids)
+        self.manual_actions = ManualActions(
+            store, clock, self.journal, self.settlement, self.deliveries
+        )
 
+    @cached_property
     def app(self) -> web.Application:
         """The application; it starts and stops the background tasks with itself."""
         api_routes = self.operations().routes()
         dispatcher = self.dispatcher(api_routes)
-        events = EventRoutes(self.feed, self.clock)
+        events = EventRoutes(self.feed, self.clock, self.store, shared=self.pages.shared)
         app = make_app(
             dispatcher,
             api_routes,
-            lambda: control_routes(
-                self.production,
-                [
-                    *route_groups(self),
-                    SendRoutes(dispatcher, self.clients.values()),
-                    events,
-                    OpenapiRoutes(app[ROUTES], facts_of(self.settings)),
-                ],
-                self.clients.values(),
+            lambda: self.control_routes(
+                SendRoutes(dispatcher, self.clients.values()),
+                events,
+                OpenapiRoutes(app[ROUTES], self.server_facts),
             ),
-            Guard(self.settings.token, Hosts(self.settings.host, self.settings.listed_hosts())),
+            Guard(self.settings.token, self.allowed_hosts),
             self.pages.browser_pages(dispatcher.paths),
             self.pages.templates,
+            store_failures=self.store_failures,
             clients=ClientConnections(self.connections.clients, self.clock),
             drain=self.deliveries.close,
             base_path=self.settings.base_path,
             max_body_bytes=self.settings.max_body_bytes,
             fast_path=self.settings.fast_path,
-            notified=notification_handler(self.production),
+            notified=self.production.notification_handler() if self.production else None,
         )
         app.on_shutdown.append(self.fault_injection.stop)
         app.on_shutdown.append(events.end)
         app.cleanup_ctx.append(self.background)
         return app
 
+    def control_routes(self, *others: RouteGroup) -> list[Route]:
+        """The control API; in production the routes that could falsify money are guarded."""
+        groups = (*route_groups(self), *others)
+        routes = [route for group in groups for route in group.routes()]
+        production = self.production
+        return production.guarded(routes, self.clients.values()) if production else routes
+
     def dispatcher(self, routes: Sequence[Route]) -> Dispatcher:
         """Answers the paths of the interface."""
+        live_paths = self.production.live_paths(self.payments) if self.production else {}
         return Dispatcher(
-            Authentication(self.clients.values(), self.clock, rate_limit_of(self.settings)),
-            by_path(routes, live_paths(self.production, self.payments)),
+            Authentication(self.clients.values(), self.clock, self.behaviour),
+            by_path(routes, live_paths, self.settings.base_path),
             self.gate,
             self.ids,
             self.clock,
             self.journal,
             Faults(self.store, self.user_rules, self.ids),
             self.fault_injection,
+            hosts=self.allowed_hosts,
+            store_failures=self.store_failures,
             activity=self.activity,
             public_address=self.public_address,
-            base_path=self.settings.base_path,
-            reject_status=self.settings.sandbox_reject_status,
+            behaviour=self.behaviour,
+        )
+
+    def server_facts(self) -> ServerFacts:
+        """What the OpenAPI document says of this server."""
+        return ServerFacts(
+            self.settings.base_path,
+            self.behaviour.present.sandbox_reject_status,
+            needs_token=self.settings.token is not None,
         )
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
@@ -164,6 +231,7 @@ class Parts:
         try:
             await self.id_allocation.reserve()
             await self.clock_control.start()
+            await self.behaviour_control.start()
             await self.user_rules.load()
             await self.callback_reordering.load()
             async with self.http_sender, running(self.production, self.store):
@@ -180,8 +248,10 @@ class Parts:
 
     def inbox_routes(self) -> InboxRoutes:
         """The inboxes; a browser sees their messages as a page."""
-        view = self.pages.inbox.view
-        return InboxRoutes(self.store, self.clock, self.ids, self.records, self.clients, view)
+        secret_keys = [client.secret_key for client in self.clients.values()]
+        return InboxRoutes(
+            self.store, self.clock, self.ids, self.records, secret_keys, self.pages.templates
+        )
 
     def operations(self) -> Operations:
         """The twelve operations."""
@@ -190,199 +260,24 @@ class Parts:
             Queries(self.store, self.clock, self.accounts),
             self.sms,
             self.overrides,
-            card_entry=self.settings.sandbox_card_entry,
+            self.behaviour,
         )
-
-    @cached_property
-    def payments(self) -> Payments:
-        """The six payment operations."""
-        processors = processors_of(self.sandbox_processor, self.production)
-        return Payments(self.store, self.ids, self.gate, processors)
 
     def seeding(self) -> Seeding:
         """Fills services with made-up payments and SMS."""
         return Seeding(
             self.store,
             self.clock,
-            FakePeople(self.sandbox, self.settings.approved_senders),
+            FakePeople,
             self.accounts,
             self.sandbox_processor,
             self.settlement,
             self.sms,
             self.clients,
-            settle_delay=self.settle_delay,
-            transition=self.transition,
+            behaviour=self.behaviour,
         )
-
-    @cached_property
-    def jobs(self) -> Scheduler:
-        """Runs the jobs; each kind has its handler here."""
-        handlers: dict[JobKind, Handler] = {
-            JobKind.SETTLE: self.settlement.on_due,
-            JobKind.SETTLE_SMS: self.sms.on_due,
-            JobKind.DELIVER: self.deliveries.take,
-            JobKind.RELEASE: self.callback_reordering.on_due,
-            JobKind.DELIVER_LIVE: self.deliveries.take,
-            **live_handlers(self.production),
-        }
-        return Scheduler(self.store, self.clock, self.deliveries, handlers)
-
-    @cached_property
-    def deliveries(self) -> CallbackDispatcher:
-        """Sends the callbacks."""
-        schedule = Schedule(
-            attempts=self.settings.callback_attempts,
-            interval=timedelta(seconds=self.settings.callback_retry_interval_s),
-            timeout=timedelta(seconds=self.settings.callback_timeout_s),
-        )
-        return CallbackDispatcher(
-            self.store,
-            self.clock,
-            self.sender,
-            schedule,
-            self.gate,
-            self.settings.callback_routes(),
-            self.callback_reordering,
-            self.connections.callbacks,
-            activity=self.activity,
-        )
-
-    @cached_property
-    def activity(self) -> ActivityLog:
-        """Which events get a log line."""
-        return ActivityLog(self.clock, quiet=self.settings.quiet)
-
-    @cached_property
-    def sandbox_processor(self) -> SandboxProcessor:
-        """Payments of mode S."""
-        return SandboxProcessor(
-            self.ids,
-            self.accounts,
-            self.gate,
-            self.overrides,
-            self.settlement,
-            sandbox=self.sandbox,
-            settle_delay=self.settle_delay,
-            auto_complete=timedelta(milliseconds=self.settings.card_auto_complete_ms),
-            approval=approval_of(self.settings),
-        )
-
-    @cached_property
-    def settlement(self) -> Settlement:
-        """Begins and ends transactions."""
-        return Settlement(self.ids, self.accounts, self.clients, self.callback_settings)
-
-    @cached_property
-    def callback_settings(self) -> CallbackSettings:
-        """How callbacks are written."""
-        return CallbackSettings(
-            self.settings.callback_profile,
-            self.settings.callback_profiles,
-            self.settings.sign_callbacks,
-        )
-
-    @cached_property
-    def sms(self) -> Sms:
-        """The four operations of SMS."""
-        return Sms(
-            self.store,
-            self.clock,
-            self.ids,
-            self.accounts,
-            allowlist=self.sandbox.allowlist,
-            approved_senders=frozenset(self.settings.approved_senders),
-            transition=self.transition,
-        )
-
-    @cached_property
-    def accounts(self) -> Accounts:
-        """Balances, fixed or live."""
-        return Accounts(
-            live=self.settings.balances == "live",
-            sms_initial_units=self.settings.sms_initial_units,
-        )
-
-    @cached_property
-    def sandbox(self) -> Sandbox:
-        """The settings of the sandbox rules."""
-        return sandbox_of(self.settings)
 
     @cached_property
     def pages(self) -> PageParts:
         """The pages for people."""
         return PageParts(self)
-
-    @cached_property
-    def overrides(self) -> Overrides:
-        """Applies the overrides of users."""
-        return Overrides(self.store, self.user_rules, self.waiters)
-
-    @cached_property
-    def user_rules(self) -> UserRules:
-        """The overrides and faults of users."""
-        return UserRules(self.store, self.clock, self.ids)
-
-    @cached_property
-    def callback_reordering(self) -> CallbackReordering:
-        """Releases the callbacks that an override holds."""
-        return CallbackReordering(self.store)
-
-    @cached_property
-    def fault_injection(self) -> FaultInjection:
-        """Applies faults to answers."""
-        return FaultInjection(self.clock)
-
-    @cached_property
-    def journal(self) -> Journal:
-        """The journal of requests."""
-        return Journal(self.store, self.clock)
-
-    @cached_property
-    def watch(self) -> ChangeWaiter:
-        """Waits for changes; for tests in this process."""
-        return ChangeWaiter(self.store, self.clock)
-
-    @cached_property
-    def id_allocation(self) -> IdAllocation:
-        """Reserves the numbers that ids are made from."""
-        return IdAllocation(self.store, self.clock, self.ids)
-
-    @cached_property
-    def clock_control(self) -> ClockControl:
-        """Sets the clock."""
-        return ClockControl(self.store, self.clock, self.jobs)
-
-    @cached_property
-    def records(self) -> Records:
-        """Searches over what the gateway has done."""
-        return Records(self.store, self.journal, self.waiters, self.clock)
-
-    @cached_property
-    def record_ids(self) -> RecordIds:
-        """Which record an id names."""
-        return RecordIds(self.records)
-
-    @cached_property
-    def callback_retries(self) -> CallbackRetries:
-        """Next attempts that come now."""
-        return CallbackRetries(self.store, self.clock, self.records, self.record_ids)
-
-    @cached_property
-    def manual_actions(self) -> ManualActions:
-        """Settles, resends and resets by hand."""
-        return ManualActions(self.store, self.clock, self.journal, self.settlement, self.deliveries)
-
-    @cached_property
-    def public_address(self) -> PublicAddress:
-        """The address that this server is reached at."""
-        return PublicAddress(self.settings.public_url, self.settings.base_path)
-
-    @cached_property
-    def settle_delay(self) -> timedelta:
-        """Gateway time from the 202 to the success."""
-        return timedelta(milliseconds=self.settings.settle_delay_ms)
-
-    @cached_property
-    def transition(self) -> timedelta:
-        """Gateway time of an SMS from ACKNOWLEDGED to SENT."""
-        return timedelta(milliseconds=self.settings.sms_transition_ms)

@@ -1,40 +1,86 @@
-"""What production mode changes in the parts of a gateway, and what is there without it.
+"""What production mode changes in the parts of a gateway, and its networks. Source: D39, D32."""
 
-Source: D32, D39.
-"""
-
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from aiohttp.typedefs import Handler as WebHandler
-
-from sandbox_sim.bootstrap.networks import refuse_dropped
-from sandbox_sim.domain.clients import Client, ServiceMode
-from sandbox_sim.domain.jobs import LIVE_KINDS, Job, JobKind
-from sandbox_sim.domain.response_codes import Reply
-from sandbox_sim.gateway.activity_log import ActivityLog
-from sandbox_sim.gateway.callbacks.callback_dispatcher import CallbackDispatcher
-from sandbox_sim.gateway.control.measurements import Metering
-from sandbox_sim.gateway.networks.network_overview import NetworkOverview
-from sandbox_sim.gateway.networks.registry import Networks
-from sandbox_sim.gateway.payments.submit import Payments
-from sandbox_sim.gateway.ports import Clock, PaymentProcessor, Store, Unit
-from sandbox_sim.gateway.scheduler import Handler
-from sandbox_sim.web.api.operations import Call
-from sandbox_sim.web.control.handlers import RouteGroup
+from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher
+from sandbox_sim.control.measurements import Metering
+from sandbox_sim.control.scheduler import JobHandler
+from sandbox_sim.events.activity_log import ActivityLog
+from sandbox_sim.ports import Clock, Ids, Store, Unit
+from sandbox_sim.ports.network import Network, NetworkConfigError
+from sandbox_sim.production.network_overview import NetworkOverview
+from sandbox_sim.production.registry import ConfiguredNetwork, Networks, dropped
+from sandbox_sim.records.attempts import Terms
+from sandbox_sim.records.jobs import LIVE_KINDS, Job, JobKind
+from sandbox_sim.settings.networks import NetworkTable, networks_made
+from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.control.health import HealthRoutes
-from sandbox_sim.web.metrics import MetricRoutes
-from sandbox_sim.web.networks.overview import NetworkRoutes
-from sandbox_sim.web.routes import Route
+from sandbox_sim.web.control.networks import NetworkRoutes
+from sandbox_sim.web.routes import RouteGroup
 
 if TYPE_CHECKING:
     from sandbox_sim.bootstrap.production_parts import Production
-    from sandbox_sim.gateway.networks.manual_actions import LiveActions
 
 
-def live_handlers(production: "Production | None") -> Mapping[JobKind, Handler]:
+log = logging.getLogger("sandbox_sim.networks")
+
+
+def networks_of(settings: Settings, clock: Clock, ids: Ids) -> Networks:
+    """The networks of the settings, not open yet.
+
+    Raises `NetworkConfigError` with a line for each network that cannot be made.
+    """
+    made = networks_made(settings.networks, clock, ids)
+    networks = [_configured(name, settings.networks[name], each) for name, each in made.items()]
+    return Networks(networks, [table.route for table in settings.routes], clock)
+
+
+def _configured(name: str, table: NetworkTable, network: Network) -> ConfiguredNetwork:
+    can = network.capabilities
+    schedule = table.schedule
+    if can.decides_within is not None:
+        schedule = replace(schedule, give_up_after=can.decides_within)
+    terms = Terms(
+        schedule=schedule,
+        always_sent=can.always_sent,
+        failure_grace=timedelta(seconds=table.failure_grace_s),
+        has_status=can.has_status,
+        recheck_for=timedelta(days=table.recheck_days),
+        repeats_within=can.repeats_within,
+        timeout=timedelta(seconds=table.timeout_s),
+    )
+    return ConfiguredNetwork(name, table.adapter, network, terms)
+
+
+def warn_of_sandboxes(networks: Iterable[ConfiguredNetwork]) -> None:
+    """Log each currency that a network gets in place of that of the payment (D41)."""
+    for each in networks:
+        for asked, sent in each.network.capabilities.sent_as.items():
+            log.warning(
+                "network %s is a sandbox, where no money moves: payments in %s go out in %s with "
+                "the same figures",
+                *(each.name, asked, sent),
+            )
+
+
+async def refuse_dropped(store: Store, networks: Mapping[str, object]) -> None:
+    """Raise `NetworkConfigError` if attempts are open at networks that are not configured."""
+    counts = await store.run(lambda unit: unit.open_attempts())
+    problems = [
+        f"networks.{name}: {count} attempts at it are open, and only it can tell their outcome; "
+        "keep its table and production = true until they have ended"
+        for name, count in dropped(counts, networks).items()
+    ]
+    if problems:
+        raise NetworkConfigError("\n".join(problems))
+
+
+def live_handlers(production: "Production | None") -> Mapping[JobKind, JobHandler]:
     """The handlers of the jobs of production.
 
     Without production, jobs that an earlier run left just end: the start has made sure that no
@@ -45,22 +91,6 @@ def live_handlers(production: "Production | None") -> Mapping[JobKind, Handler]:
     return production.job_handlers()
 
 
-def processors_of(
-    sandbox: PaymentProcessor, production: "Production | None"
-) -> Mapping[ServiceMode, PaymentProcessor]:
-    """The payment processor of each mode that is served."""
-    if production is None:
-        return {ServiceMode.SANDBOX: sandbox}
-    return {ServiceMode.SANDBOX: sandbox, ServiceMode.PRODUCTION: production.processor}
-
-
-def live_paths(
-    production: "Production | None", payments: Payments
-) -> Mapping[str, Callable[[Call], Awaitable[Reply]]]:
-    """What the paths of the interface do for clients of mode P; empty without production."""
-    return {} if production is None else production.live_paths(payments)
-
-
 def health_groups(
     production: "Production | None",
     store: Store,
@@ -69,29 +99,14 @@ def health_groups(
     callbacks: CallbackDispatcher,
 ) -> Sequence[RouteGroup]:
     """The routes that say whether this gateway and its networks work."""
-    overview = NetworkOverview(
-        store, production.networks if production else Networks([], [], clock)
-    )
+    if production is None:
+        overview = NetworkOverview(store, Networks([], [], clock), {})
+        networks = NetworkRoutes(overview, None, None)
+    else:
+        overview = production.overview()
+        networks = NetworkRoutes(overview, production.notifications, production.records)
     metering = Metering(store, clock, activity, callbacks, overview)
-    return [HealthRoutes(store, clock), NetworkRoutes(overview), MetricRoutes(metering)]
-
-
-def notification_handler(production: "Production | None") -> WebHandler | None:
-    """Takes the notifications of networks; None without production."""
-    return None if production is None else production.notification_handler()
-
-
-def live_actions(production: "Production | None") -> "LiveActions | None":
-    """What a person may do by hand in production; None without it."""
-    return None if production is None else production.actions
-
-
-def control_routes(
-    production: "Production | None", groups: Iterable[RouteGroup], clients: Iterable[Client]
-) -> list[Route]:
-    """The routes of the control API; in production those that could falsify money are guarded."""
-    routes = [route for group in groups for route in group.routes()]
-    return routes if production is None else production.guarded(routes, clients)
+    return [HealthRoutes(store, clock, metering), networks]
 
 
 @asynccontextmanager

@@ -3,33 +3,34 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from aiohttp.typedefs import Handler as WebHandler
+from aiohttp.typedefs import Handler
 
-from sandbox_sim.bootstrap.networks import networks_of, refuse_dropped
-from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks.callbacks import Callback
-from sandbox_sim.domain.clients import Client, is_only_live
-from sandbox_sim.domain.jobs import JobKind
-from sandbox_sim.domain.payments.transactions import Transaction
-from sandbox_sim.gateway.networks.live_queries import LiveQueries
-from sandbox_sim.gateway.networks.live_records import LiveRecords
-from sandbox_sim.gateway.networks.live_sms import LiveSms
-from sandbox_sim.gateway.networks.manual_actions import LiveActions
-from sandbox_sim.gateway.networks.network_events import ExchangeLog, NetworkEventSink
-from sandbox_sim.gateway.networks.notifications import NetworkNotifications
-from sandbox_sim.gateway.networks.outcome_recorder import OutcomeRecorder
-from sandbox_sim.gateway.networks.processor import NetworkProcessor
-from sandbox_sim.gateway.networks.status_asking import StatusAsking
-from sandbox_sim.gateway.payments.submit import Payments
-from sandbox_sim.gateway.ports import Clock, Ids, Store
-from sandbox_sim.gateway.scheduler import Handler
-from sandbox_sim.web.api.live_operations import Handler as PathHandler, LiveOperations
-from sandbox_sim.web.networks.notifications import NotificationHandler
-from sandbox_sim.web.networks.production_guard import guarded
+from sandbox_sim.bootstrap.production import networks_of, refuse_dropped, warn_of_sandboxes
+from sandbox_sim.control.scheduler import JobHandler
+from sandbox_sim.payments.queries import LiveQueries
+from sandbox_sim.payments.submit import Payments
+from sandbox_sim.ports import Clock, Ids, Store
+from sandbox_sim.production.attempt_views import LiveRecordReader
+from sandbox_sim.production.live_sms import LiveSms
+from sandbox_sim.production.manual_actions import LiveActions
+from sandbox_sim.production.network_overview import NetworkOverview
+from sandbox_sim.production.notifications import ExchangeLog, NetworkEventSink, NetworkNotifications
+from sandbox_sim.production.outcome_recorder import OutcomeRecorder
+from sandbox_sim.production.processor import NetworkProcessor
+from sandbox_sim.production.status_asking import StatusAsking
+from sandbox_sim.records.callbacks import CallbackRecord
+from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.records.transactions import TransactionRecord
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.clients import Client, is_only_live
+from sandbox_sim.web.api.live_operations import LiveOperations
+from sandbox_sim.web.api.operations import PathHandler
+from sandbox_sim.web.control.networks import NotificationHandler
+from sandbox_sim.web.control.production_guard import guarded
 from sandbox_sim.web.routes import Route
 
 # Real time, in seconds, that submits under way have to end when the server stops.
@@ -48,29 +49,38 @@ class Production:
         clock: Clock,
         ids: Ids,
         store: Store,
-        callback_for: Callable[[Transaction, datetime], Callback],
+        callback_for: Callable[[TransactionRecord, datetime], CallbackRecord],
     ) -> None:
         self._store = store
         self.networks = networks_of(settings, clock, ids)
         self.recorder = OutcomeRecorder(self.networks, ids, callback_for)
         self.processor = NetworkProcessor(store, clock, ids, self.networks, self.recorder)
         self.asking = StatusAsking(store, clock, self.networks, self.recorder)
-        self.notifications = NetworkNotifications(store, clock, self.networks, self.recorder)
+        self.notifications = NetworkNotifications(
+            store,
+            clock,
+            self.networks,
+            self.recorder,
+            timedelta(days=settings.keep_notifications_days),
+        )
         self.sms = LiveSms(
             store, clock, ids, self.networks, self.recorder, frozenset(settings.approved_senders)
         )
         self.exchanges = ExchangeLog(store, clock)
         self.queries = LiveQueries(store)
-        self.actions = LiveActions(store, clock, self.recorder)
-        self.records = LiveRecords(store, clock, self.networks)
+        self.actions = LiveActions(store, clock, self.networks, self.asking, self.recorder)
+        self.records = LiveRecordReader(store, clock, self.networks)
         self.clock = clock
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keep the networks open. Raises `NetworkConfigError` if one with open attempts is gone."""
         await refuse_dropped(self._store, self.networks.by_name)
+        warn_of_sandboxes(self.networks.by_name.values())
+        await self.asking.bring_back()
         await self.networks.open(self._events_of)
-        saving = asyncio.create_task(self.exchanges.run_forever())
+        loops = self.exchanges, self.notifications
+        tasks = [asyncio.create_task(each.run_forever()) for each in loops]
         try:
             yield
         finally:
@@ -80,24 +90,28 @@ class Production:
             await self.notifications.background.close()
             await self.sms.background.close()
             await self.networks.close()
-            saving.cancel()
-            await asyncio.gather(saving, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await self.exchanges.save()
 
-    def job_handlers(self) -> Mapping[JobKind, Handler]:
-        """The handlers of the jobs of production."""
+    def overview(self) -> NetworkOverview:
+        """What people ask about the networks."""
+        return NetworkOverview(self._store, self.networks, self.notifications.dropped)
+
+    def job_handlers(self) -> Mapping[JobKind, JobHandler]:
         return {
-            JobKind.ASK_NETWORK: self.asking.on_due,
-            JobKind.READ_NOTIFICATION: self.notifications.on_due,
-            JobKind.RECHECK_FINAL: self.asking.on_recheck,
-            JobKind.SEND_SMS: self.sms.on_due,
+            JobKind.ASK_NETWORK: self.asking.background.on_due,
+            JobKind.READ_NOTIFICATION: self.notifications.background.on_due,
+            JobKind.RECHECK_FINAL: self.asking.rechecks.on_due,
+            JobKind.SEND_SMS: self.sms.background.on_due,
         }
 
     def live_paths(self, payments: Payments) -> Mapping[str, PathHandler]:
         """What the paths of the interface do for clients of mode P."""
         return LiveOperations(payments, self.queries, self.sms).by_path()
 
-    def notification_handler(self) -> WebHandler:
+    def notification_handler(self) -> Handler:
         """Takes the notifications of networks."""
         return NotificationHandler(self.notifications, self.clock).handle
 

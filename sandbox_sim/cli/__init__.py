@@ -1,78 +1,113 @@
-"""The command line, `sandbox-sim`. Each command imports its modules when it runs."""
+"""The command line, `sandbox-sim`. Each command is imported when it is called."""
 
+import copy
 import gc
 import os
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from sandbox_sim import __version__
-from sandbox_sim.cli.address_option import address
-from sandbox_sim.cli.lazy_commands import LazyGroup
 
-if TYPE_CHECKING:
-    from sandbox_sim.domain.callbacks.callback_bodies import Profile
+INTERRUPTED: Final = 130
+_DEFAULT_ENDPOINT: Final = "http://127.0.0.1:8233"
+# The module of each command; the command has its name there.
+_MODULES: Final = {
+    **dict.fromkeys(("callbacks", "inbox", "requests", "sms", "transactions"), "commands.records"),
+    **dict.fromkeys(("clock", "readyz", "reset", "seed", "snapshot"), "commands.state"),
+    **dict.fromkeys(("faults", "overrides"), "commands.overrides_and_faults"),
+    **dict.fromkeys(("explain", "openapi"), "commands.explain"),
+    "certify": "commands.certify",
+    "compare": "compare.command",
+    "config": "commands.configuration",
+    "demo": "commands.demo",
+    "doctor": "commands.doctor",
+    "ledger": "commands.ledger",
+    "networks": "commands.networks",
+    "reconcile": "commands.reconcile",
+    "serve": "serve.command",
+    "trigger": "commands.trigger",
+}
 
-DEFAULT_ENDPOINT = "http://127.0.0.1:8233"
-
-
-def _settings(
-    _context: click.Context, _param: click.Parameter, pairs: tuple[str, ...]
-) -> dict[str, str]:
-    for pair in pairs:
-        if "=" not in pair:
-            raise click.BadParameter(f"{pair} is not of the form name=value")
-    return dict(pair.split("=", 1) for pair in pairs)
-
-
-config_option = click.option(
-    "--config",
-    "config_file",
-    type=click.Path(path_type=Path),
-    envvar="SANDBOX_SIM_CONFIG",
-    help="TOML file with settings.",
+# These talk to no running gateway, and so have no options that say where one is.
+_WITHOUT_GATEWAY: Final = frozenset(
+    {"compare", "config", "demo", "doctor", "explain", "openapi", "serve"}
 )
-set_option = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    callback=_settings,
-    help="Any setting of `config show`; may be repeated.",
-)
+_OF_GATEWAY: Final = frozenset({"endpoint_url", "token"})
 
 
-class _Commands(LazyGroup):
-    """The commands that talk to a gateway are in modules of their own; the others are below."""
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Switch the garbage collector off: what is imported or built meanwhile leaves no garbage."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
-    later: ClassVar = {
-        "callbacks": "sandbox_sim.cli.commands.records:callbacks",
-        "clock": "sandbox_sim.cli.commands.state:clock",
-        "compare": "sandbox_sim.cli.compare.command:compare",
-        "demo": "sandbox_sim.cli.commands.demo:demo",
-        "explain": "sandbox_sim.cli.commands.explain:explain",
-        "faults": "sandbox_sim.cli.commands.faults:faults",
-        "inbox": "sandbox_sim.cli.commands.inbox:inbox",
-        "ledger": "sandbox_sim.cli.commands.ledger:ledger",
-        "reconcile": "sandbox_sim.cli.commands.reconcile:reconcile",
-        "networks": "sandbox_sim.cli.commands.networks:networks",
-        "openapi": "sandbox_sim.cli.commands.openapi:openapi",
-        "overrides": "sandbox_sim.cli.commands.overrides:overrides",
-        "requests": "sandbox_sim.cli.commands.records:requests",
-        "reset": "sandbox_sim.cli.commands.state:reset",
-        "seed": "sandbox_sim.cli.commands.state:seed",
-        "sms": "sandbox_sim.cli.commands.records:sms",
-        "snapshot": "sandbox_sim.cli.commands.snapshots:snapshot",
-        "transactions": "sandbox_sim.cli.commands.records:transactions",
-        "trigger": "sandbox_sim.cli.commands.trigger:trigger",
-    }
+
+class _Commands(click.Group):
+    """Imports a command when it is called; `--help` imports all.
+
+    The options of the group may stand before or after the command.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands, imported or not."""
+        return sorted(_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return the command of this name."""
+        if cmd_name not in _MODULES:
+            return None
+        with without_collector():
+            module = import_module(f"{__name__}.{_MODULES[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
+        own = (each for each in self.params if isinstance(each, click.Option))
+        left_out = _OF_GATEWAY if cmd_name in _WITHOUT_GATEWAY else frozenset()
+        _add_options(command, [e for e in own if e.expose_value and e.name not in left_out])
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; exit with 130 when it is interrupted, where click would exit with 1."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise SystemExit(INTERRUPTED) from None
+
+
+def _add_options(command: click.Command, options: Sequence[click.Option]) -> None:
+    """Add the options of the top group to a command and to the commands below it."""
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            _add_options(below, options)
+    taken = {each.name for each in command.params}
+    command.params += [_copy_for_command(each) for each in options if each.name not in taken]
+
+
+def _copy_for_command(option: click.Option) -> click.Option:
+    """Return a copy of the option for use after a command; it replaces the value given before."""
+    repeated = copy.copy(option)
+    repeated.default, repeated.envvar, repeated.expose_value = None, None, False
+    repeated.show_default = repeated.show_envvar = False
+    repeated.callback = _store_in_group
+    return repeated
+
+
+def _store_in_group(context: click.Context, option: click.Parameter, value: Any) -> None:
+    name = option.name or ""
+    if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        context.obj[name] = value
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--endpoint-url",
-    default=DEFAULT_ENDPOINT,
+    default=_DEFAULT_ENDPOINT,
     show_default=True,
     envvar="SANDBOX_SIM_ENDPOINT_URL",
     help="The running gateway that a command talks to.",
@@ -91,227 +126,3 @@ def main(context: click.Context, endpoint_url: str, token: str | None, as_json: 
     # Colour appears on terminals only, and never if NO_COLOR is set (https://no-color.org).
     context.color = False if os.environ.get("NO_COLOR") else None
     context.obj = {"endpoint_url": endpoint_url, "token": token, "as_json": as_json}
-
-
-@main.command()
-@click.option("--host", help="Address to listen on.")
-@click.option("--port", help="Port to listen on; 0 picks a free one.")
-@config_option
-@click.option(
-    "--store",
-    help="Where the state lives: sqlite:PATH, memory: or postgresql://USER@HOST/DATABASE.",
-)
-@click.option(
-    "--production",
-    flag_value="true",
-    default=None,
-    help="Credentials of mode P work: their payments go to networks.",
-)
-@click.option("--cert", help="PEM file with the certificate; with --key, HTTPS only.")
-@click.option("--key", help="PEM file with the private key of --cert.")
-@click.option(
-    "--tls",
-    is_flag=True,
-    flag_value="true",
-    default=None,
-    help="HTTPS with a certificate of this machine's own authority, for development.",
-)
-@click.option("--workers", help="Processes that serve the port; several need a Postgres store.")
-@click.option(
-    "--quiet",
-    is_flag=True,
-    flag_value="true",
-    default=None,
-    help="No log lines about requests and callbacks that went well.",
-)
-@click.option("--log-level", help="debug, info, warning or error.")
-@click.option("--log-format", help="text or json.")
-@click.option(
-    "--lenient",
-    is_flag=True,
-    flag_value="true",
-    default=None,
-    help="Take what real clients need and the interface does not promise.",
-)
-@set_option
-@click.pass_obj
-def serve(
-    obj: dict[str, object],
-    /,
-    config_file: Path | None,
-    settings: dict[str, str],
-    **flags: str | None,
-) -> None:
-    """Run the gateway."""
-    given = {name: value for name, value in flags.items() if value is not None}
-    gc.disable()  # imports leave no garbage; a running gateway turns it on again
-    try:
-        from sandbox_sim.cli.serve.command import run
-
-        code = run(config_file, {**settings, **given}, as_json=bool(obj["as_json"]))
-    finally:
-        gc.enable()
-    raise SystemExit(code)
-
-
-@main.command()
-@click.pass_obj
-def readyz(obj: dict[str, object]) -> None:
-    """Ask a running gateway whether it is ready. Exits with 1 if not."""
-    from sandbox_sim.cli.commands.health import run
-
-    raise SystemExit(run(str(obj["endpoint_url"]), as_json=bool(obj["as_json"])))
-
-
-def _secret_key(_context: click.Context, _param: click.Parameter, key: str | None) -> str | None:
-    if key is not None and not key:
-        raise click.BadParameter("must not be empty")
-    return key
-
-
-def _profiles(
-    _context: click.Context, _param: click.Parameter, names: tuple[str, ...]
-) -> tuple["Profile", ...]:
-    from sandbox_sim.domain.callbacks.callback_bodies import Profile
-
-    for name in names:
-        if name not in set(Profile):
-            raise click.BadParameter(f"{name} is none of {', '.join(Profile)}")
-    return tuple(dict.fromkeys(map(Profile, names)))
-
-
-def _order_command(
-    _context: click.Context, param: click.Parameter, command: str | None
-) -> str | None:
-    from sandbox_sim.cli.order_commands import PLACEHOLDERS
-
-    if command is not None and not any(each in command for each in PLACEHOLDERS):
-        raise click.BadParameter(f"must contain {' or '.join(PLACEHOLDERS)}")
-    if command is not None and param.name == "order" and not _context.params.get("paid"):
-        raise click.BadParameter("goes with --paid")
-    return command
-
-
-def _timeout(
-    _context: click.Context, _param: click.Parameter, seconds: float | None
-) -> float | None:
-    from sandbox_sim.config import A_DAY_S
-
-    if seconds is not None and not 0 < seconds <= A_DAY_S:
-        raise click.BadParameter(f"must be more than 0 and at most {A_DAY_S} seconds")
-    return seconds
-
-
-@main.command()
-@click.argument("url", callback=address)
-@click.option(
-    "--secret-key",
-    envvar="SANDBOX_SIM_SECRET_KEY",
-    show_envvar=True,
-    callback=_secret_key,
-    help="Sign with this key; by default with that of the first credential set.",
-)
-@click.option(
-    "--profile",
-    "profiles",
-    multiple=True,
-    metavar="NAME",
-    callback=_profiles,
-    help="Send and judge only this body: trans, trans_bare, flat, event or superset; may be "
-    "repeated.",
-)
-@click.option(
-    "--paid",
-    metavar="COMMAND",
-    is_eager=True,
-    callback=_order_command,
-    help="A command that exits with 0 if the order of {reference} or {transaction_id} counts as "
-    "paid. Finds out which profiles work.",
-)
-@click.option(
-    "--order",
-    metavar="COMMAND",
-    callback=_order_command,
-    help="With --paid: a command that creates the order of {reference} before its callback.",
-)
-@click.option(
-    "--timeout",
-    type=float,
-    metavar="SECONDS",
-    callback=_timeout,
-    help="How long the receiver has to answer; by default the setting callback_timeout_s.",
-)
-@config_option
-@click.pass_obj
-def doctor(
-    obj: dict[str, object],
-    /,
-    url: str,
-    config_file: Path | None,
-    secret_key: str | None,
-    profiles: tuple["Profile", ...],
-    timeout: float | None,
-    paid: str | None,
-    order: str | None,
-) -> None:
-    r"""Say what a receiver of callbacks does wrong. Exit 1 if anything.
-
-    It gets every body there is, genuine and forged, once and twice, of successful, failed and
-    cancelled payments whose ids begin with DOCTOR-. No gateway has to run. The profile that this
-    configuration sends is judged; about the others there are notes.
-
-    \b
-    A receiver that                    needs
-      compares trans_status with 000   callback_profile = trans_bare
-      reads transaction_id and status  callback_profile = flat
-    If you are unsure, try             callback_profile = superset
-    """
-    from sandbox_sim.cli.commands.doctor import run
-
-    code = run(
-        url,
-        config_file,
-        secret_key=secret_key,
-        profiles=profiles,
-        timeout=timeout,
-        paid=paid,
-        order=order,
-        as_json=bool(obj["as_json"]),
-    )
-    raise SystemExit(code)
-
-
-@main.group()
-def config() -> None:
-    """Check, show or write the configuration."""
-
-
-@config.command()
-@config_option
-@set_option
-@click.pass_obj
-def check(obj: dict[str, object], config_file: Path | None, settings: dict[str, str]) -> None:
-    """Check whether the settings are valid; exit with 1 if not."""
-    from sandbox_sim.cli.commands import configuration
-
-    raise SystemExit(configuration.check(config_file, settings, as_json=bool(obj["as_json"])))
-
-
-@config.command()
-@config_option
-@set_option
-@click.pass_obj
-def show(obj: dict[str, object], config_file: Path | None, settings: dict[str, str]) -> None:
-    """Print every setting and where it came from. Secrets are masked."""
-    from sandbox_sim.cli.commands import configuration
-
-    raise SystemExit(configuration.show(config_file, settings, as_json=bool(obj["as_json"])))
-
-
-@config.command()
-@click.argument("file", type=click.Path(path_type=Path), default="sandbox_sim.toml")
-def init(file: Path) -> None:
-    """Write a commented configuration file; - means stdout."""
-    from sandbox_sim.cli.commands import configuration
-
-    raise SystemExit(configuration.init(file))

@@ -1,29 +1,43 @@
-"""The HTTP client of the commands. It uses the standard library, because that imports quickly.
+"""The HTTP client of the commands, and how a command prints an answer.
 
-It uses only the public interface of a running gateway, and no proxy.
+The client uses the standard library, because that imports quickly. It uses only the public
+interface of a running gateway, and no proxy.
 """
 
 import base64
+import functools
 import http.client
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+import socket
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from threading import Timer
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
 
 from sandbox_sim import __version__
-from sandbox_sim.cli.tables import printable
+from sandbox_sim.values.redaction import printable, printable_document, printable_json
+
+P = ParamSpec("P")
 
 # Seconds for an answer that comes at once.
 REQUEST_TIMEOUT_S: Final = 30.0
 _BRIEFLY_S: Final = 5.0
+# A larger answer is not read; lists of a thousand records take some megabytes.
+_MOST_BYTES: Final = 256 * 1024 * 1024
 # Arguments that are not UTF-8 are sent as the bytes that were typed.
 _AS_GIVEN: Final = "surrogateescape"
 _USER_AGENT: Final = f"sandbox-sim/{__version__}"
 
+# What code raises that reads an answer with fields that are missing or of another type.
+MISREAD: Final = (
+    *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
+)
 
-class Failure(click.ClickException):
+
+class CommandFailed(click.ClickException):
     """A command failed: exit code 1, with this message on stderr."""
 
     def show(self, file: Any = None) -> None:
@@ -32,13 +46,13 @@ class Failure(click.ClickException):
             click.echo(printable(line), err=True, file=file)
 
 
-class WrongUsage(Failure):
+class WrongUsage(CommandFailed):
     """The arguments cannot work with any gateway: exit code 2."""
 
     exit_code = 2
 
 
-class Unreachable(Failure):
+class Unreachable(CommandFailed):
     """No HTTP answer came; `reason` says what happened instead."""
 
     def __init__(self, address: str, reason: str) -> None:
@@ -49,7 +63,7 @@ class Unreachable(Failure):
         self.reason = reason
 
 
-class Refused(Failure):
+class ControlApiError(CommandFailed):
     """The control API answered with an error; `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -57,15 +71,47 @@ class Refused(Failure):
         self.status = status
 
 
-class Answer(NamedTuple):
+class ReceivedAnswer(NamedTuple):
     """An HTTP answer; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
     text: str
 
+    @property
+    def document(self) -> Any:
+        """The text as JSON. Raises `ValueError` or `RecursionError` where it is not."""
+        return json.loads(self.text)
 
-class Gateway:
+
+class _Deadline:
+    """Ends a connection after so many seconds, however slowly or endlessly its server writes.
+
+    Then leaving it raises `TimeoutError`.
+    """
+
+    def __init__(self, connection: http.client.HTTPConnection, seconds: float) -> None:
+        self._passed = False
+        self._socket = connection.sock
+        self._timer = Timer(seconds, self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        if self._passed:
+            raise TimeoutError
+
+    def _end(self) -> None:
+        self._passed = True
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+
+class RunningGateway:
     """A running gateway. `token` is sent to the control API only."""
 
     def __init__(self, endpoint_url: str, token: str | None = None) -> None:
@@ -90,20 +136,25 @@ class Gateway:
         query: Sequence[tuple[str, object]] = (),
         body: Mapping[str, object] | None = None,
         timeout_s: float = REQUEST_TIMEOUT_S,
-    ) -> Answer:
+    ) -> ReceivedAnswer:
         """Send one request to the control API, to `/_sandbox/` and the parts of the path.
 
-        Raises `Refused` with the message of an error answer, and `Unreachable`.
+        What is None in the query or the body is left out.
+
+        Raises `ControlApiError` with the message of an error answer, `Unreachable`, and
+        `CommandFailed` for an answer that no gateway gives.
         """
         parts = (quote(str(part), safe="", errors=_AS_GIVEN) for part in path)
         target = "/".join(("/_sandbox", *parts))
-        if query:
-            target += "?" + urlencode(query, errors=_AS_GIVEN)
+        if pairs := [(name, value) for name, value in query if value is not None]:
+            target += "?" + urlencode(pairs, errors=_AS_GIVEN)
+        if body is not None:
+            body = {name: value for name, value in body.items() if value is not None}
         headers = {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
         answer = self.send(method, target, headers, body, timeout_s)
         document = self._document(answer)
         if answer.status >= 400:
-            raise Refused(answer.status, self._error_message(answer.status, document))
+            raise ControlApiError(answer.status, self._error_message(answer.status, document))
         return answer
 
     def call(
@@ -112,10 +163,10 @@ class Gateway:
         body: Mapping[str, object],
         credentials: tuple[str, str],
         timeout_s: float = REQUEST_TIMEOUT_S,
-    ) -> Answer:
+    ) -> ReceivedAnswer:
         """Send one request to the gateway's own interface, and return every kind of answer.
 
-        Raises `Failure` if no valid answer comes; it names the fault that caused this, if the
+        Raises `CommandFailed` if no valid answer comes; it names the fault that caused this, if the
         journal of the gateway has one.
         """
         pair = base64.b64encode(":".join(credentials).encode(errors=_AS_GIVEN)).decode()
@@ -123,10 +174,12 @@ class Gateway:
         try:
             answer = self.send("POST", path, headers, body, timeout_s)
             document = self._document(answer)
-        except Failure as failure:
+        except CommandFailed as failure:
             raise self._fault_of(body) or failure from None
         if "response_code" not in document:
-            raise Failure(f"{self.address} answers HTTP {answer.status}, not as a gateway does")
+            raise CommandFailed(
+                f"{self.address} answers HTTP {answer.status}, not as a gateway does"
+            )
         return answer
 
     def send(
@@ -136,8 +189,10 @@ class Gateway:
         headers: Mapping[str, str],
         body: Mapping[str, object] | None = None,
         timeout_s: float = REQUEST_TIMEOUT_S,
-    ) -> Answer:
-        """Send one request and return its answer. Raises `Unreachable`."""
+    ) -> ReceivedAnswer:
+        """Send one request and return its answer. Raises `Unreachable` unless it comes whole
+        within `timeout_s`.
+        """
         sent = {"User-Agent": _USER_AGENT, **headers}
         raw = None
         if body is not None:
@@ -147,19 +202,35 @@ class Gateway:
             connection = self._connection(timeout_s)
             try:
                 encoded = {name: value.encode() for name, value in sent.items()}
-                connection.request(method, self._base_path + target, raw, encoded)
-                response = connection.getresponse()
-                text = response.read().decode("utf-8", "replace")
+                connection.connect()
+                with _Deadline(connection, timeout_s):
+                    connection.request(method, self._base_path + target, raw, encoded)
+                    with connection.getresponse() as response:
+                        text = _read(response).decode("utf-8", "replace")
             finally:
                 connection.close()
         except TimeoutError:
             raise Unreachable(self.address, f"no answer within {timeout_s:g} s") from None
         except OSError as error:
+            self._refuse_plain_http(error)
             raise Unreachable(self.address, error.strerror or str(error)) from None
         except (http.client.HTTPException, ValueError) as error:
+            self._refuse_plain_http(error)
             raise Unreachable(self.address, str(error) or type(error).__name__) from None
         names = {name.lower(): value for name, value in response.getheaders()}
-        return Answer(response.status, names, text)
+        return ReceivedAnswer(response.status, names, text)
+
+    def _refuse_plain_http(self, error: Exception) -> None:
+        """Raise `CommandFailed` if plain HTTP failed on a port that speaks TLS."""
+        if self._tls or isinstance(error, ConnectionRefusedError):
+            return
+        import ssl  # noqa: PLC0415 -- takes long to import
+
+        host, port = self._host or "", self._port or http.client.HTTP_PORT
+        with suppress(OSError):
+            ssl.get_server_certificate((host, port), timeout=_BRIEFLY_S)  # asks for no trust
+            secure = self.address.replace("http", "https", 1)
+            raise CommandFailed(f"{self.address} takes HTTPS only: say --endpoint-url {secure}")
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
         host = self._host or ""
@@ -167,38 +238,42 @@ class Gateway:
             return http.client.HTTPConnection(host, self._port, timeout=timeout_s)
         # Imported only here, because TLS takes long to import.
         from sandbox_sim.adapters.tls import authority_file, client_context  # noqa: PLC0415
-        from sandbox_sim.config import authority_folder  # noqa: PLC0415
+        from sandbox_sim.settings.schema import authority_folder  # noqa: PLC0415
 
         context = client_context(authority_file(authority_folder()))
         return http.client.HTTPSConnection(host, self._port, timeout=timeout_s, context=context)
 
-    def _fault_of(self, body: Mapping[str, object]) -> Failure | None:
+    def _fault_of(self, body: Mapping[str, object]) -> CommandFailed | None:
         """Return what a fault did to the newest request with these ids; None without a fault."""
         match = {name: body[name] for name in ("service_id", "transaction_id") if name in body}
         search = {"match": match, "limit": 1}
         try:
             answer = self.control("POST", "requests", "find", body=search, timeout_s=_BRIEFLY_S)
-        except Refused as refused:
+        except ControlApiError as refused:
             text = f"no whole answer came, and why cannot be seen: {refused.message}"
-            return Failure(text) if refused.status == 401 else None
-        except Failure:
+            return CommandFailed(text) if refused.status == 401 else None
+        except CommandFailed:
             return None
-        for entry in json.loads(answer.text).get("requests", ()):
+        for entry in answer.document.get("requests", ()):
             if entry["rule"] == "fault":
                 text = ": ".join((*entry["warnings"][-1:], entry["why"]))
-                return Failure(f"{text}; see `sandbox-sim faults list`")
+                return CommandFailed(f"{text}; see `sandbox-sim faults list`")
         return None
 
-    def _document(self, answer: Answer) -> dict[str, Any]:
-        """Return the JSON object of an answer. Raises `Failure` if it is none: not a gateway."""
+    def _document(self, answer: ReceivedAnswer) -> dict[str, Any]:
+        """Return the JSON object of an answer. Raises `CommandFailed` if there is none."""
+        says = f"{self.address} answers HTTP {answer.status}"
+        if 300 <= answer.status < 400:
+            where = answer.headers.get("location", "another address")
+            raise CommandFailed(
+                f"{says} and leads to {where}: give --endpoint-url the gateway's own"
+            )
         try:
-            document = json.loads(answer.text)
-        except ValueError:
+            document = answer.document
+        except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
-            raise Failure(
-                f"{self.address} answers HTTP {answer.status} and no JSON: is it a gateway?"
-            )
+            raise CommandFailed(f"{says} and no JSON: is it a gateway?")
         return document
 
     def _error_message(self, status: int, document: Mapping[str, Any]) -> str:
@@ -208,3 +283,60 @@ class Gateway:
         if status == 401:
             return f"{message}: give it by --token or SANDBOX_SIM_TOKEN"
         return str(message or f"{self.address} answers HTTP {status}")
+
+
+def _read(response: http.client.HTTPResponse) -> bytes:
+    """The whole body. Raises `HTTPException` where it ends early, or is too large."""
+    content = response.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise http.client.HTTPException(f"its answer is larger than {_MOST_BYTES} bytes")
+    if response.length:
+        raise http.client.IncompleteRead(content, response.length)
+    return content
+
+
+class Session(NamedTuple):
+    """One run of a command."""
+
+    gateway: RunningGateway
+    as_json: bool
+
+    def show(self, answer: ReceivedAnswer, lines: Callable[[Any], Iterable[str]]) -> None:
+        """Print the JSON of an answer, or without --json the lines that `lines` makes of it.
+
+        What a server sent is printed without anything that a terminal would obey.
+        """
+        if self.as_json:
+            click.echo(printable_json(answer.text))
+            return
+        for line in lines(printable_document(answer.document)):
+            click.echo(line)
+
+    def ask(
+        self, method: str, *path: object, lines: Callable[[Any], Iterable[str]], **given: Any
+    ) -> ReceivedAnswer:
+        """Send a request to the control API as `control` does, and print its answer."""
+        answer = self.gateway.control(method, *path, **given)
+        self.show(answer, lines)
+        return answer
+
+
+def asks(command: Callable[Concatenate[Session, P], None]) -> Callable[P, None]:
+    """Call a command with its session as the first argument.
+
+    Raises `CommandFailed` where the command cannot read what the server answers.
+    """
+
+    @functools.wraps(command)
+    def run(*args: P.args, **given: P.kwargs) -> None:
+        chosen = click.get_current_context().obj
+        gateway = RunningGateway(chosen["endpoint_url"], chosen["token"] or None)
+        try:
+            command(Session(gateway, chosen["as_json"]), *args, **given)
+        except MISREAD as error:
+            raise CommandFailed(
+                f"{gateway.address} answers with other fields than a gateway of this version "
+                f"({type(error).__name__}: {error})"
+            ) from error
+
+    return run

@@ -1,10 +1,14 @@
 """Records as text: tables with one line a record, and outlines with one line a field."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from types import MappingProxyType
 from typing import Any, Final
 
 import click
+
+from sandbox_sim.values.redaction import printable
 
 # A table cuts longer texts; `show` prints them whole.
 _SHOWN_CHARACTERS: Final = 100
@@ -16,6 +20,52 @@ _COLOURS: Final = {
 }
 _GAP: Final = "  "
 
+Shown = Mapping[str, Any]
+# For each heading of a table the function that returns the cell of a record.
+Columns = Mapping[str, Callable[[Shown], object]]
+
+
+def fields(*headings: str) -> Columns:
+    """Columns from `heading=field`, or from the field alone if it is also the heading."""
+    pairs = (text.partition("=") for text in headings)
+    return {heading: itemgetter(name or heading) for heading, _, name in pairs}
+
+
+def listing(
+    records: Sequence[Shown],
+    words: str,
+    columns: Columns,
+    optional: Columns = MappingProxyType({}),
+    *,
+    shorten: bool = True,
+) -> Iterator[str]:
+    """The records as a table, or the line `no …`.
+
+    optional: columns that are left out where every cell is None.
+    """
+    if not records:
+        yield f"no {words}"
+        return
+    used = {
+        heading: cell
+        for heading, cell in optional.items()
+        if any(cell(record) is not None for record in records)
+    }
+    columns = {**columns, **used}
+    rows = [[cell(record) for cell in columns.values()] for record in records]
+    yield from table(list(columns), rows, shorten=shorten)
+
+
+def more(document: Shown) -> Iterator[str]:
+    """The line below a page that is not the last one."""
+    if document["next"] is not None:
+        yield f"more: --after {document['next']}"
+
+
+def deleted(document: Shown) -> Iterator[str]:
+    """The line that says how many records were deleted."""
+    yield f"{document['deleted']} deleted"
+
 
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[object]], *, shorten: bool = True
@@ -25,11 +75,16 @@ def table(
     if shorten:
         cells = [[shortened(cell) for cell in row] for row in cells]
     columns = zip(headings, *cells, strict=True)
-    widths = [*(max(map(len, column)) for column in columns)]
+    widths = [*map(_width, columns)]
     widths[-1] = 0
     yield click.style(_line(headings, widths), bold=True)
     for row in cells:
         yield _coloured(row, widths)
+
+
+def _width(cells: Iterable[str]) -> int:
+    """The width of the longest cell; one that is longer than a table shows makes none wider."""
+    return max((length for length in map(len, cells) if length <= _SHOWN_CHARACTERS), default=0)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
@@ -48,7 +103,7 @@ def _coloured(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def outline(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """Every field on a line of its own; the fields inside a field are indented below it."""
-    width = max(map(len, document), default=0)
+    width = _width(document)
     for name, value in document.items():
         inside = list(_inside(value, indent + _GAP))
         if inside:
@@ -89,8 +144,3 @@ def shown(value: object) -> str:
 def shortened(text: str) -> str:
     """The text, cut if it is long."""
     return f"{text[:_SHOWN_CHARACTERS]}…" if len(text) > _SHOWN_CHARACTERS else text
-
-
-def printable(line: str) -> str:
-    """The line with control characters escaped, because a terminal would obey them."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)

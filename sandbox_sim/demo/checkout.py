@@ -5,34 +5,34 @@ shop can ask for the status, even if the shop stops before the answer. A request
 answer is never sent again under a new id, because the first one may have arrived.
 """
 
+import asyncio
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from datetime import timedelta
 from decimal import Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sandbox_sim.demo import ids
-from sandbox_sim.demo.background import Background
-from sandbox_sim.demo.callbacks import Event
 from sandbox_sim.demo.clock import Clock
 from sandbox_sim.demo.gateway_client import (
     Accepted,
+    Event,
     GatewayClient,
     NoSuchTransaction,
     Refused,
     Unanswered,
 )
-from sandbox_sim.demo.notices import Notices
-from sandbox_sim.demo.order_book import OrderBook, Stray
 from sandbox_sim.demo.orders import (
     Customer,
     Delivery,
     Effect,
     Operation,
     Order,
+    OrderBook,
     OrderState,
     Source,
     Status,
+    Stray,
     Transaction,
 )
 from sandbox_sim.demo.settings import ShopSettings
@@ -50,6 +50,72 @@ class Purchase(NamedTuple):
     customer: Customer
     pay_by: Operation
     delivery: Delivery | None
+
+
+class Notices:
+    """Sends one SMS for each state that an order reaches. One that fails changes no order."""
+
+    def __init__(
+        self, settings: ShopSettings, texts: Texts, gateway: GatewayClient, clock: Clock
+    ) -> None:
+        self._settings = settings
+        self._texts = texts
+        self._gateway = gateway
+        self._clock = clock
+
+    async def send(self, order: Order, state: OrderState) -> None:
+        """Send the SMS about a state that an order has reached, and note how it went."""
+        text = self._text(order, state)
+        phone = order.customer.phone
+        try:
+            refused = await self._gateway.send_sms(phone, text)
+        except Unanswered as error:
+            order.note(self._clock.now(), "sms_unanswered", phone=phone, why=error)
+            return
+        if refused is not None:
+            facts = {"phone": phone, "code": refused.code, "why": refused.message}
+            order.note(self._clock.now(), "sms_refused", **facts)
+            return
+        order.messages.append(text)
+        order.note(self._clock.now(), "sms_sent", phone=phone, text=text)
+
+    def _text(self, order: Order, state: OrderState) -> str:
+        return self._texts.sms[state].format(
+            shop=self._texts.shop,
+            number=order.number,
+            currency=order.currency,
+            amount=f"{order.total:.2f}",
+            name=order.customer.name.split()[0],
+        )
+
+
+class Background:
+    """Runs work that goes on after an answer was written as tasks; logs what fails in them."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run this without waiting for it."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    async def wait_idle(self) -> None:
+        """Wait until nothing runs, also nothing that was started meanwhile."""
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+    async def close(self) -> None:
+        """Cancel what still runs."""
+        for task in self._tasks:
+            task.cancel()
+        await self.wait_idle()
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("background work of the shop failed", exc_info=error)
 
 
 class Checkout:

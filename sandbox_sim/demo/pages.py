@@ -8,12 +8,16 @@ import aiohttp_jinja2
 from aiohttp import hdrs, web
 
 from sandbox_sim.demo import ids
-from sandbox_sim.demo.callbacks import SIGNATURE_HEADER, UnreadableCallback, is_genuine, read_event
 from sandbox_sim.demo.catalogue import BILLERS, NETWORKS, Catalogue, Good
 from sandbox_sim.demo.checkout import Checkout
 from sandbox_sim.demo.checkout_form import CheckoutForm, Product
-from sandbox_sim.demo.order_book import OrderBook
-from sandbox_sim.demo.orders import Operation, Order
+from sandbox_sim.demo.gateway_client import (
+    SIGNATURE_HEADER,
+    UnreadableCallback,
+    is_genuine,
+    read_event,
+)
+from sandbox_sim.demo.orders import Operation, Order, OrderBook
 from sandbox_sim.demo.settings import CALLBACK_PATH, ShopSettings
 from sandbox_sim.demo.texts import Texts
 

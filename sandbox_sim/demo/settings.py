@@ -34,6 +34,8 @@ class ShopSettings:
     # twice as long as the one before, at most `ask_at_most_s`. All in seconds.
     ask_after_s: float = 10
     ask_at_most_s: float = 300
+    # Seconds between two looks whether there is something to ask.
+    look_every_s: float = 1
     # A request without an answer may still arrive within this time, in seconds.
     arrives_within_s: float = 30
 

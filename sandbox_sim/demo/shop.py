@@ -1,33 +1,81 @@
-"""Puts the shop together."""
+"""Puts the shop together, and asks about payments of which no callback came."""
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator
+from datetime import datetime
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp_jinja2
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from jinja2 import FileSystemLoader, StrictUndefined
 
-from sandbox_sim.demo.background import Background
 from sandbox_sim.demo.catalogue import make_catalogue
-from sandbox_sim.demo.checkout import Checkout
+from sandbox_sim.demo.checkout import Background, Checkout, Notices
 from sandbox_sim.demo.clock import Clock, SystemClock
-from sandbox_sim.demo.follow_up import FollowUp
 from sandbox_sim.demo.gateway_client import GatewayClient
-from sandbox_sim.demo.notices import Notices
-from sandbox_sim.demo.order_book import OrderBook
+from sandbox_sim.demo.orders import OrderBook
 from sandbox_sim.demo.pages import Pages, context
-from sandbox_sim.demo.security import is_foreign, security_headers
 from sandbox_sim.demo.settings import CALLBACK_PATH, ShopSettings
 from sandbox_sim.demo.texts import ENGLISH, Texts
 
 log = logging.getLogger("sandbox_sim.demo")
 
+
+class FollowUp:
+    """The loop around `ask_due`."""
+
+    def __init__(
+        self, book: OrderBook, checkout: Checkout, clock: Clock, pause_s: float = 1.0
+    ) -> None:
+        self._book = book
+        self._checkout = checkout
+        self._clock = clock
+        self._pause_s = pause_s
+        self._task: asyncio.Task[None] | None = None
+
+    async def ask_due(self, now: datetime) -> int:
+        """Ask about every transaction whose time has come. Returns how many there were."""
+        due = [
+            (order, transaction)
+            for order in self._book
+            for transaction in order.transactions
+            if transaction.ask_at is not None and transaction.ask_at <= now
+        ]
+        for order, transaction in due:
+            await self._checkout.ask(order, transaction)
+        return len(due)
+
+    def start(self) -> None:
+        """Look every `pause_s`, a second by default, whether there is something to ask."""
+        self._task = asyncio.create_task(self._run())
+
+    async def stop(self) -> None:
+        """End the loop."""
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _run(self) -> None:
+        while True:
+            await self._clock.sleep(self._pause_s)
+            try:
+                await self.ask_due(self._clock.now())
+            except Exception:  # a fault of ours in one order must not end the loop
+                log.exception("the status queries of the shop failed")
+
+
 _HERE: Final = Path(__file__).parent
+
 # A form and a callback have less; a larger body gets HTTP 413.
 _MAX_BODY_BYTES: Final = 64 * 1024
+
+_SAFE_METHODS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 
 
 class Shop:
@@ -45,9 +93,9 @@ class Shop:
         self.checkout = Checkout(
             settings, texts, self.book, self._gateway, notices, self.background, clock
         )
-        self.follow_up = FollowUp(self.book, self.checkout, clock)
+        self.follow_up = FollowUp(self.book, self.checkout, clock, settings.look_every_s)
         self._texts = texts
-        self._headers = security_headers(settings)
+        self._headers = _security_headers(settings)
         self.app = self._application(settings)
 
     def _application(self, settings: ShopSettings) -> web.Application:
@@ -81,7 +129,7 @@ class Shop:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse forms of other sites, and show errors as pages."""
-        if is_foreign(request):
+        if _is_foreign(request):
             return self._error(request, 403, self._texts.foreign_form)
         if request.path == CALLBACK_PATH:
             return await handler(request)
@@ -101,3 +149,37 @@ class Shop:
     def _error(request: web.Request, status: int, text: str) -> web.Response:
         names = {"text": text, "here": ""}
         return aiohttp_jinja2.render_template("error.html", request, names, status=status)
+
+
+def _security_headers(settings: ShopSettings) -> dict[str, str]:
+    """The headers of every answer of the shop.
+
+    After the checkout form the browser goes on to a payment page, and browsers apply `form-action`
+    to that redirect too; so the origins of the payment pages stand there.
+    """
+    pages = " ".join(settings.payment_pages)
+    policy = (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+        f"connect-src 'self'; form-action 'self' {pages}; frame-src 'self' {pages}; "
+        "frame-ancestors 'self'; base-uri 'none'"
+    )
+    return {
+        "Content-Security-Policy": policy,
+        "Cache-Control": "no-store",
+        "Referrer-Policy": "same-origin",
+        "X-Content-Type-Options": "nosniff",
+    }
+
+
+def _is_foreign(request: web.Request) -> bool:
+    """Whether another site has sent this form.
+
+    Callbacks come from a server, which sends no such headers, and have a signature instead.
+    """
+    if request.method in _SAFE_METHODS or request.path == CALLBACK_PATH:
+        return False
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is not None and site not in {"same-origin", "none"}:
+        return True
+    origin = request.headers.get(hdrs.ORIGIN)
+    return origin is not None and urlsplit(origin).netloc != request.headers.get(hdrs.HOST)

@@ -6,19 +6,43 @@ from decimal import Decimal, InvalidOperation
 from types import MappingProxyType, MemberDescriptorType
 from typing import Final, Generic, TypeVar, overload
 
-from sandbox_sim.domain.control.field_values import ImpossibleValue, read_match
-from sandbox_sim.domain.msisdn import to_international
-from sandbox_sim.domain.redaction import redact_text
-from sandbox_sim.domain.response_codes import ACCEPTED
-from sandbox_sim.domain.suggestions import suggestion
+from sandbox_sim.records.listing import ImpossibleValue, read_match
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
-from sandbox_sim.testing.tables import aligned
+from sandbox_sim.values.msisdn import to_international
+from sandbox_sim.values.redaction import redact_text, suggestion
+from sandbox_sim.values.response_codes import ACCEPTED
+
+_LONGEST: Final = 60
+
+
+def aligned(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
+    """A line of headings and one for each row. Long cells are cut, except in the last column."""
+    lines = [
+        list(headings),
+        *([_short(_line(cell)) for cell in row[:-1]] + [_line(row[-1])] for row in rows),
+    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        yield "  " + "  ".join(padded).rstrip()
+
+
+def _line(value: object) -> str:
+    return "-" if value is None else redact_text(" ".join(str(value).split()))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
 
 R = TypeVar("R", bound=Callback | Delivery | Request | Sms | Transaction)
 
+
 # An error shows this many records at most; more would hide its message.
 _SHOWN_RECORDS: Final = 20
+
 _SHOWN_REJECTIONS: Final = 5
+
 _PHONE_NUMBERS: Final = frozenset({"to", "customer_number"})
 
 
@@ -51,7 +75,6 @@ class Records(Sequence[R], Generic[R]):
         return len(self._records)
 
     def __repr__(self) -> str:
-        """All records."""
         return f"{type(self).__name__}({list(self._records)!r})"
 
     def where(self, **wanted: object) -> Sequence[R]:

@@ -1,26 +1,66 @@
 """`SandboxGateway`: a gateway for a test, which moves its clock."""
 
 import base64
+import http.client
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from sandbox_sim import __version__
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.config_loading import settings_from
-from sandbox_sim.domain.jobs import Job
-from sandbox_sim.domain.timestamps import iso
+from sandbox_sim.records.jobs import Job
+from sandbox_sim.settings.loading import settings_from
 from sandbox_sim.testing import report
-from sandbox_sim.testing.control import post
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Transaction
 from sandbox_sim.testing.server import Server
 from sandbox_sim.testing.view import View
+from sandbox_sim.values.timestamps import iso
+
+
+def send(
+    method: str,
+    url: str,
+    body: Mapping[str, object] | None,
+    token: str | None,
+    trusted: Path | None = None,
+) -> dict[str, Any]:
+    """Send a request and return the answer. Raises `ValueError` with the message of an error.
+
+    trusted: the certificate of a gateway that speaks HTTPS; None where it speaks plain HTTP.
+    """
+    __tracebackhide__ = True
+    parts = urlsplit(url)
+    headers = {"Content-Type": "application/json"}
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    host = parts.hostname or ""
+    connection = http.client.HTTPConnection(host, parts.port)
+    if trusted is not None:
+        # Imported only here, as most gateways of tests speak plain HTTP.
+        from sandbox_sim.adapters.tls import client_context  # noqa: PLC0415
+
+        context = client_context(trusted)
+        connection = http.client.HTTPSConnection(host, parts.port, context=context)
+    try:
+        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        answer: dict[str, Any] = json.loads(response.read())
+    finally:
+        connection.close()
+    if response.status >= 400:
+        raise ValueError(answer["error"]["message"])
+    return answer
+
 
 R = TypeVar("R", bound=Records[Any])
+
 
 _A_YEAR: Final = timedelta(days=366)
 
@@ -247,6 +287,11 @@ class SandboxGateway:
         )
         return self._control("faults", {"match": self._own(match), "fault": fault, **rest})
 
+    def clear_faults(self) -> None:
+        """Remove all faults of this service."""
+        __tracebackhide__ = True
+        self._control(f"faults?service_id={self.service_id}", None, "DELETE")
+
     def reset(self) -> None:
         """Forget the state and the inboxes of this service, and put the clock back."""
         self._server.run(self._view.forget(self._inboxes, self._begun))
@@ -284,10 +329,12 @@ class SandboxGateway:
     def _own(self, match: Mapping[str, object]) -> dict[str, object]:
         return {"service_id": self.service_id, **match}
 
-    def _control(self, path: str, body: Mapping[str, object]) -> dict[str, Any]:
+    def _control(
+        self, path: str, body: Mapping[str, object] | None, method: str = "POST"
+    ) -> dict[str, Any]:
         __tracebackhide__ = True
         token, trusted = self._settings.token, self._settings.trusted
-        return post(f"{self.url}/_sandbox/{path}", body, token, trusted)
+        return send(method, f"{self.url}/_sandbox/{path}", body, token, trusted)
 
 
 class Awaitables:

@@ -2,21 +2,24 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar, Self
 
-from sandbox_sim.domain.callbacks import callbacks
-from sandbox_sim.domain.callbacks.callbacks import Attempt
-from sandbox_sim.domain.callbacks.inbox import InboxMessage
-from sandbox_sim.domain.control import journal
-from sandbox_sim.domain.control.field_values import FieldValues
-from sandbox_sim.domain.control.journal import Entry
-from sandbox_sim.domain.json_text import parse_json
-from sandbox_sim.domain.payments import transactions
-from sandbox_sim.domain.payments.transactions import WORDING, Change
-from sandbox_sim.domain.sms import sms_messages
+from sandbox_sim.records import callbacks, journal, messages, transactions
+from sandbox_sim.records.callbacks import DeliveryAttempt
+from sandbox_sim.records.inbox import InboxMessage
+from sandbox_sim.records.journal import JournalEntry
+from sandbox_sim.records.listing import FieldValues
+from sandbox_sim.records.transactions import WORDING, StatusChange
+from sandbox_sim.values.json_text import parse_json
+
+
+def _fields_of(found: object, kind: type, **others: object) -> dict[str, Any]:
+    """What a record of this kind is made of: the fields that `found` has too, and others."""
+    shared = (each.name for each in fields(kind) if each.name not in others)
+    return {**others, **{name: getattr(found, name) for name in shared}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +50,19 @@ class Callback:
     state: str
     unacknowledged: bool
     created_at: datetime
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[DeliveryAttempt, ...]
 
     @classmethod
-    def of(cls, found: callbacks.Callback) -> Self:
+    def of(cls, found: callbacks.CallbackRecord) -> Self:
         """The record of a callback."""
-        return cls(
-            id=found.id,
-            transaction_id=found.transaction_id,
-            network_transaction_id=found.network_transaction_id,
-            url=found.url,
-            profile=found.profile.value,
-            content=found.body.encode(),
-            headers={"Content-Type": "application/json", **found.headers},
-            signature=found.signature,
-            state=found.state.value,
-            unacknowledged=found.state.is_unacknowledged,
-            created_at=found.created_at,
-            attempts=found.attempts,
-        )
+        own = {
+            "profile": found.profile.value,
+            "content": found.body.encode(),
+            "headers": {"Content-Type": "application/json", **found.headers},
+            "state": found.state.value,
+            "unacknowledged": found.state.is_unacknowledged,
+        }
+        return cls(**_fields_of(found, cls, **own))
 
     @property
     def body(self) -> dict[str, Any]:
@@ -111,13 +108,8 @@ class Delivery:
     @classmethod
     def of(cls, found: InboxMessage) -> Self:
         """The record of a message in an inbox."""
-        return cls(
-            at=found.at,
-            method=found.method,
-            headers=dict(found.headers),
-            body=parse_json(found.body, found.body),
-            signature=found.signature,
-        )
+        body = parse_json(found.body, found.body)
+        return cls(**_fields_of(found, cls, headers=dict(found.headers), body=body))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,29 +136,22 @@ class Transaction:
     callback_url: str
     status: str
     status_desc: str
-    timeline: tuple[Change, ...]
+    timeline: tuple[StatusChange, ...]
     expires_at: datetime
 
     @classmethod
-    def of(cls, found: transactions.Transaction) -> Self:
+    def of(cls, found: transactions.TransactionRecord) -> Self:
         """The record of a transaction."""
-        payment = found.payment
-        return cls(
-            transaction_id=payment.transaction_id,
-            network_transaction_id=found.network_transaction_id,
-            operation=payment.operation.value,
-            amount=payment.amount,
-            currency_code=payment.currency_code,
-            nw=payment.nw,
-            customer_number=payment.party,
-            payment_mode=payment.payment_mode,
-            reference=payment.reference,
-            callback_url=payment.callback_url,
-            status=found.status.value,
-            status_desc=WORDING[found.status].description,
-            timeline=found.timeline,
-            expires_at=found.expires_at,
-        )
+        own = {
+            "network_transaction_id": found.network_transaction_id,
+            "operation": found.payment.operation.value,
+            "customer_number": found.payment.party,
+            "status": found.status.value,
+            "status_desc": WORDING[found.status].description,
+            "timeline": found.timeline,
+            "expires_at": found.expires_at,
+        }
+        return cls(**_fields_of(found.payment, cls, **own))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +163,7 @@ class Sms:
 
     noun: ClassVar = "message"
     columns: ClassVar = ("to", "status", "sender_id", "text")
-    values: ClassVar = sms_messages.FIELD_VALUES
+    values: ClassVar = messages.FIELD_VALUES
 
     processing_id: str
     batch_id: str | None
@@ -191,19 +176,10 @@ class Sms:
     sent_at: datetime | None
 
     @classmethod
-    def of(cls, found: sms_messages.Message) -> Self:
+    def of(cls, found: messages.Message) -> Self:
         """The record of a message."""
-        return cls(
-            processing_id=found.processing_id,
-            batch_id=found.batch_id,
-            to=found.customer_number,
-            text=found.message,
-            sender_id=found.sender_id,
-            status=found.status.value,
-            page_count=found.page_count,
-            created_at=found.created_at,
-            sent_at=found.sent_at,
-        )
+        to, text, status = found.customer_number, found.message, found.status.value
+        return cls(**_fields_of(found, cls, to=to, text=text, status=status))
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,27 +216,18 @@ class Request:
     mode: str | None
 
     @classmethod
-    def of(cls, found: Entry) -> Self:
+    def of(cls, found: JournalEntry) -> Self:
         """The record of an entry of the journal."""
         request, answer = (
             body.decode("utf-8", "replace") for body in (found.request, found.answer)
         )
-        return cls(
-            id=found.id,
-            at=found.at,
-            operation=found.operation,
-            transaction_id=found.transaction_id,
-            method=found.method,
-            path=found.path,
-            body=parse_json(request, request),
-            http_status=found.http_status,
-            response_code=found.code,
-            rule=found.rule,
-            why=found.why,
-            warnings=found.warnings,
-            answer=parse_json(answer, answer),
-            mode=found.mode and found.mode.value,
-        )
+        own = {
+            "body": parse_json(request, request),
+            "response_code": found.code,
+            "answer": parse_json(answer, answer),
+            "mode": found.mode and found.mode.value,
+        }
+        return cls(**_fields_of(found, cls, **own))
 
     @property
     def code(self) -> str:

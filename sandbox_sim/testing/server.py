@@ -16,10 +16,9 @@ from typing import Any, Final, TypeVar
 from aiohttp import web
 
 from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.bootstrap import Gateway, build
-from sandbox_sim.bootstrap.tls import tls_context
-from sandbox_sim.config import Settings
-from sandbox_sim.domain.hosts import client_host
+from sandbox_sim.bootstrap import Gateway, build, tls_context
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.hosts import client_host
 from sandbox_sim.web.transport.server import GatewayRunner
 
 T = TypeVar("T")

@@ -6,14 +6,14 @@ from datetime import timedelta
 from typing import Final, TypeVar
 
 from sandbox_sim.bootstrap import Gateway
-from sandbox_sim.domain.control.clock import ClockState
-from sandbox_sim.domain.control.journal import NO_SERVICE
-from sandbox_sim.domain.control.listing import Listing
-from sandbox_sim.domain.payments.transactions import Status
-from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.gateway.ports import Unit
+from sandbox_sim.ports import Unit
+from sandbox_sim.ports.clock import ClockState
+from sandbox_sim.records.journal import NO_SERVICE
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.transactions import Status
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
+from sandbox_sim.values.timestamps import iso
 
 T = TypeVar("T")
 

@@ -17,30 +17,23 @@ from itertools import product
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
+from pydantic import BaseModel
 
-from sandbox_sim.domain.redaction import redact_text
-from sandbox_sim.gateway.control.record_ids import AmbiguousId
-from sandbox_sim.gateway.ports import StoreError
-from sandbox_sim.web.api.dispatcher import Dispatcher, expect
-from sandbox_sim.web.browser import wants_page
+from sandbox_sim.control.record_search import AmbiguousId
+from sandbox_sim.ports import StoreError
+from sandbox_sim.values.redaction import redact_text
+from sandbox_sim.web.api.dispatcher import Dispatcher, encoded_body, expect
+from sandbox_sim.web.api.responses import StoreFailures
+from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.access import Guard
-from sandbox_sim.web.control.errors import (
-    AMBIGUOUS,
-    BAD_REQUEST,
-    BODY_TOO_LARGE,
-    INTERNAL_ERROR,
-    METHOD_NOT_ALLOWED,
-    NOT_FOUND,
-    STORE_UNAVAILABLE,
-    error_response,
-)
-from sandbox_sim.web.control.handlers import aiohttp_handler
-from sandbox_sim.web.control.input_parsing import BadInput
-from sandbox_sim.web.networks.notifications import NETWORKS_PREFIX
+from sandbox_sim.web.control.errors import error_response
+from sandbox_sim.web.control.input import BadInput, body_of, query_of
+from sandbox_sim.web.control.networks import NETWORKS_PREFIX
 from sandbox_sim.web.pages.browser_pages import BrowserPages
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.routes import CONTROL_PREFIX, JSON, ErrorCode, Route
+from sandbox_sim.web.routes import CONTROL_PREFIX, JSON, Access, ErrorCode, Reply, Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
+from sandbox_sim.web.transport.requests import wants_page
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -59,6 +52,7 @@ CONTROL: web.AppKey[Callable[[], web.Application]] = web.AppKey("CONTROL")
 # Answers browsers outside the control API.
 BROWSER_PAGES = web.AppKey("BROWSER_PAGES", BrowserPages)
 TEMPLATES = web.AppKey("TEMPLATES", Templates)
+STORE_FAILURES = web.AppKey("STORE_FAILURES", StoreFailures)
 # Waits for callbacks that are being sent when the server stops, for at most so many seconds.
 DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
@@ -71,6 +65,7 @@ def make_app(
     browser_pages: BrowserPages,
     templates: Templates,
     *,
+    store_failures: StoreFailures,
     clients: ClientConnections,
     drain: Callable[[float], Awaitable[None]],
     base_path: str,
@@ -94,6 +89,7 @@ def make_app(
     app[DISPATCHER] = dispatcher
     app[BROWSER_PAGES] = browser_pages
     app[TEMPLATES] = templates
+    app[STORE_FAILURES] = store_failures
     app[CLIENTS] = clients
     app[DRAIN] = drain
     app[MAX_BODY_BYTES] = max_body_bytes
@@ -105,10 +101,10 @@ def make_app(
 
 def control_handler(app: web.Application) -> Handler:
     """What answers a request to the control API of the application."""
-    templates, control = app[TEMPLATES], app[CONTROL]
+    templates, control, store_failures = app[TEMPLATES], app[CONTROL], app[STORE_FAILURES]
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        answer = await _in_shape(request, control())
+        answer = await _in_shape(request, control(), store_failures)
         return await _for_browser(request, answer, templates)
 
     return handle
@@ -124,10 +120,54 @@ def _control_app(
             path = f"{prefix}{NETWORKS_PREFIX}/{{name}}/{{tail:.*}}"
             app.router.add_route(method, path, notified, expect_handler=expect)
     for route, path in zip(table, _router_paths(table), strict=True):
-        handler = aiohttp_handler(route, guard)
+        handler = _handler_of_route(route, guard)
         for prefix in prefixes:
             app.router.add_route(route.method, prefix + path, handler, expect_handler=expect)
     return app
+
+
+def _handler_of_route(route: Route, guard: Guard) -> Handler:
+    """The handler of a route; a browser gets the page of the route, if it has one."""
+    handler = _plain_handler(route, guard)
+    if route.page is None:
+        return handler
+    of_handset = route.access is Access.HANDSET
+    page = guard.protect(Access.PAGE, route.page, with_handset_cookie=of_handset)
+
+    async def for_browsers_too(request: web.Request) -> web.StreamResponse:
+        return await (page if wants_page(request) else handler)(request)
+
+    return for_browsers_too
+
+
+def _plain_handler(route: Route, guard: Guard) -> Handler:
+    """The handler that checks access, reads the input and writes the answer."""
+    handler, status = route.handler, route.answers[0].status
+
+    async def plain(request: web.Request) -> web.StreamResponse:
+        return _response(await handler(request), status)
+
+    async def with_query(request: web.Request) -> web.StreamResponse:
+        return _response(await handler(request, query_of(request, model, beside=beside)), status)
+
+    async def with_body(request: web.Request) -> web.StreamResponse:
+        asked = await body_of(request, model, optional=optional)
+        return _response(await handler(request, asked), status)
+
+    model: type[BaseModel]
+    if route.query is not None:
+        model, beside = route.query.model, route.query.filters
+        return guard.protect(route.access, with_query)
+    if route.body is not None and route.body.media_type == JSON:
+        model, optional = route.body.model, route.body.optional
+        return guard.protect(route.access, with_body)
+    return guard.protect(route.access, plain)
+
+
+def _response(reply: Reply, status: int) -> web.StreamResponse:
+    if isinstance(reply, web.StreamResponse):
+        return reply
+    return web.json_response(reply, status=status)
 
 
 def is_goodbye(error: BaseException | None, request: web.BaseRequest) -> bool:
@@ -151,19 +191,19 @@ async def _for_browser(
     return page
 
 
-async def _in_shape(request: web.Request, control: web.Application) -> web.StreamResponse:
+async def _in_shape(
+    request: web.Request, control: web.Application, store_failures: StoreFailures
+) -> web.StreamResponse:
     """Answer failures under `/_sandbox` in the shape of the control API."""
-    if "\x00" in request.path:  # no record has such a name, and some stores refuse it in a query
-        return _refusal(web.HTTPNotFound(), request)
     try:
-        return await control._handle(request)  # noqa: SLF001 -- named in aiohttp_internals.py
+        return _refused_at_once(request) or await control._handle(request)  # noqa: SLF001 -- named in aiohttp_internals.py
     except (BadInput, AmbiguousId) as bad:
-        code = AMBIGUOUS if isinstance(bad, AmbiguousId) else BAD_REQUEST
+        code = errors.AMBIGUOUS if isinstance(bad, AmbiguousId) else errors.BAD_REQUEST
         return error_response(code, str(bad))
     except (HttpProcessingError, web.RequestPayloadError):
-        return error_response(BAD_REQUEST, "The body cannot be read as its headers say")
+        return error_response(errors.BAD_REQUEST, "The body cannot be read as its headers say")
     except StoreError as failure:
-        return error_response(STORE_UNAVAILABLE, str(failure))
+        return error_response(errors.STORE_UNAVAILABLE, store_failures.reason(failure))
     except web.HTTPException as failure:
         if failure.status < 400:
             raise
@@ -174,23 +214,31 @@ async def _in_shape(request: web.Request, control: web.Application) -> web.Strea
         log.exception("%s failed", redact_text(f"{request.method} {request.path}"))
         if request.writer.output_size > 0:
             raise ConnectionError("an answer was begun already") from None
-        return error_response(INTERNAL_ERROR, "A fault of the server; its log says which")
+        return error_response(errors.INTERNAL_ERROR, "A fault of the server; its log says which")
+
+
+def _refused_at_once(request: web.Request) -> web.Response | None:
+    """The answer to a request that no route takes, whatever its path is; None for any other."""
+    if "\x00" in request.path:  # no record has such a name, and some stores refuse it in a query
+        return _refusal(web.HTTPNotFound(), request)
+    why = encoded_body(request.headers)
+    return None if why is None else error_response(errors.ENCODED_BODY, why)
 
 
 def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
     """A refusal of aiohttp, in the shape and words of the control API."""
     match failure:
         case web.HTTPNotFound():
-            return error_response(NOT_FOUND, f"The control API has no path {request.path!r}")
+            return error_response(errors.NOT_FOUND, f"The control API has no path {request.path!r}")
         case web.HTTPMethodNotAllowed():
             allowed = failure.headers[hdrs.ALLOW]
             text = f"This path takes {allowed}, not {request.method}"
-            answer = error_response(METHOD_NOT_ALLOWED, text)
+            answer = error_response(errors.METHOD_NOT_ALLOWED, text)
             answer.headers[hdrs.ALLOW] = allowed
             return answer
         case web.HTTPRequestEntityTooLarge():
             text = "The body is larger than the setting max_body_bytes allows"
-            return error_response(BODY_TOO_LARGE, text)
+            return error_response(errors.BODY_TOO_LARGE, text)
     code = failure.reason.lower().replace(" ", "_")
     return error_response(ErrorCode(failure.status, code, ""), failure.reason)
 

@@ -6,21 +6,27 @@ a request nothing.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
+from aiohttp import web
 from pydantic import BaseModel
 
-from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.operations import Operation
 
 CONTROL_PREFIX: Final = "/_sandbox"
 # A route with this method takes every method that no other route of its path takes.
 ANY_METHOD: Final = "*"
 JSON: Final = "application/json"
 HTML: Final = "text/html"
+FORM: Final = "application/x-www-form-urlencoded"
+
+
+# A handler returns the JSON of its first answer, or a whole response for any other answer.
+Reply = Mapping[str, object] | web.StreamResponse
 
 
 class Access(Enum):
@@ -128,3 +134,11 @@ class Route:
     def parameters(self) -> tuple[str, ...]:
         """The names of the variable parts of the path."""
         return tuple(re.findall(r"{(\w+)}", self.path))
+
+
+class RouteGroup(Protocol):
+    """The routes of one resource."""
+
+    def routes(self) -> Iterable[Route]:
+        """The part of the table that it has."""
+        ...

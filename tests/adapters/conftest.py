@@ -10,7 +10,7 @@ import pytest
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callbacks import ReceiverResponse
+from sandbox_sim.records.callbacks import ReceiverResponse
 
 BODY = '{"trans_ref":"T1","message":"Ɛyɛ"}'.encode()
 TIMEOUT = timedelta(seconds=5)

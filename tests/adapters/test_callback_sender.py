@@ -6,7 +6,7 @@ import pytest
 
 from sandbox_sim import __version__
 from sandbox_sim.adapters.callback_sender import KEPT_IDLE, HttpCallbackSender
-from sandbox_sim.domain.callbacks.callbacks import KEPT_BODY_BYTES
+from sandbox_sim.records.callbacks import KEPT_BODY_BYTES
 from tests.adapters.conftest import BODY, Listen, Receiver, http, post
 
 pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]

@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.domain.callbacks.callback_hosts import CallbackHosts
-from sandbox_sim.domain.callbacks.callbacks import FailureKind, ReceiverResponse
 from sandbox_sim.http_addresses import MAX_CHARACTERS, BadAddress, check, parse
+from sandbox_sim.records.callbacks import FailureKind, ReceiverResponse
 from tests.adapters.conftest import Receiver, http, post
 from tests.addresses import CALLABLE, NOT_CALLABLE, NOT_TEXT, ODD_ADDRESSES
+from tests.conftest import StartSandbox
+from tests.production.settings import BUILT_IN, LIVE
 
 pytestmark = pytest.mark.decision("D37")
 
@@ -50,7 +51,7 @@ def can_be_called(address: str) -> bool:
     return True
 
 
-async def attempts_at(*addresses: str) -> list[ReceiverResponse]:
+async def attempts_at(*addresses: str, warns_of_public: bool = False) -> list[ReceiverResponse]:
     """The responses to one callback to each address; one receiver has every IP address and port.
 
     Only the socket connections are redirected to it, so no other machine is called.
@@ -65,8 +66,64 @@ async def attempts_at(*addresses: str) -> list[ReceiverResponse]:
         await connect(sock, where[sock.family])
 
     loop.sock_connect = connect_there
-    async with server, HttpCallbackSender(VirtualClock(), resolver=EveryName()) as sender:
+    async with (
+        server,
+        HttpCallbackSender(
+            VirtualClock(), resolver=EveryName(), warns_of_public=warns_of_public
+        ) as sender,
+    ):
         return [await post(sender, address, TIMEOUT) for address in addresses]
+
+
+async def test_each_public_receiver_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    private = ("http://127.0.0.1/a", "http://10.0.0.1/a", "http://shop.example/a")
+    public = ("http://ama:s3cret@8.8.8.8/a", "http://8.8.8.8/b", "http://[2606:4700::1]:8080/a")
+
+    answers = await attempts_at(*private, *public, warns_of_public=True)
+
+    assert all(map(arrives, answers))
+    lines = [each.getMessage() for each in caplog.records]
+    assert [line.partition(",")[0] for line in lines] == [
+        "callbacks go to http://8.8.8.8",
+        "callbacks go to http://[2606:4700::1]:8080",
+    ]
+    assert 'callback_rewrites = { "http://8.8.8.8" = "http://127.0.0.1:5000" }' in lines[0]
+
+
+async def test_a_sender_that_was_not_asked_to_warns_of_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    await attempts_at("http://8.8.8.8/a")
+
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("production", [False, True])
+async def test_a_gateway_warns_of_public_receivers_unless_it_is_for_production(
+    start_sandbox: StartSandbox,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    *,
+    production: bool,
+) -> None:
+    loop = asyncio.get_running_loop()
+    connect = loop.sock_connect
+
+    async def connect_here(sock: socket.socket, address: Any) -> None:
+        if address[0] == "8.8.8.8":
+            raise ConnectionRefusedError
+        await connect(sock, address)
+
+    monkeypatch.setattr(loop, "sock_connect", connect_here)
+    sandbox = await start_sandbox(
+        production=production, allow_memory=production, credentials=[BUILT_IN, LIVE]
+    )
+
+    await sandbox.collect(callback_url="http://8.8.8.8/callback")
+    await sandbox.advance(seconds=1)
+
+    warned = any("a public address" in each.getMessage() for each in caplog.records)
+    assert warned is not production
 
 
 def arrives(answer: ReceiverResponse) -> bool:
@@ -119,19 +176,6 @@ async def test_what_the_door_refuses_is_an_attempt_that_failed(address: str) -> 
 
     assert (answer.status_code, answer.failure_kind) == (None, FailureKind.ADDRESS)
     assert answer.problem == "callback_url is no address that can be called"
-
-
-async def test_any_fault_in_an_attempt_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An exception would leave the callback pending for ever."""
-
-    def fault(*_: object) -> None:
-        raise RuntimeError("a fault of our own")
-
-    monkeypatch.setattr(CallbackHosts, "allows_host", fault)
-    (answer,) = await attempts_at("http://shop.example/")
-
-    assert answer.failure_kind is FailureKind.EXCHANGE
-    assert answer.problem == "the exchange broke off: a fault of our own"
 
 
 def _without_tls(address: str) -> str:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sandbox_sim.adapters.clock import SystemClock, VirtualClock
-from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.ports import Clock
 
 HOUR = timedelta(hours=1)
 AT_ONCE = 1.0  # seconds; the limit for a wait that must end at once

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sandbox_sim.adapters.descriptors import divide_descriptors
-from sandbox_sim.gateway.callbacks.delivery_queue import IN_ALL
+from sandbox_sim.adapters.process import divide_descriptors
+from sandbox_sim.callbacks.delivery_queue import IN_ALL
 
 
 @pytest.mark.parametrize("limit", [64, 256, 1024, 4096, 65_536, 1_000_000])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.gateway.ports import StoreError
+from sandbox_sim.ports import StoreError
 
 KINDS: dict[str, Callable[[RandomIds], str]] = {
     "network_transaction_id": RandomIds.network_transaction_id,

@@ -10,14 +10,15 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.adapters.people import FakePeople
-from sandbox_sim.domain.payments.payment_rules import Facts, Sandbox, decide
+from sandbox_sim.payments.sandbox_rules import Facts, decide
+from sandbox_sim.records.behaviour import Behaviour
 
-PEOPLE = FakePeople(Sandbox(), ())
+PEOPLE = FakePeople(Behaviour())
 ACCEPTED = {"202", "000", "015"}
 
 
 def test_the_same_seed_makes_the_same_of_them() -> None:
-    assert FakePeople(Sandbox(), ()).sample_records(42, 55, 30) == PEOPLE.sample_records(42, 55, 30)
+    assert FakePeople(Behaviour()).sample_records(42, 55, 30) == PEOPLE.sample_records(42, 55, 30)
 
 
 def test_they_are_the_same_on_any_machine() -> None:
@@ -62,7 +63,7 @@ def test_whoever_they_are_sandbox_takes_what_they_pay(seed: int, service_id: int
     lives = PEOPLE.sample_records(seed, service_id, 13)
 
     for purchase in lives.purchases:
-        assert decide(purchase.payment, Sandbox(), Facts()).code in ACCEPTED
+        assert decide(purchase.payment, Behaviour(), Facts()).code in ACCEPTED
         assert re.fullmatch(r"9[0-9]{10}", purchase.network_transaction_id)
     assert len({each.network_transaction_id for each in lives.purchases}) == 13
 

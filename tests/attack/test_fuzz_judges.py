@@ -1,54 +1,53 @@
-"""What the fuzzers count as a fault; the same seed makes the same bytes."""
+"""What the fuzzers count as a fault."""
 
-import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
-from random import Random
 
 import pytest
 
-from attack.fuzz import values
-from attack.fuzz.byte_streams import stream
+from attack.fuzz import afterwards, networks, readers
 from attack.fuzz.findings import Report
-from attack.fuzz.shape import problem_with
 from attack.fuzz.two_protocols import Done, difference
 from attack.wire import Response
+from sandbox_sim.ports.network import Notification
+from sandbox_sim.records.reports import Outcome
+from tests.kit.requests import shape_problem
 
 RULE = {"x-sandbox-rule": "D5"}
 BAD_REQUEST = b'{"response_code": "400", "response_message": "Bad request"}'
 ANSWER = b"HTTP/1.1 202 Accepted\r\nDate: now\r\n\r\n{}"
 REFUSAL = b"HTTP/1.1 400 Bad Request\r\nDate: now\r\n\r\n{}"
+CLOSES = b"\r\nConnection: close\r\n\r\n"
 
 
-class TestShape:
-    def test_a_refusal_of_the_interface_is_no_fault(self) -> None:
-        assert problem_with(Response(400, RULE, BAD_REQUEST), "/make_payment") is None
+@pytest.mark.parametrize(
+    ("status", "headers", "body"),
+    [
+        (500, RULE, BAD_REQUEST),
+        (202, RULE, BAD_REQUEST),
+        (400, {}, BAD_REQUEST),
+        (400, RULE, b"no JSON"),
+        (400, RULE, b"[]"),
+        (400, RULE, b'{"response_code": "500", "response_message": "x"}'),
+        (400, RULE, b'{"response_code": 400, "response_message": "x"}'),
+        (400, RULE, b'{"response_code": "400", "response_message": " "}'),
+        (400, RULE, b'{"response_code": "400", "response_message": "x", "n": NaN}'),
+    ],
+)
+def test_an_answer_in_another_shape_than_the_interface_has(
+    status: int, headers: dict[str, str], body: bytes
+) -> None:
+    assert shape_problem(400, RULE, BAD_REQUEST, "/make_payment") is None
+    assert shape_problem(status, headers, body, "/make_payment") is not None
 
-    @pytest.mark.parametrize(
-        "answer",
-        [
-            Response(500, RULE, BAD_REQUEST),
-            Response(202, RULE, BAD_REQUEST),
-            Response(400, {}, BAD_REQUEST),
-            Response(400, RULE, b"no JSON"),
-            Response(400, RULE, b"[]"),
-            Response(400, RULE, b'{"response_code": "500", "response_message": "x"}'),
-            Response(400, RULE, b'{"response_code": 400, "response_message": "x"}'),
-            Response(400, RULE, b'{"response_code": "400", "response_message": " "}'),
-            Response(400, RULE, b'{"response_code": "400", "response_message": "x", "n": NaN}'),
-        ],
-    )
-    def test_all_else_is(self, answer: Response) -> None:
-        assert problem_with(answer, "/make_payment") is not None
 
-    def test_sms_answers_have_status_200(self) -> None:
-        assert problem_with(Response(400, RULE, BAD_REQUEST), "/sms/send") is not None
+def test_an_sms_answer_with_another_status_than_200() -> None:
+    assert shape_problem(400, RULE, BAD_REQUEST, "/sms/send") is not None
 
 
 class TestDifference:
-    def test_there_is_none_in_dates(self) -> None:
-        later = ANSWER.replace(b"now", b"later")
-
-        assert difference(Done(ANSWER, frozenset()), Done(later, frozenset()), 1) is None
+    """Between the answers of our protocol and of aiohttp's."""
 
     @pytest.mark.parametrize(
         ("ours", "theirs"),
@@ -60,6 +59,9 @@ class TestDifference:
         ],
     )
     def test_count_order_and_content_are_compared(self, ours: bytes, theirs: bytes) -> None:
+        later = ours.replace(b"now", b"later")
+
+        assert difference(Done(ours, frozenset()), Done(later, frozenset()), None) is None
         assert difference(Done(ours, frozenset()), Done(theirs, frozenset()), None) is not None
 
     def test_so_is_what_was_done(self) -> None:
@@ -72,46 +74,58 @@ class TestDifference:
 
         assert difference(twice, twice, 3) == "2 answers [202, 202] to 3 requests"
 
+    def test_a_refusal_that_closes_the_connection_ends_the_answers(self) -> None:
+        refused = Done(ANSWER + REFUSAL.replace(b"\r\n\r\n", CLOSES), frozenset())
+        accepted = Done(ANSWER.replace(b"\r\n\r\n", CLOSES), frozenset())
 
-class TestReport:
-    def test_the_bytes_are_printed_and_kept(self, tmp_path: Path) -> None:
-        report = Report("bodies", tried=1)
-        report.add("HTTP status 500", b"POST /\x00")
-
-        assert not report.holds
-        lines = "\n".join(report.lines(tmp_path))
-        assert lines.startswith("FAIL  bodies: 1 problems in 1 tried (bound 0)")
-        assert r"b'POST /\x00'" in lines
-        assert (tmp_path / "finding-0.bin").read_bytes() == b"POST /\x00"
-
-    def test_where_nothing_was_tried_nothing_holds(self) -> None:
-        assert not Report("bodies").holds
-        assert Report("bodies", tried=1).holds
+        assert difference(refused, refused, 3) is None
+        assert difference(refused, refused, 1) == "2 answers [202, 400] to 1 requests"
+        assert difference(accepted, accepted, 3) == "1 answers [202] to 3 requests"
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_seed_makes_the_same_again(seed: int) -> None:
-    assert stream(Random(seed), "s") == stream(Random(seed), "s")
-    assert values.request(Random(seed)) == values.request(Random(seed))
+def test_a_5xx_to_a_payment_that_was_sent() -> None:
+    not_sent = Response(500, {"x-sandbox-rule": "D39"}, b"")
+    sent = Response(500, {"x-sandbox-rule": "errors"}, b"")
+
+    assert networks.problem_with(not_sent) is None
+    assert networks.problem_with(sent) == "HTTP status 500: b''"
 
 
-def test_streams_are_alike_for_every_service() -> None:
-    for seed in range(300):
-        each = stream(Random(seed), "s")
-        assert b"".join(each.pieces(b"61")) == each.of_service(b"61")
-        assert max(map(len, each.pieces(b"61"))) <= 32_768
-        assert each.of_service(b"61").replace(b"61", b"62") == each.of_service(b"62").replace(
-            b"61", b"62"
-        )
+def test_a_result_of_an_adapter_that_cannot_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox_sim.ports.network._clean", lambda _said: None)
+    result = Notification(Outcome.UNKNOWN, reason="x" * 501, reference="\ud83d")
+
+    assert sorted(readers.problems_with(result)) == [
+        "reason has 501 characters",
+        "reference has half a character",
+    ]
 
 
-def test_bodies_are_well_formed_and_spoiled() -> None:
-    def is_json(raw: bytes) -> bool:
-        try:
-            json.loads(raw)
-        except ValueError:
-            return False
-        return True
+async def test_every_adapter_is_tried() -> None:
+    report = await readers.fuzz(seed=1, seconds=0.01)
 
-    made = [is_json(values.request(Random(seed))[1]) for seed in range(300)]
-    assert 50 < sum(made) < 290
+    assert report.tried > 200
+    assert report.holds
+
+
+async def test_a_job_that_failed_is_found_in_the_store(tmp_path: Path) -> None:
+    file = tmp_path / "state.sqlite3"
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("CREATE TABLE jobs (kind TEXT, subject TEXT, failures INTEGER)")
+        database.execute("INSERT INTO jobs VALUES ('deliver', 'c1', 2), ('settle', 't1', 0)")
+        database.commit()
+
+    place = afterwards.Place("sqlite", f"sqlite:{file}")
+
+    assert await afterwards.failed_jobs(place) == ["('deliver', 'c1', 2)"]
+
+
+def test_a_report_prints_the_bytes_and_fails_where_nothing_was_tried(tmp_path: Path) -> None:
+    report = Report("bodies", tried=1)
+    report.add("HTTP status 500", b"POST /\x00")
+
+    assert not report.holds
+    assert not Report("bodies").holds
+    lines = "\n".join(report.lines(tmp_path))
+    assert lines.startswith("FAIL  bodies: 1 problems in 1 tried (bound 0)")
+    assert (tmp_path / "finding-0.bin").read_bytes() == b"POST /\x00"

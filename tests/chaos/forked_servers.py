@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import BinaryIO
 
 from tests.fork_server import ForkedProcess
@@ -29,8 +30,15 @@ class ForkedServer:
         return await asyncio.to_thread(self._process.wait)
 
 
-async def program(arguments: Sequence[str], stderr: BinaryIO) -> ForkedServer:
+async def program(
+    arguments: Sequence[str],
+    stderr: BinaryIO,
+    tree: Path | None = None,
+    descriptors: int | None = None,
+) -> ForkedServer:
     """Run `sandbox-sim` with these arguments; its stdout is a pipe."""
+    assert tree is None  # a fork has our code
+    assert descriptors is None  # and our limits
     out, out_end = os.pipe()
     with os.fdopen(out_end, "wb") as stdout:
         words = ("-m", "sandbox_sim", *arguments)

@@ -2,14 +2,16 @@
 
 import ssl
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 from aiohttp import web
 
-from sandbox_sim.cli import await_outcome
-from sandbox_sim.config import Settings
+from sandbox_sim.cli.commands import trigger
+from sandbox_sim.settings.schema import Settings
 from tests.cli.receivers import Handler, Listen
+from tests.kit.http_servers import listening
 
 
 @pytest.fixture(autouse=True)
@@ -24,25 +26,16 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands look every 20 ms in place of every half second for what they wait for."""
-    monkeypatch.setattr(await_outcome, "_LOOK_AGAIN_S", 0.02)
+    monkeypatch.setattr(trigger, "_LOOK_AGAIN_S", 0.02)
 
 
 @pytest.fixture
 async def listen() -> AsyncIterator[Listen]:
     """Starts a receiver on a free port and returns its address."""
-    runners: list[web.AppRunner] = []
+    async with AsyncExitStack() as receivers:
 
-    async def start(handler: Handler, tls: ssl.SSLContext | None = None) -> str:
-        app = web.Application()
-        app.router.add_post("/callback", handler)
-        # With a timeout of 0 aiohttp waits for a handler without end.
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        runners.append(runner)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
-        scheme = "http" if tls is None else "https"
-        return f"{scheme}://127.0.0.1:{runner.addresses[0][1]}/callback"
+        async def start(handler: Handler, tls: ssl.SSLContext | None = None) -> str:
+            route = web.post("/callback", handler)
+            return f"{await receivers.enter_async_context(listening(route, tls=tls))}/callback"
 
-    yield start
-    for runner in runners:
-        await runner.cleanup()
+        yield start

@@ -8,8 +8,8 @@ from typing import Any
 from aiohttp import web
 from click.testing import CliRunner, Result
 
+from sandbox_sim.callbacks.bodies import check_signature
 from sandbox_sim.cli import main
-from sandbox_sim.domain.callbacks.signature import check_signature
 
 CHECKS = (
     "reachable",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.cli.matching import holds_numbers, value_of
+from sandbox_sim.cli.options import holds_numbers, value_of
 from tests.cli.asking import control
 from tests.conftest import Sandbox
 

@@ -7,7 +7,6 @@ from click.testing import CliRunner
 
 from sandbox_sim.cli import main
 from sandbox_sim.cli.tables import outline, shown, table
-from tests.cli.asking import on
 from tests.conftest import Sandbox
 
 
@@ -64,17 +63,6 @@ def test_an_outline_has_all_there_is() -> None:
 )
 def test_a_value_is_one_line_that_no_terminal_obeys(value: object, text: str) -> None:
     assert shown(value) == text
-
-
-async def test_what_a_client_sent_cannot_steer_the_terminal(sandbox: Sandbox) -> None:
-    await sandbox.collect(transaction_id="\x1b[2J", reference="\x07")
-
-    listed = await on(sandbox, "transactions", "list")
-    shown_whole = await on(sandbox, "transactions", "show", 55, "\x1b[2J")
-
-    assert r"\x1b[2J" in listed.stdout
-    assert r"\x07" in shown_whole.stdout
-    assert "\x1b" not in listed.stdout + shown_whole.stdout
 
 
 class TestColour:

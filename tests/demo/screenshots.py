@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from playwright.async_api import Browser, Page, ViewportSize
 
-from sandbox_sim.domain.callbacks.callbacks import ReceiverResponse
+from sandbox_sim.records.callbacks import ReceiverResponse
 from tests.demo.browser import Scheme, launch
 from tests.demo.stage import Stage, open_stage
 

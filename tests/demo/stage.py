@@ -12,10 +12,10 @@ from playwright.async_api import Browser, ViewportSize
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import Gateway, build
-from sandbox_sim.config import Settings
 from sandbox_sim.demo.settings import ShopSettings
 from sandbox_sim.demo.shop import Shop
-from sandbox_sim.gateway.ports import CallbackSender
+from sandbox_sim.ports import CallbackSender
+from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests.conftest import Sandbox
 from tests.demo.browser import DESK, Scheme, WatchedPage, open_page

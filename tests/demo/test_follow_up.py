@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any, cast
 
 from sandbox_sim.demo.checkout import Checkout
-from sandbox_sim.demo.follow_up import FollowUp
-from sandbox_sim.demo.order_book import OrderBook
+from sandbox_sim.demo.orders import OrderBook
+from sandbox_sim.demo.shop import FollowUp
 from tests.demo.conftest import ShopClock
 
 

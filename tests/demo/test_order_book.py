@@ -3,8 +3,7 @@
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from sandbox_sim.demo.order_book import OrderBook, Stray
-from sandbox_sim.demo.orders import Customer, Operation, Order, Transaction
+from sandbox_sim.demo.orders import Customer, Operation, Order, OrderBook, Stray, Transaction
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

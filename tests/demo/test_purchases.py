@@ -234,25 +234,6 @@ class TestCallbacksThatChangeNothing:
 
         assert (answer.status, facts(order)) == (401, before)
 
-    async def test_so_is_the_signature_of_other_bytes(self, demo: Demo) -> None:
-        await override(demo, match={"operation": "collect"}, callback={"bad_signature": True})
-        order = await demo.buy()
-
-        await demo.settle()
-
-        assert order.state is PENDING
-        async with demo.session.get(f"{demo.sandbox.url}/_sandbox/callbacks") as answer:
-            (sent,) = (await answer.json())["callbacks"]
-        assert sent["attempts"][0]["status_code"] == 401
-
-    async def test_no_signature_at_all_is_refused(self, demo: Demo) -> None:
-        order = await demo.buy()
-
-        async with demo.session.post(demo.settings.callback_url, data=event(only(order))) as answer:
-            assert answer.status == 401
-
-        assert order.state is PENDING
-
     async def test_the_same_callback_twice_counts_once(self, demo: Demo) -> None:
         await override(demo, match={"operation": "collect"}, callback={"duplicate": 3})
         order = await demo.buy()

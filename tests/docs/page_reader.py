@@ -17,10 +17,10 @@ from unittest.mock import patch
 
 import pytest
 
-from chaos.servers import quiet_port
 from tests.cli.processes import SOON, ended, first_line, process, python, running
 from tests.docs.commands import shape
 from tests.docs.pages import ROOT, Command
+from tests.kit.servers import free_port
 from tests.requirements import missing
 
 
@@ -45,7 +45,7 @@ class Reader:
         self.folder = folder
         self.servers = servers
         # Outgoing connections do not take a quiet port before the test uses it.
-        self.ports = {port: str(quiet_port()) for port in ("8233", "8234", *ports)}
+        self.ports = {port: str(free_port()) for port in ("8233", "8234", *ports)}
         self.running: dict[str, subprocess.Popen[str]] = {}
 
     def save(self, name: str, text: str) -> None:

@@ -7,13 +7,14 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
-from sandbox_sim.domain.networks.outcomes import Outcome
-from sandbox_sim.domain.response_codes import CATALOGUE
-from tests.conftest import Sandbox, StartSandbox, basic
+from sandbox_sim.records.callbacks import DeliveryState
+from sandbox_sim.records.exchanges import NotificationState
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.values.response_codes import CATALOGUE
+from tests.conftest import Sandbox, StartSandbox
 from tests.docs.pages import Page, code
-from tests.production.payments import PAYMENT
-from tests.production.settings import LIVE, STAGING
+from tests.production.client import live
+from tests.production.settings import STAGING
 from tests.web.control_api import DEAD
 
 pytestmark = pytest.mark.decision("D39")
@@ -35,17 +36,8 @@ def rules() -> list[dict[str, Any]]:
 @pytest.fixture
 async def production(start_sandbox: StartSandbox) -> Sandbox:
     """A gateway with a network that has a payment, and with an attempt at its callback."""
-    sandbox = await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[LIVE],
-        networks=STAGING,
-        routes=[{"network": "staging"}],
-        callback_hosts={"allow": ["127.0.0.0/8"]},
-    )
-    body = {**PAYMENT, "callback_url": DEAD}
-    headers = {"Authorization": basic("live_key", "live_secret")}
-    assert (await sandbox.post("/make_payment", body, **headers)).code == "202"
+    sandbox = await live(start_sandbox, STAGING)
+    assert (await sandbox.collect(callback_url=DEAD)).code == "202"
     while "sandbox_sim_callback_attempts_total" not in await served(sandbox):
         await sandbox.advance(seconds=1)
     return sandbox
@@ -79,16 +71,23 @@ async def test_every_metric_of_a_rule_is_served(production: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "values"),
+    ("metric", "label", "values"),
     [
-        ("outcome", set(Outcome)),
-        ("state", {DeliveryState.DELIVERED, DeliveryState.RETRYING, DeliveryState.FAILED}),
+        ("network_submits_total", "outcome", set(Outcome)),
+        (
+            "callback_attempts_total",
+            "state",
+            {DeliveryState.DELIVERED, DeliveryState.RETRYING, DeliveryState.FAILED},
+        ),
+        ("network_notifications_kept", "state", set(NotificationState)),
     ],
 )
-def test_the_values_of_a_label_are_those_of_the_code(label: str, values: set[str]) -> None:
-    (row,) = (row for row in PAGE.table("Metrics") if f"`{label}`" in row[1])
+def test_the_values_of_a_label_are_those_of_the_code(
+    metric: str, label: str, values: set[str]
+) -> None:
+    (row,) = (row for row in PAGE.table("Metrics") if row[0] == f"`sandbox_sim_{metric}`")
 
-    assert set(re.findall(rf'{label}="(\w+)"', PAGE.text)) <= values
+    assert set(re.findall(rf'{metric}{{[^}}]*{label}="(\w+)"', PAGE.text)) <= values
     assert set(re.findall(r"`(\w+)`", row[2])) == values
 
 

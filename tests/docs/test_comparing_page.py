@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from sandbox_sim.config import Settings
+from sandbox_sim.settings.schema import Settings
 from tests.cli.compare.others import other_gateway
 from tests.docs.commands import ADDRESS, shape
 from tests.docs.pages import Page

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.adapters.networks.http_json.meanings import REFUSAL_CODES
-from sandbox_sim.adapters.networks.http_json.placeholders import IN_STATUS, IN_SUBMIT
-from sandbox_sim.adapters.networks.http_json.settings import (
+from sandbox_sim.networks.http_json.meanings import REFUSAL_CODES
+from sandbox_sim.networks.http_json.settings import (
     FieldsTable,
     HttpJsonSettings,
     NotificationTable,
     StatusTable,
     SubmitTable,
 )
-from sandbox_sim.adapters.networks.settings import AdapterSettings
-from sandbox_sim.config_networks import NetworkTable
+from sandbox_sim.networks.http_json.templates import IN_STATUS, IN_SUBMIT
+from sandbox_sim.networks.settings import AdapterSettings
+from sandbox_sim.settings.networks import NetworkTable
 from tests.docs.page_reader import reading
 from tests.docs.pages import Page, code
 

@@ -55,7 +55,3 @@ def test_the_source_archive_has_every_file_that_is_linked() -> None:
 
     assert "docs" in included
     assert linked - included == set()
-
-
-def test_the_readme_is_short() -> None:
-    assert len(PAGES[ROOT / "README.md"].text.splitlines()) <= 250

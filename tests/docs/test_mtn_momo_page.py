@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.adapters.networks.mtn_momo.failure_reasons import FAILURE_REASONS
-from sandbox_sim.adapters.networks.mtn_momo.settings import MtnMomoSettings
-from sandbox_sim.config_networks import NetworkTable
+from sandbox_sim.networks.mtn_momo.messages import FAILURE_REASONS
+from sandbox_sim.networks.mtn_momo.settings import MtnMomoSettings
+from sandbox_sim.settings.networks import NetworkTable
 from tests.docs.page_reader import Reader, reading
 from tests.docs.pages import Page, code
 

@@ -6,11 +6,11 @@ import tomllib
 
 import pytest
 
-from sandbox_sim.adapters.networks.settings import AdapterSettings
-from sandbox_sim.adapters.networks.simulated import Failure, Notify, SimulatedSettings
-from sandbox_sim.adapters.networks.upstream import UpstreamSettings
-from sandbox_sim.adapters.networks.upstream_wire import _REFUSALS, _TAKEN
-from sandbox_sim.config_networks import ENTRY_POINTS, NetworkTable
+from sandbox_sim.networks.settings import AdapterSettings
+from sandbox_sim.networks.simulated.adapter import Notify, SimulatedSettings, SubmitFailure
+from sandbox_sim.networks.upstream.adapter import UpstreamSettings
+from sandbox_sim.networks.upstream.wire import _REFUSALS, _TAKEN
+from sandbox_sim.settings.networks import ENTRY_POINTS, NetworkTable
 from tests.docs.pages import ROOT, Page, Row, code
 
 SIMULATED, UPSTREAM = Page("docs/networks/simulated.md"), Page("docs/networks/upstream.md")
@@ -56,7 +56,7 @@ def test_the_words_of_the_simulated_network_are_those_of_the_page() -> None:
     rows = SIMULATED.table("When no answer comes")
     (notify,) = (row for row in SIMULATED.table("Settings") if "notify`" in row[0])
 
-    assert [code(row[0]) for row in rows] == list(Failure)
+    assert [code(row[0]) for row in rows] == list(SubmitFailure)
     assert set(re.findall(r"`(\w+)`", notify[2])) == set(Notify)
 
 

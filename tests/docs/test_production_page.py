@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.adapters.networks.smpp.node_smsc import node_modules
 from tests.docs.page_reader import Reader, reading
 from tests.docs.pages import Page
+from tests.networks.smpp.node_smsc import node_modules
 
 PAGE = Page("docs/production.md")
 # The files in the order in which the page shows them; the last one is a part of a file.

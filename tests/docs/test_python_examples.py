@@ -1,11 +1,8 @@
-"""The Python code in README.md and docs/callbacks.md runs; test_testing_page.py has the rest."""
-
-from typing import Any
+"""The tests in README.md pass. test_testing_page.py and test_interface_page.py run other pages."""
 
 import pytest
 import requests  # noqa: F401 -- before a run in this process imports parts of it and drops them
 
-from tests.conftest import Sandbox
 from tests.docs.pages import Page
 
 
@@ -15,17 +12,3 @@ def test_the_first_tests_pass(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(example)
 
     pytester.runpytest_inprocess().assert_outcomes(passed=2)
-
-
-async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) -> None:
-    (example,) = Page("docs/callbacks.md").blocks("python")
-    names: dict[str, Any] = {}
-    exec(example, names)  # noqa: S102 -- our own page
-    await sandbox.collect(nickname="Ɛsi")
-    await sandbox.advance(seconds=1)
-    (message,) = await sandbox.inbox()
-
-    body, signature = message["body"].encode(), message["headers"]["x-service-signature"]
-
-    assert names["is_genuine"](body, signature, "sandbox_secret")
-    assert not names["is_genuine"](body + b" ", signature, "sandbox_secret")

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.adapters.networks.smpp import statuses
-from sandbox_sim.adapters.networks.smpp.settings import AddressType, ReceiptIds, SmppSettings
-from sandbox_sim.config_networks import NetworkTable
-from tests.adapters.networks.smpp.node_smsc import PACKAGE, node_modules
+from sandbox_sim.networks.smpp import pdus
+from sandbox_sim.networks.smpp.settings import AddressType, ReceiptIds, SmppSettings
+from sandbox_sim.settings.networks import NetworkTable
 from tests.docs.page_reader import Reader, reading
 from tests.docs.pages import Page, code
+from tests.networks.smpp.node_smsc import PACKAGE, node_modules
 
 PAGE = Page("docs/networks/smpp.md")
 
@@ -66,7 +66,7 @@ def test_the_words_of_the_settings_and_the_statuses_exist() -> None:
     assert all(f"`{kind}`" in kinds for kind in AddressType)
     assert all(f"`{form}`" in forms[1] + forms[2] for form in ReceiptIds)
     rows = [row[0] for row in PAGE.table("What the SMSC answers")]
-    for name in statuses.THROTTLED:
+    for name in pdus.THROTTLED:
         assert any(name in row for row in rows)
-    assert "ESME_RINVDSTADR" in statuses.REFUSALS
-    assert "ESME_RSYSERR" not in statuses.REFUSALS
+    assert "ESME_RINVDSTADR" in pdus.REFUSALS
+    assert "ESME_RSYSERR" not in pdus.REFUSALS

@@ -4,15 +4,16 @@ import asyncio
 import json
 from typing import Any
 
+import click
 import pytest
 
+from sandbox_sim.callbacks.receiver_checks import FIRST_CHECK, FURTHER_CHECKS
 from sandbox_sim.cli import main
-from sandbox_sim.config import defaults
-from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.callbacks.receiver_checks import FIRST_CHECK, FURTHER_CHECKS
-from sandbox_sim.domain.payments.billers import BILL_PRODUCTS
-from sandbox_sim.domain.response_codes import CATALOGUE
-from sandbox_sim.web.control.overrides import BehaviourBody
+from sandbox_sim.records.callbacks import Profile
+from sandbox_sim.settings.schema import defaults
+from sandbox_sim.values.response_codes import CATALOGUE
+from sandbox_sim.values.vocabulary import BILL_PRODUCTS
+from sandbox_sim.web.control.overrides_and_faults import BehaviourBody
 from tests.conftest import Sandbox
 from tests.docs.commands import curl
 from tests.docs.pages import Page, Row, code, fields
@@ -182,4 +183,4 @@ def test_every_command_is_in_the_table() -> None:
     rows = Page("docs/command-line.md").table("All commands")
 
     # Each cell is `sandbox-sim NAME …`.
-    assert {code(row[0]).split()[1] for row in rows} == set(main.commands) | set(main.later)
+    assert {code(row[0]).split()[1] for row in rows} == set(main.list_commands(click.Context(main)))

@@ -55,7 +55,11 @@ class Server:
     def post(self, path: str, *, mode: str = "P", **fields: object) -> Answer:
         """POST as a client; returns the HTTP status and the body."""
         pair = ("live_key", "live_secret") if mode == "P" else ("sandbox_key", "sandbox_secret")
-        headers = {"Authorization": basic(*pair), "User-Agent": "tests"}
+        headers = {
+            "Authorization": basic(*pair),
+            "Content-Type": "application/json",
+            "User-Agent": "tests",
+        }
         return self.ask("POST", path, {"service_id": 55, **fields}, headers)
 
     def ask(

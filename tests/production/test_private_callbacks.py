@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Sandbox, StartSandbox, basic
-from tests.production.payments import PAYMENT
-from tests.production.settings import LIVE, STAGING
+from tests.conftest import StartSandbox
+from tests.production.client import live
+from tests.production.settings import STAGING
 from tests.web.control_api import get
 
 pytestmark = [pytest.mark.decision("D37"), pytest.mark.decision("D32")]
@@ -15,18 +15,8 @@ pytestmark = [pytest.mark.decision("D37"), pytest.mark.decision("D32")]
 
 async def first_attempt(start_sandbox: StartSandbox, **settings: Any) -> dict[str, Any]:
     """The first attempt at the callback of a payment, to an inbox at 127.0.0.1."""
-    sandbox: Sandbox = await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[LIVE],
-        networks=STAGING,
-        routes=[{"network": "staging"}],
-        **settings,
-    )
-    address = {"callback_url": sandbox.inbox_url("orders")}
-    headers = {"Authorization": basic("live_key", "live_secret")}
-    paid = await sandbox.post("/make_payment", {**PAYMENT, **address}, **headers)
-    assert paid.code == "202"
+    sandbox = await live(start_sandbox, STAGING, **settings)
+    assert (await sandbox.collect()).code == "202"
     await sandbox.advance(seconds=30)
     async with asyncio.timeout(20):
         while True:
@@ -38,13 +28,13 @@ async def first_attempt(start_sandbox: StartSandbox, **settings: Any) -> dict[st
 
 
 async def test_a_callback_to_this_machine_is_refused(start_sandbox: StartSandbox) -> None:
-    attempt = await first_attempt(start_sandbox)
+    attempt = await first_attempt(start_sandbox, callback_hosts={})
 
     assert attempt["status_code"] is None
     assert "the setting callback_hosts does not let callbacks go to 127.0.0.1" in str(attempt)
 
 
 async def test_a_range_lets_it_go_there(start_sandbox: StartSandbox) -> None:
-    attempt = await first_attempt(start_sandbox, callback_hosts={"allow": ["127.0.0.0/8"]})
+    attempt = await first_attempt(start_sandbox)
 
     assert attempt["status_code"] == 200

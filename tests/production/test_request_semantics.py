@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.vocabulary import BANKS, CARD_CURRENCIES
-from tests.conftest import Sandbox, StartSandbox, basic
-from tests.production.settings import LIVE, STAGING
+from sandbox_sim.values.vocabulary import BANKS, CARD_CURRENCIES
+from tests.conftest import Sandbox, StartSandbox
+from tests.production import client
+from tests.production.settings import STAGING
 
 PAYOUT: dict[str, Any] = {"trans_type": "MTC"}
 DEPOSIT: dict[str, Any] = {"trans_type": "DTTW"}
@@ -28,16 +29,7 @@ pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D17")]
 @pytest.fixture
 async def live(start_sandbox: StartSandbox) -> Sandbox:
     """A gateway in production over the simulated network, seen by a client of mode P."""
-    found = await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[LIVE],
-        networks=STAGING,
-        routes=[{"network": "staging"}],
-        callback_hosts={"allow": ["127.0.0.0/8"]},
-    )
-    found.headers["Authorization"] = basic("live_key", "live_secret")
-    return found
+    return await client.live(start_sandbox, STAGING)
 
 
 REQUIRED = [

@@ -1,6 +1,7 @@
 """What the start of production refuses, and how networks are configured. D32, D39, D37."""
 
 import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,19 +9,28 @@ import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.adapters.networks.simulated import SimulatedNetwork
-from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
-from sandbox_sim.bootstrap.networks import networks_of, refuse_dropped
-from sandbox_sim.config import Settings
-from sandbox_sim.config_loading import ConfigError, load, settings_from
-from sandbox_sim.domain.networks.outcomes import Outcome
-from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.gateway.ports.network import NetworkConfigError
+from sandbox_sim.bootstrap.production import networks_of, refuse_dropped
+from sandbox_sim.networks.simulated.adapter import SimulatedNetwork
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports import Unit
+from sandbox_sim.ports.network import NetworkConfigError
+from sandbox_sim.records.jobs import Job, JobKind
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.settings.loading import ConfigError, load, settings_from
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from sandbox_sim.values.timestamps import iso
+from tests.conftest import StartSandbox
 from tests.live_records import attempt
 from tests.production.settings import BUILT_IN, LIVE, STAGING
+from tests.sample_records import NOW
+from tests.sqlite_files import opened
 from tests.tls_files import certificate_files
+from tests.web.control_api import get
 
 pytestmark = pytest.mark.decision("D32")
+
+PUBLIC = "https://gateway.example"
 
 
 def production(**values: Any) -> Settings:
@@ -38,23 +48,31 @@ def networks(**values: Any) -> Any:
         ({"credentials": [BUILT_IN]}, 'needs a table [[credentials]] with mode = "P"'),
         ({"credentials": [{**BUILT_IN, "mode": "P"}]}, "the built-in pair is public"),
         ({"store": "memory:"}, "set allow_memory = true"),
-        ({"host": "0.0.0.0", "control_token": "t"}, "is not loopback and this is plain HTTP"),
+        (
+            {"host": "0.0.0.0", "control_token": "t"},
+            "this is plain HTTP; give --tls, or --cert and --key",
+        ),
         (
             {
                 "host": "0.0.0.0",
                 "control_token": "t",
                 "tls_terminated": True,
+                "public_url": PUBLIC,
                 "credentials": [LIVE, BUILT_IN],
             },
             "host 0.0.0.0 is not loopback",
         ),
         ({"routes": [{"network": "mtn"}]}, "there is no table [networks.mtn]"),
         ({"routes": [{"network": "staging", "operation": ["status"]}]}, "no network carries"),
-        ({"host": "0.0.0.0", "tls_terminated": True}, "must be set because host 0.0.0.0"),
+        (
+            {"host": "0.0.0.0", "tls_terminated": True, "public_url": PUBLIC},
+            "must be set because host 0.0.0.0",
+        ),
+        ({"tls_terminated": True}, "public_url (from default): must be set with tls_terminated"),
     ],
     ids=[
         *("no set", "built-in", "memory", "plain HTTP", "built-in beyond", "route", "operation"),
-        "no token",
+        *("no token", "proxy"),
     ],
 )
 def test_what_is_unsafe_is_refused_with_a_sentence(values: dict[str, Any], sentence: str) -> None:
@@ -89,7 +107,8 @@ def test_what_is_safe_is_not(tmp_path: Path) -> None:
     production(host="0.0.0.0", control_token="t", tls=True)
     production(credentials=[LIVE, BUILT_IN])
     production(store="memory:", allow_memory=True)
-    production(host="0.0.0.0", control_token="t", tls_terminated=True)
+    production(host="0.0.0.0", control_token="t", tls_terminated=True, public_url=PUBLIC)
+    settings_from({"tls_terminated": True}, "test")
 
 
 def test_a_client_of_mode_p_is_served_in_production_only() -> None:
@@ -97,16 +116,6 @@ def test_a_client_of_mode_p_is_served_in_production_only() -> None:
     refused = settings_from({"credentials": [LIVE]}, "test").clients()["live_key"].served
 
     assert (served, refused) == (True, False)
-
-
-@pytest.mark.decision("D37")
-def test_production_calls_no_private_address_unless_a_range_allows_it() -> None:
-    hosts = production().receivers()
-    allowed = production(callback_hosts={"allow": ["127.0.0.0/8"]}).receivers()
-
-    assert not hosts.allows_address("shop.test", "127.0.0.1")
-    assert hosts.allows_address("shop.test", "93.184.216.34")
-    assert allowed.allows_address("shop.test", "127.0.0.1")
 
 
 def test_a_network_is_made_with_its_settings() -> None:
@@ -246,3 +255,78 @@ async def test_the_start_refuses_to_drop_a_network_with_open_attempts() -> None:
     await refuse_dropped(store, {"mtn": ...})
     with pytest.raises(NetworkConfigError, match=r"networks\.mtn: 1 attempts at it are open"):
         await refuse_dropped(store, {})
+
+
+@pytest.mark.decision("D39")
+async def test_the_start_brings_back_a_question_that_a_network_put_off_for_decades(
+    start_sandbox: StartSandbox, tmp_path: Path
+) -> None:
+    """A release before this one kept the year 2099 of a `Retry-After`."""
+    path, late = tmp_path / "state.sqlite3", NOW + timedelta(days=365 * 73)
+    kept = attempt("A1", network="staging", next_ask_at=late)
+
+    async def work(unit: Unit) -> None:
+        await unit.add_attempt(kept, "{}")
+        await unit.add_job(Job(late, JobKind.ASK_NETWORK, kept.service_id, kept.id))
+
+    async with opened(path) as store:
+        await store.run(work)
+
+    sandbox = await start_sandbox(
+        production=True, store=f"sqlite:{path}", credentials=[LIVE], networks=STAGING
+    )
+
+    (shown,) = (await get(sandbox, "attempts"))["attempts"]
+    assert shown["next_ask_at"] == iso(NOW + timedelta(hours=1))
+
+
+ACCOUNTS: dict[str, dict[str, Any]] = {
+    "upstream": {"client_key": "k", "secret_key": "s"},
+    "mtn_momo": {
+        "target_environment": "mtnghana",
+        "collection_subscription_key": "s",
+        "collection_api_user": "u",
+        "collection_api_key": "k",
+    },
+    "http_json": {
+        "operations": ["collect"],
+        "submit": {
+            "path": "/pay",
+            "json": {"id": "{reference}", "sum": "{amount}"},
+            "fields": {"outcome": "state"},
+            "outcomes": {"NEW": "pending"},
+        },
+        "status": {"path": "/pay/{reference}"},
+    },
+}
+
+
+def at(adapter: str, url: str, **more: Any) -> dict[str, Any]:
+    return {"networks": {"one": {"adapter": adapter, **ACCOUNTS[adapter], "base_url": url, **more}}}
+
+
+@pytest.mark.parametrize("adapter", ACCOUNTS)
+@pytest.mark.parametrize(
+    "host", ["api.example", "10.0.0.7:8080", "[2001:db8::1]", "[2002:7f00:1::]"]
+)
+def test_plain_http_to_a_network_beyond_loopback_is_refused(adapter: str, host: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        production(**at(adapter, f"http://{host}/api"))
+
+    assert str(refused.value).startswith("networks.one (from test): the network: base_url: ")
+    assert "base_url: is plain HTTP to a host that is not loopback" in str(refused.value)
+    assert "write https://, or set allow_plain_http = true" in str(refused.value)
+
+
+@pytest.mark.parametrize("adapter", ACCOUNTS)
+def test_plain_http_is_taken_on_loopback_and_where_the_setting_says_so(adapter: str) -> None:
+    for host in ("localhost", "127.0.0.9:80", "[::1]:8080", "[::ffff:127.0.0.1]", "0.0.0.0:81"):
+        production(**at(adapter, f"http://{host}"))
+    production(**at(adapter, "https://api.example"))
+    production(**at(adapter, "http://momo:8080", allow_plain_http=True))
+    production(**at(adapter, "http://momo:8080", allow_plain_http="true"))
+
+
+def test_plain_http_is_refused_for_status_queries_too() -> None:
+    with pytest.raises(ConfigError, match="status_base_url: is plain HTTP"):
+        production(**at("http_json", "https://a.example", status_base_url="http://b.example"))

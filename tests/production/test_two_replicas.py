@@ -14,12 +14,12 @@ from aiohttp import ClientSession, web
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
-from sandbox_sim.config import Settings
-from sandbox_sim.domain.double_entry.accounts import AccountKind
+from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
 from tests.conftest import Sandbox, basic
-from tests.production.payments import PAYMENT
+from tests.kit.http_servers import listening
+from tests.kit.requests import collection
 
 SECRET = "far_secret"
 LIVE = basic("live_key", "live_secret")
@@ -48,15 +48,10 @@ class Far:
 @pytest.fixture
 async def far() -> AsyncIterator[Far]:
     far = Far()
-    app = web.Application()
-    app.router.add_post("/make_payment", far.make_payment)
-    app.router.add_post("/callback", far.callback)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    far.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield far
-    await runner.cleanup()
+    async with listening(
+        web.post("/make_payment", far.make_payment), web.post("/callback", far.callback)
+    ) as far.url:
+        yield far
 
 
 @pytest.fixture
@@ -94,7 +89,7 @@ async def replicas(far: Far) -> AsyncIterator[tuple[Sandbox, Sandbox]]:
 
 
 async def pay(replica: Sandbox, far: Far) -> str:
-    body = {**PAYMENT, "callback_url": f"{far.url}/callback"}
+    body = collection(callback_url=f"{far.url}/callback")
     return (await replica.post("/make_payment", body, Authorization=LIVE)).code
 
 
@@ -152,8 +147,5 @@ async def test_a_notification_that_reaches_both_at_once_counts_once(
         while not far.callbacks:  # noqa: ASYNC110 -- the shop tells nobody
             await asyncio.sleep(0.01)
     assert [each["trans_status"] for each in far.callbacks] == ["000/SUCCESS"]
-    balances = await replicas[1].gateway.store.run(lambda unit: unit.book_balances(55))
-    (collected,) = (
-        balance for account, balance in balances.items() if account.kind is AccountKind.AVAILABLE
-    )
-    assert str(collected) == "10.5"
+    balances = await replicas[1].gateway.store.run(lambda unit: unit.balances(None, 55))
+    assert [str(balance.available) for balance in balances.values()] == ["10.5"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim import SandboxGateway
+from tests.kit import requests
 
 
 def posted(gateway: SandboxGateway, path: str, **body: Any) -> dict[str, Any]:
@@ -32,20 +33,8 @@ def collected(gateway: SandboxGateway, **fields: Any) -> dict[str, Any]:
 
 
 def collection(gateway: SandboxGateway, **fields: Any) -> dict[str, Any]:
-    return {
-        "service_id": gateway.service_id,
-        "reference": "Order 1",
-        "transaction_id": "T1",
-        "trans_type": "CTM",
-        "amount": 10.5,
-        "nw": "MTN",
-        "payment_option": "MOM",
-        "customer_number": "0244000001",
-        "nickname": "Ama",
-        "callback_url": gateway.inbox_url(),
-        "request_time": "2026-01-01 09:00",
-        **fields,
-    }
+    own = {"service_id": gateway.service_id, "callback_url": gateway.inbox_url()}
+    return requests.collection(**{**own, **fields})
 
 
 def texted(

@@ -10,7 +10,7 @@ import pytest
 from sandbox_sim import SandboxGateway
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Sms
-from tests.records import callback, message
+from tests.sample_records import callback, message
 from tests.testing.conftest import collected, compact
 
 BODY = (
@@ -243,10 +243,6 @@ class TestValues:
 
         with pytest.raises(ValueError, match=f"{field} '{value}' is none of "):
             expectation(**{field: value})
-
-    def test_nor_is_it_waited_for(self, gateway: SandboxGateway) -> None:
-        with pytest.raises(ValueError, match="state 'zzz' is none of pending, retrying"):
-            gateway.wait_callback(state="zzz", timeout_s=60)
 
     def test_what_knows_itself_what_it_equals_is_asked(self, gateway: SandboxGateway) -> None:
         collected(gateway)

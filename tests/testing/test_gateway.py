@@ -11,8 +11,8 @@ import requests
 
 import sandbox_sim
 from sandbox_sim import SandboxGateway
-from sandbox_sim.config_loading import ConfigError
-from sandbox_sim.gateway.ports import StoreError
+from sandbox_sim.ports import StoreError
+from sandbox_sim.settings.loading import ConfigError
 from tests.testing.conftest import collected, collection, texted
 
 

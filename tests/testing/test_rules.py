@@ -22,13 +22,6 @@ class TestOverrides:
         gateway.callbacks.expect_one(transaction_id="T1", status="003")
         gateway.callbacks.expect_one(transaction_id="T2", status="000")
 
-    def test_a_code_is_answered_so_many_times(self, gateway: SandboxGateway) -> None:
-        gateway.override(response_code="016", operation="collect", times=1)
-
-        codes = [collected(gateway)["response_code"] for _ in range(2)]
-
-        assert codes == ["016", "202"]
-
     def test_code_is_the_same_as_response_code(self, gateway: SandboxGateway) -> None:
         gateway.override(code="016")
 
@@ -75,20 +68,21 @@ class TestOverrides:
 
 
 class TestFaults:
+    def test_those_of_the_service_end_when_they_are_cleared(self, gateway: SandboxGateway) -> None:
+        gateway.fault(status=503)
+        gateway.fault(status=429, service_id=4)
+
+        gateway.clear_faults()
+
+        assert collected(gateway)["response_code"] == "202"
+        assert collected(gateway, service_id=4)["response_code"] == "429"
+
     def test_a_status(self, gateway: SandboxGateway) -> None:
         gateway.fault(status=429, retry_after_s=7, times=1)
 
         codes = [collected(gateway)["response_code"] for _ in range(2)]
 
         assert codes == ["429", "202"]
-
-    def test_a_connection_that_breaks(self, gateway: SandboxGateway) -> None:
-        gateway.fault(connection_reset=True, transaction_id="T1")
-
-        with pytest.raises(ConnectionError):
-            collected(gateway)
-
-        assert collected(gateway, transaction_id="T2")["response_code"] == "202"
 
     def test_latency_is_real_time_for_the_client(self, gateway: SandboxGateway) -> None:
         gateway.fault(latency={"fixed_ms": 300_000})
@@ -100,13 +94,6 @@ class TestFaults:
                 auth=gateway.auth,
                 timeout=0.05,
             )
-
-    def test_the_next_test_knows_none_of_it(self, gateway: SandboxGateway) -> None:
-        gateway.fault(status=503)
-
-        gateway.renew()
-
-        assert collected(gateway)["response_code"] == "202"
 
     @pytest.mark.parametrize(
         ("fields", "sentence"), [({"status": 404}, "429, 500, 502, 503"), ({}, "exactly one of")]

@@ -3,15 +3,17 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.callbacks import Callback
+from sandbox_sim.records.callbacks import CallbackRecord
 from tests.conftest import Sandbox
-from tests.records import every
+from tests.kit.http_servers import listening
+from tests.sample_records import every
 
 
 @dataclass(frozen=True)
@@ -90,22 +92,15 @@ StartReceiver = Callable[[], Awaitable[Receiver]]
 @pytest.fixture
 async def start_receiver() -> AsyncIterator[StartReceiver]:
     """Start a receiver on a free port."""
-    runners: list[web.AppRunner] = []
+    async with AsyncExitStack() as receivers:
 
-    async def start() -> Receiver:
-        receiver = Receiver()
-        app = web.Application()
-        app.router.add_route("*", "/{path:.*}", receiver.receive)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-        runners.append(runner)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}/callbacks"
-        return receiver
+        async def start() -> Receiver:
+            receiver = Receiver()
+            server = listening(web.route("*", "/{path:.*}", receiver.receive))
+            receiver.url = f"{await receivers.enter_async_context(server)}/callbacks"
+            return receiver
 
-    yield start
-    for runner in runners:
-        await runner.cleanup()
+        yield start
 
 
 @pytest.fixture
@@ -114,13 +109,13 @@ async def receiver(start_receiver: StartReceiver) -> Receiver:
     return await start_receiver()
 
 
-async def kept_callbacks(sandbox: Sandbox) -> Sequence[Callback]:
+async def kept_callbacks(sandbox: Sandbox) -> Sequence[CallbackRecord]:
     """Return the callbacks of service 55 in the store, oldest first."""
     newest_first = await sandbox.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
     return list(reversed(newest_first))
 
 
-async def kept_callback(sandbox: Sandbox) -> Callback:
+async def kept_callback(sandbox: Sandbox) -> CallbackRecord:
     """Return the only callback of service 55 in the store."""
     (callback,) = await kept_callbacks(sandbox)
     return callback

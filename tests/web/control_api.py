@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 from tests.conftest import Sandbox, Seen
-from tests.web.wire import Answer, strict_json
+from tests.kit.requests import strict_json
+from tests.web.wire import Answer
 
 # An address without a receiver.
 DEAD = "http://127.0.0.1:9/nobody"

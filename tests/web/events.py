@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from aiohttp import ClientResponse
 
 from tests.conftest import Sandbox
-from tests.web.wire import strict_json
+from tests.kit.requests import strict_json
 
 PATH = "/_sandbox/events"
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from sandbox_sim.web.transport.fast_connection import Connection
 from tests.conftest import Sandbox
-from tests.web.operations import OPERATIONS
+from tests.kit.requests import OPERATIONS
 from tests.web.wire import request_bytes
 
 PAYMENT = json.dumps(OPERATIONS["collection"].body).encode()

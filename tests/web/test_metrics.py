@@ -6,10 +6,10 @@ from unittest.mock import patch
 
 import pytest
 
-from sandbox_sim.gateway.ports import StoreError
-from tests.conftest import Sandbox, StartSandbox, basic
-from tests.production.payments import PAYMENT
-from tests.production.settings import LIVE, STAGING, UNREACHABLE
+from sandbox_sim.ports import StoreError
+from tests.conftest import Sandbox, StartSandbox
+from tests.production.client import live
+from tests.production.settings import STAGING, UNREACHABLE
 from tests.web.control_api import DEAD
 
 pytestmark = pytest.mark.decision("D39")
@@ -91,15 +91,9 @@ async def test_the_store_says_how_late_its_jobs_are(sandbox: Sandbox) -> None:
 async def test_a_store_that_is_away_is_a_number_and_no_error(
     start_sandbox: StartSandbox,
 ) -> None:
-    sandbox = await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[LIVE],
-        networks=STAGING,
-        routes=[{"network": "staging"}],
-    )
+    sandbox = await live(start_sandbox, STAGING)
     away = StoreError("the database is away")
-    with patch("sandbox_sim.adapters.stores.memory.memory_store.MemoryStore.run", side_effect=away):
+    with patch("sandbox_sim.stores.memory.memory_store.MemoryStore.run", side_effect=away):
         found = await metrics(sandbox)
 
     assert found["store_up"] == 0
@@ -109,19 +103,11 @@ async def test_a_store_that_is_away_is_a_number_and_no_error(
 
 
 async def test_submits_are_counted_and_breakers_shown(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[LIVE],
-        networks={"staging": {"adapter": "simulated"}, "account": UNREACHABLE},
-        routes=[{"network": "account", "nw": ["VOD"]}, {"network": "staging"}],
-    )
-    headers = {"Authorization": basic("live_key", "live_secret")}
+    routes = [{"network": "account", "nw": ["VOD"]}, {"network": "staging"}]
+    sandbox = await live(start_sandbox, {**STAGING, "account": UNREACHABLE}, routes=routes)
     url = "https://shop.test/callback"
     for number, nw in enumerate(["MTN", *["VOD"] * 5]):
-        name = f"T{number}"
-        body = {**PAYMENT, "transaction_id": name, "nw": nw, "callback_url": url}
-        await sandbox.post("/make_payment", body, **headers)
+        await sandbox.collect(transaction_id=f"T{number}", nw=nw, callback_url=url)
 
     found = await metrics(sandbox)
 

@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sandbox_sim.domain.callbacks.delivery_state import DeliveryState as State
+from sandbox_sim.records.callbacks import DeliveryState as State
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.sqlite_files import killed
 from tests.web.conftest import Receiver, kept_callback
-from tests.web.control_api import ask
 from tests.web.given_ids import given_ids
 from tests.web.hosted_page import choose, look, redirect, status
+from tests.web.pages.dashboard_pages import page, words
 
 
 @pytest.fixture
@@ -26,6 +26,27 @@ def path(in_memory: Path) -> Path:
 async def sandbox(start_sandbox: StartSandbox, path: Path) -> Sandbox:
     """The first gateway on the file."""
     return await start_sandbox(store=f"sqlite:{path}")
+
+
+@pytest.mark.decision("D29")
+async def test_callbacks_whose_credentials_are_gone_are_listed_and_not_sent_unsigned(
+    sandbox: Sandbox, start_sandbox: StartSandbox, path: Path, receiver: Receiver
+) -> None:
+    await sandbox.collect(callback_url=receiver.url)
+    await sandbox.stop()
+    other = {"client_key": "other_key", "secret_key": "other_secret"}
+    again = await start_sandbox(store=f"sqlite:{path}", credentials=[other])
+
+    await again.advance(seconds=1)
+
+    assert receiver.deliveries == []
+    unsent = await kept_callback(again)
+    assert unsent.state is State.FAILED
+    problem = "not sent: the credentials 'sandbox_key' that sign it are not in the configuration"
+    assert unsent.attempts[0].verdict.startswith(problem)
+    told = words(await page(again))
+    assert f"1 callback to {receiver.url} was {problem}" in told
+    assert "Send again" in told
 
 
 class Restart:
@@ -71,16 +92,6 @@ async def test_no_id_is_given_again(sandbox: Sandbox, restart: Restart) -> None:
     since = await given_ids(again, "since")
 
     assert len({*before, *since}) == len(before) + len(since)
-
-
-async def test_a_seed_makes_ids_come_out_the_same_in_a_new_file(
-    start_sandbox: StartSandbox, tmp_path: Path
-) -> None:
-    one, same = [await start_sandbox(store=f"sqlite:{tmp_path}/{name}") for name in ("one", "same")]
-
-    assert [(await each.sms()).body for each in (one, one)] == [
-        (await each.sms()).body for each in (same, same)
-    ]
 
 
 @pytest.mark.spec("sandbox.10")
@@ -194,32 +205,6 @@ class TestCallbacks:
         assert [attempt.status_code for attempt in attempts] == [500, 503, 200]
         assert len({delivery.raw for delivery in receiver.deliveries}) == 1
 
-    @pytest.mark.decision("D30")
-    async def test_one_that_was_taken_is_not_sent_again(
-        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
-    ) -> None:
-        await sandbox.collect(callback_url=receiver.url)
-        await sandbox.advance(seconds=1)
-
-        again = await restart(sandbox)
-        await again.advance(days=1)
-
-        assert len(receiver.deliveries) == 1
-
-    @pytest.mark.decision("D16")
-    async def test_what_fell_due_while_nobody_ran_goes_out_at_the_start(
-        self, sandbox: Sandbox, after_a_kill: Restart, receiver: Receiver
-    ) -> None:
-        """A kill interrupts an advance: the store has the new time, but the job has not run."""
-        await sandbox.collect(callback_url=receiver.url)
-        await down_for(sandbox, minutes=2)
-
-        again = await after_a_kill(sandbox)
-        await receiver.arrival()
-
-        assert receiver.delivery.body["trans_ref"] == "T1"
-        assert (await again.status()).data["status"] == "000"
-
     @pytest.mark.spec("service.8")
     @pytest.mark.decision("D15", "D16")
     @pytest.mark.parametrize("pay", [Sandbox.collect, Sandbox.card, Sandbox.bill])
@@ -244,12 +229,6 @@ class TestCallbacks:
         assert (await again.status()).code == "027"
 
 
-async def test_a_clock_goes_on_as_it_was_set(sandbox: Sandbox, restart: Restart) -> None:
-    await ask(sandbox, "POST", "/_sandbox/clock/resume")
-    again = await restart(sandbox)
-    assert (await ask(again, "GET", "/_sandbox/clock")).body["frozen"] is False
-
-
 @pytest.mark.spec("sandbox.8", "limits")
 @pytest.mark.decision("D15")
 async def test_a_status_is_there_for_what_is_left_of_its_fifteen_minutes(
@@ -268,33 +247,6 @@ async def test_a_status_is_there_for_what_is_left_of_its_fifteen_minutes(
     assert [answer.data["status"] for answer in before] == ["000", "001"]
     assert [answer.body for answer in after] == [answer.body for answer in before]
     assert [(await again.status(each)).code for each in ("T1", "T9")] == ["027", "027"]
-
-
-@pytest.mark.decision("D14")
-async def test_a_repeated_id_is_known_after_a_restart(
-    start_sandbox: StartSandbox, path: Path
-) -> None:
-    sandbox = await start_sandbox(store=f"sqlite:{path}", duplicates="reject")
-    assert (await sandbox.collect()).code == "202"
-    await sandbox.stop()
-
-    again = await start_sandbox(store=f"sqlite:{path}", duplicates="reject")
-
-    assert (await again.collect()).code == "219"
-
-
-@pytest.mark.decision("D21")
-async def test_live_balances_go_on_where_they_were(start_sandbox: StartSandbox, path: Path) -> None:
-    sandbox = await start_sandbox(store=f"sqlite:{path}", balances="live")
-    await sandbox.payout(amount=10.1)
-    await sandbox.collect(transaction_id="T2", amount=0.2)
-    await sandbox.stop()
-
-    again = await start_sandbox(store=f"sqlite:{path}", balances="live")
-    await again.advance(seconds=1)
-
-    balances = (await again.balance()).data
-    assert (balances["payout_balance"], balances["collection_balance"]) == (9989.9, 100000.2)
 
 
 @pytest.mark.spec("endpoint.2", "sandbox.6")
@@ -318,30 +270,6 @@ class TestCardPages:
 
         assert await status(again) == "000"
         assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
-
-    async def test_one_that_was_open_waits_for_its_person(
-        self, sandbox: Sandbox, restart: Restart
-    ) -> None:
-        page = await redirect(sandbox)
-        await look(sandbox, page)
-
-        again = await restart(sandbox)
-        await again.advance(minutes=14)
-        assert await status(again) == "002"
-        await choose(again, self.there(again, page), "cancel")
-
-        assert await status(again) == "003"
-
-    async def test_one_that_nobody_opened_completes_by_itself(
-        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
-    ) -> None:
-        await redirect(sandbox, callback_url=receiver.url)
-
-        again = await restart(sandbox)
-        await again.advance(seconds=3)
-
-        assert await status(again) == "000"
-        assert len(receiver.deliveries) == 1
 
 
 @pytest.mark.spec("delivery.1")

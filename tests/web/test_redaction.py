@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sandbox_sim.logs import JsonFormatter, TextFormatter
 from tests.cardnumbers import numbers, spelt
+from tests.kit.requests import OPERATIONS
 from tests.sqlite_files import outside
 from tests.web.fuzzing import examples
-from tests.web.operations import OPERATIONS
 from tests.web.threaded_gateway import running
 from tests.web.wire import Wire, request_bytes
 

@@ -2,12 +2,15 @@
 
 import pytest
 
-from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.operations import Operation
 from sandbox_sim.web.app import CONTROL, DISPATCHER, ROUTES
 from sandbox_sim.web.control.errors import errors_of
-from sandbox_sim.web.routes import Access, Route
+from sandbox_sim.web.routes import FORM, Access, Route
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask, assert_error
+from tests.web.hosted_page import redirect
+
+CHARSETS = ("nonsense", "latin-1", "utf-7", "unicode_escape", "rot13", '"\\"')
 
 
 def table(sandbox: Sandbox, *, of_interface: bool) -> list[Route]:
@@ -63,7 +66,7 @@ async def test_errors_that_every_route_has_need_not_be_listed(sandbox: Sandbox) 
     assert routes["GET", "/_sandbox/livez"] == {"internal_error", "store_unavailable"}
     assert routes["POST", "/_sandbox/snapshots/{name}/restore"] == {
         *("bad_request", "unauthorized", "host_not_allowed", "origin_not_allowed", "not_found"),
-        *("request_entity_too_large", "internal_error", "store_unavailable"),
+        *("request_entity_too_large", "encoded_body", "internal_error", "store_unavailable"),
     }
 
 
@@ -94,14 +97,44 @@ async def test_an_action_is_no_id_of_a_record(sandbox: Sandbox, action: str) -> 
     [
         ("multipart/form-data", b"choice=pay"),
         ("multipart/form-data; boundary=x", b"--x\r\n\r\npay\r\n--x--\r\n"),
-        ("application/x-www-form-urlencoded", b"choice=\xff"),
+        ("multipart/form-data; boundary=x", b"--x\r\nContent-Length: -5\r\n\r\npay\r\n--x--\r\n"),
+        (FORM, b"choice=\xff"),
+        (FORM, b"choice=%ff"),
+        (FORM, b"choice=%ed%a0%80"),
+        (FORM, b"choice=pay&" * 101),
+        *((f"{FORM}; charset={charset}", b"choice=pay") for charset in CHARSETS),
+        ("application/json", b"{}"),
     ],
 )
 async def test_a_body_that_is_no_form_is_the_fault_of_its_sender(
-    sandbox: Sandbox, content_type: str, body: bytes
+    start_sandbox: StartSandbox, content_type: str, body: bytes
 ) -> None:
+    sandbox = await start_sandbox(control_token="s3cret")
+    headers = {"Content-Type": content_type}
     async with sandbox.session.post(
-        f"{sandbox.url}/_sandbox/pay/1", data=body, headers={"Content-Type": content_type}
+        f"{sandbox.url}/_sandbox/pay/1", data=body, headers=headers
     ) as answer:
         assert answer.status == 400
         assert "Choose Pay, Let it fail or Cancel" in await answer.text()
+    assert_error(await ask(sandbox, "POST", "/_sandbox/login", body, **headers), 400, "form")
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "UTF-8", '"utf-8"'])
+async def test_a_form_in_utf_8_is_read(sandbox: Sandbox, charset: str) -> None:
+    page = await redirect(sandbox)
+    headers = {"Content-Type": f"{FORM}; charset={charset}"}
+    async with sandbox.session.post(page, data=b"choice=fail", headers=headers) as answer:
+        assert answer.status == 200
+
+
+@pytest.mark.parametrize("charset", CHARSETS)
+async def test_json_is_read_as_utf_8_whatever_its_charset_is_called(
+    sandbox: Sandbox, charset: str
+) -> None:
+    headers = {"Content-Type": f"application/json; charset={charset}"}
+
+    added = await ask(sandbox, "POST", "/_sandbox/reset", b'{"service_id": 55}', **headers)
+    paid = await sandbox.post("/make_payment", sandbox.payment(), **headers)
+
+    assert (added.status, paid.code) == (200, "202")
+    assert (await ask(sandbox, "POST", "/_sandbox/inbox/a", b"\xff", **headers)).status == 200

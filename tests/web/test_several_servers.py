@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,17 +12,18 @@ from aiohttp import ClientSession, CookieJar, web
 from sandbox_sim.adapters.clock import SystemClock, VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
-from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
-from sandbox_sim.gateway.callbacks import callback_dispatcher
-from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.callbacks import callback_dispatcher
+from sandbox_sim.ports import Clock
+from sandbox_sim.records.callbacks import DeliveryState
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.stores.postgres.postgres_unit import PostgresUnit
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
 from tests.conftest import Sandbox, Seen
 from tests.proxy import Proxy, proxy
-from tests.records import every
+from tests.sample_records import every
 from tests.web.conftest import Receiver
-from tests.web.control_api import ask
+from tests.web.control_api import ask, get, post
 from tests.web.events import fields, listening
 from tests.web.given_ids import given_ids
 from tests.web.overriding import override
@@ -75,14 +77,6 @@ async def test_no_id_is_given_at_both_nor_by_one_that_starts_later(start: Start)
     assert len(set(given)) == len(given)
 
 
-async def shown_clock(sandbox: Sandbox) -> dict[str, Any]:
-    return (await ask(sandbox, "GET", "/_sandbox/clock")).body
-
-
-async def set_clock(sandbox: Sandbox, how: str) -> dict[str, Any]:
-    return (await ask(sandbox, "POST", f"/_sandbox/clock/{how}")).body
-
-
 @pytest.mark.spec("service.6", "service.8")
 @pytest.mark.decision("D16")
 async def test_paid_at_one_and_asked_at_the_other(start: Start) -> None:
@@ -129,23 +123,23 @@ async def test_both_have_the_clock_that_one_of_them_moved(start: Start) -> None:
     assert (await one.status("T2")).data["status"] == "000"
 
 
-async def test_both_stand_still_and_go_on_together(start: Start) -> None:
-    one, other = await start(SystemClock()), await start(SystemClock())
+async def test_a_change_of_the_behaviour_at_one_holds_at_the_other_until_one_starts(
+    start: Start,
+) -> None:
+    one, other = await start(), await start(settle_delay_ms=2000)
 
-    frozen = await set_clock(one, "freeze")
-    await other.collect()
-    assert await shown_clock(other) == frozen
-    await other.advance(seconds=1)
-    assert len(await one.inbox()) == 1
+    await one.gateway.behaviour_control.change(lambda now: replace(now, approval="handset"))
+    assert (await other.collect()).rule == "D33"
 
-    late = await start(SystemClock())
-    assert await shown_clock(late) == await shown_clock(one) == await shown_clock(other)
-    await set_clock(late, "resume")
-    assert (await shown_clock(one))["frozen"] is (await shown_clock(other))["frozen"] is False
+    await start()
+    assert (await one.collect(transaction_id="T2")).rule != "D33"
+    assert (await other.collect(transaction_id="T3")).rule != "D33"
+    assert one.gateway.behaviour_control.present.settle_delay_ms == 1000
+    assert other.gateway.behaviour_control.present.settle_delay_ms == 2000
 
 
 async def test_a_reader_at_one_hears_what_happens_at_both(start: Start) -> None:
-    from sandbox_sim.adapters.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
+    from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
     one, other = await start(), await start()
     async with listening(one, "?service_id=55&types=transaction,clock") as feed:
@@ -317,7 +311,7 @@ class TestPostgresIsAway:
 
     @pytest.fixture
     async def far(self, way: Proxy, start: Start, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
-        from sandbox_sim.adapters.stores.postgres import postgres_notifications  # noqa: PLC0415
+        from sandbox_sim.stores.postgres import postgres_notifications  # noqa: PLC0415
 
         monkeypatch.setattr(postgres_notifications, "_RECONNECT_S", 0.05)
         monkeypatch.setattr(callback_dispatcher, "STORE_PAUSE_S", 0.05)
@@ -389,19 +383,6 @@ class TestPostgresIsAway:
         assert len(callback.attempts) == len(receiver.deliveries) == 1
 
 
-async def test_an_override_for_once_is_used_once_by_both(start: Start) -> None:
-    one, other = await start(), await start()
-    await override(one, outcome={"status": "003"}, times=1)
-
-    answers = await asyncio.gather(
-        *(each.collect(transaction_id=f"T{n}") for n, each in enumerate((one, other) * 6))
-    )
-
-    assert sorted(answer.rule for answer in answers) == ["override"] + ["sandbox.3"] * 11
-    (shown,) = (await ask(other, "GET", "/_sandbox/overrides")).body["overrides"]
-    assert (shown["seen"], shown["used"]) == (1, 1)
-
-
 async def test_an_override_added_at_one_counts_at_the_other_until_it_is_taken_out(
     start: Start,
 ) -> None:
@@ -430,3 +411,25 @@ async def test_a_callback_held_back_at_one_is_overtaken_by_one_of_the_other(
 
     await eventually(both_came)
     assert [each.body["trans_ref"] for each in receiver.deliveries] == ["T2", "T1"]
+
+
+@pytest.mark.decision("D14", "D40")
+async def test_a_payment_that_another_server_settles_while_its_id_is_used_again_stays_settled(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = await start(settle_delay_ms=3_600_000), await start()
+    await here.collect()
+    read = PostgresUnit.transaction
+
+    async def settled_meanwhile(*asked: Any) -> Any:
+        monkeypatch.setattr(PostgresUnit, "transaction", read)
+        found = await read(*asked)
+        assert (await post(there, "transactions/55/T1/settle", status="001")).status == 200
+        return found
+
+    monkeypatch.setattr(PostgresUnit, "transaction", settled_meanwhile)
+    assert (await here.collect()).code == "202"
+
+    newer, older = (await get(there, "transactions"))["transactions"]
+    assert (older["status"], newer["status"]) == ("001", "002")
+    assert older["replaced_by"] == newer["network_transaction_id"]

@@ -11,7 +11,7 @@ from aiohttp import web
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
-from sandbox_sim.config import Settings
+from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
 
 SOON = 10  # seconds; a bound, reached only when something is broken

@@ -14,25 +14,22 @@ import hmac
 import json
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
-from sandbox_sim.adapters.networks.http_client import (
+from sandbox_sim.networks.http_client import (
     FIRST_PAUSE_S,
     HttpAnswer,
     NetworkHttpClient,
     NoAnswer,
+    health_of,
     retry_after,
+    submitted,
 )
-from sandbox_sim.adapters.networks.settings import AdapterSettings, problems_of
-from sandbox_sim.domain.networks.exchanges import Scrubber
-from sandbox_sim.domain.networks.notifications import NotificationTrust, RawNotification
-from sandbox_sim.domain.networks.outcomes import Outcome
-from sandbox_sim.domain.networks.reports import Echo, Field, Source
-from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.gateway.ports.network import (
+from sandbox_sim.networks.settings import BaseUrl, HttpAdapterSettings, problems_of
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports.network import (
     Capabilities,
     Health,
     Network,
@@ -46,6 +43,9 @@ from sandbox_sim.gateway.ports.network import (
     SubmitResult,
     UnreadableNotification,
 )
+from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Scrubber
+from sandbox_sim.records.reports import Echo, Field, Outcome, Source
+from sandbox_sim.values.peer_input import amount_of, document_of
 
 STATES = {"NEW": Outcome.PENDING, "PAID": Outcome.SUCCEEDED, "FAILED": Outcome.FAILED}
 # The refusals that Palm Pay documents, and the interface's code for each.
@@ -58,10 +58,10 @@ ALWAYS_SENT = frozenset(
 )
 
 
-class PalmPaySettings(AdapterSettings):
+class PalmPaySettings(HttpAdapterSettings):
     """The table of a network with `adapter = "palm_pay"`."""
 
-    base_url: str
+    base_url: BaseUrl
     api_key: SecretStr
     webhook_key: SecretStr
 
@@ -90,11 +90,12 @@ class PalmPay:
         self._webhook_key = settings.webhook_key.get_secret_value()
         self._url = settings.base_url.rstrip("/")
         self._headers = {"X-Api-Key": api_key, "Content-Type": "application/json"}
+        self.scrubber = Scrubber([api_key, self._webhook_key])
         self._clock = environment.clock
         self._http = NetworkHttpClient(
             environment.name,
             environment.clock,
-            Scrubber([api_key, self._webhook_key]),
+            self.scrubber,
             environment.timeout,
             first_pause_s=first_pause_s,
         )
@@ -125,9 +126,11 @@ class PalmPay:
         answer = await self._http.submit(
             "POST", url, self._headers, raw, attempt_id=request.attempt_id
         )
-        if isinstance(answer, NoAnswer):
-            return answer.submitted
-        document = read(answer)
+        return submitted(answer, self._read_submit)
+
+    def _read_submit(self, answer: HttpAnswer) -> SubmitResult:
+        """What the answer to a payment says."""
+        document = document_of(answer.body)
         if answer.status == 422 and document.get("error") in REFUSALS:
             word = document["error"]
             return SubmitResult(Outcome.REFUSED, code=REFUSALS[word], reason=word)
@@ -143,7 +146,7 @@ class PalmPay:
         )
         if isinstance(answer, NoAnswer):
             return StatusResult(Outcome.UNKNOWN, reason=answer.problem)
-        document = read(answer)
+        document = document_of(answer.body)
         if answer.status == 404 and document.get("error") == "NO_SUCH_PAYMENT":
             return StatusResult(Outcome.UNKNOWN, found=False)
         pause = retry_after(answer.headers, self._clock)
@@ -166,12 +169,9 @@ class PalmPay:
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         """What a webhook says."""
-        try:
-            document = json.loads(raw.body)
-        except ValueError as error:
-            raise UnreadableNotification(f"the webhook is not JSON: {error}") from None
-        if not isinstance(document, dict) or not text(document, "state"):
-            raise UnreadableNotification("the webhook has no state")
+        document = document_of(raw.body)
+        if not text(document, "state"):
+            raise UnreadableNotification("the webhook is not a JSON object with a state")
         return [
             Notification(
                 STATES.get(text(document, "state"), Outcome.UNKNOWN),
@@ -185,19 +185,8 @@ class PalmPay:
 
     async def health(self) -> Health:
         """Whether Palm Pay answers."""
-        answer = await self._http.ask("health", "HEAD", f"{self._url}/", {})
-        if isinstance(answer, NoAnswer):
-            return Health(ok=False, detail=answer.problem)
-        return Health(ok=True, detail=f"answers with HTTP {answer.status}")
-
-
-def read(answer: HttpAnswer) -> Mapping[str, Any]:
-    """The body of an answer; empty where it is no JSON object."""
-    try:
-        document = json.loads(answer.body)
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}
+        answer = await self._http.ask("health", "HEAD", f"{self._url}/", self._headers)
+        return health_of(answer, credentials="api_key")
 
 
 def text(document: Mapping[str, Any], name: str) -> str:
@@ -208,10 +197,7 @@ def text(document: Mapping[str, Any], name: str) -> str:
 
 def echo(document: Mapping[str, Any]) -> Echo:
     """What Palm Pay says that it did; None for what it does not say."""
-    try:
-        amount = Decimal(text(document, "amount"))
-    except InvalidOperation:
-        amount = None
+    amount = amount_of(document.get("amount"))
     return Echo(text(document, "reference") or None, amount, text(document, "currency") or None)
 
 

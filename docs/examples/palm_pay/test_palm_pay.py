@@ -6,9 +6,9 @@ from decimal import Decimal
 
 from palm_pay import PalmPay, PalmPaySettings, signature
 
-from sandbox_sim.domain.networks.notifications import RawNotification
-from sandbox_sim.domain.networks.outcomes import Outcome
-from sandbox_sim.domain.vocabulary import Operation
+from sandbox_sim.operations import Operation
+from sandbox_sim.records.exchanges import RawNotification
+from sandbox_sim.records.reports import Outcome
 from sandbox_sim.testing.network_contract import (
     HttpReply,
     NetworkContract,
@@ -18,6 +18,7 @@ from sandbox_sim.testing.network_contract import (
 )
 
 API_KEY, WEBHOOK_KEY = "canary-api-key", "canary-webhook-key"
+OPERATIONS = {"debit": Operation.COLLECT, "credit": Operation.PAYOUT}
 STATES = {Outcome.PENDING: "NEW", Outcome.SUCCEEDED: "PAID", Outcome.FAILED: "FAILED"}
 
 
@@ -40,7 +41,13 @@ class PalmPayDialect:
         if (request.method, request.path) != ("POST", "/payments"):
             return None
         body = json.loads(request.body)
-        return Submitted(body["reference"], Decimal(body["amount"]))
+        return Submitted(
+            body["reference"],
+            Decimal(body["amount"]),
+            body["currency"],
+            frozenset({OPERATIONS[body["kind"]]}),
+            body["number"],
+        )
 
     def asked(self, request):
         if request.method != "GET" or not request.path.startswith("/payments/"):
@@ -49,6 +56,9 @@ class PalmPayDialect:
 
     def taken(self, request, *, repeated):
         return reply(201, id="pp-1", state="NEW")
+
+    def refused(self, request):
+        return reply(422, error="INSUFFICIENT_FUNDS")
 
     def status(self, decided):
         if decided is None:

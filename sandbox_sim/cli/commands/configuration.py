@@ -1,15 +1,17 @@
 """`sandbox-sim config check | show | init`."""
 
+import functools
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal, get_args, get_origin
 
 import click
 
-from sandbox_sim.config import Settings, defaults
-from sandbox_sim.config_loading import (
+from sandbox_sim.cli.client import CommandFailed
+from sandbox_sim.cli.options import Command, config_option, set_option, with_options
+from sandbox_sim.settings.loading import (
     ENV_PREFIX,
     NETWORK_PREFIX,
     ConfigError,
@@ -18,7 +20,8 @@ from sandbox_sim.config_loading import (
     load,
     no_such_setting,
 )
-from sandbox_sim.domain.clients import SANDBOX_CLIENT
+from sandbox_sim.settings.schema import Settings, defaults
+from sandbox_sim.values.clients import SANDBOX_CLIENT
 
 # Variables that are not settings: options of commands, and variables of our tests.
 _OPTIONS: Final = frozenset({"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN"})
@@ -41,8 +44,8 @@ _CREDENTIALS = f"""
 """
 
 
-def load_or_exit(config_file: Path | None, flags: Mapping[str, str]) -> Loaded:
-    """Return the settings. If they are wrong, print why on stderr and exit with 1.
+def load_or_exit(config_file: Path | None, flags: Mapping[str, str], exit_code: int = 1) -> Loaded:
+    """Return the settings. If they are wrong, print why on stderr and exit with this code.
 
     Warns of environment variables that look like settings and are none.
     """
@@ -52,7 +55,38 @@ def load_or_exit(config_file: Path | None, flags: Mapping[str, str]) -> Loaded:
         return load(config_file, flags)
     except ConfigError as error:
         click.echo(str(error), err=True)
-        raise SystemExit(1) from None
+        raise SystemExit(exit_code) from None
+
+
+def settings_options(*named: str, exit_code: int = 1) -> Callable[[Command], Command]:
+    """Add `--config`, `--set` and an option for each of these settings.
+
+    The command gets the settings as `loaded`. If they are wrong, it exits with `exit_code`.
+    """
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(
+            *args: Any, config_file: Path | None, settings: Mapping[str, str], **given: Any
+        ) -> Any:
+            flags = {name: given.pop(name) for name in named}
+            flags = {name: value for name, value in flags.items() if value is not None}
+            loaded = load_or_exit(config_file, {**settings, **flags}, exit_code)
+            return command(*args, loaded=loaded, **given)
+
+        return with_options(run, [*map(_setting_option, named), config_option, set_option])
+
+    return decorate
+
+
+def _setting_option(name: str) -> Callable[[Command], Command]:
+    field = Settings.model_fields[name]
+    kind: dict[str, Any] = {"is_flag": True, "flag_value": "true", "default": None}
+    if get_origin(field.annotation) is Literal:
+        kind = {"metavar": f"[{'|'.join(get_args(field.annotation))}]"}
+    elif field.annotation is not bool:
+        kind = {}
+    return click.option(f"--{name.replace('_', '-')}", help=field.description, **kind)
 
 
 def _unknown_variables() -> Iterator[str]:
@@ -63,44 +97,50 @@ def _unknown_variables() -> Iterator[str]:
             yield no_such_setting(name, "environment", known, ENV_PREFIX)
 
 
-def check(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
-    """Check the settings; return the exit code 0."""
-    load_or_exit(config_file, flags)
-    click.echo(json.dumps({"status": "ok"}) if as_json else "the settings are in order")
-    return 0
+@click.group()
+def config() -> None:
+    """Check, show or write the configuration."""
 
 
-def show(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
-    """Print every setting with its value and its origin."""
-    loaded = load_or_exit(config_file, flags)
+@config.command()
+@settings_options()
+@click.pass_obj
+def check(obj: Mapping[str, Any], loaded: Loaded) -> None:
+    """Check whether the settings are valid; exit with 1 if not."""
+    click.echo(json.dumps({"status": "ok"}) if obj["as_json"] else "the settings are in order")
+
+
+@config.command()
+@settings_options()
+@click.pass_obj
+def show(obj: Mapping[str, Any], loaded: Loaded) -> None:
+    """Print every setting and where it came from. Secrets are masked."""
     rows = {
         name: {"value": value, "from": loaded.origins.get(name, "default")}
         for name, value in loaded.settings.model_dump(mode="json").items()
     }
-    if as_json:
+    if obj["as_json"]:
         click.echo(json.dumps(rows, indent=2))
-        return 0
+        return
     for name, row in rows.items():
         click.echo(f"{name} = {json.dumps(row['value'])}  ({row['from']})")
-    return 0
 
 
-def init(file: Path) -> int:
-    """Write the commented configuration; never overwrites a file. Returns the exit code."""
+@config.command()
+@click.argument("file", type=click.Path(path_type=Path), default="sandbox_sim.toml")
+def init(file: Path) -> None:
+    """Write a commented configuration file; - means stdout. A file that is there stays."""
     if str(file) == "-":
         click.echo(commented(), nl=False)
-        return 0
+        return
     try:
         with file.open("x", encoding="utf-8") as new:
             new.write(commented())
     except FileExistsError:
-        click.echo(f"{file} is there already and was left as it is", err=True)
-        return 1
+        raise CommandFailed(f"{file} is there already and was left as it is") from None
     except OSError as error:
-        click.echo(f"{file} cannot be written: {error.strerror}", err=True)
-        return 1
+        raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
     click.echo(f"wrote {file}; use it with: sandbox-sim serve --config {file}")
-    return 0
 
 
 def commented() -> str:

@@ -6,28 +6,33 @@ import os
 import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import click
 from aiohttp import web
 
 from sandbox_sim import logs
-from sandbox_sim.cli import config_option, set_option
-from sandbox_sim.cli.commands.configuration import load_or_exit
-from sandbox_sim.cli.serve.listening import bound_sockets, run_server, why_not_listening
+from sandbox_sim.cli.commands.configuration import settings_options
+from sandbox_sim.cli.serve.listening import (
+    CODES,
+    bound_sockets,
+    ignore_signals,
+    registered,
+    run_server,
+    stopped_by,
+    why_not_listening,
+)
 from sandbox_sim.cli.serve.process import serving
-from sandbox_sim.cli.serve.running_servers import registered
-from sandbox_sim.cli.serve.signals import CODES, ignore_signals, stopped_by
-from sandbox_sim.config import Settings
 from sandbox_sim.demo.catalogue import MAGIC_NUMBERS
 from sandbox_sim.demo.settings import ShopSettings
 from sandbox_sim.demo.shop import Shop
-from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.clients import Client, ServiceMode
-from sandbox_sim.domain.hosts import client_host
+from sandbox_sim.records.callbacks import Profile
+from sandbox_sim.settings.loading import Loaded
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.clients import Client, ServiceMode
+from sandbox_sim.values.hosts import client_host
 
 SHOP_PORT: Final = 8234
 _SERVICE_ID: Final = 55
@@ -50,7 +55,7 @@ _GRACE_S: Final = 0.5
 
 
 @click.command()
-@click.option("--port", help="Port of the gateway; 0 picks a free one.")
+@settings_options("port", "store")
 @click.option(
     "--shop-port",
     type=click.IntRange(0, 65535),
@@ -58,27 +63,17 @@ _GRACE_S: Final = 0.5
     show_default=True,
     help="Port of the shop; 0 picks a free one.",
 )
-@click.option("--store", help="Where the state of the gateway lives; by default memory:.")
-@config_option
-@set_option
 @click.pass_obj
-def demo(
-    obj: Mapping[str, object],
-    /,
-    shop_port: int,
-    config_file: Path | None,
-    settings: Mapping[str, str],
-    **flags: str | None,
-) -> None:
-    """Run the gateway and a shop that pays through it."""
-    given = {name: value for name, value in flags.items() if value is not None}
-    chosen = demo_settings(config_file, {**settings, **given})
-    raise SystemExit(run(chosen, shop_port, as_json=bool(obj["as_json"])))
+def demo(obj: Mapping[str, Any], loaded: Loaded, shop_port: int) -> None:
+    """Run the gateway and a shop that pays through it. By default its store is memory:."""
+    settings = demo_settings(loaded)
+    logs.configure(settings.log_level, settings.log_format)
+    serve = _serve(settings, _client(settings), shop_port, as_json=obj["as_json"])
+    raise SystemExit(run_server(settings, serve))
 
 
-def demo_settings(config_file: Path | None, flags: Mapping[str, str]) -> Settings:
+def demo_settings(loaded: Loaded) -> Settings:
     """The settings as for `serve`, with those of a demonstration in place of the defaults."""
-    loaded = load_or_exit(config_file, flags)
     if loaded.settings.scheme != "http":
         click.echo("tls: the demo speaks plain HTTP; leave tls, cert and key out", err=True)
         raise SystemExit(1)
@@ -86,13 +81,6 @@ def demo_settings(config_file: Path | None, flags: Mapping[str, str]) -> Setting
     wanted = {**DEMO_SETTINGS, **(_WITHOUT_HANDSET if by_itself else {})}
     demo_only = {name: value for name, value in wanted.items() if name not in loaded.origins}
     return loaded.settings.model_copy(update=demo_only)
-
-
-def run(settings: Settings, shop_port: int, *, as_json: bool) -> int:
-    """Serve both until a signal comes. Returns the exit code."""
-    logs.configure(settings.log_level, settings.log_format)
-    client = _client(settings)
-    return run_server(settings, _serve(settings, client, shop_port, as_json=as_json))
 
 
 def _client(settings: Settings) -> Client:

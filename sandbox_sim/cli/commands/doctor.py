@@ -1,144 +1,412 @@
-"""`sandbox-sim doctor`: examines a receiver of callbacks; exit code 1 if anything is wrong."""
+"""`sandbox-sim doctor`: examines a receiver of callbacks; exit code 1 if anything is wrong.
+
+The commands of `--paid` and `--order` know the orders of the receiver. The user writes them, and
+they run in the shell. The ids in them are those of the doctor, and each is quoted as one argument.
+"""
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+import os
+import shlex
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 
+from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.bootstrap import open_doctor
-from sandbox_sim.cli import doctor_report as report
+from sandbox_sim.callbacks import receiver_verdicts
+from sandbox_sim.callbacks.doctor import Receiver
+from sandbox_sim.callbacks.receiver_checks import NOT_PAID, PAID, Finding, reference_of
+from sandbox_sim.callbacks.receiver_verdicts import PROFILE_ADVICE, Assessment, Verdict
+from sandbox_sim.cli.client import CommandFailed
 from sandbox_sim.cli.commands.configuration import load_or_exit
-from sandbox_sim.cli.doctor_profiles import (
-    ConfiguredProfile,
-    advice_lines,
-    configured_profile,
-    recommended,
-    tested_lines,
-    working,
-)
-from sandbox_sim.cli.lazy_commands import INTERRUPTED
-from sandbox_sim.cli.order_commands import OrderCommands
-from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.callbacks.receiver_checks import Finding
-from sandbox_sim.domain.callbacks.receiver_verdicts import Verdict
-from sandbox_sim.gateway.callbacks import receiver_report
-from sandbox_sim.gateway.callbacks.doctor import Receiver
+from sandbox_sim.cli.options import address, config_option
+from sandbox_sim.records.callbacks import CallbackRecord, Profile
+from sandbox_sim.settings.schema import A_DAY_S, Settings
+from sandbox_sim.values.redaction import printable, redact_text
+
+_COLOURS: Final = {
+    Verdict.OK: "green",
+    Verdict.WARNING: "yellow",
+    Verdict.WRONG: "red",
+    Verdict.NOTE: "cyan",
+    Verdict.SKIPPED: "bright_black",
+}
+
+# An answer of a receiver is cut to this length.
+_SHOWN_CHARACTERS: Final = 200
 
 
-class _Key(NamedTuple):
-    """The key that signs callbacks, and the name of its owner; both None if they are not signed."""
-
-    secret: str | None
-    owner: str | None
-
-
-def run(
-    url: str,
-    config_file: Path | None,
-    *,
-    secret_key: str | None,
-    profiles: tuple[Profile, ...],
-    timeout: float | None,
-    paid: str | None = None,
-    order: str | None = None,
-    as_json: bool,
-) -> int:
-    """Print the report on stdout and a line of what is wrong on stderr. Returns the exit code."""
-    settings = load_or_exit(config_file, {}).settings
-    key = _key(settings, secret_key)
-    seconds = settings.callback_timeout_s if timeout is None else timeout
-    configured = configured_profile(settings, url)
-    limit = timedelta(seconds=seconds)
-    receiver = Receiver.configured_for(url, key.secret, configured.profile, limit, profiles)
-    orders = None if paid is None else OrderCommands(paid, order)
-    try:
-        if as_json:
-            findings = asyncio.run(_all(receiver, orders))
-            document = receiver_report.shown(receiver, key.owner, findings)
-            tested = _tested(findings, configured, orders)
-            click.echo(json.dumps({**document, **tested}, indent=2))
-        else:
-            click.echo(report.introduction(receiver, key.owner))
-            findings = asyncio.run(_examine_and_print(receiver, orders))
-            click.echo()
-            for line in _about_profiles(findings, configured, orders):
-                click.echo(line)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    return _print_conclusion(findings, as_json=as_json)
+def titles(findings: Sequence[Finding], verdict: Verdict) -> Sequence[str]:
+    """The titles of the checks that have this verdict at least once, in order."""
+    found = (_title(f.check) for f in findings if f.assessment.verdict is verdict)
+    return list(dict.fromkeys(found))
 
 
-def _key(settings: Settings, given: str | None) -> _Key:
-    """The key from the command line, else the key that a gateway with these settings uses."""
-    if given is not None:
-        return _Key(given, "--secret-key")
-    if not settings.sign_callbacks:
-        return _Key(None, None)
-    first = settings.credentials[0]
-    return _Key(first.secret_key.get_secret_value(), first.client_key)
+def introduction(receiver: Receiver, owner: str | None) -> str:
+    """The first line: the receiver, the profiles, the key and the timeout."""
+    profiles = ", ".join(receiver.profiles)
+    notes = [profile for profile in receiver.profiles if not receiver.judges(profile)]
+    if notes:
+        judged = ", ".join(each for each in receiver.profiles if receiver.judges(each))
+        profiles = f"judged as {judged}, notes on {', '.join(notes)}"
+    match owner:
+        case None:
+            signed = "not signed (setting sign_callbacks)"
+        case "--secret-key":
+            signed = "signed with the key given"
+        case _:
+            signed = f"signed with the secret key of {owner}"
+    seconds = f"{receiver.timeout.total_seconds():g} s to answer"
+    return f"{printable(redact_text(receiver.url))}: {profiles}; {signed}; {seconds}\n"
 
 
-def _about_profiles(
-    findings: Sequence[Finding], configured: ConfiguredProfile, orders: OrderCommands | None
-) -> Iterator[str]:
-    if orders is None:
-        yield from advice_lines(configured)
-    else:
-        yield from tested_lines(working(findings), configured)
+def lines(of_check: Sequence[Finding], profiles: Sequence[Profile]) -> Iterator[str]:
+    """The findings of one check: a line for each opinion, and what to do about it.
+
+    profiles: all profiles of the run; an opinion about all of them is printed once.
+    """
+    by_opinion: dict[Assessment, list[Finding]] = {}
+    for finding in of_check:
+        by_opinion.setdefault(finding.assessment, []).append(finding)
+    for assessment, alike in by_opinion.items():
+        verdict = click.style(f"{assessment.verdict:<8}", fg=_COLOURS[assessment.verdict])
+        aside = ", ".join(filter(None, (_profiles_of(alike, profiles), _duration_of(alike))))
+        says = _shortened(assessment.says) + (f" ({aside})" if aside else "")
+        yield f"{verdict} {_title(alike[0].check):<16} {says}"
+        if assessment.verdict in {Verdict.WARNING, Verdict.WRONG}:
+            yield from (f"{'':10}{line}" for line in _details(alike[0]))
 
 
-def _tested(
-    findings: Sequence[Finding], configured: ConfiguredProfile, orders: OrderCommands | None
-) -> dict[str, object]:
+def _profiles_of(alike: Sequence[Finding], profiles: Sequence[Profile]) -> str:
+    """The profiles that an opinion is about."""
+    named = [finding.profile for finding in alike if finding.profile is not None]
+    if not named or len(profiles) == 1:
+        return ""
+    return "every profile" if len(named) == len(profiles) else ", ".join(named)
+
+
+def _duration_of(alike: Sequence[Finding]) -> str:
+    """How long the answers took."""
+    durations = [f.exchange.response.duration_ms for f in alike if f.exchange is not None]
+    if not durations:
+        return ""
+    least, most = min(durations), max(durations)
+    return f"{most} ms" if least == most else f"{least} to {most} ms"
+
+
+def _details(finding: Finding) -> Iterator[str]:
+    """The lines that say what was sent, what came, and what to do."""
+    if finding.exchange is not None:
+        callback, response = finding.exchange
+        yield f"sent: {finding.sends}, {callback.transaction_id}, as {callback.profile}"
+        if response.body.strip():
+            yield f"came: {_shortened(response.body)}"
+    yield f"do:   {printable(finding.assessment.remedy)}"
+
+
+def _title(check: str) -> str:
+    return check.replace("_", " ")
+
+
+def _shortened(text: str) -> str:
+    """The beginning of a text of the receiver, in one line."""
+    line = " ".join(text.split())
+    if len(line) > _SHOWN_CHARACTERS:
+        line = f"{line[:_SHOWN_CHARACTERS]}…"
+    return printable(line)
+
+
+class ConfiguredProfile(NamedTuple):
+    """The profile that a gateway sends to a receiver, and the name of the setting that says so."""
+
+    profile: Profile
+    setting: str
+
+
+def configured_profile(settings: Settings, url: str) -> ConfiguredProfile:
+    """The profile of the first credential set at this `callback_url`."""
+    client = settings.credentials[0]
+    glob = next((each for each in settings.callback_profiles if fnmatchcase(url, each)), None)
+    name = "callback_profile"
+    if glob is not None:
+        name = f'callback_profiles."{glob}"'
+    elif client.callback_profile is not None:
+        name = f"callback_profile of the credentials {client.client_key}"
+    profile = settings.behaviour().callbacks.profile_of(url, client.client())
+    return ConfiguredProfile(profile, name)
+
+
+def working(findings: Sequence[Finding]) -> Sequence[Profile]:
+    """The profiles whose successful payment counts as paid, and whose failed one does not."""
+    verdicts = {(each.check, each.profile): each.assessment.verdict for each in findings}
+    return [
+        profile
+        for profile in Profile
+        if verdicts.get((PAID, profile)) is Verdict.OK
+        and verdicts.get((NOT_PAID, profile), Verdict.OK) is Verdict.OK
+    ]
+
+
+def tested(works: Sequence[Profile] | None, configured: ConfiguredProfile) -> dict[str, object]:
     """What `--paid` found out, as JSON: `set` is null where nothing is to be set."""
-    if orders is None:
-        return {"works_with": None, "set": None}
-    works = working(findings)
-    found = recommended(works, configured.profile)
+    found = _recommended(works or (), configured.profile)
     return {
-        "works_with": list(works),
+        "works_with": None if works is None else list(works),
         "set": None if found is None else {configured.setting: found},
     }
 
 
-async def _all(receiver: Receiver, orders: OrderCommands | None) -> Sequence[Finding]:
-    async with open_doctor(orders) as doctor:
-        return [finding async for finding in doctor.examine(receiver)]
+def about_profiles(works: Sequence[Profile] | None, configured: ConfiguredProfile) -> Iterator[str]:
+    """With `--paid`, which profiles work, and what to set; without it, how to choose one."""
+    name, profile = configured.setting, configured.profile
+    if works is None:
+        yield f"{name} is {profile}. What another receiver may need:"
+        for reads, advised in PROFILE_ADVICE:
+            yield f"  {reads + ':':34}callback_profile = {advised}"
+        yield "An acknowledgement does not show that the order is paid; --paid 'COMMAND' finds out."
+    elif not works:
+        yield "no profile works: with none of them the order of a successful payment counts as paid"
+    else:
+        found = _recommended(works, profile)
+        yield f"works with: {', '.join(works)}"
+        yield f"{name} = {profile} is right" if found is None else f"set {name} = {found}"
 
 
-async def _examine_and_print(receiver: Receiver, orders: OrderCommands | None) -> Sequence[Finding]:
-    """Examine the receiver and print each check as soon as it is done, as it may be slow."""
+def _recommended(works: Sequence[Profile], configured: Profile) -> Profile | None:
+    """The profile to set; None where the configured one works, or none does."""
+    if not works or configured in works:
+        return None
+    return Profile.SUPERSET if Profile.SUPERSET in works else works[0]
+
+
+PLACEHOLDERS: Final = ("{reference}", "{transaction_id}")
+
+# Real time that a receiver has to mark an order as paid after it has acknowledged the callback.
+ORDER_TIMEOUT_S: Final = 3.0
+
+_LOOK_AGAIN_S: Final = 0.25
+
+# Real time that one run of a command may take.
+TIMEOUT_S: Final = 30.0
+
+# The shell exits with one of these if it cannot run a command.
+_CANNOT_RUN: Final = (126, 127)
+
+
+def _secret_key(_context: click.Context, _param: click.Parameter, key: str | None) -> str | None:
+    if key == "":
+        raise click.BadParameter("must not be empty")
+    return key
+
+
+def _order_command(
+    _context: click.Context, param: click.Parameter, command: str | None
+) -> str | None:
+    if command is not None and not any(each in command for each in PLACEHOLDERS):
+        raise click.BadParameter(f"must contain {' or '.join(PLACEHOLDERS)}")
+    if command is not None and param.name == "order" and not _context.params.get("paid"):
+        raise click.BadParameter("goes with --paid")
+    return command
+
+
+def _timeout(
+    _context: click.Context, _param: click.Parameter, seconds: float | None
+) -> float | None:
+    if seconds is not None and not 0 < seconds <= A_DAY_S:
+        raise click.BadParameter(f"must be more than 0 and at most {A_DAY_S} seconds")
+    return seconds
+
+
+@click.command()
+@click.argument("url", callback=address)
+@click.option(
+    "--secret-key",
+    envvar="SANDBOX_SIM_SECRET_KEY",
+    show_envvar=True,
+    callback=_secret_key,
+    help="Sign with this key; by default with that of the first credential set.",
+)
+@click.option(
+    "--profile",
+    "profiles",
+    multiple=True,
+    type=click.Choice([each.value for each in Profile]),
+    help="Send and judge only this body; may be repeated.",
+)
+@click.option(
+    "--paid",
+    metavar="COMMAND",
+    is_eager=True,
+    callback=_order_command,
+    help="A command that exits with 0 if the order of {reference} or {transaction_id} counts as "
+    "paid. Finds out which profiles work.",
+)
+@click.option(
+    "--order",
+    metavar="COMMAND",
+    callback=_order_command,
+    help="With --paid: a command that creates the order of {reference} before its callback.",
+)
+@click.option(
+    "--timeout",
+    type=float,
+    metavar="SECONDS",
+    callback=_timeout,
+    help="How long the receiver has to answer; by default the setting callback_timeout_s.",
+)
+@config_option
+@click.pass_obj
+def doctor(
+    obj: Mapping[str, Any],
+    /,
+    url: str,
+    config_file: Path | None,
+    secret_key: str | None,
+    profiles: tuple[str, ...],
+    timeout: float | None,
+    paid: str | None,
+    order: str | None,
+) -> None:
+    """Say what a receiver of callbacks does wrong. Exit 1 if anything.
+
+    It gets every body there is, genuine and forged, once and twice, of successful, failed and
+    cancelled payments whose ids begin with DOCTOR-. No gateway has to run. The profile that this
+    configuration sends is judged; about the others there are notes.
+
+    \b
+    A receiver that                    needs
+      compares trans_status with 000   callback_profile = trans_bare
+      reads transaction_id and status  callback_profile = flat
+    If you are unsure, try             callback_profile = superset
+    """  # noqa: D301 -- click reads \b as a character
+    settings = load_or_exit(config_file, {}).settings
+    key, owner = _key(settings, secret_key)
+    limit = timedelta(seconds=settings.callback_timeout_s if timeout is None else timeout)
+    configured = configured_profile(settings, url)
+    chosen = tuple(dict.fromkeys(map(Profile, profiles)))
+    receiver = Receiver.configured_for(url, key, configured.profile, limit, chosen)
+    orders = None if paid is None else OrderCommands(paid, order)
+    if obj["as_json"]:
+        findings = asyncio.run(_examine(receiver, orders, lambda _: None))
+        document = receiver_verdicts.shown(receiver, owner, findings)
+        works = None if orders is None else working(findings)
+        click.echo(json.dumps({**document, **tested(works, configured)}, indent=2))
+    else:
+        click.echo(introduction(receiver, owner))
+        findings = asyncio.run(_examine(receiver, orders, lambda found: _print(found, receiver)))
+        click.echo()
+        works = None if orders is None else working(findings)
+        for line in about_profiles(works, configured):
+            click.echo(line)
+    if wrong := titles(findings, Verdict.WRONG):
+        raise CommandFailed(f"wrong: {', '.join(wrong)}")
+    if not obj["as_json"]:
+        warnings = titles(findings, Verdict.WARNING)
+        but = f", but see the warnings: {', '.join(warnings)}" if warnings else ""
+        click.echo(f"nothing is wrong{but}")
+
+
+def _key(settings: Settings, given: str | None) -> tuple[str | None, str | None]:
+    """The key that signs callbacks and the name of its owner; None if they are not signed.
+
+    It is the key from the command line, else that of a gateway with these settings.
+    """
+    if given is not None:
+        return given, "--secret-key"
+    if not settings.sign_callbacks:
+        return None, None
+    first = settings.credentials[0]
+    return first.secret_key.get_secret_value(), first.client_key
+
+
+async def _examine(
+    receiver: Receiver, orders: "OrderCommands | None", done: Callable[[Sequence[Finding]], None]
+) -> Sequence[Finding]:
+    """Examine the receiver. done: called with the findings of each check when it ends."""
     findings: list[Finding] = []
-    of_check: list[Finding] = []
+    printed = 0
     async with open_doctor(orders) as doctor:
         async for finding in doctor.examine(receiver):
-            if of_check and of_check[0].check != finding.check:
-                _print(of_check, receiver)
-                of_check = []
-            of_check.append(finding)
+            if findings and findings[-1].check != finding.check:
+                done(findings[printed:])
+                printed = len(findings)
             findings.append(finding)
-    _print(of_check, receiver)
+    done(findings[printed:])
     return findings
 
 
 def _print(of_check: Sequence[Finding], receiver: Receiver) -> None:
-    for line in report.lines(of_check, receiver.profiles):
+    for line in lines(of_check, receiver.profiles):
         click.echo(line)
 
 
-def _print_conclusion(findings: Sequence[Finding], *, as_json: bool) -> int:
-    """Print what is wrong, or that nothing is. Returns the exit code."""
-    wrong = report.titles(findings, Verdict.WRONG)
-    if wrong:
-        click.echo(f"wrong: {', '.join(wrong)}", err=True)
-        return 1
-    if not as_json:
-        warnings = report.titles(findings, Verdict.WARNING)
-        but = f", but see the warnings: {', '.join(warnings)}" if warnings else ""
-        click.echo(f"nothing is wrong{but}")
-    return 0
+class OrderCommands:
+    """Asks and changes the orders of a receiver.
+
+    paid: a command that exits with 0 if an order counts as paid. order: one that creates an order;
+    None if the receiver needs none.
+    """
+
+    def __init__(self, paid: str, order: str | None) -> None:
+        self._paid = paid
+        self._order = order
+        self._clock = SystemClock()
+
+    async def create(self, callback: CallbackRecord) -> None:
+        """Create the order of a callback, before it is sent. Raises `CommandFailed`."""
+        if self._order is not None:
+            code, complaint = await _run(self._order, callback)
+            if code != 0:
+                raise CommandFailed(f"--order exits with {code}{complaint}")
+
+    async def becomes_paid(self, callback: CallbackRecord) -> bool:
+        """Whether the order counts as paid within a few seconds."""
+        until = self._clock.monotonic() + ORDER_TIMEOUT_S
+        while not await self.is_paid(callback):
+            if self._clock.monotonic() >= until:
+                return False
+            await self._clock.pause(_LOOK_AGAIN_S)
+        return True
+
+    async def is_paid(self, callback: CallbackRecord) -> bool:
+        """Whether the order counts as paid. Raises `CommandFailed` if the command cannot run."""
+        code, complaint = await _run(self._paid, callback)
+        if code in _CANNOT_RUN:
+            raise CommandFailed(f"--paid cannot be run{complaint}")
+        return code == 0
+
+
+def filled(command: str, callback: CallbackRecord) -> str:
+    """The command with the ids of a callback, each quoted as one argument of the shell."""
+    ids = (reference_of(callback), callback.transaction_id)
+    for placeholder, value in zip(PLACEHOLDERS, ids, strict=True):
+        command = command.replace(placeholder, shlex.quote(value))
+    return command
+
+
+async def _run(command: str, callback: CallbackRecord) -> tuple[int, str]:
+    """The exit code, and the end of a sentence with what the command wrote on stderr."""
+    process = await asyncio.create_subprocess_exec(
+        *("/bin/sh", "-c", filled(command, callback)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # so that what the command has started can be ended with it
+    )
+    try:
+        async with SystemClock().timeout(TIMEOUT_S):
+            _, written = await process.communicate()
+    except TimeoutError:
+        raise CommandFailed(f"a command did not end within {TIMEOUT_S:g} s: {command}") from None
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    text = written.decode("utf-8", "replace").strip()
+    return process.returncode or 0, f": {text}" if text else ""

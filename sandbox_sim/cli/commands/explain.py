@@ -1,4 +1,4 @@
-"""`sandbox-sim explain`: what a response code, a rule or a decision means, without a gateway."""
+"""`sandbox-sim explain | openapi`: what the interface says; no gateway has to run."""
 
 import difflib
 import json
@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import click
 
-from sandbox_sim.config import defaults
-from sandbox_sim.domain.response_codes import CATALOGUE
-from sandbox_sim.rules import CodeMeaning, Marker, Rule, code_meanings, markers, rules
+from sandbox_sim.explanations import CodeMeaning, Marker, Rule, code_meanings, markers, rules
+from sandbox_sim.settings.schema import defaults
+from sandbox_sim.values.response_codes import CATALOGUE
 
 _STATUS_SETTING: Final = "sandbox_reject_status"
 _WIDTH: Final = 10
@@ -27,6 +27,22 @@ def explain(obj: Mapping[str, Any], /, name: str) -> None:
     """
     document = _document(name)
     click.echo(json.dumps(document) if obj["as_json"] else "\n".join(_lines(document)))
+
+
+@click.command()
+def openapi() -> None:
+    """Print the OpenAPI document of all paths.
+
+    No gateway has to run. A running one serves its own at /_sandbox/openapi.json.
+    """
+    from sandbox_sim.bootstrap import build  # noqa: PLC0415 -- --help loads every command
+    from sandbox_sim.settings.schema import Settings  # noqa: PLC0415
+    from sandbox_sim.web.app import ROUTES  # noqa: PLC0415
+    from sandbox_sim.web.openapi.document import openapi_document  # noqa: PLC0415
+    from sandbox_sim.web.openapi.routes import ServerFacts  # noqa: PLC0415
+
+    table = build(Settings(store="memory:")).app[ROUTES]()
+    click.echo(json.dumps(openapi_document(table, ServerFacts()), indent=2))
 
 
 def _document(name: str) -> dict[str, Any]:

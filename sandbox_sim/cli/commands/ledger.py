@@ -1,25 +1,24 @@
-"""`sandbox-sim ledger show | topup`."""
+"""`sandbox-sim ledger show | audit | topup`."""
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import click
 
-from sandbox_sim.cli.matching import Filter, Pairs, filtered, given, where_option
-from sandbox_sim.cli.search_commands import more, page_options, page_query
-from sandbox_sim.cli.session import Session, asks
-from sandbox_sim.cli.tables import table
+from sandbox_sim.cli.client import Session, asks
+from sandbox_sim.cli.options import Filter, Query, selecting
+from sandbox_sim.cli.tables import more, table
 
+_ACCOUNTS = "sms, collection, payout or airtime"
 _FILTERS = (
-    Filter("mode", "postings of this mode, S or P", ("--mode",)),
-    Filter("service_id", "postings of this service", ("--service-id",)),
-    Filter(
-        "account", "postings of this account: sms, collection, payout or airtime", ("--account",)
-    ),
-    Filter("reason", "postings with this reason", ("--reason",)),
-    Filter("subject", "postings of this payment, send or batch", ("--subject",)),
+    Filter("mode", "postings of this mode, S or P"),
+    Filter("service_id", "postings of this service"),
+    Filter("account", f"postings of this account: {_ACCOUNTS}"),
+    Filter("reason", "postings with this reason"),
+    Filter("subject", "postings of this payment, send or batch"),
 )
+# An audit of millions of transfers takes minutes.
+_AUDIT_TIMEOUT_S = 600.0
 
 
 @click.group()
@@ -28,49 +27,48 @@ def ledger() -> None:
 
 
 @ledger.command()
-@filtered(_FILTERS)
-@where_option
-@page_options
+@selecting(_FILTERS)
 @asks
-def show(
-    session: Session, /, limit: int, after: str | None, where: Pairs, **filters: str | None
-) -> None:
-    """Show postings, newest first. Each balance has the sum of its postings beside it.
-
-    In production the rules of the ledger are checked over all postings of mode P; the exit code is
-    1 where one does not hold.
-    """
-    query = page_query(limit, after, *given(filters), *where)
-    answer = session.gateway.control("GET", "ledger", query=query)
-    session.show(answer, _lines)
-    if json.loads(answer.text).get("live", {}).get("violations"):
-        click.get_current_context().exit(1)
+def show(session: Session, query: Query) -> None:
+    """Show postings, newest first, and the balances."""
+    session.ask("GET", "ledger", query=query, lines=_lines)
 
 
 def _lines(document: dict[str, Any]) -> Iterator[str]:
-    postings, balances = document["postings"], document.get("balances", ())
+    postings = document["postings"]
     if postings:
         yield from _table(postings, "at", "id", "service_id", "account", "amount", "reason")
     else:
         yield "no postings"
     yield from more(document)
-    if balances:
-        yield ""
-        yield from _table(balances, "service_id", "account", "balance", "sum_of_postings", "agrees")
-    if "live" in document:
-        yield from _books(document["live"])
+    for name, first in (("balances", ("service_id", "account")), ("accounts", ("account",))):
+        if document.get(name):
+            yield ""
+            yield from _table(document[name], *first, "balance")
 
 
-def _books(live: dict[str, Any]) -> Iterator[str]:
-    yield ""
-    if live["balances"]:
-        yield from _table(live["balances"], "account", "balance")
-    for each in live["violations"]:
-        yield f"mode P breaks a rule: {each['rule']}: {each['detail']}"
-    if live["agrees"]:
+@ledger.command()
+@asks
+def audit(session: Session) -> None:
+    """Add up the whole ledger and check every rule of it.
+
+    The exit code is 1 where a rule does not hold.
+    """
+    query = [("audit", "true"), ("limit", 1)]
+    answer = session.gateway.control("GET", "ledger", query=query, timeout_s=_AUDIT_TIMEOUT_S)
+    session.show(answer, _audited)
+    if not answer.document["agrees"]:
+        click.get_current_context().exit(1)
+
+
+def _audited(document: dict[str, Any]) -> Iterator[str]:
+    for each in document["violations"]:
+        yield f"the ledger breaks a rule: {each['rule']}: {each['detail']}"
+    if document["agrees"]:
         yield (
-            f"mode P: {live['postings_checked']} postings checked; every entry is balanced, every "
-            "asset sums to zero, and no account is below zero that may not be"
+            f"{document['postings_checked']} postings checked: every balance is the sum of its "
+            "transfers, what is pending is the sum of open transfers, each ended once, and no "
+            "wallet of mode P is below zero"
         )
 
 
@@ -93,7 +91,7 @@ def topup(session: Session, service_id: int, units: int, mode: str, account: str
     body: dict[str, object] = {"service_id": service_id, "units": units}
     if mode != "S" or account != "sms":
         body |= {"mode": mode, "account": account}
-    session.show(session.gateway.control("POST", "ledger", "topup", body=body), _balance)
+    session.ask("POST", "ledger", "topup", body=body, lines=_balance)
 
 
 def _balance(document: dict[str, Any]) -> Iterator[str]:

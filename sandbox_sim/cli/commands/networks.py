@@ -1,17 +1,19 @@
-"""`sandbox-sim networks list | check`."""
+"""`sandbox-sim networks list | check | notifications | prove`."""
 
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import click
 
-from sandbox_sim.cli.session import Session, asks
-from sandbox_sim.cli.tables import printable, table
+from sandbox_sim.cli.client import Session, asks
+from sandbox_sim.cli.options import config_option, set_option
+from sandbox_sim.cli.tables import Shown, fields, listing
+from sandbox_sim.records.exchanges import NotificationState
 
 # Seconds: a network that does not answer takes as long as its `timeout_s`, which may be 300.
 _TIMEOUT_S: Final = 330.0
-_NONE: Final = "no networks: the gateway runs without production"
+_NONE: Final = "networks: the gateway runs without production"
 
 
 @click.group()
@@ -23,50 +25,80 @@ def networks() -> None:
 @asks
 def list_(session: Session) -> None:
     """List the networks with routes, breakers and open attempts."""
-    session.show(session.gateway.control("GET", "networks"), _lines)
+    session.ask("GET", "networks", lines=_lines)
 
 
 @networks.command()
 @asks
 def check(session: Session) -> None:
-    """Ask each network whether it can be reached. Exit 1 if one cannot."""
-    answer = session.gateway.control("POST", "networks", "check", timeout_s=_TIMEOUT_S)
-    session.show(answer, _checked)
-    if not all(each["health"]["ok"] for each in json.loads(answer.text)["networks"]):
+    """Ask whether each network can be used. Exit 1 if one cannot."""
+    answer = session.ask("POST", "networks", "check", timeout_s=_TIMEOUT_S, lines=_checked)
+    if not all(each["health"]["ok"] for each in answer.document["networks"]):
         raise SystemExit(1)
 
 
-def _lines(document: Mapping[str, Any]) -> Iterator[str]:
-    found = document["networks"]
-    if not found:
-        yield _NONE
-        return
-    headings = ("network", "adapter", "breaker", "open", "notifications", "operations", "routes")
-    yield from table(headings, [_row(each) for each in found])
+@networks.command()
+@click.argument("name")
+@config_option
+@set_option
+@click.pass_obj
+def prove(
+    obj: dict[str, object], /, name: str, config_file: Path | None, settings: dict[str, str]
+) -> None:
+    """Prove the tables of an http_json network on this machine.
+
+    It runs the contract suite over them. The other side is made of the tables, and nothing is sent
+    to base_url. Exit 1 if a proof is disproved.
+    """
+    from sandbox_sim.cli.commands.network_proofs import run  # noqa: PLC0415 -- it is large
+
+    raise SystemExit(run(name, config_file, settings, as_json=bool(obj["as_json"])))
 
 
-def _row(network: Mapping[str, Any]) -> tuple[object, ...]:
-    return (
-        network["name"],
-        network["adapter"],
-        network["breaker"]["state"],
-        network["open_attempts"],
-        network["notifications"],
-        " ".join(network["operations"]),
-        "; ".join(map(_route, network["routes"])),
+@networks.command()
+@click.option("--network", help="Those of one network.")
+@click.option(
+    "--state",
+    type=click.Choice([each.value for each in NotificationState]),
+    help="Those with which this was done; failed and refused ones need a look.",
+)
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="At most.")
+@asks
+def notifications(session: Session, network: str | None, state: str | None, limit: int) -> None:
+    """List what networks sent and is kept, newest first."""
+    query = [("network", network), ("state", state), ("limit", limit)]
+    session.ask("GET", "networks", "notifications", query=query, lines=_notifications)
+
+
+def _notifications(document: Shown) -> Iterator[str]:
+    names = ("id", "time=received_at", "network", "state", "attempt=attempt_id", "note")
+    return listing(document["notifications"], "notifications", fields(*names))
+
+
+def _lines(document: Shown) -> Iterator[str]:
+    return listing(
+        document["networks"],
+        _NONE,
+        {
+            **fields("network=name", "adapter"),
+            "breaker": lambda network: network["breaker"]["state"],
+            **fields("open=open_attempts", "notifications"),
+            "operations": lambda network: " ".join(network["operations"]),
+            "routes": lambda network: "; ".join(map(_route, network["routes"])),
+        },
     )
 
 
-def _route(route: Mapping[str, Any]) -> str:
+def _route(route: Shown) -> str:
     """A route in words, such as `collect payout, MTN`."""
     parts = (" ".join(route[name]) for name in ("operation", "nw") if route[name])
     return ", ".join(parts) or "all"
 
 
-def _checked(document: Mapping[str, Any]) -> Iterator[str]:
+def _checked(document: Shown) -> Iterator[str]:
     found = document["networks"]
     if not found:
-        yield _NONE
+        yield f"no {_NONE}"
     for each in found:
-        word = "reached" if each["health"]["ok"] else "not reached"
-        yield printable(f"{each['name']} ({each['adapter']}): {word}: {each['health']['detail']}")
+        word = "healthy" if each["health"]["ok"] else "not healthy"
+        yield f"{each['name']} ({each['adapter']}): {word}: {each['health']['detail']}"

@@ -11,25 +11,19 @@ from typing import Any, Final
 import click
 
 from sandbox_sim.cli import tables
-from sandbox_sim.cli.search_commands import LIMIT_OF_LISTS, page_query
-from sandbox_sim.cli.session import Session, asks
-from sandbox_sim.domain.networks.reconciliation import (
+from sandbox_sim.cli.client import Session, asks
+from sandbox_sim.cli.options import LIMIT_OF_LISTS
+from sandbox_sim.cli.record_commands import every_record
+from sandbox_sim.production.reconciliation import (
     OurAttempt,
     Reconciliation,
     StatementRow,
     reconcile as compared,
 )
+from sandbox_sim.values.redaction import printable
 
 _COLUMNS: Final = ("reference", "network_id", "amount", "currency", "at")
 _DAY: Final = click.DateTime(["%Y-%m-%d"])
-
-
-class _Statement:
-    """A statement as it was read; `days` are the first and the last day in its column `at`."""
-
-    def __init__(self, rows: Sequence[StatementRow], days: tuple[date, date] | None) -> None:
-        self.rows = rows
-        self.days = days
 
 
 @click.command()
@@ -51,25 +45,37 @@ def reconcile(
     currency and at. The period is that of --since and --until, else of the column at, else all.
     Exit code 0 where both agree, 1 where they differ.
     """
-    read = _read(statement)
-    first = since.date() if since else read.days[0] if read.days else None
-    last = until.date() if until else read.days[1] if read.days else None
+    rows, days = _read(statement)
+    _check_network(session, network)
+    first = since.date() if since else min(days, default=None)
+    last = until.date() if until else max(days, default=None)
     attempts = _attempts(session, network, first, last)
     known = {name for each in attempts for name in (each.reference, each.network_id)}
-    for row in read.rows:
+    for row in rows:
         if row.reference not in known and row.network_id not in known:
             attempts += _named(session, network, row)
-    result = compared(read.rows, attempts)
-    if session.as_json:
-        click.echo(json.dumps(_document(network, result)))
-    else:
-        for line in _lines(network, result):
-            click.echo(line)
+    result = compared(rows, attempts)
+    lines = [json.dumps(_document(network, result))] if session.as_json else _lines(network, result)
+    click.echo("\n".join(lines))
     if not result.agrees:
         click.get_current_context().exit(1)
 
 
-def _read(file: Path) -> _Statement:
+def _check_network(session: Session, network: str) -> None:
+    """Raise a usage error for a network that is not configured and has no attempts."""
+    listed = session.gateway.control("GET", "networks").document["networks"]
+    names = [each["name"] for each in listed]
+    if network in names:
+        return
+    query = [("network", network), ("limit", 1)]
+    if session.gateway.control("GET", "attempts", query=query).document["attempts"]:
+        return  # it was configured before
+    known = f"its networks are {', '.join(names)}" if names else "it runs without production"
+    raise click.UsageError(printable(f"{network} is not a network of this gateway; {known}"))
+
+
+def _read(file: Path) -> tuple[Sequence[StatementRow], Sequence[date]]:
+    """The rows of a statement, and the days in its column `at`."""
     rows, days = [], []
     try:
         with file.open(newline="", encoding="utf-8-sig") as text:
@@ -83,15 +89,14 @@ def _read(file: Path) -> _Statement:
                     days.append(_day(reader.line_num, values["at"]))
     except (UnicodeDecodeError, csv.Error) as error:
         raise click.UsageError(f"{file} is no CSV file in UTF-8: {error}") from None
-    return _Statement(rows, (min(days), max(days)) if days else None)
+    return rows, days
 
 
 def _check_columns(names: Sequence[str]) -> None:
     if "amount" not in names or not {"reference", "network_id"} & set(names):
-        listed = ", ".join(_COLUMNS)
         raise click.UsageError(
             "the first line of the statement must name its columns, and among them amount and "
-            f"reference or network_id (known are {listed})"
+            f"reference or network_id (known are {', '.join(_COLUMNS)})"
         )
 
 
@@ -100,7 +105,7 @@ def _row(line: int, values: Mapping[str, str]) -> StatementRow:
     try:
         amount = Decimal(text["amount"])
     except InvalidOperation:
-        raise click.UsageError(f"line {line}: {text['amount']!r} is no amount") from None
+        amount = Decimal("NaN")
     if not amount.is_finite():
         raise click.UsageError(f"line {line}: {text['amount']!r} is no amount")
     if not text["reference"] and not text["network_id"]:
@@ -119,28 +124,22 @@ def _attempts(
     session: Session, network: str, first: date | None, last: date | None
 ) -> list[OurAttempt]:
     """What succeeded in the period; both days are included whole."""
-    query: list[tuple[str, object]] = [("network", network), ("outcome", "succeeded")]
-    if first is not None:
-        query.append(("since", f"{first}T00:00:00Z"))
-    if last is not None:
-        query.append(("until", f"{last + timedelta(days=1)}T00:00:00Z"))
-    found: list[OurAttempt] = []
-    after: str | None = None
-    while True:
-        asked = page_query(LIMIT_OF_LISTS, after, *query)
-        page = json.loads(session.gateway.control("GET", "attempts", query=asked).text)
-        # The amount of an SMS is in units, which no statement of money has.
-        found += [_ours(each) for each in page["attempts"] if each["operation"] != "sms"]
-        after = page["next"]
-        if after is None:
-            return found
+    query = [
+        ("network", network),
+        ("outcome", "succeeded"),
+        ("since", first and f"{first}T00:00:00Z"),
+        ("until", last and f"{last + timedelta(days=1)}T00:00:00Z"),
+    ]
+    every = every_record(session, "attempts", query)
+    # The amount of an SMS is in units, which no statement of money has.
+    return [_ours(each) for each in every if each["operation"] != "sms"]
 
 
 def _named(session: Session, network: str, row: StatementRow) -> list[OurAttempt]:
     """Our attempts that a row names, of any time and outcome."""
     name, value = ("reference", row.reference) if row.reference else ("network_id", row.network_id)
-    query = page_query(LIMIT_OF_LISTS, None, ("network", network), (name, value))
-    page = json.loads(session.gateway.control("GET", "attempts", query=query).text)
+    query = [("network", network), (name, value), ("limit", LIMIT_OF_LISTS)]
+    page = session.gateway.control("GET", "attempts", query=query).document
     return [_ours(each)._replace(in_period=False) for each in page["attempts"]]
 
 
@@ -150,7 +149,7 @@ def _ours(shown: Mapping[str, Any]) -> OurAttempt:
         shown["reference"],
         shown["network_id"],
         Decimal(shown["amount"]),
-        shown["currency"],
+        shown["sent_currency"],
         shown["outcome"],
         shown["service_id"],
         shown["transaction_id"],
@@ -196,11 +195,9 @@ def _lines(network: str, result: Reconciliation) -> Iterator[str]:
         rows.append(["missing there", None, each.reference, amount, said])
     if rows:
         yield from tables.table(["what", "line", "reference", "amount", "note"], rows)
-    counts = len(result.matched), len(result.different)
-    missing = len(result.missing_here), len(result.missing_there)
     yield (
-        f"{network}: {counts[0]} matched, {counts[1]} different in amount, "
-        f"{missing[0]} missing here, {missing[1]} missing there"
+        f"{network}: {len(result.matched)} matched, {len(result.different)} different in amount, "
+        f"{len(result.missing_here)} missing here, {len(result.missing_there)} missing there"
     )
 
 

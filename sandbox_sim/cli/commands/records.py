@@ -1,34 +1,30 @@
-"""`sandbox-sim requests | transactions | callbacks | sms`: the records of the gateway."""
+"""`sandbox-sim requests | transactions | callbacks | sms | inbox`: the records of the gateway."""
 
 import getpass
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import click
 
 from sandbox_sim.cli import tables
-from sandbox_sim.cli.address_option import address
-from sandbox_sim.cli.client import Failure, Refused
-from sandbox_sim.cli.matching import Pairs, filtered, given, where_option
-from sandbox_sim.cli.record_views import (
+from sandbox_sim.cli.client import CommandFailed, ControlApiError, Session, asks
+from sandbox_sim.cli.options import Query, address, matching, selecting, wait_options
+from sandbox_sim.cli.record_commands import (
     CALLBACKS,
+    DELIVERIES,
     MESSAGES,
     REQUESTS,
     TRANSACTIONS,
-    status_in_words,
-)
-from sandbox_sim.cli.search_commands import (
-    LIMIT_OF_LISTS,
     add_find,
     add_list,
     add_show,
     add_wait,
-    page_query,
-    service_query,
+    every_record,
+    wait,
 )
-from sandbox_sim.cli.session import Session, asks
-from sandbox_sim.domain.payments.transactions import STATUS_WORDS
+from sandbox_sim.records.transactions import STATUS_WORDS, status_words
+from sandbox_sim.values.redaction import printable_document
 
 
 @click.group()
@@ -47,13 +43,8 @@ add_wait(requests, REQUESTS)
 @asks
 def clear(session: Session, service_id: int | None) -> None:
     """Empty the journal of requests; those of mode P stay."""
-    query = service_query(service_id)
-    session.show(session.gateway.control("DELETE", "requests", query=query), deleted)
-
-
-def deleted(document: dict[str, Any]) -> Iterator[str]:
-    """The line that says how many were deleted."""
-    yield f"{document['deleted']} deleted"
+    query = [("service_id", service_id)]
+    session.ask("DELETE", "requests", query=query, lines=tables.deleted)
 
 
 def _ids(_context: click.Context, param: click.Parameter, ids: tuple[str, ...]) -> tuple[str, ...]:
@@ -82,9 +73,7 @@ def show_transaction(session: Session, ids: tuple[str, ...], mode: str | None) -
 
     ID is its transaction_id, its network transaction id or the id of one of its callbacks.
     """
-    query = [] if mode is None else [("mode", mode)]
-    answer = session.gateway.control("GET", "transactions", *ids, query=query)
-    session.show(answer, tables.outline)
+    session.ask("GET", "transactions", *ids, query=[("mode", mode)], lines=tables.outline)
 
 
 def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str:
@@ -109,22 +98,44 @@ def _ids_before_status(
 @click.argument("status", callback=_decided)
 @click.option("--reason", help="Mode P: why; it is kept with your name.")
 @click.option("--by", default=getpass.getuser, help="Mode P: who decides; by default your user.")
+@click.option("--force", is_flag=True, help="Mode P: even against what the network says.")
 @asks
 def settle(
-    session: Session, ids: tuple[str, ...], status: str, reason: str | None, by: str
+    session: Session,
+    /,
+    ids: tuple[str, ...],
+    status: str,
+    reason: str | None,
+    by: str,
+    *,
+    force: bool,
 ) -> None:
     """Decide a pending transaction now; one of mode P only with --reason.
+
+    Of mode P the network is asked first. While it says that the payment is pending, and before it
+    is given up where money would be given back, --force is needed.
 
     ID is its transaction_id, its network transaction id or the id of one of its callbacks. STATUS
     is 000, 001 or 003, or in words successful, failed or cancelled.
     """
-    path = ("transactions", *ids, "settle")
-    body = {"status": status} if reason is None else {"status": status, "reason": reason, "by": by}
-    session.show(session.gateway.control("POST", *path, body=body), _settled)
+    if force and reason is None:
+        raise click.UsageError("--force needs --reason: both are for mode P")
+    body: dict[str, object] = {"status": status}
+    if reason is not None:
+        body |= {"reason": reason, "by": by, "force": force}
+    try:
+        session.ask("POST", "transactions", *ids, "settle", body=body, lines=_settled)
+    except ControlApiError as refused:
+        # The control API names its fields, which are options here.
+        fields = "say why in reason and who decides in by"
+        options = "say why with --reason, and with --by who decides"
+        raise ControlApiError(refused.status, refused.message.replace(fields, options)) from None
 
 
 def _settled(document: dict[str, Any]) -> Iterator[str]:
-    yield f"{document['transaction_id']} is {status_in_words(document['status'])}"
+    line = f"{document['transaction_id']} is {status_words(document['status'])}"
+    said = document.get("network_said")
+    yield line if said is None else f"{line}; asked just before, {said}"
 
 
 @click.group()
@@ -162,16 +173,14 @@ def retry(
     if callback_id is not None and service_id is not None:
         raise click.UsageError("--service-id goes with --all, not with an ID")
     if callback_id is not None:
-        answer = session.gateway.control("POST", "callbacks", callback_id, "retry")
-        session.show(answer, lambda document: [_retried(document)])
+        session.ask("POST", "callbacks", callback_id, "retry", lines=lambda each: [_retried(each)])
     else:
-        body = {} if service_id is None else {"service_id": service_id}
-        answer = session.gateway.control("POST", "callbacks", "retry", body=body)
-        session.show(answer, _all_retried)
+        body = {"service_id": service_id}
+        session.ask("POST", "callbacks", "retry", body=body, lines=_all_retried)
 
 
 def _retried(callback: dict[str, Any]) -> str:
-    return tables.printable(f"{callback['id']} goes to {callback['url']} now")
+    return f"{callback['id']} goes to {callback['url']} now"
 
 
 def _all_retried(document: dict[str, Any]) -> Iterator[str]:
@@ -183,77 +192,54 @@ def _all_retried(document: dict[str, Any]) -> Iterator[str]:
 @callbacks.command()
 @click.argument("callback_id", metavar="[ID]", required=False)
 @click.option("--failed", is_flag=True, help="All callbacks whose attempts have all failed.")
-@filtered(_NOT_OF_STATE)
-@where_option
+@selecting(_NOT_OF_STATE, pages=False)
 @click.option("--url", callback=address, help="Send it to this address instead of the one before.")
 @asks
 def resend(
-    session: Session,
-    /,
-    callback_id: str | None,
-    failed: bool,
-    url: str | None,
-    where: Pairs,
-    **filters: str | None,
+    session: Session, callback_id: str | None, failed: bool, url: str | None, query: Query
 ) -> None:
     """Send a callback once more, now. With --failed, all whose attempts have all failed.
 
     ID is its id, its network transaction id or its transaction_id. The filters choose among those
     whose attempts have all failed.
     """
-    chosen = [*given(filters), *where]
     if failed is (callback_id is not None):
         raise click.UsageError("give the ID of a callback, or --failed for all that failed")
     if callback_id is None:
-        _resend_failed(session, chosen, url)
-    elif chosen:
+        _resend_failed(session, query, url)
+    elif query:
         raise click.UsageError("filters go with --failed, not with an ID")
     else:
         path = ("callbacks", callback_id, "resend")
-        answer = session.gateway.control("POST", *path, body=_to(url))
-        session.show(answer, lambda document: [_resent(document)])
-
-
-def _to(url: str | None) -> dict[str, object]:
-    return {} if url is None else {"url": url}
+        session.ask("POST", *path, body={"url": url}, lines=lambda each: [_resent(each)])
 
 
 def _resent(callback: dict[str, Any]) -> str:
-    return tables.printable(f"{callback['id']} goes to {callback['url']} once more")
+    return f"{callback['id']} goes to {callback['url']} once more"
 
 
-def _resend_failed(session: Session, chosen: Pairs, url: str | None) -> None:
+def _resend_failed(session: Session, query: Query, url: str | None) -> None:
     """Send every failed callback again. If one no longer exists, go on, and raise at the end."""
     resent: list[dict[str, Any]] = []
     problems: list[str] = []
     # A callback that is sent again leaves the list of failed ones, so read the whole list first.
-    for name in _failed_ids(session, chosen):
+    failed = [*every_record(session, "callbacks", [*query, ("state", "failed")])]
+    for name in (callback["id"] for callback in failed):
         try:
-            answer = session.gateway.control("POST", "callbacks", name, "resend", body=_to(url))
-        except Refused as error:
+            path = ("callbacks", name, "resend")
+            answer = session.gateway.control("POST", *path, body={"url": url})
+        except ControlApiError as error:
             problems.append(error.message)
         else:
-            resent.append(json.loads(answer.text))
+            resent.append(answer.document)
             if not session.as_json:
-                click.echo(_resent(resent[-1]))
+                click.echo(_resent(printable_document(resent[-1])))
     if session.as_json:
         click.echo(json.dumps({"callbacks": resent}))
     elif not resent and not problems:
         click.echo("no callbacks failed")
     if problems:
-        raise Failure("\n".join(problems))
-
-
-def _failed_ids(session: Session, chosen: Pairs) -> list[str]:
-    names: list[str] = []
-    after: str | None = None
-    while True:
-        query = page_query(LIMIT_OF_LISTS, after, *chosen, ("state", "failed"))
-        page = json.loads(session.gateway.control("GET", "callbacks", query=query).text)
-        names += [callback["id"] for callback in page["callbacks"]]
-        after = page["next"]
-        if after is None:
-            return names
+        raise CommandFailed("\n".join(problems))
 
 
 @click.group()
@@ -265,3 +251,37 @@ add_list(sms, MESSAGES)
 add_show(sms, MESSAGES, "PROCESSING_ID")
 add_find(sms, MESSAGES)
 add_wait(sms, MESSAGES)
+
+
+@click.group()
+def inbox() -> None:
+    """The deliveries to a built-in receiver. Its address is …/_sandbox/inbox/NAME."""
+
+
+@inbox.command("show")
+@click.argument("name")
+@selecting()
+@asks
+def show_inbox(session: Session, name: str, query: Query) -> None:
+    """Show the deliveries in an inbox, newest first."""
+    session.ask("GET", "inbox", name, "messages", query=query, lines=DELIVERIES.page)
+
+
+@inbox.command("wait")
+@click.argument("name")
+@matching()
+@wait_options
+@asks
+def wait_inbox(
+    session: Session, name: str, match: Mapping[str, object], count: int, timeout: float
+) -> None:
+    """Wait until deliveries match, and show them. The name json.trans_ref looks inside a body."""
+    wait(session, DELIVERIES, "inbox", name, match=match, count=count, timeout_s=timeout)
+
+
+@inbox.command("clear")
+@click.argument("name")
+@asks
+def clear_inbox(session: Session, name: str) -> None:
+    """Empty an inbox."""
+    session.ask("DELETE", "inbox", name, lines=tables.deleted)

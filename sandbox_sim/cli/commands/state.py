@@ -1,17 +1,24 @@
-"""`sandbox-sim clock`, `reset` and `seed`: moves and stops time, empties and fills the state."""
+"""`sandbox-sim clock | reset | seed | snapshot | readyz`: time and state of a running gateway."""
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import click
 
-from sandbox_sim.cli.session import Session, asks
-from sandbox_sim.cli.tables import table
+from sandbox_sim.cli import tables
+from sandbox_sim.cli.client import RunningGateway, Session, Unreachable, asks
+from sandbox_sim.cli.options import Query, selecting
+from sandbox_sim.cli.record_commands import RecordView
+from sandbox_sim.cli.tables import Shown, deleted, fields
+from sandbox_sim.values.redaction import printable
 
 # Seconds. Each attempt on the way at a receiver that hangs takes 30 s of real time.
 ADVANCE_TIMEOUT_S: Final = 600.0
 
+_READYZ: Final = "/_sandbox/readyz"
+_READYZ_TIMEOUT_S: Final = 5.0
 _PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -40,7 +47,7 @@ def clock() -> None:
 @asks
 def show(session: Session, /) -> None:
     """Show gateway time, how far it was moved, and whether it is frozen."""
-    session.show(session.gateway.control("GET", "clock"), _time)
+    session.ask("GET", "clock", lines=_time)
 
 
 @clock.command()
@@ -48,25 +55,22 @@ def show(session: Session, /) -> None:
 @asks
 def advance(session: Session, /, duration: float) -> None:
     """Move time on and do everything that is due on the way. Returns when that is done."""
-    body = {"seconds": duration}
-    answer = session.gateway.control(
-        "POST", "clock", "advance", body=body, timeout_s=ADVANCE_TIMEOUT_S
-    )
-    session.show(answer, _jobs_that_ran)
+    given: dict[str, Any] = {"body": {"seconds": duration}, "timeout_s": ADVANCE_TIMEOUT_S}
+    session.ask("POST", "clock", "advance", **given, lines=_jobs_that_ran)
 
 
 @clock.command()
 @asks
 def freeze(session: Session, /) -> None:
     """Stop gateway time; `advance` still moves it."""
-    session.show(session.gateway.control("POST", "clock", "freeze"), _time)
+    session.ask("POST", "clock", "freeze", lines=_time)
 
 
 @clock.command()
 @asks
 def resume(session: Session, /) -> None:
     """Let gateway time run on from where it stands."""
-    session.show(session.gateway.control("POST", "clock", "resume"), _time)
+    session.ask("POST", "clock", "resume", lines=_time)
 
 
 @clock.command("reset")
@@ -77,7 +81,7 @@ def reset_clock(session: Session, /) -> None:
     Exit code 1, with a list, if a payment, callback or SMS still waits that was created later than
     the machine's time.
     """
-    session.show(session.gateway.control("POST", "clock", "reset"), _time)
+    session.ask("POST", "clock", "reset", lines=_time)
 
 
 @click.command()
@@ -85,8 +89,7 @@ def reset_clock(session: Session, /) -> None:
 @asks
 def reset(session: Session, /, service_id: int | None) -> None:
     """Forget everything that was done, for one service or for all."""
-    body = {} if service_id is None else {"service_id": service_id}
-    session.show(session.gateway.control("POST", "reset", body=body), _what_was_reset)
+    session.ask("POST", "reset", body={"service_id": service_id}, lines=_what_was_reset)
 
 
 @click.command()
@@ -96,16 +99,14 @@ def reset(session: Session, /, service_id: int | None) -> None:
 @asks
 def seed(session: Session, /, **chosen: int | None) -> None:
     """Fill a service with made-up people. The same seed makes the same people."""
-    body = {name: value for name, value in chosen.items() if value is not None}
-    session.show(session.gateway.control("POST", "seed", body=body), _people)
+    session.ask("POST", "seed", body=chosen, lines=_people)
 
 
 def _people(document: dict[str, Any]) -> Iterator[str]:
     what = f"{document['payments']} payments and {document['messages']} SMS"
     yield f"{what} for service {document['service_id']}, of seed {document['seed']}:"
     yield from document["fewer"]
-    names = ("name", "customer_number", "nw")
-    yield from table(names, [[each[name] for name in names] for each in document["people"]])
+    yield from tables.listing(document["people"], "people", fields("name", "customer_number", "nw"))
 
 
 def _time(document: dict[str, Any]) -> Iterator[str]:
@@ -125,3 +126,81 @@ def _jobs_that_ran(document: dict[str, Any]) -> Iterator[str]:
 def _what_was_reset(document: dict[str, Any]) -> Iterator[str]:
     service_id = document["service_id"]
     yield "all services begin anew" if service_id is None else f"service {service_id} begins anew"
+
+
+@click.group()
+def snapshot() -> None:
+    """The state, kept under a name and restored."""
+
+
+@snapshot.command()
+@click.argument("name")
+@click.option("--service-id", type=int, help="Only this service; without it, all.")
+@asks
+def save(session: Session, name: str, service_id: int | None) -> None:
+    """Save the state; replaces a snapshot of the same name."""
+    body = {"name": name, "service_id": service_id}
+    session.ask("POST", "snapshots", body=body, lines=_one)
+
+
+@snapshot.command()
+@click.argument("name")
+@asks
+def load(session: Session, name: str) -> None:
+    """Restore a snapshot. What had five minutes left has five minutes left again."""
+    session.ask("POST", "snapshots", name, "restore", lines=_one)
+
+
+@snapshot.command("list")
+@click.option("--service-id", type=int, help="Only the snapshots of this service.")
+@selecting(where=False)
+@asks
+def list_snapshots(session: Session, service_id: int | None, query: Query) -> None:
+    """List the snapshots, newest first."""
+    query = [*query, ("service_id", service_id)]
+    session.ask("GET", "snapshots", query=query, lines=_SNAPSHOTS.page)
+
+
+@snapshot.command()
+@click.argument("name")
+@asks
+def delete(session: Session, name: str) -> None:
+    """Delete a snapshot."""
+    session.ask("DELETE", "snapshots", name, lines=deleted)
+
+
+def _one(snapshot: Shown) -> Iterator[str]:
+    return _SNAPSHOTS.lines([snapshot])
+
+
+def _service_of(snapshot: Shown) -> object:
+    return "all" if snapshot["service_id"] is None else snapshot["service_id"]
+
+
+def _counts(snapshot: Shown) -> str:
+    counts = [f"{count} {kind}" for kind, count in snapshot["records"].items() if count]
+    return ", ".join(counts) or "nothing"
+
+
+_SNAPSHOTS: Final = RecordView(
+    "snapshots",
+    "snapshots",
+    (),
+    {**fields("time=taken_at", "name"), "service": _service_of, "records": _counts},
+)
+
+
+@click.command()
+@click.pass_obj
+def readyz(obj: Mapping[str, Any]) -> None:
+    """Ask a running gateway whether it is ready. Exits with 1 if not."""
+    gateway = RunningGateway(obj["endpoint_url"])
+    try:
+        status = gateway.send("GET", _READYZ, {}, timeout_s=_READYZ_TIMEOUT_S).status
+        problem = None if status == 200 else f"HTTP {status}"
+    except Unreachable as error:
+        problem = error.reason
+    if problem is not None:
+        click.echo(printable(f"not ready: {gateway.address}{_READYZ}: {problem}"), err=True)
+        raise SystemExit(1)
+    click.echo(json.dumps({"status": "ready"}) if obj["as_json"] else "ready")

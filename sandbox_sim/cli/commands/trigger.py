@@ -1,57 +1,71 @@
 """`sandbox-sim trigger`: sends a request through the gateway's interface and shows its outcome."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import click
 
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.cli import tables
-from sandbox_sim.cli.address_option import address
-from sandbox_sim.cli.await_outcome import callback_of, messages_of
-from sandbox_sim.cli.client import Answer, Failure
-from sandbox_sim.cli.credential_options import credential_options
-from sandbox_sim.cli.matching import Pairs, pairs, value_of
-from sandbox_sim.cli.record_views import MESSAGES, last_verdict
-from sandbox_sim.cli.sample_requests import body_of
-from sandbox_sim.cli.session import Session, asks
-from sandbox_sim.domain.sample_requests import SAMPLES, Sample
+from sandbox_sim.cli.client import (
+    CommandFailed,
+    ControlApiError,
+    ReceivedAnswer,
+    RunningGateway,
+    Session,
+    asks,
+)
+from sandbox_sim.cli.options import Pairs, address, credential_options, pairs, value_of
+from sandbox_sim.cli.record_commands import MESSAGES, last_verdict
+from sandbox_sim.cli.tables import Shown
+from sandbox_sim.operations import ACTIONS, PAYMENTS, Operation
+from sandbox_sim.values.redaction import printable, printable_document
 
 # 202 in general, 000 for a card, 370 for SMS. Every other code is a rejection.
 _ACCEPTED: Final = frozenset({"202", "000", "370"})
+_DECLINED: Final = "015"  # the only rejection that leaves a transaction
 # The headers of an answer that are printed.
 _SHOWN_HEADERS: Final = ("X-Sandbox-Rule", "Retry-After")
+_CLOCK: Final = SystemClock()
+# `wait` waits for success only, so the records are read again after this time to see a failure.
+_LOOK_AGAIN_S: Final = 0.5
 
 
 class _Exchange(NamedTuple):
     """A request, its answer, and the credentials that it was sent with."""
 
-    sample: Sample
+    operation: Operation
     body: Mapping[str, Any]
-    answer: Answer
+    answer: ReceivedAnswer
     credentials: tuple[str, str]
 
     @property
     def says(self) -> dict[str, Any]:
-        document: dict[str, Any] = json.loads(self.answer.text)
+        document: dict[str, Any] = self.answer.document
         return document
 
     @property
     def accepted(self) -> bool:
         return self.answer.status < 300 and self.says["response_code"] in _ACCEPTED
 
+    @property
+    def service_id(self) -> object:
+        return self.body["service_id"]
+
 
 class _Outcome(NamedTuple):
     """The outcome of a request, as far as it is known; `problem` says why some of it is not."""
 
-    callback: Mapping[str, Any] | None = None
-    messages: Any = None
-    status: Mapping[str, Any] | None = None
+    callback: Shown | None = None
+    messages: Sequence[Shown] | None = None
+    status: Shown | None = None
     problem: str | None = None
 
 
 @click.command()
-@click.argument("operation", type=click.Choice(list(SAMPLES)))
+@click.argument("operation", type=click.Choice([each.value for each in ACTIONS]))
 @click.option(
     "--set",
     "fields",
@@ -106,119 +120,172 @@ def trigger(
     are a number, unless the field is text in the request, as transaction_id is. With --fail, SMS
     are accepted and refunded, a card gets code 019 and all other operations get 015.
     """
-    sample = SAMPLES[operation]
-    body = body_of(sample, service_id, session.gateway.address, callback_url, fail=fail)
+    asked, inbox = Operation(operation), f"{session.gateway.address}/_sandbox/inbox"
+    body = asked.sample(
+        service_id,
+        inbox,
+        transaction_id=f"TRIGGER-{RandomIds().record_id()[:8]}",
+        callback_url=callback_url or f"{inbox}/trigger",
+        request_time=SystemClock().now().strftime("%Y-%m-%d %H:%M:%S"),
+        fail=fail,
+    )
     for name, text in fields:
         body[name] = value_of(text, number=not isinstance(body.get(name), str))
+    url = session.gateway.address + asked.row.path
     if not session.as_json:
-        _show_request(session, sample, body)
+        _print(f"POST {url}", body)
     credentials = (client_key, secret_key)
-    answer = session.gateway.call(sample.path, body, credentials)
-    exchange = _Exchange(sample, body, answer, credentials)
+    answer = session.gateway.call(asked.row.path, body, credentials)
+    exchange = _Exchange(asked, body, answer, credentials)
     if not session.as_json:
         _show_answer(exchange)
-    outcome = _wait_for_outcome(session, exchange, timeout) if wait else _Outcome()
-    _show_outcome(session, exchange, outcome)
+    outcome = _wait_for_outcome(session.gateway, exchange, timeout) if wait else _Outcome()
+    if session.as_json:
+        click.echo(json.dumps(_document(url, exchange, outcome)))
+    else:
+        _show_outcome(_Outcome._make(map(printable_document, outcome)))
+    if outcome.problem:
+        click.echo(printable(outcome.problem), err=True)
+    if not exchange.accepted:
+        says = exchange.says
+        raise CommandFailed(f"rejected: {says['response_code']} {says['response_message']}")
 
 
-def _wait_for_outcome(session: Session, exchange: _Exchange, timeout_s: float) -> _Outcome:
+def _wait_for_outcome(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> _Outcome:
     """Wait for the outcome. If it cannot be read, say so; the request itself did not fail."""
-    sample, body = exchange.sample, exchange.body
-    callback = None
+    is_payment = exchange.operation in PAYMENTS
+    outcome = _Outcome()
     try:
-        if not sample.is_payment:
-            if not exchange.accepted:
-                return _Outcome()
-            sent = exchange.says["response_data"]
-            messages = messages_of(session.gateway, body["service_id"], sent, timeout_s)
-            late = any(each["status"] == "ACKNOWLEDGED" for each in messages)
-            problem = _too_late(session, "message sent", timeout_s) if late else None
-            return _Outcome(messages=messages, problem=problem)
-        if not exchange.accepted:
-            return _Outcome(status=_status(session, exchange))
-        callback = callback_of(
-            session.gateway, body["service_id"], body["transaction_id"], timeout_s
-        )
-        problem = None if callback else _too_late(session, "callback", timeout_s)
-        return _Outcome(callback, status=_status(session, exchange), problem=problem)
-    except Failure as failure:
+        if exchange.accepted and not is_payment:
+            outcome = _Outcome(messages=_messages_of(gateway, exchange, timeout_s))
+            if any(each["status"] == "ACKNOWLEDGED" for each in outcome.messages or ()):
+                outcome = outcome._replace(problem=_too_late(gateway, "message sent", timeout_s))
+        elif exchange.accepted:
+            outcome = _Outcome(_callback_of(gateway, exchange, timeout_s))
+            if outcome.callback is None:
+                outcome = _Outcome(problem=_too_late(gateway, "callback", timeout_s))
+        if is_payment and (exchange.accepted or exchange.says["response_code"] == _DECLINED):
+            outcome = outcome._replace(status=_status(gateway, exchange))
+    except CommandFailed as failure:
         problem = f"the outcome cannot be read: {failure.message}"
-        return _Outcome(callback, problem=problem)
+        return _Outcome(outcome.callback, problem=problem)
+    return outcome
 
 
-def _too_late(session: Session, what: str, timeout_s: float) -> str:
+def _callback_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> Shown | None:
+    """Return the callback of the payment; None if there is none until `timeout_s`.
+
+    Waits until it was tried or dropped.
+    """
+    ids = exchange.service_id, exchange.body["transaction_id"]
+    # An older payment may have the same transaction_id.
+    network_id = gateway.control("GET", "transactions", *ids).document["network_transaction_id"]
+    found = _watched(
+        *(gateway, "callbacks", 1, timeout_s),
+        match={"service_id": exchange.service_id, "network_transaction_id": network_id},
+        wish={"state": "delivered"},
+        over=lambda found: any(each["attempts"] or each["state"] == "dropped" for each in found),
+    )
+    return found[0] if found else None
+
+
+def _messages_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> Sequence[Shown]:
+    """Return the messages of a send. Waits until each is sent or refunded, at most `timeout_s`."""
+    sent = exchange.says["response_data"]
+    name = "batch_id" if sent["batch_id"] else "processing_id"
+    return _watched(
+        *(gateway, "sms", sent.get("total_recipients", 1), timeout_s),
+        match={"service_id": exchange.service_id, name: sent[name]},
+        wish={"status": "SENT"},
+        over=lambda found: all(each["status"] != "ACKNOWLEDGED" for each in found),
+    )
+
+
+def _watched(
+    gateway: RunningGateway,
+    plural: str,
+    count: int,
+    timeout_s: float,
+    *,
+    match: Shown,
+    wish: Shown,
+    over: Callable[[Sequence[Shown]], bool],
+) -> Sequence[Shown]:
+    """Return the records that match, as soon as `over` says that nothing more will change.
+
+    wish: the fields of a record that succeeded; the control API waits for these.
+    """
+    until = _CLOCK.monotonic() + timeout_s
+    while True:
+        left = max(0.0, until - _CLOCK.monotonic())
+        wished = {"match": {**match, **wish}, "count": count}
+        briefly = {**wished, "timeout_s": min(left, _LOOK_AGAIN_S)}
+        try:
+            gateway.control("POST", plural, "wait", body=briefly)
+        except ControlApiError as refused:
+            if refused.status != 408:
+                raise
+        body = {"match": match, "limit": count}
+        found = gateway.control("POST", plural, "find", body=body).document[plural]
+        if (found and over(found)) or left == 0:
+            return list(found)
+
+
+def _too_late(gateway: RunningGateway, what: str, timeout_s: float) -> str:
     """The sentence that something did not come in time, and what to do if the clock is frozen."""
     text = f"no {what} within {timeout_s:g} s"
-    if not json.loads(session.gateway.control("GET", "clock").text)["frozen"]:
+    if not gateway.control("GET", "clock").document["frozen"]:
         return text
     return f"{text}: the clock is frozen; move it on, as by `sandbox-sim clock advance 5`"
 
 
-def _status(session: Session, exchange: _Exchange) -> Mapping[str, Any] | None:
+def _status(gateway: RunningGateway, exchange: _Exchange) -> Shown | None:
     """Return the answer to a status query; None if the transaction is not found."""
     asked = {name: exchange.body.get(name) for name in ("service_id", "transaction_id")}
-    answer = session.gateway.call("/get_transaction_status", asked, exchange.credentials)
-    record: Mapping[str, Any] | None = json.loads(answer.text).get("response_data")
+    answer = gateway.call("/get_transaction_status", asked, exchange.credentials)
+    record: Shown | None = answer.document.get("response_data")
     return record
 
 
-def _show_outcome(session: Session, exchange: _Exchange, outcome: _Outcome) -> None:
-    """Print the outcome. Raises `Failure` if the gateway did not accept the request."""
-    if session.as_json:
-        click.echo(json.dumps(_document(session, exchange, outcome)))
-    else:
-        for line in _lines(outcome):
-            click.echo(line)
-    if outcome.problem:
-        click.echo(outcome.problem, err=True)
-    if not exchange.accepted:
-        says = exchange.says
-        raise Failure(f"rejected: {says['response_code']} {says['response_message']}")
-
-
-def _show_request(session: Session, sample: Sample, body: Mapping[str, Any]) -> None:
-    click.echo(click.style(f"POST {session.gateway.address}{sample.path}", bold=True))
-    for line in tables.outline(body, "  "):
+def _print(head: str, fields: Shown, colour: str | None = None, *between: str) -> None:
+    click.echo(click.style(head, fg=colour, bold=True))
+    for line in (*between, *tables.outline(fields, "  ")):
         click.echo(line)
 
 
 def _show_answer(exchange: _Exchange) -> None:
     answer = exchange.answer
     headers = (
-        f"{name}: {answer.headers[name.lower()]}"
+        f"{name}: {printable(answer.headers[name.lower()])}"
         for name in _SHOWN_HEADERS
         if name.lower() in answer.headers
     )
-    head = ", ".join((f"HTTP {answer.status}", *headers))
-    click.echo(click.style(head, fg="green" if exchange.accepted else "red", bold=True))
-    if why := answer.headers.get("x-sandbox-why"):
-        click.echo(f"X-Sandbox-Why: {tables.printable(why)}")
-    for line in tables.outline(exchange.says, "  "):
-        click.echo(line)
+    why = answer.headers.get("x-sandbox-why")
+    _print(
+        ", ".join((f"HTTP {answer.status}", *headers)),
+        exchange.says,
+        "green" if exchange.accepted else "red",
+        *([f"X-Sandbox-Why: {printable(why)}"] if why else ()),
+    )
 
 
-def _lines(outcome: _Outcome) -> Iterator[str]:
+def _show_outcome(outcome: _Outcome) -> None:
     callback, status = outcome.callback, outcome.status
     if callback is not None:
-        verdict = tables.shown(last_verdict(callback) or callback["state"])
-        yield click.style(f"callback to {tables.printable(callback['url'])}: {verdict}", bold=True)
-        yield from tables.outline(callback["body"], "  ")
+        verdict = last_verdict(callback) or callback["state"]
+        _print(f"callback to {callback['url']}: {verdict}", callback["body"])
     if outcome.messages:
-        yield from MESSAGES.lines(outcome.messages)
+        click.echo("\n".join(MESSAGES.lines(outcome.messages)))
     if status is not None:
-        words = f"final status {status['status']}: {status['status_desc']}"
-        yield click.style(words, bold=True)
+        _print(f"final status {status['status']}: {status['status_desc']}", {})
 
 
-def _document(session: Session, exchange: _Exchange, outcome: _Outcome) -> dict[str, Any]:
+def _document(url: str, exchange: _Exchange, outcome: _Outcome) -> dict[str, Any]:
     """Return the whole exchange as JSON; what did not come, or was not waited for, is null."""
     answer = exchange.answer
     return {
         "accepted": exchange.accepted,
-        "request": {
-            "url": session.gateway.address + exchange.sample.path,
-            "body": exchange.body,
-        },
+        "request": {"url": url, "body": exchange.body},
         "answer": {
             "http_status": answer.status,
             "rule": answer.headers.get("x-sandbox-rule"),

@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
-from pathlib import Path
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -13,32 +14,47 @@ from pydantic import SecretStr
 
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.cli import config_option, set_option
-from sandbox_sim.cli.address_option import address
 from sandbox_sim.cli.client import WrongUsage
-from sandbox_sim.cli.compare import report
-from sandbox_sim.cli.compare.cases import Plan, plan
-from sandbox_sim.cli.compare.settings_search import Findings, Observations, find
+from sandbox_sim.cli.commands.configuration import settings_options
+from sandbox_sim.cli.compare.cases import Difference, Plan, fill, plan
+from sandbox_sim.cli.compare.settings_search import (
+    REMARKS,
+    Findings,
+    Observations,
+    decision_on,
+    find,
+)
 from sandbox_sim.cli.compare.sides import (
-    NoAnswer,
+    NoHttpAnswer,
     Side,
     client_session,
     observe_other,
     own_gateway,
 )
-from sandbox_sim.cli.credential_options import credential_options
-from sandbox_sim.config import Settings
-from sandbox_sim.config_credentials import Credentials
-from sandbox_sim.config_loading import ConfigError, load
-from sandbox_sim.domain.hosts import is_loopback
+from sandbox_sim.cli.options import address, credential_options
+from sandbox_sim.cli.tables import shortened, table
+from sandbox_sim.settings.loading import Loaded, as_toml
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.settings.values import Credentials
+from sandbox_sim.values.hosts import is_loopback
+from sandbox_sim.values.redaction import printable
 
 # What a configuration says about serving and not about the interface is left at its default.
 _OF_SERVING: Final = frozenset(
     {
         *("base_path", "public_url", "workers", "control_token", "allowed_hosts", "log_level"),
-        *("rate_limit_per_minute", "callback_hosts", "callback_rewrites", "callback_headers"),
+        *("rate_limit", "rate_limit_per_minute", "callback_hosts", "callback_rewrites"),
+        "callback_headers",
     }
 )
+
+
+# So many cases are named in the last line.
+_NAMED_CASES: Final = 3
+_PARTS: Final = {"answer": "answer", "later": "second answer", "callback": "callback"}
+_SHOWN_FIELDS: Final = ("case", "part", "field", "ours", "theirs")
+# The fields of a request that say what it does.
+_TOLD: Final = ("trans_type", "amount", "nw", "customer_number", "account_number", "service_id")
 
 
 class _Other(NamedTuple):
@@ -83,8 +99,7 @@ class _Other(NamedTuple):
     metavar="SECONDS",
     help="How long to wait at most for callbacks and decisions.",
 )
-@config_option
-@set_option
+@settings_options(exit_code=2)
 @click.pass_obj
 def compare(
     obj: Mapping[str, object],
@@ -98,8 +113,7 @@ def compare(
     receive_at: str | None,
     port: int,
     timeout: float,
-    config_file: Path | None,
-    settings: dict[str, str],
+    loaded: Loaded,
 ) -> None:
     """Say where another implementation differs from ours.
 
@@ -112,19 +126,17 @@ def compare(
     run = 100_000 + int(RandomIds().record_id()[-8:], 16) % 900_000
     chosen = plan(run, service_ids)
     if not other.is_local and not yes:
-        for line in report.requests(other.url, chosen):
-            click.echo(line)
+        click.echo("\n".join(_requests(other.url, chosen)))
         raise WrongUsage("nothing was sent: --yes sends it")
     try:
-        own = _own_settings(load(config_file, settings).settings, other)
+        own = _own_settings(loaded.settings, other)
         findings, remarks = asyncio.run(_compare(other, own, chosen))
-    except (ConfigError, NoAnswer) as error:
+    except NoHttpAnswer as error:
         raise WrongUsage(str(error)) from None
     if obj["as_json"]:
-        click.echo(json.dumps(report.document(other.url, chosen, findings, remarks), indent=2))
+        click.echo(json.dumps(_document(other.url, chosen, findings, remarks), indent=2))
     else:
-        for line in report.lines(other.url, chosen, findings, remarks):
-            click.echo(line)
+        click.echo("\n".join(_lines(other.url, chosen, findings, remarks)))
     raise SystemExit(1 if findings.differences else 0)
 
 
@@ -139,6 +151,7 @@ def _own_settings(settings: Settings, other: _Other) -> Settings:
 async def _compare(other: _Other, settings: Settings, chosen: Plan) -> tuple[Findings, list[str]]:
     receives = other.is_local or other.receive_at is not None
     async with AsyncExitStack() as stack:
+        stack.enter_context(_without_log())
         session = await stack.enter_async_context(client_session())
         own = await stack.enter_async_context(own_gateway(settings, session, port=other.port))
         inbox = own.inbox("theirs", other.receive_at or "") if receives else None
@@ -159,12 +172,132 @@ async def _compare(other: _Other, settings: Settings, chosen: Plan) -> tuple[Fin
     return findings, remarks
 
 
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Drop the log of our own gateways: the report has what it would say."""
+    log, nowhere = logging.getLogger("sandbox_sim"), logging.NullHandler()
+    log.addHandler(nowhere)  # without any handler Python writes warnings on stderr
+    try:
+        yield
+    finally:
+        log.removeHandler(nowhere)
+
+
 async def _check_access(side: Side, chosen: Plan) -> None:
-    """Raise `NoAnswer` where the other side refuses the credentials."""
+    """Raise `NoHttpAnswer` where the other side refuses the credentials."""
     for each in chosen.cases:
         if each.case.name == "08-balance-success":
             reply = await side.first(each)
             if reply.status in {401, 403}:
-                raise NoAnswer(
+                raise NoHttpAnswer(
                     f"the other side refuses the credentials or the service: HTTP {reply.status}"
                 )
+
+
+def _requests(url: str, plan: Plan) -> Iterator[str]:
+    """What would be sent to the other side, a line for each request."""
+    sent = sum(2 if each.then else 1 for each in plan.cases)
+    yield f"{sent} requests would go to {printable(url)}:"
+    rows = []
+    for each in plan.cases:
+        told = fill(each.request, {})
+        words = [str(told[name]) for name in _TOLD if told.get(name) not in (None, "")]
+        recipients = told.get("recipients")
+        words += [f"{len(recipients)} recipients"] if isinstance(recipients, list) else []
+        rows.append((each.case.name, each.case.path, " ".join(words)))
+        if each.case.afterwards is not None:
+            rows.append(("", each.case.afterwards.path, "afterwards"))
+    yield from table(("case", "path", "request"), rows)
+    yield "With credentials of production (mode P) these are real payments and messages."
+
+
+def _lines(url: str, plan: Plan, findings: Findings, remarks: Sequence[str]) -> Iterator[str]:
+    """The report."""
+    yield f"{printable(url)}: {len(plan.cases)} cases compared"
+    titles = {each.case.name: each.case.title for each in plan.cases}
+    for name, of_case in groupby(findings.differences, lambda each: each.case):
+        yield ""
+        yield click.style(f"{name}: {titles[name]}", bold=True)
+        rows = [_row(each, findings) for each in of_case]
+        for line in table(("where", "field", "here", "there", "rule", "setting"), rows):
+            yield f"  {line}"
+    yield from _settings(findings)
+    if plan.left_out or remarks:
+        yield ""
+        yield click.style("not compared", bold=True)
+        yield from (f"  {each.name}: {each.why}" for each in plan.left_out)
+        yield from (f"  {each}" for each in remarks)
+    yield ""
+    yield _last_line(findings)
+
+
+def _last_line(findings: Findings) -> str:
+    """What differs, and which settings of ours would change that."""
+    found = len(findings.differences)
+    if not found:
+        return "no difference"
+    cases = list(dict.fromkeys(each.case for each in findings.differences))
+    named = ", ".join(cases[:_NAMED_CASES])
+    more = len(cases) - _NAMED_CASES
+    named += f" and {more} more" if more > 0 else ""
+    fields = "1 field differs" if found == 1 else f"{found} fields differ"
+    differs = f"{fields} in {len(cases)} {'case' if len(cases) == 1 else 'cases'} ({named})"
+    if not findings.settings:
+        return f"{differs}; no setting of ours changes that"
+    values = ", ".join(f"{name} = {as_toml(value)}" for name, value in findings.settings.items())
+    without = found - len(findings.causes)
+    but = f" but for {without} of the fields" if without else ""
+    return f"{differs}; these settings would make us agree{but}: {values}"
+
+
+def _settings(findings: Findings) -> Iterator[str]:
+    if not findings.settings:
+        return
+    yield ""
+    yield click.style("settings that would make us agree", bold=True)
+    for name, value in findings.settings.items():
+        words = "; ".join(filter(None, (decision_on(name), REMARKS.get(name))))
+        yield f"  {name} = {as_toml(value)}  # {words}"
+
+
+def _row(each: Difference, findings: Findings) -> Sequence[str]:
+    cause = findings.causes.get(each)
+    return (
+        _PARTS[each.part],
+        each.field,
+        shortened(each.ours),
+        shortened(each.theirs),
+        ", ".join(_rules(each, findings)) or "-",
+        "-" if cause is None else cause.name,
+    )
+
+
+def _rules(each: Difference, findings: Findings) -> Sequence[str]:
+    """The rule that decided ours, and the decision of the setting that would change it."""
+    cause = findings.causes.get(each)
+    named = (each.rule, decision_on(cause.name) if cause else "")
+    return [*dict.fromkeys(filter(None, named))]
+
+
+def _document(
+    url: str, plan: Plan, findings: Findings, remarks: Sequence[str]
+) -> Mapping[str, object]:
+    """The whole report as JSON."""
+    return {
+        "url": url,
+        "agrees": not findings.differences,
+        "cases": len(plan.cases),
+        "settings": dict(findings.settings),
+        "differences": [
+            {
+                **{name: getattr(each, name) for name in _SHOWN_FIELDS},
+                "rules": list(_rules(each, findings)),
+                "setting": findings.causes[each].name if each in findings.causes else None,
+            }
+            for each in findings.differences
+        ],
+        "not_compared": [
+            *({"case": each.name, "why": each.why} for each in plan.left_out),
+            *({"case": None, "why": each} for each in remarks),
+        ],
+    }

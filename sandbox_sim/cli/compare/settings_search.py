@@ -7,37 +7,22 @@ once more at the end: a setting without which nothing gets worse is dropped.
 
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.cli.compare.cases import Plan
-from sandbox_sim.cli.compare.differences import STATUS, Difference, Observed, differences, value_of
-from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.response_codes import CATALOGUE
+from sandbox_sim.cli.compare.cases import STATUS, Difference, Observed, Plan, differences, value_of
+from sandbox_sim.explanations import rules
+from sandbox_sim.records.callbacks import Profile
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.response_codes import CATALOGUE
 
 Observations = Mapping[str, Observed]
 Run = Callable[[Mapping[str, Any], Plan], Awaitable[Observations]]
+# How the other side differs from ours with these settings changed, in all cases or in some.
+Trial = Callable[..., Awaitable[Sequence[Difference]]]
 
-# The decision or rule that each setting belongs to.
-RULES: Final[Mapping[str, str]] = {
-    "accept_international": "D11",
-    "allowed_numbers": "D11",
-    "allowed_prefixes": "sandbox.1",
-    "approved_senders": "D24",
-    "balances": "D21",
-    "callback_profile": "D27",
-    "duplicates": "D14",
-    "match_network": "D11",
-    "sandbox_card_entry": "D20",
-    "sandbox_reject_status": "D7",
-    "sign_callbacks": "D29",
-    "sms_initial_units": "D22",
-    "test_cards": "D20",
-}
 # What to know about a value that could not be read off.
-REMARKS: Final[Mapping[str, str]] = {
-    "approved_senders": "name the senders that are approved there",
-}
+REMARKS: Final = {"approved_senders": "name the senders that are approved there"}
 _LOCAL: Final = re.compile("0[0-9]{9}")
 _NUMBER_REFUSED: Final = frozenset({"019", "S002"})
 _NUMBER_TAKEN: Final = frozenset({"202", "015", "370"})
@@ -62,6 +47,12 @@ class Findings(NamedTuple):
     causes: Mapping[Difference, Candidate]
 
 
+@cache
+def decision_on(setting: str) -> str:
+    """The first decision that this setting belongs to."""
+    return next(each.id for each in rules() if setting in each.settings and each.id[0] == "D")
+
+
 async def find(
     plan: Plan, settings: Settings, ours: Observations, theirs: Observations, run: Run
 ) -> Findings:
@@ -69,21 +60,20 @@ async def find(
 
     run: observes a gateway of our own with these settings in place of its own ones.
     """
-    first = compared(plan, ours, theirs)
+
+    async def trial(changed: Mapping[str, Any], some: Plan = plan) -> Sequence[Difference]:
+        return compared(some, await run(changed, some), theirs)
+
+    left = first = compared(plan, ours, theirs)
     taken: dict[str, Any] = {}
     causes: dict[Difference, Candidate] = {}
-    left = first
-    tried = [
-        each
-        for each in candidates(plan, settings, theirs)
-        if each.value != getattr(settings, each.name)
-    ]
+    every = candidates(plan, settings, theirs)
+    tried = [each for each in every if each.value != getattr(settings, each.name)]
     better = True
     while left and better:
         better = False
-        for candidate in await _ranked(plan, tried, taken, left, theirs, run):
-            ours = await run({**taken, candidate.name: candidate.value}, plan)
-            after = compared(plan, ours, theirs)
+        for candidate in await _ranked(plan, tried, taken, left, trial):
+            after = await trial({**taken, candidate.name: candidate.value})
             if not _is_better(after, left):
                 continue
             still = {_key(each) for each in after}
@@ -92,7 +82,7 @@ async def find(
                     causes.setdefault(each, candidate)
             taken[candidate.name] = candidate.value
             left, better = after, True
-    kept = await _needed(plan, taken, left, theirs, run)
+    kept = await _needed(taken, left, trial)
     return Findings(
         [*first, *(each for each in left if _key(each) not in set(map(_key, first)))],
         dict(sorted(kept.items())),
@@ -102,10 +92,9 @@ async def find(
 
 def compared(plan: Plan, ours: Observations, theirs: Observations) -> Sequence[Difference]:
     """Every difference between two sides."""
-    names = [each.case.name for each in plan.cases]
     return [
         each
-        for name in names
+        for name in (each.case.name for each in plan.cases)
         for each in differences(name, ours[name], theirs[name], fresh=plan.fresh)
     ]
 
@@ -119,12 +108,8 @@ def candidates(plan: Plan, settings: Settings, theirs: Observations) -> Iterator
     yield from (Candidate("callback_profile", each) for each in Profile)
     for status in {value_of(each, STATUS) for each in theirs.values() if _is_rejection(each)}:
         yield Candidate("sandbox_reject_status", status)
-    units = (
-        value_of(theirs["12-sms-balance-success"], "response_data.sms_balance")
-        if (plan.fresh)
-        else None
-    )
-    if isinstance(units, int) and units >= 0:
+    units = value_of(theirs["12-sms-balance-success"], "response_data.sms_balance")
+    if plan.fresh and isinstance(units, int) and units >= 0:
         yield Candidate("sms_initial_units", units)
     yield from _numbers(plan, settings, theirs)
     yield from _cards(plan, settings, theirs)
@@ -139,11 +124,8 @@ def _is_rejection(observed: Observed) -> bool:
 
 def _numbers(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Candidate]:
     """The prefixes and the numbers that the other side takes."""
-    said = [
-        (code, number)
-        for code, number in _codes_of(plan, theirs, "customer_number")
-        if _LOCAL.fullmatch(number)
-    ]
+    every = _codes_of(plan, theirs, "customer_number")
+    said = [(code, number) for code, number in every if _LOCAL.fullmatch(number)]
     taken = sorted({number for code, number in said if code in _NUMBER_TAKEN})
     refused = {number for code, number in said if code in _NUMBER_REFUSED} - set(taken)
     prefixes = {number[:4] for number in taken}
@@ -186,16 +168,14 @@ async def _ranked(
     tried: Sequence[Candidate],
     taken: Mapping[str, Any],
     left: Sequence[Difference],
-    theirs: Observations,
-    run: Run,
+    trial: Trial,
 ) -> Sequence[Candidate]:
     """The candidates that remove some of the differences that are left, the best one first."""
     concerned = {each.case for each in left}
     some = plan._replace(cases=[each for each in plan.cases if each.case.name in concerned])
     ranked = []
     for number, candidate in enumerate(tried):
-        ours = await run({**taken, candidate.name: candidate.value}, some)
-        after = compared(some, ours, theirs)
+        after = await trial({**taken, candidate.name: candidate.value}, some)
         if _is_better(after, left):
             ranked.append((len(_parts(after)), _size(after), number))
     return [tried[number] for *_, number in sorted(ranked)]
@@ -227,17 +207,12 @@ def _key(each: Difference) -> tuple[str, str, str]:
 
 
 async def _needed(
-    plan: Plan,
-    taken: Mapping[str, Any],
-    left: Sequence[Difference],
-    theirs: Observations,
-    run: Run,
+    taken: Mapping[str, Any], left: Sequence[Difference], trial: Trial
 ) -> Mapping[str, Any]:
     """The settings without which more would differ."""
     kept = dict(taken)
     for name in taken if len(taken) > 1 else ():
         without = {other: value for other, value in kept.items() if other != name}
-        found = compared(plan, await run(without, plan), theirs)
-        if not _is_better(left, found):
+        if not _is_better(left, await trial(without)):
             kept = without
     return kept

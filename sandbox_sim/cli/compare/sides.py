@@ -18,16 +18,26 @@ from aiohttp import ClientSession, ClientTimeout, web
 from sandbox_sim import __version__
 from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.bootstrap import Gateway, build
-from sandbox_sim.cli.compare.cases import Plan, Prepared, fill
-from sandbox_sim.cli.compare.differences import Fields, Observed, answer_fields, callback_fields
-from sandbox_sim.config import Settings
-from sandbox_sim.domain.callbacks.inbox import shown
-from sandbox_sim.domain.control.listing import Listing
+from sandbox_sim.cli.compare.cases import (
+    Fields,
+    Observed,
+    Plan,
+    Prepared,
+    answer_fields,
+    callback_fields,
+    fill,
+)
+from sandbox_sim.operations import ACTIONS, Operation
+from sandbox_sim.records.inbox import shown
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
 
 # Seconds for one answer of the other side.
 _PATIENCE_S: Final = 30.0
 _BETWEEN_S: Final = 0.1
+# A larger answer is not read; the samples get some kilobytes.
+_MOST_BYTES: Final = 16 * 1024 * 1024
 # How often a request is sent again that a rate limit refused, and the longest pause before it.
 _MOST_TRIES: Final = 20
 _LONGEST_PAUSE_S: Final = 60.0
@@ -38,12 +48,10 @@ NO_RECEIVER: Final = "https://callback.invalid/compare"
 # More deliveries of one case are not compared.
 _NEWEST: Final = Listing(None, None, 100)
 _PENDING: Final = ('"002"', '"ACKNOWLEDGED"', '"QUEUED"')
-_QUERIES: Final = frozenset(
-    {"/get_transaction_status", "/get_account_balance", "/sms/history", "/sms/balance"}
-)
+_QUERIES: Final = frozenset(each.row.path for each in Operation if each not in ACTIONS)
 
 
-class NoAnswer(Exception):
+class NoHttpAnswer(Exception):
     """The other side gave no HTTP answer; the text says what happened."""
 
 
@@ -151,11 +159,18 @@ class Side:
             async with self._session.post(
                 self._url + path, data=json.dumps(body), headers=sent, allow_redirects=False
             ) as answer:
-                text = (await answer.read()).decode("utf-8", "replace")
+                content = bytearray()
+                async for chunk in answer.content.iter_chunked(65_536):
+                    content += chunk
+                    if len(content) > _MOST_BYTES:
+                        raise NoHttpAnswer(
+                            f"{self._url}{path} answers more than {_MOST_BYTES} bytes"
+                        )
+                text = content.decode("utf-8", "replace")
                 return _Reply(answer.status, answer.headers, text)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             words = str(error) or type(error).__name__
-            raise NoAnswer(f"{self._url}{path} cannot be reached: {words}") from None
+            raise NoHttpAnswer(f"{self._url}{path} cannot be reached: {words}") from None
 
 
 class OwnGateway(NamedTuple):

@@ -6,26 +6,42 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
-from pathlib import Path
+from typing import Any
 
 import click
 
 from sandbox_sim import logs
 from sandbox_sim.adapters.tls import TlsError
-from sandbox_sim.bootstrap.tls import tls_context
-from sandbox_sim.cli.commands.configuration import load_or_exit
-from sandbox_sim.cli.serve.listening import run_server
-from sandbox_sim.cli.serve.running_servers import registered
-from sandbox_sim.config import Settings
-from sandbox_sim.domain.clients import SANDBOX_CLIENT
-from sandbox_sim.domain.hosts import client_host
+from sandbox_sim.bootstrap import tls_context
+from sandbox_sim.cli import without_collector
+from sandbox_sim.cli.commands.configuration import settings_options
+from sandbox_sim.cli.serve.listening import registered, run_server
+from sandbox_sim.settings.loading import Loaded
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.clients import SANDBOX_CLIENT
+from sandbox_sim.values.hosts import client_host
+
+MOST_NEED_LENIENT = (
+    "most clients need --lenient: it adds the callback fields that they read, and takes 233 numbers"
+)
 
 log = logging.getLogger("sandbox_sim.serve")
 
 
-def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) -> int:
+@click.command()
+@settings_options(
+    *("host", "port", "store", "production", "cert", "key", "tls", "workers"),
+    *("quiet", "log_level", "log_format", "lenient"),
+)
+@click.pass_obj
+def serve(obj: Mapping[str, Any], loaded: Loaded) -> None:
+    """Run the gateway."""
+    with without_collector():  # a running gateway turns it on again
+        raise SystemExit(_run(loaded.settings, as_json=obj["as_json"]))
+
+
+def _run(settings: Settings, *, as_json: bool) -> int:
     """Serve until a signal comes. Returns the exit code."""
-    settings = load_or_exit(config_file, flags).settings
     logs.configure(settings.log_level, settings.log_format)
     _warn(settings)
     try:
@@ -34,16 +50,16 @@ def run(config_file: Path | None, flags: Mapping[str, str], *, as_json: bool) ->
         click.echo(f"tls: {error}", err=True)
         return 1
     if settings.workers == 1:
-        from sandbox_sim.cli.serve.process import alone as serve  # noqa: PLC0415
+        from sandbox_sim.cli.serve.process import alone as run  # noqa: PLC0415
     else:
-        from sandbox_sim.cli.serve.workers import supervise as serve  # noqa: PLC0415
+        from sandbox_sim.cli.serve.workers import supervise as run  # noqa: PLC0415
     with contextlib.ExitStack() as running:
 
         def ready(port: int) -> None:
             running.enter_context(registered(settings, port))
             _announce(settings, port, as_json=as_json)
 
-        return run_server(settings, serve(settings, ready))
+        return run_server(settings, run(settings, ready))
 
 
 def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
@@ -82,6 +98,8 @@ def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
             keys = ", ".join(each.client_key for each in settings.credentials)
             click.echo(f"  credentials: {keys} (Basic), each with its secret_key as configured")
         click.echo(f"  state: {settings.shown_store}")
+        if not settings.lenient and "callback_profile" not in settings.model_fields_set:
+            click.echo(f"  {MOST_NEED_LENIENT}")
 
 
 def _lenient(settings: Settings) -> list[str]:
@@ -95,6 +113,7 @@ def _warn(settings: Settings) -> None:
     if not settings.loopback and not settings.is_secured:
         click.echo(
             f"warning: {settings.host} is not loopback and this is plain HTTP; credentials belong "
-            "on HTTPS only (give --cert and --key, or set tls_terminated when a proxy does it)",
+            "on HTTPS only (give --tls, or --cert and --key, or set tls_terminated when a proxy "
+            "does it)",
             err=True,
         )

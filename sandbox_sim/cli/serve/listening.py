@@ -1,25 +1,108 @@
-"""Binds the port, runs a server to its end, and says why one did not start."""
+"""Binds the port, runs a server until a signal ends it, and says why one did not start.
+
+A file for each server of this machine stands in the user's state directory. A start that fails
+because another server has its port or its store reads these files to say which server that is. They
+are never needed to serve: a folder that cannot be written to is no error.
+"""
 
 import asyncio
+import contextlib
 import errno
+import json
 import logging
+import os
+import signal
 import socket
-from collections.abc import Coroutine, Sequence
-from typing import Any, Final
+import sys
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final, NamedTuple
 
 import click
 
-from sandbox_sim.cli.lazy_commands import INTERRUPTED
-from sandbox_sim.cli.serve import running_servers
-from sandbox_sim.cli.serve.running_servers import RunningServer
-from sandbox_sim.config import Settings
-from sandbox_sim.gateway.ports import StoreError, StoreInUse
-from sandbox_sim.gateway.ports.network import NetworkConfigError
+from sandbox_sim.adapters import process
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.cli import INTERRUPTED
+from sandbox_sim.ports import StoreError, StoreInUse
+from sandbox_sim.ports.network import NetworkConfigError
+from sandbox_sim.settings.schema import Settings, state_folder
+from sandbox_sim.values.hosts import client_host
+from sandbox_sim.values.timestamps import iso
+
+# The exit code for each signal.
+CODES: Final = {signal.SIGTERM: 0, signal.SIGINT: INTERRUPTED}
+
+
+def stopped_by(
+    codes: Mapping[signal.Signals, int], before_end: Callable[[], None] = lambda: None
+) -> "asyncio.Future[int]":
+    """Return a future that gets the exit code of the first of these signals.
+
+    After that signal, SIGINT ends the process at once, and the other signals are ignored. If SIGINT
+    is ignored at the start it stays ignored: a shell starts the background jobs of a script in this
+    way.
+
+    before_end: called when SIGINT ends the process at once.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        codes = {number: code for number, code in codes.items() if number != signal.SIGINT}
+    loop = asyncio.get_running_loop()
+    stop: asyncio.Future[int] = loop.create_future()
+
+    def end_at_once(_number: int, _frame: FrameType | None) -> None:
+        before_end()
+        # Not `sys.exit`, which would wait for threads. The store survives this as it does a kill.
+        os._exit(INTERRUPTED)
+
+    def finish(code: int) -> None:
+        for number in codes:
+            loop.remove_signal_handler(number)
+            signal.signal(number, end_at_once if number == signal.SIGINT else signal.SIG_IGN)
+        if not stop.done():
+            stop.set_result(code)
+
+    with contextlib.suppress(NotImplementedError):  # Windows: Ctrl-C is a KeyboardInterrupt there
+        for number, code in codes.items():
+            loop.add_signal_handler(number, finish, code)
+    return stop
+
+
+def print_waiting(waited_for: str) -> None:
+    """Print on stderr what the server still waits for, and how to end it at once."""
+    with contextlib.suppress(OSError):
+        click.echo(f"stopping: waiting for {waited_for}; Ctrl-C again ends it at once", err=True)
+
+
+def ignore_signals() -> None:
+    """Ignore these signals from now on, because the server has stopped and the process ends."""
+    for number in CODES:
+        signal.signal(number, signal.SIG_IGN)
+
 
 log = logging.getLogger("sandbox_sim.serve")
 
+
 _LAST_PORT = 65_535
+
 _IPV4_LOOPBACK: Final = ("127.0.0.1", "localhost")
+
+
+class RunningServer(NamedTuple):
+    """A server of this machine. store: the setting, with the path of a SQLite file made absolute.
+
+    since: when it was ready, in UTC.
+    """
+
+    pid: int
+    url: str
+    port: int
+    store: str
+    since: str
+
+    def sentence(self) -> str:
+        """Which server this is."""
+        return f"sandbox-sim with pid {self.pid} serves {self.url} since {self.since}"
 
 
 async def bound_sockets(settings: Settings) -> Sequence[socket.socket]:
@@ -65,7 +148,7 @@ def run_server(settings: Settings, server: Coroutine[Any, Any, int]) -> int:
     Where it cannot start, a sentence on stderr says why.
     """
     try:
-        return asyncio.run(server)
+        return process.run(server)
     except StoreError as error:
         problem = why_not_opened(settings, error)
     except NetworkConfigError as error:
@@ -84,7 +167,7 @@ def why_not_listening(settings: Settings, error: OSError) -> str:
     if error.errno != errno.EADDRINUSE:
         return problem
     another = f"choose another port: --port {settings.port % _LAST_PORT + 1}"
-    return _with_way_out(problem, running_servers.listening_on(settings.port), another)
+    return _with_way_out(problem, listening_on(settings.port), another)
 
 
 def why_not_opened(settings: Settings, error: StoreError) -> str:
@@ -93,7 +176,7 @@ def why_not_opened(settings: Settings, error: StoreError) -> str:
     another = "choose another store: --store sqlite:PATH or --store memory:"
     if not isinstance(error, StoreInUse):
         return f"{problem}\n  {another}" if settings.store.startswith("sqlite:") else problem
-    return _with_way_out(problem, running_servers.using_the_store_of(settings), another)
+    return _with_way_out(problem, using_the_store_of(settings), another)
 
 
 def _with_way_out(problem: str, server: RunningServer | None, another: str) -> str:
@@ -101,3 +184,75 @@ def _with_way_out(problem: str, server: RunningServer | None, another: str) -> s
         return f"{problem}\n  another program uses it; {another}"
     use = f"use that server, stop it with `kill {server.pid}`, or {another}"
     return f"{problem}\n  {server.sentence()}\n  {use}"
+
+
+@contextlib.contextmanager
+def registered(settings: Settings, port: int) -> Iterator[None]:
+    """List this process among the running servers. Removes the files of servers that have died."""
+    url = f"{settings.scheme}://{client_host(settings.host, port)}"
+    since = iso(SystemClock().now())
+    server = RunningServer(os.getpid(), url, port, _resolved(settings), since)
+    file = _folder() / f"{server.pid}.json"
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for other in file.parent.glob("*.json"):
+            if _read(other) is None:
+                other.unlink(missing_ok=True)
+        file.write_text(json.dumps(server._asdict()), "utf-8")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            file.unlink(missing_ok=True)
+
+
+def listening_on(port: int) -> RunningServer | None:
+    """The server that listens on this port, if one of the running servers does."""
+    return _find(lambda server: server.port == port)
+
+
+def using_the_store_of(settings: Settings) -> RunningServer | None:
+    """The server that has the store of these settings open, if one of the running servers does."""
+    store = _resolved(settings)
+    return _find(lambda server: server.store == store)
+
+
+def _find(fits: Callable[[RunningServer], bool]) -> RunningServer | None:
+    try:
+        servers = [_read(file) for file in _folder().glob("*.json")]
+    except OSError:
+        return None
+    return next((server for server in servers if server is not None and fits(server)), None)
+
+
+def _read(file: Path) -> RunningServer | None:
+    """The server of this file; None if it does not run any more, or the file is none of ours."""
+    try:
+        server = RunningServer(**json.loads(file.read_text("utf-8")))
+        return server if _runs(server.pid) else None
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _runs(pid: int) -> bool:
+    """Whether there is a process with this id; on Windows it is not checked."""
+    if sys.platform == "win32":
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it runs as another user
+    return True
+
+
+def _resolved(settings: Settings) -> str:
+    """The store as all servers write it."""
+    if not settings.store.startswith("sqlite:"):
+        return settings.store if settings.store == "memory:" else settings.shown_store
+    return f"sqlite:{settings.sqlite_path.resolve()}"
+
+
+def _folder() -> Path:
+    return state_folder() / "servers"

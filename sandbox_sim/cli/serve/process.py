@@ -16,17 +16,22 @@ import click
 from aiohttp import web
 
 from sandbox_sim import logs
+from sandbox_sim.adapters import process
 from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.adapters.descriptors import current_limit, divide_descriptors, raise_limit
-from sandbox_sim.bootstrap import Gateway, build
-from sandbox_sim.bootstrap.tls import tls_context
-from sandbox_sim.cli.lazy_commands import INTERRUPTED
-from sandbox_sim.cli.serve.listening import bound_sockets
-from sandbox_sim.cli.serve.signals import CODES, ignore_signals, print_waiting, stopped_by
-from sandbox_sim.config import Settings
-from sandbox_sim.gateway.log_throttle import LogThrottle
-from sandbox_sim.gateway.ports import StoreError
-from sandbox_sim.gateway.ports.network import NetworkConfigError
+from sandbox_sim.adapters.process import current_limit, divide_descriptors, raise_limit
+from sandbox_sim.bootstrap import Gateway, build, tls_context
+from sandbox_sim.cli import INTERRUPTED
+from sandbox_sim.cli.serve.listening import (
+    CODES,
+    bound_sockets,
+    ignore_signals,
+    print_waiting,
+    stopped_by,
+)
+from sandbox_sim.events.activity_log import LogThrottle
+from sandbox_sim.ports import StoreError
+from sandbox_sim.ports.network import NetworkConfigError
+from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport.server import GRACE_S, GatewayRunner
 
@@ -81,7 +86,7 @@ def work() -> None:
     settings, channel = pickle.load(sys.stdin.buffer)  # noqa: S301 -- from our parent
     logs.configure(settings.log_level, settings.log_format)
     try:
-        asyncio.run(_work(settings, socket.socket(fileno=channel)))
+        process.run(_work(settings, socket.socket(fileno=channel)))
     except StoreError as error:
         click.echo(f"the store cannot be opened: {error}", err=True)
         raise SystemExit(1) from None

@@ -21,10 +21,15 @@ from typing import Final
 import click
 
 from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.cli.lazy_commands import INTERRUPTED
-from sandbox_sim.cli.serve.listening import bound_sockets
-from sandbox_sim.cli.serve.signals import CODES, ignore_signals, print_waiting, stopped_by
-from sandbox_sim.config import Settings
+from sandbox_sim.cli import INTERRUPTED
+from sandbox_sim.cli.serve.listening import (
+    CODES,
+    bound_sockets,
+    ignore_signals,
+    print_waiting,
+    stopped_by,
+)
+from sandbox_sim.settings.schema import Settings
 
 # Connections that may wait until they are accepted.
 _BACKLOG: Final = 1024

@@ -1,12 +1,25 @@
-"""The contract suite that every adapter of a network passes, for pytest."""
+"""The contract suite that every adapter of a network passes.
+
+`NetworkContract` runs it in pytest and is imported when it is asked for: without pytest,
+`sandbox-sim networks prove` runs the same proofs.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from sandbox_sim.testing.network_contract.bench import Disproved, NotProven
-from sandbox_sim.testing.network_contract.contract import PROOFS, NetworkContract, Proof, prove
+from sandbox_sim.testing.network_contract.contract import PROOFS, Proof, prove
 from sandbox_sim.testing.network_contract.fault_server import HttpReply, HttpRequest
-from sandbox_sim.testing.network_contract.http_peer import Dialect, http_peer
+from sandbox_sim.testing.network_contract.http_peer import (
+    DecidingDialect,
+    Dialect,
+    RefusingDialect,
+    http_peer,
+)
 from sandbox_sim.testing.network_contract.peer import (
     Address,
     Decided,
+    DecidingPeer,
     Fault,
     NotifyingPeer,
     Peer,
@@ -15,10 +28,24 @@ from sandbox_sim.testing.network_contract.peer import (
     Submitted,
 )
 
+if TYPE_CHECKING:
+    from sandbox_sim.testing.network_contract.pytest_contract import NetworkContract
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import `NetworkContract` on first use, because it needs pytest."""
+        if name == "NetworkContract":
+            module = import_module("sandbox_sim.testing.network_contract.pytest_contract")
+            return module.NetworkContract
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
     "PROOFS",
     "Address",
     "Decided",
+    "DecidingDialect",
+    "DecidingPeer",
     "Dialect",
     "Disproved",
     "Fault",
@@ -30,6 +57,7 @@ __all__ = [
     "Peer",
     "PeerFactory",
     "Proof",
+    "RefusingDialect",
     "Signature",
     "Submitted",
     "http_peer",

@@ -2,21 +2,21 @@
 
 import asyncio
 import contextlib
+import io
 import logging
-from collections.abc import AsyncIterator, Awaitable
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any, Final, TypeVar
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.domain.networks.attempts import Attempt, Terms
-from sandbox_sim.domain.networks.exchanges import Exchange
-from sandbox_sim.domain.networks.message_parts import MessagePart
-from sandbox_sim.domain.vocabulary import MOBILE_NETWORKS, Operation
-from sandbox_sim.gateway.ports.network import (
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports.network import (
+    Health,
     Network,
     NetworkEnvironment,
     Notification,
@@ -24,19 +24,31 @@ from sandbox_sim.gateway.ports.network import (
     StatusResult,
     SubmitRequest,
     SubmitResult,
+    UnreadableNotification,
 )
-from sandbox_sim.testing.network_contract.peer import OTHER_SIDE, Address, Peer
+from sandbox_sim.records.attempts import Attempt, Terms
+from sandbox_sim.records.exchanges import Exchange, MessagePart, RawNotification
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.testing.network_contract.peer import (
+    CANARY_CARD,
+    OTHER_SIDE,
+    Address,
+    Fault,
+    Peer,
+    numbered_sample,
+    personal,
+    sample,
+    wrong_fields,
+)
 
 T = TypeVar("T")
 # The setting `timeout_s`, in real time: so long that a busy machine does not end a call. Where
 # nobody answers, the clock of the bench ends the call; an adapter with a timer of its own waits.
 TIMEOUT: Final = timedelta(seconds=10)
-# How the text of a message begins; its reference follows.
-TEXT: Final = "Hello "
 # So old is an attempt that is asked for: a network may decide nothing before.
 _LONG_AGO: Final = timedelta(days=1)
-# A card number that must not be seen either.
-CANARY_CARD: Final = "4111111111111111"
+# The outcomes that say that the network has the request.
+TAKEN: Final = frozenset({Outcome.PENDING, Outcome.SUCCEEDED})
 
 
 class Disproved(AssertionError):
@@ -111,7 +123,10 @@ class BenchClock(VirtualClock):
 class Bench:
     """An open adapter and the other side.
 
-    seen: every text in which a secret must not be: results, log records, errors of the loop.
+    seen: every text in which no secret and nothing of the customer must be: results, log records,
+    what is printed, texts of exceptions, errors of the loop.
+    sent: the requests that were submitted. taken: the references of those said to be taken.
+    counted: how many submits the other side had before.
     """
 
     peer: Peer
@@ -119,6 +134,9 @@ class Bench:
     environment: NetworkEnvironment
     told: Told = field(default_factory=Told)
     seen: list[str] = field(default_factory=list)
+    sent: list[SubmitRequest] = field(default_factory=list)
+    taken: set[str] = field(default_factory=set)
+    counted: int = 0
 
     @property
     def clock(self) -> BenchClock:
@@ -128,8 +146,15 @@ class Bench:
             raise TypeError("a bench has a clock of its own")
         return clock
 
-    async def expire_unanswered(self, call: Awaitable[T]) -> T:
-        """The result of a call that the other side leaves without an answer."""
+    async def get_token(self) -> None:
+        """Submit a request so that the adapter has a token, where it needs one."""
+        if self.peer.tokens is not None:
+            await self.submit(self.request(reference="first, for a token"))
+
+    async def ended(self, call: Awaitable[T], fault: Fault) -> T:
+        """The result of a call under a fault; one without an answer is ended by the clock."""
+        if fault is not Fault.SILENCE:
+            return await call
         running = asyncio.ensure_future(call)
         while not self.peer.silences and not running.done():
             await self.clock.pause(0)
@@ -148,32 +173,11 @@ class Bench:
 
     def request(self, operation: Operation | None = None, **fields: Any) -> SubmitRequest:
         """A request that the network takes by its own capabilities."""
-        can = self.network.capabilities
-        chosen = operation or min(can.operations)
-        values: dict[str, Any] = {
-            "attempt_id": "attempt-1",
-            "reference": "0b8a2f4e-7a3d-4c1e-9d53-6f1f2b7c8d90",
-            "transaction_id": "T1",
-            "service_id": 55,
-            "operation": chosen,
-            "amount": Decimal("10.50"),
-            "currency": _currency(can.currencies, chosen),
-            "nw": min(can.nws, default=_NW.get(chosen, MOBILE_NETWORKS[0])),
-            "party": _PARTY.get(chosen, "0244000001"),
-            "payment_mode": _MODE.get(chosen, "MOM"),
-            "description": "Order 1",
-            "request_time": "2026-01-01 09:00",
-            "notification_url": "http://127.0.0.1:9/_networks/testnet/attempt-1",
-            "nickname": "Ama",
-            "currency_val": "10.50" if chosen is Operation.CARD else "",
-            "landing_page": "https://shop.example/" if chosen is Operation.CARD else "",
-            "sender_id": "Shop" if chosen is Operation.SMS else "",
-        }
-        request = SubmitRequest(**{**values, **fields})
-        if chosen is Operation.SMS and not request.text:
-            # A message may carry no reference, so its text tells it from others.
-            return replace(request, text=f"{TEXT}{request.reference}")
-        return request
+        return sample(self.network.capabilities, operation, **fields)
+
+    def numbered(self, number: int, operation: Operation | None = None) -> SubmitRequest:
+        """Another request for each number up to 899."""
+        return numbered_sample(self.network.capabilities, number, operation)
 
     def attempt(self, request: SubmitRequest) -> Attempt:
         """The attempt that is saved for a request, once it went out."""
@@ -182,7 +186,6 @@ class Bench:
             request.service_id,
             "12345678901",
             1,
-            self.environment.name,
             self.environment.name,
             request.reference,
             request.operation,
@@ -193,12 +196,16 @@ class Bench:
         )
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
-        """Submit, and keep what is said; an exception is the adapter's fault."""
-        try:
-            result = await self.network.submit(request)
-        except Exception as error:
-            raise Disproved(f"submit raised {type(error).__name__} and must answer") from error
-        self.seen.append(repr(result))
+        """Submit; a success must be declared."""
+        self.sent.append(request)
+        result = await self._said("submit", self.network.submit(request))
+        if result.outcome in TAKEN:
+            self.taken.add(request.reference)
+        require(
+            result.outcome is not Outcome.SUCCEEDED or self.network.capabilities.succeeds_at_once,
+            "a submit ends as succeeded: a request that the network has is pending; an adapter "
+            "whose network decides in its answer declares succeeds_at_once",
+        )
         return result
 
     async def status(self, request: SubmitRequest, age: timedelta = _LONG_AGO) -> StatusResult:
@@ -211,27 +218,42 @@ class Bench:
             request.operation,
             submitted_at=self.clock.now() - age,
         )
+        return await self._said("status", self.network.status(query))
+
+    async def health(self) -> Health:
+        """Ask for the health."""
+        return await self._said("health", self.network.health())
+
+    async def _said(self, name: str, call: Awaitable[T]) -> T:
+        """The result of a call, which is kept; an exception is the adapter's fault."""
         try:
-            result = await self.network.status(query)
+            result = await call
+        except Disproved:  # the signal of `contract.run`
+            raise
         except Exception as error:
-            raise Disproved(f"status raised {type(error).__name__} and must answer") from error
+            raise Disproved(f"{name} raised {type(error).__name__} and must answer") from error
         self.seen.append(repr(result))
         return result
+
+    def parse(self, raw: RawNotification) -> Sequence[Notification]:
+        """Read a notification, and keep what is said.
+
+        Raises:
+            UnreadableNotification: the adapter raised it.
+        """
+        try:
+            found = self.network.parse(raw)
+        except UnreadableNotification as error:
+            self.seen.append(str(error))
+            raise
+        except Exception as error:
+            raise Disproved(f"parse raises {type(error).__name__}") from error
+        self.seen.append(repr(found))
+        return found
 
     def arrived(self, request: SubmitRequest) -> int:
         """How many submits of a request the other side counted."""
         return sum(each.reference == request.reference for each in self.peer.submits)
-
-
-_NW: Final = {Operation.CARD: "CRD", Operation.BILL: "ECG", Operation.SMS: ""}
-_PARTY: Final = {Operation.CARD: "", Operation.BILL: "200000000001"}
-_MODE: Final = {Operation.CARD: "CRD", Operation.BILL: "BLP", Operation.AIRTIME: "ATP"}
-
-
-def _currency(currencies: frozenset[str], operation: Operation) -> str:
-    if operation in {Operation.SMS, Operation.BULK_SMS}:
-        return "SMS"
-    return "GHS" if "GHS" in currencies else min(currencies)
 
 
 class _KeptLog(logging.Handler):
@@ -249,28 +271,46 @@ class _KeptLog(logging.Handler):
 
 @asynccontextmanager
 async def opened(peer: Peer, address: Address = Address.SERVING) -> AsyncIterator[Bench]:
-    """The adapter, open inside of the context; after it, no secret was seen and no task is left."""
+    """The adapter, open inside of the context.
+
+    After it no task is left, exactly the requests of the proof arrived, each once for each submit,
+    and nothing was seen that is secret.
+    """
     environment = NetworkEnvironment("testnet", BenchClock(), RandomIds(seed=1), TIMEOUT)
     bench = Bench(peer, peer.network(environment, address), environment)
-    handler, root = _KeptLog(bench.seen), logging.getLogger()
-    level = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
+    bench.counted = len(peer.submits)
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _loop, context: bench.seen.append(f"unhandled {context}"))
     before = asyncio.all_tasks()
     try:
-        await bench.network.open(bench.told)
-        try:
-            yield bench
-        finally:
-            await bench.network.close()
-        await _check_tasks(bench, before)
+        with _overheard(bench.seen):
+            await bench.network.open(bench.told)
+            try:
+                yield bench
+            finally:
+                await bench.network.close()
+            await _check_tasks(bench, before)
     finally:
         loop.set_exception_handler(None)
+    _check_submits(bench)
+    _check_texts(bench)
+
+
+@contextlib.contextmanager
+def _overheard(seen: list[str]) -> Iterator[None]:
+    """Keep what is logged and what is printed, which is shown afterwards."""
+    handler, root, printed = _KeptLog(seen), logging.getLogger(), io.StringIO()
+    level = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            yield
+    finally:
         root.removeHandler(handler)
         root.setLevel(level)
-    _check_secrets(bench)
+        seen.append(printed.getvalue())
+        sys.stdout.write(printed.getvalue())
 
 
 async def _check_tasks(bench: Bench, before: set["asyncio.Task[Any]"]) -> None:
@@ -287,14 +327,44 @@ async def _check_tasks(bench: Bench, before: set["asyncio.Task[Any]"]) -> None:
     require(not left, f"close leaves tasks: {left}")
 
 
-def _check_secrets(bench: Bench) -> None:
-    """No secret is in the journal, a log record, a result or a traceback."""
+def _check_submits(bench: Bench) -> None:
+    """What arrived is what was submitted, in every part, and no more often."""
+    came = bench.peer.submits[bench.counted :]
+    sent = {request.reference: request for request in bench.sent}
+    for submitted in came:
+        request = sent.get(submitted.reference)
+        if request is None:
+            raise Disproved(f"nobody submitted what arrived as {submitted}")
+        wrong = wrong_fields(submitted, request)
+        require(
+            not wrong, f"a submit of {request.operation} arrives with another {wrong}: {submitted}"
+        )
+    often = Counter(submitted.reference for submitted in came)
+    calls = Counter(request.reference for request in bench.sent)
+    for reference, times in often.items():
+        asked = calls[reference]
+        require(times <= asked, f"{asked} submits of one reference arrive {times} times")
+    missing = bench.taken - often.keys()
+    require(not missing, f"what never arrived is called taken: {sorted(missing)}")
+
+
+def _check_texts(bench: Bench) -> None:
+    """Nothing that is secret is in a text that leaves the adapter.
+
+    An exchange shows what went over the wire, and so the customer too; no other text does.
+    """
+    told = bench.told
     secrets = (*bench.peer.secrets, CANARY_CARD)
-    for text in (*map(repr, bench.told.exchanges), *bench.seen, repr(bench.network)):
-        for secret in secrets:
-            require(secret not in text, f"a secret can be seen: {text[:80]!r}…")
+    _check_unseen(secrets, map(repr, told.exchanges), "a secret")
+    texts = [*bench.seen, repr(bench.network), str(bench.network), repr(told.notifications)]
+    _check_unseen(secrets, texts, "a secret")
+    customers = {text for request in bench.sent for text in personal(request)}
+    _check_unseen(customers, texts, "a customer")
 
 
-def with_card(request: SubmitRequest) -> SubmitRequest:
-    """The request with a card number in it, which must not be seen."""
-    return replace(request, description=f"card {CANARY_CARD}")
+def _check_unseen(hidden: Iterable[str], texts: Iterable[str], what: str) -> None:
+    hidden = tuple(hidden)
+    for text in texts:
+        for each in hidden:
+            if each in text:
+                raise Disproved(f"{what} can be seen: {text.replace(each, '***')[:200]!r}…")

@@ -1,27 +1,25 @@
-"""The contract of adapters for networks: every proof, and the test class that runs them.
-
-An author of an adapter writes a test module:
-
-    from sandbox_sim.testing.network_contract import NetworkContract, http_peer
-
-    class TestMyNetwork(NetworkContract):
-        def peer(self):
-            return http_peer(MyDialect())
-
-A subclass has that one method and nothing else: it cannot leave out or weaken a proof. A proof that
-does not apply is skipped, and pytest prints it as `not proven` with the reason.
-"""
+"""The contract of adapters for networks: every proof, how one is run, and what it came to."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import pytest
-
-from sandbox_sim.testing.network_contract import proofs_answers, proofs_events, proofs_submit
-from sandbox_sim.testing.network_contract.bench import NotProven
+from sandbox_sim.adapters import process
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.ports.clock import NotEnded, ended_within
+from sandbox_sim.testing.network_contract import proofs_answers, proofs_process, proofs_submit
+from sandbox_sim.testing.network_contract.bench import Disproved, NotProven
 from sandbox_sim.testing.network_contract.peer import Fault, Peer, PeerFactory
+
+# So long a proof may take, in real time: more than `bench.TIMEOUT`, which an adapter may wait for.
+PROOF_LIMIT_S: Final = 20.0
+
+# So long an adapter may take to end when its proof is cancelled.
+_MARGIN_S: Final = 2.0
 
 
 class Proof(NamedTuple):
@@ -44,12 +42,19 @@ PROOFS: Final[Sequence[Proof]] = (
             proofs_submit.no_connection_is_not_sent,
             proofs_submit.broken_tls_is_not_sent,
             proofs_submit.amounts_arrive_exactly,
+            proofs_submit.twenty_at_once_are_not_mixed,
             proofs_submit.a_repeat_is_the_same_request,
+            proofs_submit.the_network_takes_a_repeat_once,
             proofs_submit.fifty_at_once_renew_a_token_once,
             proofs_submit.secrets_stay_secret,
             proofs_submit.close_ends_everything,
             proofs_submit.health_submits_nothing,
+            proofs_process.the_event_loop_is_not_blocked,
+            proofs_answers.a_decision_at_once_is_read_right,
+            proofs_answers.a_refusal_is_read_right,
             proofs_answers.status_is_read_right,
+            proofs_answers.twenty_questions_at_once_are_not_mixed,
+            proofs_answers.a_confirmed_amount_counts_to_the_cent,
             proofs_answers.an_unknown_reference_is_unknown,
             proofs_answers.success_about_something_else_does_not_count,
             proofs_answers.only_the_right_signature_is_verified,
@@ -57,9 +62,13 @@ PROOFS: Final[Sequence[Proof]] = (
             proofs_answers.a_notification_names_its_attempt,
             proofs_answers.notifications_in_any_order_end_the_same,
             proofs_answers.what_is_unreadable_is_called_so,
-            proofs_events.an_event_names_its_attempt,
-            proofs_events.an_event_is_acknowledged_after_it_is_saved,
+            proofs_process.an_event_names_its_attempt,
+            proofs_process.an_event_is_acknowledged_after_it_is_saved,
         ),
+    ),
+    *(
+        Proof(f"the_{field}_arrives", partial(proofs_submit.the_field_arrives, field=field))
+        for field in proofs_submit.FIELDS
     ),
     *(
         Proof(f"submit_under_{fault}", partial(proofs_submit.submit_under_fault, fault=fault))
@@ -76,31 +85,87 @@ async def prove(proof: Proof, factory: PeerFactory) -> None:
     """Run a proof against the other side that the factory makes.
 
     Raises:
-        Disproved: the adapter does not keep the contract.
+        Disproved: the adapter does not keep the contract, or the proof did not end in time.
         NotProven: the proof does not apply to it.
     """
+    task = asyncio.create_task(_run(proof, factory), name=proof.name)
+    try:
+        await ended_within(task, PROOF_LIMIT_S, SystemClock())
+    except NotEnded:
+        why = f"{proof.name} did not end within {PROOF_LIMIT_S:g} s"
+        raise Disproved(f"{why}, or the adapter cancelled it; limit every wait") from None
+
+
+def run(proof: Proof, factory: PeerFactory) -> None:
+    """As `prove`, in an event loop of its own; it also ends where the adapter blocks that loop."""
+    with _signal_after(PROOF_LIMIT_S + 2 * _MARGIN_S, f"{proof.name}: the event loop is blocked"):
+        process.run(prove(proof, factory))
+
+
+async def _run(proof: Proof, factory: PeerFactory) -> None:
     async with factory as peer:
         await proof.run(peer)
 
 
-class NetworkContract:
-    """The tests of an adapter. A subclass defines `peer`."""
+@contextmanager
+def _signal_after(seconds: float, sentence: str) -> Iterator[None]:
+    """Raise `Disproved` with the sentence after so long, also while the main thread blocks.
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a subclass that could leave out or weaken a proof."""
-        super().__init_subclass__(**options)
-        own = {name for name in vars(cls) if not (name.startswith("__") and name.endswith("__"))}
-        if own != {"peer"}:
-            raise TypeError(f"{cls.__name__} must define peer and nothing else, and defines {own}")
+    Only a signal ends a call that blocks. Where there is none, or where a shorter timer runs
+    already, this does nothing; a longer timer, such as that of pytest-timeout, goes on afterwards.
+    """
 
-    def peer(self) -> PeerFactory:
-        """The other side of the adapter under test, to be run."""
-        raise NotImplementedError
+    def end(*_: object) -> None:
+        raise Disproved(sentence)
 
-    @pytest.mark.parametrize("proof", PROOFS, ids=lambda proof: proof.name)
-    def test_contract(self, proof: Proof) -> None:
-        """The adapter keeps its part of the contract."""
-        try:
-            asyncio.run(prove(proof, self.peer()))
-        except NotProven as reason:
-            pytest.skip(f"not proven: {reason}")
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    left, _ = signal.getitimer(signal.ITIMER_REAL)
+    if 0 < left <= seconds:
+        yield
+        return
+    handler = signal.signal(signal.SIGALRM, end)
+    # Again and again, because an adapter may take the exception for one of its network.
+    signal.setitimer(signal.ITIMER_REAL, seconds, _MARGIN_S)
+    try:
+        yield
+    finally:
+        unused, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, left - seconds + unused)
+
+
+PROVED: Final = "proved"
+
+NOT_PROVEN: Final = "not proven"
+
+DISPROVED: Final = "disproved"
+
+VERDICTS: Final = (PROVED, NOT_PROVEN, DISPROVED)
+
+
+class ProofVerdict(NamedTuple):
+    """What a proof came to.
+
+    word: one of `VERDICTS`.
+    reason: why it is not proven, or what the adapter did; empty where it is proved.
+    """
+
+    word: str
+    reason: str = ""
+
+
+async def verdict(proof: Proof, factory: PeerFactory) -> ProofVerdict:
+    """Run a proof as `prove` does and say what it came to; what it raises is a verdict too."""
+    try:
+        await prove(proof, factory)
+    except NotProven as reason:
+        return ProofVerdict(NOT_PROVEN, str(reason))
+    except Disproved as found:
+        return ProofVerdict(DISPROVED, str(found))
+    except Exception as error:  # no proof expects it, so the adapter does not keep the contract
+        return ProofVerdict(DISPROVED, f"{type(error).__name__}: {error}")
+    return ProofVerdict(PROVED)

@@ -36,9 +36,6 @@ class HttpReply(NamedTuple):
 
 
 _CANNED: Final[Mapping[Fault, HttpReply]] = {
-    Fault.HTML_502: HttpReply(
-        502, b"<html><body>Bad Gateway</body></html>", (("Content-Type", "text/html"),)
-    ),
     Fault.EMPTY_200: HttpReply(200),
     Fault.TOO_MANY_REQUESTS: HttpReply(429, b"{}"),
     Fault.CONFLICT: HttpReply(409, b"{}"),
@@ -143,6 +140,8 @@ class FaultServer:
         return True
 
     def _reply(self, request: HttpRequest, fault: Fault | None) -> HttpReply:
+        if fault is Fault.HTML_502:
+            return _page_of_a_proxy(request)
         if fault is not None and fault in _CANNED:
             return _CANNED[fault]
         if fault is Fault.UNKNOWN_WORD:
@@ -153,6 +152,14 @@ class FaultServer:
         if fault is Fault.HALF_ANSWER and not reply.body:
             return reply._replace(body=b"{    }")
         return reply
+
+
+def _page_of_a_proxy(request: HttpRequest) -> HttpReply:
+    """An error page that shows the request, with its secrets, as some do."""
+    lines = [f"{request.method} {request.path}", *map(": ".join, request.headers.items())]
+    shown = "\n".join([*lines, "", request.body.decode("utf-8", "replace")])
+    page = f"<html><body>Bad Gateway<pre>{shown}</pre></body></html>"
+    return HttpReply(502, page.encode(), (("Content-Type", "text/html"),))
 
 
 @asynccontextmanager

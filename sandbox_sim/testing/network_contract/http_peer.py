@@ -1,12 +1,13 @@
 """The other side of an adapter that speaks HTTP: the fault server with the dialect of a network."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
-from sandbox_sim.domain.networks.notifications import RawNotification
-from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.gateway.ports.network import Network, NetworkEnvironment
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports.network import Network, NetworkEnvironment
+from sandbox_sim.records.exchanges import RawNotification
+from sandbox_sim.records.reports import Outcome
 from sandbox_sim.testing.network_contract.fault_server import (
     STRAY_PATH,
     FaultServer,
@@ -32,7 +33,9 @@ class Dialect(Protocol):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What `network` configures the adapter with; texts that appear nowhere else."""
+        """What `network` configures the adapter with, and what it sends in their place, such as the
+        credentials of `Authorization: Basic`; texts that appear nowhere else.
+        """
         ...
 
     @property
@@ -50,8 +53,9 @@ class Dialect(Protocol):
         ...
 
     def submitted(self, request: HttpRequest) -> Submitted | None:
-        """What is submitted by a request; None where it is another one. Reads the amount exactly,
-        with `sandbox_sim.domain.money.read_json` where it is JSON.
+        """What is submitted by a request, every field that it says; None where it is another one.
+
+        Reads the amount exactly, with `sandbox_sim.values.peer_input.read_json` where it is JSON.
         """
         ...
 
@@ -60,11 +64,18 @@ class Dialect(Protocol):
         ...
 
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
-        """The answer to a submit that is taken; repeated: its reference was there before."""
+        """The answer to a submit that is taken and not decided.
+
+        repeated: its reference was there before.
+        """
         ...
 
     def status(self, decided: Decided | None) -> HttpReply:
-        """The answer to a status query; None for a reference that is not known."""
+        """The answer to a status query; None for a reference that is not known.
+
+        Raises:
+            NotProven: the network has no words for it.
+        """
         ...
 
     def unknown_word(self, request: HttpRequest) -> HttpReply:
@@ -84,12 +95,34 @@ class Dialect(Protocol):
         ...
 
     def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:
-        """The notification of a decision; None where the network sends none by HTTP."""
+        """The notification of a decision; None where the network sends none by HTTP.
+
+        Raises:
+            NotProven: the network has no words for it.
+        """
+        ...
+
+
+@runtime_checkable
+class DecidingDialect(Protocol):
+    """What a `Dialect` has too whose network may decide in its answer to a submit."""
+
+    def decided_at_once(self, request: HttpRequest, decided: Decided) -> HttpReply:
+        """The answer to a submit that has this decision in it."""
+        ...
+
+
+@runtime_checkable
+class RefusingDialect(Protocol):
+    """What a `Dialect` has too that knows a refusal, which says that nothing was taken."""
+
+    def refused(self, request: HttpRequest) -> HttpReply:
+        """The answer to a submit that is refused."""
         ...
 
 
 class HttpPeer:
-    """A `Peer` made of a dialect."""
+    """A `Peer` and `DecidingPeer` made of a dialect."""
 
     faults = frozenset(Fault)
     addresses = frozenset(Address)
@@ -101,15 +134,13 @@ class HttpPeer:
         self._dialect = dialect
         self._tls_address = tls_address
         self._decided: dict[str, Decided] = {}
-        self._submits: list[Submitted] = []
-        self._strays = 0
+        self._at_once: dict[str, Decided] = {}
+        # Every submit that arrived whole, with a good token where one is needed.
+        self.submits: list[Submitted] = []
+        # How many requests came to where a redirect led.
+        self.strays = 0
         self._tokens = 0
         self._oldest_token = 1
-
-    @property
-    def submits(self) -> Sequence[Submitted]:
-        """Every submit that arrived whole, with a good token where one is needed."""
-        return self._submits
 
     @property
     def connections(self) -> int:
@@ -120,11 +151,6 @@ class HttpPeer:
     def silences(self) -> int:
         """How many requests get no answer."""
         return self.server.silences
-
-    @property
-    def strays(self) -> int:
-        """How many requests came to where a redirect led."""
-        return self._strays
 
     @property
     def tokens(self) -> int | None:
@@ -149,18 +175,38 @@ class HttpPeer:
         self.server.misbehave(fault)
 
     def decide(self, decided: Decided) -> None:
-        """Say this of a request from now on."""
+        """Say this of a request from now on.
+
+        Raises:
+            NotProven: the network has no words for it.
+        """
+        self._dialect.status(decided)
         self._decided[decided.request.reference] = decided
+
+    def decide_at_once(self, decided: Decided) -> bool:
+        """Answer the submit of this request with this decision; False without such an answer."""
+        refuses = decided.outcome is Outcome.REFUSED
+        if not isinstance(self._dialect, RefusingDialect if refuses else DecidingDialect):
+            return False
+        self._at_once[decided.request.reference] = decided
+        return True
 
     def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:
         """The notification of this decision."""
         return self._dialect.notification(decided, signature)
 
     def _note(self, request: HttpRequest) -> None:
-        self._strays += request.path == STRAY_PATH
-        submitted = self._dialect.submitted(request)
+        self.strays += request.path == STRAY_PATH
+        submitted = self._submitted(request)
         if submitted is not None and self._is_authorized(request):
-            self._submits.append(submitted)
+            self.submits.append(submitted)
+
+    def _submitted(self, request: HttpRequest) -> Submitted | None:
+        """What is submitted by a request; one that the dialect cannot read counts too."""
+        try:
+            return self._dialect.submitted(request)
+        except Exception as error:
+            return Submitted(f"unreadable, {type(error).__name__}: {error}", None)
 
     def _is_authorized(self, request: HttpRequest) -> bool:
         dialect = self._dialect
@@ -174,14 +220,26 @@ class HttpPeer:
             return token
         if not self._is_authorized(request):
             return dialect.unauthorized()
-        submitted = dialect.submitted(request)
+        submitted = self._submitted(request)
         if submitted is not None:
-            same = [each for each in self._submits if each.reference == submitted.reference]
+            at_once = self._at_once.get(submitted.reference)
+            if at_once is not None:
+                return self._decision(request, at_once)
+            same = [each for each in self.submits if each.reference == submitted.reference]
             return dialect.taken(request, repeated=len(same) > 1)
         reference = dialect.asked(request)
         if reference is not None:
             return dialect.status(self._decided.get(reference))
+        if request.method == "HEAD":  # health: the network is there
+            return HttpReply(200)
         return NO_SUCH_PATH
+
+    def _decision(self, request: HttpRequest, decided: Decided) -> HttpReply:
+        dialect = self._dialect
+        if isinstance(dialect, RefusingDialect) and decided.outcome is Outcome.REFUSED:
+            return dialect.refused(request)
+        assert isinstance(dialect, DecidingDialect)  # noqa: S101 -- `decide_at_once` looked
+        return dialect.decided_at_once(request, decided)
 
 
 @asynccontextmanager

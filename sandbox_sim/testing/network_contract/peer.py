@@ -1,16 +1,18 @@
-"""The other side of an adapter under test: what it can be made to do, and what it counts."""
+"""The other side of an adapter under test: what it does and counts, and sample requests."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from decimal import Decimal
 from enum import StrEnum
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
-from sandbox_sim.domain.networks.notifications import RawNotification
-from sandbox_sim.domain.networks.outcomes import Outcome
-from sandbox_sim.domain.networks.reports import SAYS_NOTHING, Echo
-from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.gateway.ports.network import Network, NetworkEnvironment, SubmitRequest
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports.network import Capabilities, Network, NetworkEnvironment, SubmitRequest
+from sandbox_sim.records.exchanges import RawNotification
+from sandbox_sim.records.reports import SAYS_NOTHING, Echo, Outcome
+from sandbox_sim.values.msisdn import to_international, to_local
+from sandbox_sim.values.vocabulary import HOSTED_CARD
 
 # The name of each task that a peer runs for itself, so that it does not count as the adapter's.
 OTHER_SIDE: Final = "the other side"
@@ -53,10 +55,18 @@ class Signature(StrEnum):
 
 
 class Submitted(NamedTuple):
-    """A submit as it arrived; `amount` is read exactly."""
+    """A submit as it arrived. What the request does not say is left out, and is then not proven.
+
+    amount: read exactly.
+    operations: those that the request may be; two where the network has one request for both.
+    party: the phone number in either form, or the account.
+    """
 
     reference: str
     amount: Decimal | None
+    currency: str | None = None
+    operations: frozenset[Operation] = frozenset()
+    party: str | None = None
 
 
 class Decided(NamedTuple):
@@ -85,7 +95,7 @@ class Peer(Protocol):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What the adapter was configured with and nobody may see."""
+        """What the adapter was configured with and nobody may see, also as it is sent."""
         ...
 
     @property
@@ -151,5 +161,115 @@ class NotifyingPeer(Protocol):
         ...
 
 
+@runtime_checkable
+class DecidingPeer(Protocol):
+    """What a `Peer` has too that can answer a submit with something else than that it is taken."""
+
+    def decide_at_once(self, decided: Decided) -> bool:
+        """Answer the submit of this request with this decision, a success or a refusal.
+
+        Returns False where no such answer is known.
+        """
+        ...
+
+
 # Makes the other side; it runs inside of the context.
 PeerFactory = AbstractAsyncContextManager[Peer]
+
+
+# How the text of a message begins; its reference follows.
+TEXT: Final = "Hello "
+
+# A card number that must not be seen, and a name that must not be logged.
+CANARY_CARD: Final = "4111111111111111"
+
+CANARY_NAME: Final = "Ama Canary"
+
+
+def sample(can: Capabilities, operation: Operation | None = None, **fields: Any) -> SubmitRequest:
+    """A request that a network with these capabilities takes."""
+    chosen = operation or min(can.operations)
+    given, payment = chosen.row.valid, chosen.row.payment
+    nw, party = given.get("nw", ""), given.get("account_number") or given.get("customer_number")
+    if chosen is Operation.CARD:
+        nw, party = HOSTED_CARD, ""
+    values: dict[str, Any] = {
+        "attempt_id": "attempt-1",
+        "reference": "0b8a2f4e-7a3d-4c1e-9d53-6f1f2b7c8d90",
+        "transaction_id": "T1",
+        "service_id": 55,
+        "operation": chosen,
+        "amount": Decimal("10.50"),
+        "currency": _currency(can.currencies, chosen),
+        "nw": min(can.nws, default=nw),
+        "party": party,
+        "payment_mode": payment.usual_mode if payment else "",
+        "description": "Order 1",
+        "request_time": "2026-01-01 09:00",
+        "notification_url": "http://127.0.0.1:9/_networks/testnet/attempt-1",
+        "nickname": CANARY_NAME,
+        "currency_val": "10.50" if chosen is Operation.CARD else "",
+        "landing_page": "https://shop.example/" if chosen is Operation.CARD else "",
+        "sender_id": "Shop" if chosen is Operation.SMS else "",
+    }
+    request = SubmitRequest(**{**values, **fields})
+    if chosen is Operation.SMS and not request.text:
+        # A message may carry no reference, so its text tells it from others.
+        return replace(request, text=f"{TEXT}{request.reference}")
+    return request
+
+
+def numbered_sample(
+    can: Capabilities, number: int, operation: Operation | None = None
+) -> SubmitRequest:
+    """A sample of which every part is another one for each number up to 899."""
+    attempt_id = f"attempt-{number}"
+    request = sample(can, operation, attempt_id=attempt_id, reference=f"reference-{number}")
+    # No number ends in 9: the simulated network declines those.
+    party = request.party and f"{request.party[:-3]}{number // 9 % 100:02}{number % 9}"
+    return replace(
+        request,
+        transaction_id=f"T{number}",
+        amount=Decimal(number) + Decimal("10.37"),
+        party=party,
+        description=f"Order {number}",
+        notification_url=f"http://127.0.0.1:9/_networks/testnet/{attempt_id}",
+    )
+
+
+def with_card(request: SubmitRequest) -> SubmitRequest:
+    """The request with a card number in it, which must not be seen."""
+    return replace(request, description=f"card {CANARY_CARD}")
+
+
+def wrong_fields(submitted: Submitted, request: SubmitRequest) -> str:
+    """The fields that arrived otherwise than they were submitted; empty where all are the same.
+
+    What the other side does not say is not compared, and neither are the units of a message.
+    """
+    is_message = request.operation is Operation.SMS
+    same = {
+        "amount": is_message or submitted.amount in {None, request.amount},
+        "currency": is_message or submitted.currency in {None, request.currency},
+        "operation": not submitted.operations or request.operation in submitted.operations,
+        "party": submitted.party is None or _same_number(submitted.party, request.party),
+    }
+    return " and ".join(name for name, is_same in same.items() if not is_same)
+
+
+def personal(request: SubmitRequest) -> Iterator[str]:
+    """What says who the customer is, and the text of a message."""
+    number = to_local(request.party)
+    # Every form of a phone number ends in the same nine digits.
+    texts = (number[1:] if number else request.party, request.nickname, request.text)
+    return filter(None, texts)
+
+
+def _same_number(one: str, other: str) -> bool:
+    return to_international(one.removeprefix("+")) == to_international(other)
+
+
+def _currency(currencies: frozenset[str], operation: Operation) -> str:
+    if operation in {Operation.SMS, Operation.BULK_SMS}:
+        return "SMS"
+    return "GHS" if "GHS" in currencies else min(currencies)

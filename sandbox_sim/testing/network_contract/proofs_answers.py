@@ -1,36 +1,40 @@
 """What an adapter makes of the words of its network: status answers and notifications."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+import contextlib
+from collections.abc import Mapping
 from datetime import timedelta
 from decimal import Decimal
+from itertools import product
 from typing import Final
 
-from sandbox_sim.domain.networks.attempts import Change, apply
-from sandbox_sim.domain.networks.notifications import NotificationTrust, RawNotification
-from sandbox_sim.domain.networks.outcomes import Outcome
-from sandbox_sim.domain.networks.reports import Echo, Field, Report, Source
-from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.gateway.ports.network import Notification, SubmitRequest, UnreadableNotification
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports.network import Notification, SubmitRequest, UnreadableNotification
+from sandbox_sim.records.attempts import Change, apply
+from sandbox_sim.records.exchanges import NotificationTrust, RawNotification
+from sandbox_sim.records.reports import Echo, Field, Outcome, Report, Source, differences
 from sandbox_sim.testing.network_contract.bench import (
     Bench,
+    Disproved,
     NotProven,
     opened,
     require,
 )
-from sandbox_sim.testing.network_contract.peer import Decided, Fault, Peer, Signature
+from sandbox_sim.testing.network_contract.peer import (
+    CANARY_CARD,
+    Decided,
+    DecidingPeer,
+    Fault,
+    Peer,
+    Signature,
+)
 
-# How an echo is changed in one field.
-_WRONG: Final[Mapping[Field, Callable[[Echo], Echo]]] = {
-    Field.REFERENCE: lambda echo: echo._replace(reference="another-reference"),
-    Field.AMOUNT: lambda echo: echo._replace(amount=Decimal("10.51")),
-    Field.CURRENCY: lambda echo: echo._replace(currency="USD"),
-    Field.OPERATION: lambda echo: echo._replace(operation=Operation.BALANCE),
-}
-_MISSING: Final[Mapping[Field, Callable[[Echo], Echo]]] = {
-    Field.REFERENCE: lambda echo: echo._replace(reference=None),
-    Field.AMOUNT: lambda echo: echo._replace(amount=None),
-    Field.CURRENCY: lambda echo: echo._replace(currency=None),
-    Field.OPERATION: lambda echo: echo._replace(operation=None),
+# What an echo says in each field in place of what was sent.
+_WRONG: Final[Mapping[Field, object]] = {
+    Field.REFERENCE: "another-reference",
+    Field.AMOUNT: Decimal("10.51"),
+    Field.CURRENCY: "USD",
+    Field.OPERATION: Operation.BALANCE,
 }
 _DAY: Final = timedelta(days=1)
 # What a network says of an attempt, and the age of the attempt.
@@ -40,6 +44,10 @@ _SAID: Final[Mapping[Outcome, timedelta]] = {
     Outcome.FAILED: _DAY,
 }
 _UNREADABLE: Final = (b"", b"[]", b"{}", b"null", b"\xff\xfe", b'{"status"', b"<xml/>")
+# Amounts that a float, or one decimal, would change; the smallest difference that there is.
+_ODD: Final = tuple(map(Decimal, ("0.01", "0.29", "10.37", "19.99", "9999.95")))
+_CENT: Final = Decimal("0.01")
+_MANY: Final = 20
 
 
 def _echo(request: SubmitRequest) -> Echo:
@@ -57,6 +65,93 @@ async def status_is_read_right(peer: Peer) -> None:
             found = await bench.status(request, age)
             require(found.outcome is outcome, f"{outcome} is read as {found}")
             require(found.found, f"{outcome} is read as a reference that is not known")
+
+
+async def twenty_questions_at_once_are_not_mixed(peer: Peer) -> None:
+    """Of twenty status queries at once, each has its own answer."""
+    async with opened(peer) as bench:
+        _needs_status(bench)
+        outcomes = list(_SAID)
+        asked = [(bench.numbered(each), outcomes[each % len(outcomes)]) for each in range(_MANY)]
+        for request, outcome in asked:
+            await bench.submit(request)
+            peer.decide(Decided(request, outcome, _echo(request)))
+        calls = (bench.status(request, _SAID[outcome]) for request, outcome in asked)
+        for (request, outcome), found in zip(asked, await asyncio.gather(*calls), strict=True):
+            require(found.outcome is outcome, f"one of twenty that is {outcome} is read as {found}")
+            wrong = differences(found.report, bench.attempt(request).sent, bench.terms.always_sent)
+            require(not wrong, f"one of twenty gets the answer of another: {wrong}")
+
+
+async def a_decision_at_once_is_read_right(peer: Peer) -> None:
+    """A submit succeeds only where its answer says so, and only where that is declared."""
+    async with opened(peer) as bench:
+        declared = bench.network.capabilities.succeeds_at_once
+        request = bench.request()
+        decided = Decided(request, Outcome.SUCCEEDED, _echo(request))
+        report = await _reported(bench, Source.SUBMIT, decided)
+        if report is None:
+            raise NotProven(
+                "the other side has no answer with a decision (decided_at_once); ask the network "
+                "which of its answers are final"
+                if declared
+                else "the network declares no success at once"
+            )
+        judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
+        ended = judged.change is Change.ENDED
+        require(ended is declared, f"a success at once is read as {report}")
+        only_taken = await bench.submit(bench.request(reference="only taken"))
+        pending = only_taken.outcome is Outcome.PENDING
+        require(pending, f"a request that is taken and not decided ends as {only_taken}")
+
+
+async def a_refusal_is_read_right(peer: Peer) -> None:
+    """A definite no of the network is REFUSED, with a code of the interface for the client."""
+    async with opened(peer) as bench:
+        decided = Decided(bench.request(), Outcome.REFUSED)
+        if not isinstance(peer, DecidingPeer) or not peer.decide_at_once(decided):
+            raise NotProven(
+                "the other side shows no refusal (refused); ask the network which of its answers "
+                "say that nothing was taken"
+            )
+        result = await bench.submit(decided.request)
+        require(result.outcome is Outcome.REFUSED, f"a refusal is read as {result}")
+
+
+async def a_confirmed_amount_counts_to_the_cent(peer: Peer) -> None:
+    """A success of the amount counts, with odd cents too; one of a cent more or less does not."""
+    async with opened(peer) as bench:
+        can = bench.network.capabilities
+        if can.operations <= {Operation.SMS}:
+            raise NotProven("a message is sent without an amount")
+        ways = {
+            Source.SUBMIT: can.succeeds_at_once,
+            Source.STATUS: can.has_status,
+            Source.NOTIFICATION: can.trust is NotificationTrust.SIGNED,
+        }
+        compared = {source for source, name in can.always_sent if name is Field.AMOUNT}
+        for source in (source for source, is_used in ways.items() if is_used):
+            wrong = (-_CENT, _CENT) if source in compared else ()
+            for amount, change in product(_ODD, (Decimal(0), *wrong)):
+                await _counts(bench, source, amount, amount + change)
+    if not compared:
+        raise NotProven(
+            "the network repeats no amount, so a success of another one is not noticed; compare "
+            "its statements, with `sandbox-sim reconcile`"
+        )
+
+
+async def _counts(bench: Bench, source: Source, amount: Decimal, said: Decimal) -> None:
+    """A success counts for a request of this amount if it says this amount, and not otherwise."""
+    request = bench.request(reference=f"reference {source} {amount} {said}", amount=amount)
+    echo = _echo(request)._replace(amount=said)
+    report = await _reported(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
+    if report is None:
+        return
+    judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
+    expected = Change.ENDED if said == amount else Change.MISMATCH
+    sentence = f"a success of {said} by {source} counts as {judged.change} where {amount} was sent"
+    require(judged.change is expected, sentence)
 
 
 async def an_unknown_reference_is_unknown(peer: Peer) -> None:
@@ -81,9 +176,7 @@ async def status_under_fault(peer: Peer, fault: Fault) -> None:
         # A query may be repeated, so the fault is shown to each try.
         for _ in range(3):
             peer.misbehave(fault)
-        call = bench.status(request)
-        silent = fault is Fault.SILENCE
-        found = await (bench.expire_unanswered(call) if silent else call)
+        found = await bench.ended(bench.status(request), fault)
         answered = fault is Fault.CLOSE_AFTER_ANSWER
         expected = Outcome.SUCCEEDED if answered else Outcome.UNKNOWN
         require(found.outcome is expected, f"{fault} is read as {found}")
@@ -99,29 +192,31 @@ async def success_about_something_else_does_not_count(peer: Peer) -> None:
         if not declared:
             raise NotProven("the network declares no field that it always sends")
         for source, name in declared:
-            for what, change in (("wrong", _WRONG[name]), ("missing", _MISSING[name])):
+            for what, value in (("wrong", _WRONG[name]), ("missing", None)):
                 request = bench.request(reference=f"reference {source} {name} {what}")
-                echo = change(_echo(request))
+                echo = Echo(**{**_echo(request)._asdict(), name: value})
                 report = await _reported(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
                 if report is None:
                     continue
                 judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
-                said = f"a {name} that is {what} by {source} counts as a success"
+                said = f"a success by {source} counts although its {name} is {what}"
                 require(judged.change is Change.MISMATCH, said)
 
 
 async def _reported(bench: Bench, source: Source, decided: Decided) -> Report | None:
     """The report of a decision by this way; None where it does not come so."""
+    peer = bench.peer
+    if source is Source.SUBMIT and isinstance(peer, DecidingPeer) and peer.decide_at_once(decided):
+        return (await bench.submit(decided.request)).report
     if source is Source.STATUS:
         await bench.submit(decided.request)
-        bench.peer.decide(decided)
+        peer.decide(decided)
         return (await bench.status(decided.request)).report
     if source is Source.NOTIFICATION:
-        try:
-            found = _notified(bench, decided)
-        except UnreadableNotification:
-            return None  # without this field it is none, so it does not count either
-        return None if found is None else found.report
+        raw = peer.notification(decided, Signature.GOOD)
+        # Without a field it may be unreadable, and then it does not count either.
+        with contextlib.suppress(UnreadableNotification):
+            return None if raw is None else _read(bench, raw).report
     return None
 
 
@@ -159,8 +254,6 @@ async def a_notification_names_its_attempt(peer: Peer) -> None:
         for outcome in (Outcome.SUCCEEDED, Outcome.FAILED):
             request = bench.request()
             found = _notified(bench, Decided(request, outcome, _echo(request)))
-            if found is None:
-                raise NotProven("the network sends no notification by HTTP")
             require(found.outcome is outcome, f"{outcome} is read as {found}")
             named = found.attempt_id == request.attempt_id or found.reference == request.reference
             require(named or found.network_id, f"{found} names no attempt")
@@ -172,8 +265,6 @@ async def notifications_in_any_order_end_the_same(peer: Peer) -> None:
         request = bench.request()
         succeeded = _notified(bench, Decided(request, Outcome.SUCCEEDED, _echo(request)))
         failed = _notified(bench, Decided(request, Outcome.FAILED, _echo(request)))
-        if succeeded is None or failed is None:
-            raise NotProven("the network sends no notification by HTTP")
         answer = (await bench.submit(request)).report
         told = bench.attempt(request)
         changes = []
@@ -189,18 +280,18 @@ async def notifications_in_any_order_end_the_same(peer: Peer) -> None:
 
 
 async def what_is_unreadable_is_called_so(peer: Peer) -> None:
-    """A notification that is not in the form of the network raises `UnreadableNotification`."""
+    """What is not in the form of the network raises `UnreadableNotification`, not quoted in it."""
     async with opened(peer) as bench:
         request = bench.request()
+        await bench.submit(request)
         raw = _sent(bench, Decided(request, Outcome.SUCCEEDED, _echo(request)), Signature.GOOD)
-        for body in _UNREADABLE:
+        private = f'"{" ".join((CANARY_CARD, request.party, *peer.secrets))}'.encode()
+        for body in (*_UNREADABLE, private):
             try:
-                bench.network.parse(raw._replace(body=body))
+                bench.parse(raw._replace(body=body))
             except UnreadableNotification:
                 continue
-            except Exception as error:
-                require(condition=False, sentence=f"parse raises {type(error).__name__}")
-            require(condition=False, sentence=f"parse takes {body!r}")
+            raise Disproved(f"parse takes {body!r}")
 
 
 def _needs_status(bench: Bench) -> None:
@@ -215,16 +306,12 @@ def _sent(bench: Bench, decided: Decided, signature: Signature) -> RawNotificati
     return raw
 
 
-def _notified(bench: Bench, decided: Decided) -> Notification | None:
+def _notified(bench: Bench, decided: Decided) -> Notification:
     """The notification of a decision, read."""
-    raw = bench.peer.notification(decided, Signature.GOOD)
-    if raw is None:
-        return None
-    found = bench.network.parse(_received_now(raw, bench))
+    return _read(bench, _sent(bench, decided, Signature.GOOD))
+
+
+def _read(bench: Bench, raw: RawNotification) -> Notification:
+    found = bench.parse(raw._replace(received_at=bench.clock.now()))
     require(len(found) == 1, f"one notification is read as {len(found)}")
     return found[0]
-
-
-def _received_now(raw: RawNotification, bench: Bench) -> RawNotification:
-    """The notification as it comes in now."""
-    return raw._replace(received_at=bench.clock.now())

@@ -1,31 +1,134 @@
-"""Authentication of clients: credentials, User-Agent and rate limit, checked in this order.
+"""Who may send requests: the names of this server and its pages, credentials, User-Agent and rate.
 
-Source: auth.1 to auth.4, D2, D3, D4, D9, D10.
+Source: D42, auth.1 to auth.4, D2, D3, D4, D9, D10.
+
+A page of another site makes the browser of its visitor send requests here. It cannot choose the
+headers `Host`, `Origin` and `Sec-Fetch-Site`:
+
+- `Host`: the page can give this machine a name of its own (DNS rebinding) and then read our
+  answers. So `Host` must be a name of ours: a loopback name, the address that the request came in
+  by, the setting `host`, or a listed one.
+- `Origin`: the page can send forms from its own address. So `Origin` must be that `Host`, or
+  listed. Programs send neither `Origin` nor `Sec-Fetch-Site`.
+
+No Content-Type is required: browsers send `Origin` with every POST, and `curl -d` sends the
+Content-Type of a form. There are no CORS headers, so only our own pages can read an answer.
 """
 
 import binascii
 import hmac
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
+from typing import Final
 
 from aiohttp import hdrs
 
-from sandbox_sim.domain.clients import Client, ServiceMode
-from sandbox_sim.domain.rate_limit import Bucket, RateLimit, take
-from sandbox_sim.domain.response_codes import Code, Reply
-from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.ports import Clock
+from sandbox_sim.values.clients import Client, ServiceMode
+from sandbox_sim.values.hosts import (
+    Host,
+    is_loopback,
+    normalized_host,
+    parse_host_header,
+    parse_origin_header,
+)
+from sandbox_sim.values.rate_limit import Bucket, take
+from sandbox_sim.values.response_codes import Code, Reply
+
+# They change nothing, so a link or an image on another site may send them.
+SAFE_METHODS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD, hdrs.METH_OPTIONS})
+
+_MOST_ACCEPTED: Final = 64
+
+
+class AllowedHosts:
+    """Says why a request is refused by its headers; each method returns None where it is not.
+
+    host: the setting `host`. listed: the setting `allowed_hosts`, and the host of `public_url`.
+    """
+
+    def __init__(self, host: str, listed: Iterable[Host]) -> None:
+        self._host = normalized_host(host)
+        self._listed = tuple(listed)
+        self._on_loopback = is_loopback(self._host)
+        # Clients send the same few names with every request, and to parse one takes 10 us.
+        self._accepted: set[str] = set()
+
+    def problem_of_gateway(self, headers: Mapping[str, str]) -> str | None:
+        """On the gateway's own paths `Host` counts only while the server listens on loopback.
+
+        Elsewhere a client needs its keys, and containers and load balancers have many names for us.
+        All that counts there is a POST, with which browsers send `Origin`.
+        """
+        if self._on_loopback and (given := headers.get(hdrs.HOST, "")) not in self._accepted:
+            problem = self._why_not_ours(given)
+            if problem is not None:
+                return problem
+            if len(self._accepted) < _MOST_ACCEPTED:
+                self._accepted.add(given)
+        if hdrs.ORIGIN in headers:
+            return self.problem_of_page(headers, hdrs.METH_POST)
+        return None
+
+    def problem_of_host(self, headers: Mapping[str, str], local_address: str | None) -> str | None:
+        """Why `Host` is not a name of this server.
+
+        local_address: the address of ours that the connection was made to; it is one too.
+        """
+        given = headers.get(hdrs.HOST, "")
+        problem = self._why_not_ours(given)
+        if problem is None or local_address is None:
+            return problem
+        host = parse_host_header(given)
+        is_ours = host is not None and host.name == normalized_host(local_address)
+        return None if is_ours else problem
+
+    def problem_of_page(
+        self, headers: Mapping[str, str], method: str, safe_methods: Container[str] = SAFE_METHODS
+    ) -> str | None:
+        """Why the page that sent the request may not use this server; programs always may.
+
+        safe_methods: those that change nothing here, so a link on another site may send them.
+        """
+        given = headers.get(hdrs.ORIGIN)
+        if given is None:
+            crosses = headers.get("Sec-Fetch-Site", "").lower() == "cross-site"
+            if not crosses or method in safe_methods:
+                return None
+            why = "A page of another site may not use this server"
+            return f"{why}; the setting allowed_hosts lists more"
+        origin = parse_origin_header(given)
+        if origin is None:
+            return "The header Origin has to name the site of the page, with http or https"
+        if self._is_listed(origin) or origin == parse_host_header(headers.get(hdrs.HOST, "")):
+            return None
+        hint = f"if it may, add {origin} to the setting allowed_hosts"
+        return f"A page of {origin} may not use this server; {hint}"
+
+    def _why_not_ours(self, header: str) -> str | None:
+        host = parse_host_header(header)
+        if host is None:
+            return "The header Host has to be there and name the host that is asked"
+        if is_loopback(host.name) or host.name == self._host or self._is_listed(host):
+            return None
+        hint = f"if it is one, add {host.name} to the setting allowed_hosts"
+        return f"The header Host says {host}, which is not a known name of this server; {hint}"
+
+    def _is_listed(self, host: Host) -> bool:
+        return any(host.matches(pattern) for pattern in self._listed)
 
 
 class Authentication:
-    """Checks requests against the credential sets; `limit` None means that there is no limit."""
+    """Checks requests against the credential sets and the rate limit."""
 
-    def __init__(self, clients: Iterable[Client], clock: Clock, limit: RateLimit | None) -> None:
+    def __init__(self, clients: Iterable[Client], clock: Clock, behaviour: BehaviourHolder) -> None:
         self._clients = [(_pair(c.client_key, c.secret_key), c) for c in clients]
         # The usual form of the header, looked up whole: a lookup takes the same time however many
         # of its characters are right.
         self._by_header = {_basic(pair): client for pair, client in self._clients}
         self._clock = clock
-        self._limit = limit
+        self._behaviour = behaviour
         self._buckets: dict[str, Bucket] = {}
 
     def admit(self, headers: Mapping[str, str]) -> Client | Reply:
@@ -37,15 +140,16 @@ class Authentication:
         if not headers.get(hdrs.USER_AGENT, "").strip():
             message = "The User-Agent header is missing or blank; send one that names your software"
             return Reply(Code.FORBIDDEN, "D4", "the User-Agent header is missing or blank", message)
-        if self._limit is not None:
-            bucket, wait = take(
-                self._buckets.get(client.client_key), self._limit, self._clock.monotonic()
-            )
-            self._buckets[client.client_key] = bucket
+        limit = self._behaviour.present.rate_limit
+        if limit is not None:
+            before, now = self._buckets.get(client.client_key), self._clock.monotonic()
+            self._buckets[client.client_key], wait = take(before, limit, now)
             if wait:
                 seconds = str(math.ceil(wait))
-                limit = f"{self._limit.per_minute:g} requests a minute"
-                why = f"more than {limit} (setting rate_limit_per_minute)"
+                why = (
+                    f"more than {limit.per_minute:g} requests a minute after a burst of "
+                    f"{limit.burst} (settings rate_limit_per_minute, rate_limit_burst)"
+                )
                 return Reply(Code.TOO_MANY_REQUESTS, "D10", why, headers={"Retry-After": seconds})
         return client
 

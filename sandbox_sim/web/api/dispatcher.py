@@ -1,7 +1,9 @@
 """The dispatcher of the simulated interface: every request gets an answer in its shape."""
 
+import difflib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -9,23 +11,21 @@ from typing import Final
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from sandbox_sim.domain.clients import ServiceMode
-from sandbox_sim.domain.control.faults import Fault
-from sandbox_sim.domain.control.journal import KEPT_REQUEST_BYTES, Entry, redacted
-from sandbox_sim.domain.redaction import needs_no_masking, redact_text
-from sandbox_sim.domain.response_codes import Code, Reply
-from sandbox_sim.gateway.activity_log import ActivityLog
-from sandbox_sim.gateway.control.fault_selection import Faults
-from sandbox_sim.gateway.control.journal import Journal
-from sandbox_sim.gateway.ports import AnswerGate, Clock, Ids, StoreError
-from sandbox_sim.web.api.authentication import Authentication, service_refusal
-from sandbox_sim.web.api.fault_injection import FaultInjection
-from sandbox_sim.web.api.match_facts import match_facts_of
+from sandbox_sim.control.journal import Journal
+from sandbox_sim.events.activity_log import ActivityLog
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.overrides.faults import Faults, InjectedFault
+from sandbox_sim.ports import AnswerGate, Clock, Ids, StoreError
+from sandbox_sim.records.journal import KEPT_REQUEST_BYTES, JournalEntry, redacted
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.redaction import needs_no_masking, quoted, redact_text
+from sandbox_sim.values.response_codes import Code, Reply
+from sandbox_sim.web.api.authentication import AllowedHosts, Authentication, service_refusal
+from sandbox_sim.web.api.fault_injection import FaultInjection, match_facts_of
 from sandbox_sim.web.api.operations import BadRequest, Call, Path, Refused
-from sandbox_sim.web.api.responses import Answer, explain, render
-from sandbox_sim.web.api.wire_mistakes import form_type, no_such_path
-from sandbox_sim.web.public_address import PublicAddress
-from sandbox_sim.web.transport.requests import IncomingRequest, ReadBody
+from sandbox_sim.web.api.responses import GatewayAnswer, StoreFailures, explain, render
+from sandbox_sim.web.routes import JSON
+from sandbox_sim.web.transport.requests import IncomingRequest, PublicAddress, ReadBody
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -33,119 +33,118 @@ log = logging.getLogger("sandbox_sim.requests")
 _LIVE: Final = ServiceMode.PRODUCTION
 # How a path that is none of the interface is counted: clients can send any number of them.
 _OTHER_PATH: Final = "other"
+_FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
+# How much of two paths must be the same; longer ones are not compared, because that takes long.
+_ENOUGH: Final = 0.6
+_LONGEST: Final = 200
 
 
+@dataclass(frozen=True, eq=False)
 class Dispatcher:
     """Authenticates a request, calls its operation, writes the answer, and logs the reason.
 
-    paths: the paths of the interface. knows: whether headers have valid credentials.
+    paths: the paths of the interface.
     """
 
-    def __init__(
-        self,
-        authentication: Authentication,
-        operations: Mapping[str, Path],
-        gate: AnswerGate,
-        ids: Ids,
-        clock: Clock,
-        journal: Journal,
-        faults: Faults,
-        fault_injection: FaultInjection,
-        *,
-        activity: ActivityLog,
-        public_address: PublicAddress,
-        base_path: str,
-        reject_status: int,
-    ) -> None:
-        self._authentication = authentication
-        self.knows = authentication.knows
-        self.paths = {**operations, **{base_path + p: o for p, o in operations.items()}}
-        self._gate = gate
-        self._ids = ids
-        self._clock = clock
-        self._journal = journal
-        self._faults = faults
-        self._fault_injection = fault_injection
-        self._activity = activity
-        self._public_address = public_address
-        self._reject_status = reject_status
+    authentication: Authentication
+    paths: Mapping[str, Path]
+    gate: AnswerGate
+    ids: Ids
+    clock: Clock
+    journal: Journal
+    faults: Faults
+    fault_injection: FaultInjection
+    _: KW_ONLY
+    hosts: AllowedHosts
+    store_failures: StoreFailures
+    activity: ActivityLog
+    public_address: PublicAddress
+    behaviour: BehaviourHolder
 
-    async def handle(self, request: IncomingRequest, body: bytes | ReadBody) -> Answer:
+    async def handle(self, request: IncomingRequest, body: bytes | ReadBody) -> GatewayAnswer:
         """Answer any request; its callback is released when the answer is written (D16).
 
-        body: the whole body, or what reads it where it may not have come yet.
+        body: the whole body, not encoded, or what reads it where it may not have come yet.
         """
         call: Call | None = None
-        fault: Fault | None = None
+        fault: InjectedFault | None = None
         mode: ServiceMode | None = None
-        at, began = self._clock.now(), self._clock.monotonic()
+        at, began = self.clock.now(), self.clock.monotonic()
         path = self.paths.get(request.path)
         # Without a body, only a path or a method that is none of the interface has to be masked.
         is_plain = path is not None and request.method == hdrs.METH_POST
         try:
-            admitted = self._authentication.admit(request.headers)
+            admitted = self._refused_site(request) or self.authentication.admit(request.headers)
             if isinstance(admitted, Reply):
-                reply, mode = admitted, self._authentication.mode_of(request.headers)
+                reply, mode = admitted, self.authentication.mode_of(request.headers)
             else:
                 mode = admitted.mode
                 path = self._of_interface(path, request)
                 raw, received_at = body, at
                 if not isinstance(raw, bytes):
-                    raw, received_at = await _read(request, raw), self._clock.now()
+                    raw, received_at = await _read(request, raw), self.clock.now()
                 is_plain = needs_no_masking(raw)
-                address = partial(self._public_address, request)
-                call = Call(admitted, raw, received_at, address, is_plain, path.operation)
-                if self._faults.loaded and mode is not _LIVE:
+                address = partial(self.public_address, request)
+                call = Call(admitted, raw, received_at, address, path.operation)
+                if self.faults.loaded and mode is not _LIVE:
                     fault = await self._choose_fault(call)
                 if fault is None or fault.processed:
                     reply = await (path.live_handler if mode is _LIVE else path.handler)(call)
-                    reply = _with_remarks(reply, call.warnings + form_type(request.headers))
+                    reply = reply.with_warnings(call.warnings + _form_type(request.headers))
                 else:
                     reply = fault.refusal()
         except ConnectionError:
             raise
         except Exception as error:
-            reply = _failure(request, path, call, error)
+            reply = _failure(request, path, call, error, self.store_failures)
         reply = reply if fault is None else fault.apply_to(reply)
         reply = reply if is_plain else reply.redacted()
-        request_id = self._ids.request_id()
-        answer = render(reply, request_id, self._reject_status)
+        request_id = self.ids.request_id()
+        answer = render(reply, request_id, self.behaviour.present.sandbox_reject_status)
         try:
             if fault is not None:
-                answer = await self._fault_injection.apply(answer, fault)
-            duration = self._clock.monotonic() - began
+                answer = await self.fault_injection.apply(answer, fault)
+            duration = self.clock.monotonic() - began
             entry = _entry(request_id, at, request, call, reply, answer, duration, mode)
             entry = entry if is_plain else redacted(entry, b"" if call is None else call.raw)
-            self._journal.note(entry)
+            self.journal.note(entry)
             await answer.prepare(request)
         finally:
             if reply.awaited_by is not None:
-                self._gate.release(reply.awaited_by)
-        self._activity.requests[request.path if path else _OTHER_PATH, entry.code] += 1
-        explain(entry, self._activity)
+                self.gate.release(reply.awaited_by)
+        self.activity.requests[request.path if path else _OTHER_PATH, entry.code] += 1
+        explain(entry, self.activity)
         return answer
+
+    def admits(self, headers: Mapping[str, str]) -> bool:
+        """Whether a POST with these headers gets as far as its body; changes nothing."""
+        is_ours = self.hosts.problem_of_gateway(headers) is None
+        return is_ours and self.authentication.knows(headers)
+
+    def _refused_site(self, request: IncomingRequest) -> Reply | None:
+        """The reply to what a page of another site sends, or to another name of ours (D42)."""
+        problem = self.hosts.problem_of_gateway(request.headers)
+        if problem is None:
+            return None
+        return Reply(Code.FORBIDDEN, "D42", problem, problem).redacted()
 
     def _of_interface(self, path: Path | None, request: IncomingRequest) -> Path:
         """The path. Raises what answers a path or a method that is none of the interface."""
         if path is None:
-            raise Refused(no_such_path(request.path, self.paths))
+            raise Refused(_no_such_path(request.path, self.paths))
         if request.method != hdrs.METH_POST:
             raise web.HTTPMethodNotAllowed(request.method, [hdrs.METH_POST])
         return path
 
-    async def _choose_fault(self, call: Call) -> Fault | None:
+    async def _choose_fault(self, call: Call) -> InjectedFault | None:
         """The fault for a call, if any; one that is not processed is noted for the journal."""
         asked = match_facts_of(call.raw, call.operation)
         if asked.service_id is not None and service_refusal(call.client, asked.service_id):
             return None  # the faults of a service are for its own clients only
-        fault = await self._faults.choose(asked)
+        fault = await self.faults.choose(asked)
         if fault is not None and not fault.processed:
             call.is_about(asked)
         return fault
-
-
-def _with_remarks(reply: Reply, remarks: tuple[str, ...]) -> Reply:
-    return reply._replace(warnings=reply.warnings + remarks) if remarks else reply
 
 
 def _entry(
@@ -154,17 +153,17 @@ def _entry(
     request: IncomingRequest,
     call: Call | None,
     reply: Reply,
-    answer: Answer,
+    answer: GatewayAnswer,
     duration_s: float,
     mode: ServiceMode | None,
-) -> Entry:
+) -> JournalEntry:
     """The journal entry of a request; without a call its body was not read."""
     service_id, operation, transaction_id, raw = (
         (None, None, None, b"")
         if call is None
         else (call.service_id, call.operation, call.transaction_id, call.raw)
     )
-    return Entry(
+    return JournalEntry(
         request_id,
         at,
         service_id,
@@ -185,7 +184,11 @@ def _entry(
 
 
 def _failure(
-    request: IncomingRequest, path: Path | None, call: Call | None, error: Exception
+    request: IncomingRequest,
+    path: Path | None,
+    call: Call | None,
+    error: Exception,
+    store_failures: StoreFailures,
 ) -> Reply:
     """The reply to an exception (D5); the call gets the fields that can be read of its body.
 
@@ -196,27 +199,24 @@ def _failure(
         call.is_about(match_facts_of(call.raw, call.operation))
     match error:
         case BadRequest():
-            reply = Reply(Code.BAD_REQUEST, "D5", error.why, f"Bad request: {error}")
-            return reply.from_operation(operation)
+            return _bad(error.why, str(error)).from_operation(operation)
         case Refused(reply=reply):
             return reply.from_operation(operation)
         case HttpProcessingError() | web.RequestPayloadError():
             why = "the body could not be read as its headers describe it"
-            reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}")
-            return reply.from_operation(operation)
+            return _bad(why, why).from_operation(operation)
         case web.HTTPMethodNotAllowed():
             why = f"this path takes POST, not {request.method}"
-            allow = {"Allow": hdrs.METH_POST}
-            return Reply(
-                Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=405, headers=allow
-            )
+            return _bad(why, why, http_status=405)._replace(headers={"Allow": hdrs.METH_POST})
+        case web.HTTPUnsupportedMediaType():
+            why = encoded_body(request.headers) or ""
+            return _bad(why, why, "D42", http_status=415)
         case web.HTTPRequestEntityTooLarge():
             why = "the body is larger than the setting max_body_bytes allows"
-            return Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=413)
+            return _bad(why, why, http_status=413)
         case StoreError():
-            return Reply(
-                Code.SERVER_ERROR, "errors", f"the state could not be read or saved: {error}"
-            )
+            why = f"the state could not be read or saved: {store_failures.reason(error)}"
+            return Reply(Code.SERVER_ERROR, "errors", why)
         case _:
             log.error("%s failed", redact_text(f"{request.method} {request.path}"), exc_info=error)
             return Reply(
@@ -224,8 +224,53 @@ def _failure(
             )
 
 
+def _bad(why: str, problem: str, rule: str = "D5", http_status: int | None = None) -> Reply:
+    """The reply to a request that is wrong, with the problem as its sender is told it."""
+    return Reply(Code.BAD_REQUEST, rule, why, f"Bad request: {problem}", http_status=http_status)
+
+
+def _no_such_path(path: str, known: Iterable[str]) -> Reply:
+    """The reply to a path that the interface does not have, with the one probably meant (D36)."""
+    near = [] if len(path) > _LONGEST else _near(path, known)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    message = f"Not found: the interface has no such path{hint}"
+    return Reply(Code.NOT_FOUND, "D5", f"there is no path {quoted(path)}{hint}", message)
+
+
+def _near(path: str, known: Iterable[str]) -> list[str]:
+    by_letters = {each.lower(): each for each in known}
+    plain = path.lower().rstrip("/").replace("-", "_").replace("//", "/")
+    if near := [each for letters, each in by_letters.items() if plain.endswith(letters)]:
+        return [max(near, key=len)]
+    return [by_letters[each] for each in difflib.get_close_matches(plain, by_letters, 1, _ENOUGH)]
+
+
+def _form_type(headers: Mapping[str, str]) -> tuple[str, ...]:
+    """A warning where the header of a JSON body says that it is a form (D36)."""
+    given = headers.get(hdrs.CONTENT_TYPE, JSON)
+    if given == JSON or not given.lower().startswith(_FORMS):
+        return ()
+    name = given.partition(";")[0].strip().lower()
+    return (
+        f"the body is JSON, and the header Content-Type says {quoted(name)[1:-1]}: send {JSON}",
+    )
+
+
+def encoded_body(headers: Mapping[str, str]) -> str | None:
+    """Why a body with `Content-Encoding` is refused; None for one that is sent as it is (D42).
+
+    4 MB of gzip can hold 4 GB, so no body is unpacked to be measured.
+    """
+    given = headers.get(hdrs.CONTENT_ENCODING)
+    if given is None or given.lower() in {"", "identity"}:
+        return None
+    return f"the header Content-Encoding says {quoted(given)}: send the body as it is, without it"
+
+
 async def _read(request: IncomingRequest, read: ReadBody) -> bytes:
-    """The body, for which the client may wait to be asked."""
+    """The body, for which the client may wait to be asked. Raises what answers an encoded one."""
+    if encoded_body(request.headers) is not None:
+        raise web.HTTPUnsupportedMediaType
     if hdrs.EXPECT in request.headers:
         await expect(request)
     return await read()

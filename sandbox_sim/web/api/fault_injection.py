@@ -1,17 +1,70 @@
-"""Fault injection: delays, spoils or drops answers on purpose."""
+"""Fault injection: delays, spoils or drops answers; reads bodies before they are validated."""
 
 import asyncio
+import math
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from decimal import Decimal
 from typing import Final
 
 from aiohttp import web
+from pydantic_core import from_json
 
-from sandbox_sim.domain.control.faults import MAX_LATENCY_S, AnswerFault, Fault
-from sandbox_sim.gateway.ports import Clock
-from sandbox_sim.web.api.responses import Answer
+from sandbox_sim.operations import Operation, make_payment_operation
+from sandbox_sim.overrides.faults import MAX_LATENCY_S, AnswerFault, InjectedFault
+from sandbox_sim.ports import Clock
+from sandbox_sim.records.overrides import MatchFacts
+from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
+from sandbox_sim.web.api.responses import GatewayAnswer
+from sandbox_sim.web.control.input import LARGEST_INTEGER
 from sandbox_sim.web.transport.requests import IncomingRequest
+
+
+def match_facts_of(raw: bytes, operation: Operation | None) -> MatchFacts:
+    """The facts that can be read of a body, even where other fields are wrong.
+
+    operation: that of the path; None for `make_payment`, where the body says which it is.
+    """
+    try:
+        body = from_json(raw)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        return MatchFacts(operation=operation)
+    return MatchFacts(
+        _service_id(body.get("service_id")),
+        operation or make_payment_operation(body.get("trans_type"), body.get("payment_option")),
+        _text(body.get("transaction_id")),
+        _parties(body),
+        _text(body.get("nw")),
+        _amount(body.get("amount")),
+    )
+
+
+def _service_id(value: object) -> int | None:
+    return value if type(value) is int and 0 < value <= LARGEST_INTEGER else None
+
+
+def _text(value: object) -> str | None:
+    """A string that any store can keep, and of a length that a request can have."""
+    if not isinstance(value, str) or len(value) > MAX_IDENTIFIER or "\x00" in value:
+        return None
+    return value
+
+
+def _parties(body: Mapping[str, object]) -> tuple[str, ...]:
+    recipients = body.get("recipients")
+    given = [body.get("customer_number"), body.get("account_number")]
+    given += recipients if isinstance(recipients, list) else []
+    return tuple(party for party in map(_text, given) if party is not None)
+
+
+def _amount(value: object) -> Decimal | None:
+    if type(value) is int:
+        return Decimal(value)
+    return Decimal(repr(value)) if isinstance(value, float) and math.isfinite(value) else None
+
 
 # Closing drops what is not sent yet and tells the client at once.
 _NO_LINGERING: Final = struct.pack("ii", 1, 0)
@@ -28,7 +81,7 @@ class FaultInjection:
         """End all delays: the server stops."""
         self._stopping.set()
 
-    async def apply(self, answer: Answer, fault: Fault) -> Answer:
+    async def apply(self, answer: GatewayAnswer, fault: InjectedFault) -> GatewayAnswer:
         """Wait for the latency of the fault, then return what is written in place of the answer."""
         if fault.latency_ms:
             await self._unless_stopping(self._clock.pause(fault.latency_ms / 1000))
@@ -68,7 +121,7 @@ class FaultInjection:
                 task.cancel()
 
 
-class _Lost(Answer):
+class _Lost(GatewayAnswer):
     """An answer that is not written; the connection ends after it.
 
     It goes once its request is over for the gateway, so that nothing waits for it: `prepare` is
@@ -78,7 +131,7 @@ class _Lost(Answer):
     __slots__ = ("_lose", "_transport")
 
     def __init__(
-        self, answer: Answer, lose: Callable[[asyncio.Transport], Awaitable[None]]
+        self, answer: GatewayAnswer, lose: Callable[[asyncio.Transport], Awaitable[None]]
     ) -> None:
         super().__init__(answer.status, "", answer.body)
         self.keep_alive = False

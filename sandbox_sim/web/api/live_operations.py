@@ -1,100 +1,155 @@
-"""The paths of the interface for clients of mode P: real networks, real money. Source: D32, D39.
+"""The paths of the interface for clients of mode P, and their bodies.
 
-No override and no fault applies here. Amounts are exact, from the text of the JSON number.
+Source: D39, endpoint.1, D32.
+
+The bodies narrow the models of the sandbox, where some of these fields are optional. No override
+and no fault applies here. Amounts are exact, from the text of the JSON number.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Final
 
-from sandbox_sim.domain import money
-from sandbox_sim.domain.response_codes import Reply
-from sandbox_sim.gateway.networks.live_queries import LiveQueries
-from sandbox_sim.gateway.networks.live_sms import LiveSms
-from sandbox_sim.gateway.payments.submit import Payments
-from sandbox_sim.web.api import live_request_models as models, request_models
-from sandbox_sim.web.api.operations import BadRequest, Call
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, TypeAdapter
+from pydantic_core import PydanticCustomError
 
-Handler = Callable[[Call], Awaitable[Reply]]
+from sandbox_sim.production.live_sms import LiveSms
+from sandbox_sim.records.messages import SmsRequest
+from sandbox_sim.records.transactions import PaymentDetails
+from sandbox_sim.values import money, msisdn
+from sandbox_sim.values.response_codes import Reply
+from sandbox_sim.web.api import request_models
+from sandbox_sim.web.api.operations import BadRequest, Call, PathHandlers
+from sandbox_sim.web.api.request_models import CurrencyVal, Identifier, Reference
+
+_BANK_ACCOUNT = re.compile(r"[0-9A-Za-z -]{3,34}")
 
 
-class LiveOperations:
-    """The handlers of the nine paths for mode P."""
+def _phone(value: str) -> str:
+    if msisdn.to_local(value) is None:
+        raise PydanticCustomError(
+            "phone", "must be a phone number of Ghana, such as 0244000001 or 233244000001"
+        )
+    return value
 
-    def __init__(self, payments: Payments, queries: LiveQueries, sms: LiveSms) -> None:
-        self._payments = payments
-        self._queries = queries
-        self._sms = sms
 
-    def make_payment(self, call: Call) -> Awaitable[Reply]:
-        """Collection, card, deposit and payout."""
-        return self._pay(call, call.parsed_payment(models.MAKE_LIVE_PAYMENT))
+def _bank_account(value: str) -> str:
+    if _BANK_ACCOUNT.fullmatch(value) is None:
+        raise PydanticCustomError("bank_account", "must be the number of a bank account")
+    return value
 
-    def pay_bill(self, call: Call) -> Awaitable[Reply]:
-        """Bill payment."""
-        return self._pay(call, call.parsed(request_models.Bill))
 
-    def send_airtime(self, call: Call) -> Awaitable[Reply]:
-        """Airtime."""
-        return self._pay(call, call.parsed(models.LiveAirtime))
+def _card_number(value: str) -> str:
+    if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
+        raise PydanticCustomError("card_number", "must be a card number of 12 to 19 digits")
+    return value
+
+
+Phone = Annotated[Identifier, AfterValidator(_phone)]
+
+
+def details_of(body: request_models.PaymentBody) -> PaymentDetails:
+    """The fields of a request that only a network reads."""
+    currency_val = "" if body.currency_val is None else str(body.currency_val)
+    return PaymentDetails(body.nickname or "", currency_val, body.request_time)
+
+
+class LiveCollection(request_models.Collection):
+    """Mobile money collection."""
+
+    party: Phone = Field(alias="customer_number")
+    nickname: Reference
+
+
+class LiveCard(request_models.HostedCardCollection):
+    """Card collection: the page of the network asks for the card."""
+
+    nickname: Reference
+    currency_val: CurrencyVal
+
+
+class LiveDeposit(request_models.Deposit):
+    """Wallet deposit."""
+
+    party: Phone = Field(alias="customer_number")
+    nickname: Reference
+
+
+class LiveMobilePayout(request_models.MobilePayout):
+    """Payout to a mobile money wallet."""
+
+    party: Phone = Field(alias="customer_number")
+    nickname: Reference
+
+
+class LiveBankPayout(request_models.BankPayout):
+    """Payout to a bank account."""
+
+    party: Annotated[Identifier, AfterValidator(_bank_account)] = Field(alias="customer_number")
+    nickname: Reference
+
+
+class LiveCardPayout(request_models.CardPayout):
+    """Payout to a card."""
+
+    party: Annotated[Identifier, AfterValidator(_card_number)] = Field(alias="customer_number")
+    nickname: Reference
+
+
+class LiveAirtime(request_models.Airtime):
+    """Airtime."""
+
+    party: Phone = Field(alias="customer_number")
+
+
+_Ctm = Annotated[LiveCollection | LiveCard, Discriminator("payment_option")]
+
+_Mtc = Annotated[
+    LiveMobilePayout | LiveBankPayout | LiveCardPayout, Discriminator("payment_option")
+]
+
+
+MAKE_LIVE_PAYMENT: TypeAdapter[request_models.PaymentBody] = TypeAdapter(
+    Annotated[_Ctm | LiveDeposit | _Mtc, Discriminator("trans_type")],
+    config=ConfigDict(defer_build=True),
+)
+
+
+OWN_PATHS: Final[Mapping[str, type[request_models.PaymentBody]]] = {
+    **request_models.OWN_PATHS,
+    LiveAirtime.operation.row.path: LiveAirtime,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class LiveOperations(PathHandlers):
+    """The handlers for clients of mode P."""
+
+    models = MAKE_LIVE_PAYMENT
+    own_paths = OWN_PATHS
+
+    sms: LiveSms
 
     def _pay(self, call: Call, body: request_models.PaymentBody) -> Awaitable[Reply]:
         call.operation, call.transaction_id = body.operation, body.transaction_id
         payment = body.payment()
-        amount = money.exact_amount(call.raw)
+        try:
+            amount = money.exact_amount(call.raw)
+        except ValueError as error:
+            raise BadRequest(f"the body cannot be read exactly: {error}") from None
         if amount is None:
             raise BadRequest("amount must be a number")
         problem = money.problem_of(amount, payment.currency_code)
         if problem is not None:
             raise BadRequest(f"amount {problem}")
-        exact, details = payment._replace(amount=amount), models.details_of(body)
-        return self._payments.submit(
-            exact,
+        return self.payments.submit(
+            payment._replace(amount=amount),
             call.client,
             call.received_at,
             call.public_address,
-            details,
-            is_plain=call.is_plain,
+            details_of(body),
         )
 
-    async def get_transaction_status(self, call: Call) -> Reply:
-        """Transaction status."""
-        body = call.parsed(request_models.StatusQuery)
-        call.transaction_id = body.transaction_id
-        return await self._queries.transaction_status(body.service_id, body.transaction_id)
-
-    async def get_account_balance(self, call: Call) -> Reply:
-        """Account balance."""
-        body = call.parsed(request_models.BalanceQuery)
-        return await self._queries.account_balance(body.service_id)
-
-    async def sms_send(self, call: Call) -> Reply:
-        """Single SMS."""
-        request = call.parsed(request_models.SmsSend).request()
-        return await self._sms.send(request, call.public_address)
-
-    async def sms_bulk(self, call: Call) -> Reply:
-        """Bulk SMS."""
-        request = call.parsed(request_models.SmsBulk).request()
-        return await self._sms.send(request, call.public_address)
-
-    async def sms_history(self, call: Call) -> Reply:
-        """SMS history."""
-        return await self._sms.history(call.parsed(request_models.SmsHistory).query())
-
-    async def sms_balance(self, call: Call) -> Reply:
-        """SMS balance."""
-        body = call.parsed(request_models.SmsBalanceQuery)
-        return await self._sms.balance(body.service_id)
-
-    def by_path(self) -> Mapping[str, Handler]:
-        """The handler of each path."""
-        return {
-            "/make_payment": self.make_payment,
-            "/pay_bill": self.pay_bill,
-            "/send_airtime": self.send_airtime,
-            "/get_transaction_status": self.get_transaction_status,
-            "/get_account_balance": self.get_account_balance,
-            "/sms/send": self.sms_send,
-            "/sms/bulk": self.sms_bulk,
-            "/sms/history": self.sms_history,
-            "/sms/balance": self.sms_balance,
-        }
+    def _send(self, call: Call, request: SmsRequest) -> Awaitable[Reply]:
+        return self.sms.send(request, call.public_address)

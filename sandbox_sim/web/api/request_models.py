@@ -1,4 +1,4 @@
-"""Request bodies of docs/interface.md. Source: D5, D17, D24.
+"""Request bodies of docs/interface.md. Source: D5, D17, D24, D43, D37.
 
 JSON types are strict and unknown fields are ignored. `make_payment` is a union told apart by
 `trans_type`, then `payment_option`, then for cards `nw`, so only combinations that the interface
@@ -7,56 +7,98 @@ lists can be built.
 
 import math
 import re
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     Discriminator,
     Field,
+    GetPydanticSchema,
     PlainValidator,
     StringConstraints,
     TypeAdapter,
     WithJsonSchema,
 )
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, core_schema
 
-from sandbox_sim.domain.payments.billers import BILL_PRODUCTS
-from sandbox_sim.domain.payments.payment import Payment
-from sandbox_sim.domain.sms.sms_messages import (
-    MAX_RECIPIENTS,
-    STATUS_NAMES,
-    HistoryQuery,
-    SmsRequest,
-    SmsStatus,
-)
-from sandbox_sim.domain.timestamps import REQUEST_TIME
-from sandbox_sim.domain.vocabulary import (
+from sandbox_sim.http_addresses import EXPECTED, MAX_CHARACTERS, PLAIN, BadAddress, check
+from sandbox_sim.operations import Operation
+from sandbox_sim.records.messages import STATUS_NAMES, HistoryQuery, SmsRequest, SmsStatus
+from sandbox_sim.records.transactions import Payment
+from sandbox_sim.sms.sandbox_rules import MAX_RECIPIENTS
+from sandbox_sim.values.timestamps import REQUEST_TIME
+from sandbox_sim.values.vocabulary import (
     BANKS,
+    BILL_PRODUCTS,
     CARD_BRANDS,
     CARD_CURRENCIES,
     DEFAULT_CURRENCY,
     HOSTED_CARD,
-    MAKE_PAYMENT_OPERATIONS,
+    MAX_IDENTIFIER,
+    MAX_MESSAGE,
+    MAX_REFERENCE,
     MOBILE_NETWORKS,
-    Operation,
-    PaymentOption,
 )
-from sandbox_sim.web.api.address_fields import WebAddress
+
+
+def _checked(address: str) -> str:
+    try:
+        check(address)
+    except BadAddress as error:
+        raise PydanticCustomError("address", str(error)) from None
+    return address
+
+
+# Nearly every address fits the pattern, which is matched in Rust; the others are parsed. The two
+# choices have no name, so that errors of both have the field's own place with "" behind it; the
+# error of the second one comes last and says what is wrong.
+_SCHEMA = core_schema.union_schema(
+    [
+        (core_schema.str_schema(pattern=PLAIN, max_length=MAX_CHARACTERS), ""),
+        (core_schema.no_info_after_validator_function(_checked, core_schema.str_schema()), ""),
+    ],
+    mode="left_to_right",
+)
+
+# The document promises the pattern only. The description says what else the server takes.
+_JSON_SCHEMA = {
+    "type": "string",
+    "maxLength": MAX_CHARACTERS,
+    "pattern": PLAIN,
+    "description": EXPECTED + "; also with an IPv6 host, a user name, or escapes",
+}
+
+WebAddress = Annotated[
+    str,
+    GetPydanticSchema(
+        lambda _source, _handler: _SCHEMA, lambda _schema, _handler: dict(_JSON_SCHEMA)
+    ),
+]
+
+
+TOO_LONG = "must have at most {:,} characters"
 
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
 DEFAULT_LIMIT = 20
+
 MAX_LIMIT = 100
 
 
 def _currency_val(value: object) -> str | int | float | None:
     """Clients in the field send a number too (D5)."""
     if isinstance(value, str) and value.strip():
+        if len(value) > MAX_IDENTIFIER:
+            raise PydanticCustomError("currency_val", TOO_LONG.format(MAX_IDENTIFIER))
         return value
-    if type(value) is int or (type(value) is float and math.isfinite(value)):
+    if type(value) is int and abs(value) < 10**MAX_IDENTIFIER:
+        return value
+    if type(value) is float and math.isfinite(value):
         return value
     raise PydanticCustomError("currency_val", "must be a string")
 
@@ -78,16 +120,33 @@ def _status(value: object) -> SmsStatus:
 
 # Patterns are matched in Rust, as is every type here that a payment always has: a validator in
 # Python would cost more than the rest of the model. NUL is refused because no database takes it.
-Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*[^\s\x00][^\x00]*$")]
-MaybeBlank = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+_NOT_BLANK = r"^[^\x00]*[^\s\x00][^\x00]*$"
+
+_NO_NUL = r"^[^\x00]*$"
+
+Identifier = Annotated[str, StringConstraints(pattern=_NOT_BLANK, max_length=MAX_IDENTIFIER)]
+
+Reference = Annotated[str, StringConstraints(pattern=_NOT_BLANK, max_length=MAX_REFERENCE)]
+
+SenderId = Annotated[str, StringConstraints(pattern=_NO_NUL, max_length=MAX_IDENTIFIER)]
+
+MessageBody = Annotated[str, StringConstraints(pattern=_NO_NUL, max_length=MAX_MESSAGE)]
+
 ServiceId = Annotated[int, Field(gt=0, lt=2**63, description="an integer without a fraction")]
+
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
 RequestTime = Annotated[str, StringConstraints(pattern=REQUEST_TIME)]
+
 CurrencyVal = Annotated[
-    str | int | float, PlainValidator(_currency_val, json_schema_input_type=Text | int | float)
+    str | int | float,
+    PlainValidator(_currency_val, json_schema_input_type=Identifier | int | float),
 ]
+
 Day = Annotated[date, PlainValidator(_day, json_schema_input_type=date)]
+
 MobileNetwork = Literal[MOBILE_NETWORKS]  # type: ignore[valid-type]
+
 StatusName = Literal[tuple(STATUS_NAMES)]  # type: ignore[valid-type]
 
 
@@ -100,7 +159,7 @@ def _exactly(amount: float) -> Decimal:
 StatusFilter = Annotated[SmsStatus, PlainValidator(_status, json_schema_input_type=StatusName)]
 
 
-class Body(BaseModel):
+class OperationBody(BaseModel):
     """Strict about types. Unknown fields are ignored; they are kept for a warning only."""
 
     # Each model is built when it is first used, so that serve starts fast.
@@ -122,11 +181,11 @@ _RECIPIENTS = {
 }
 
 
-class PaymentFields(Body):
+class PaymentFields(OperationBody):
     """The common fields of every payment."""
 
-    reference: Text
-    transaction_id: Text
+    reference: Reference
+    transaction_id: Identifier
     trans_type: str
     amount: Amount
     nw: str
@@ -138,12 +197,11 @@ class PaymentBody(PaymentFields):
     """One of the payment operations; subclasses narrow the fields to what they take."""
 
     operation: ClassVar[Operation]
-    default_mode: ClassVar[PaymentOption]
 
     payment_option: str | None = None
-    currency_code: Text | None = None
+    currency_code: Identifier | None = None
     currency_val: CurrencyVal | None = None
-    nickname: Text | None = None
+    nickname: Reference | None = None
 
     def payment(self) -> Payment:
         """The payment that the body asks for; on a hosted page there is no party yet."""
@@ -156,7 +214,7 @@ class PaymentBody(PaymentFields):
             _exactly(told["amount"]),
             told["nw"],
             told.get("party", ""),
-            told["payment_option"] or self.default_mode,
+            told["payment_option"] or told["trans_type"],
             told["currency_code"] or DEFAULT_CURRENCY,
             told["callback_url"],
         )
@@ -165,20 +223,20 @@ class PaymentBody(PaymentFields):
 class WithNumber(PaymentBody):
     """A payment of or to `customer_number`."""
 
-    party: Text = Field(alias="customer_number")
+    party: Identifier = Field(alias="customer_number")
 
 
 class Collection(WithNumber):
     """Mobile money collection (endpoint.1)."""
 
-    operation = MAKE_PAYMENT_OPERATIONS["CTM", "MOM"]
+    operation = Operation.COLLECT
     trans_type: Literal["CTM"]
     payment_option: Literal["MOM"]
     nw: MobileNetwork
 
 
 class _Card(PaymentBody):
-    operation = MAKE_PAYMENT_OPERATIONS["CTM", "CRD"]
+    operation = Operation.CARD
     trans_type: Literal["CTM"]
     payment_option: Literal["CRD", "CRM"]
     currency_code: Literal[CARD_CURRENCIES]  # type: ignore[valid-type]
@@ -205,7 +263,7 @@ class HostedCardCollection(_Card):
 class Deposit(WithNumber):
     """Wallet deposit (endpoint.3)."""
 
-    operation = MAKE_PAYMENT_OPERATIONS["DTTW", "MOM"]
+    operation = Operation.DEPOSIT
     trans_type: Literal["DTTW"]
     payment_option: Literal["MOM"]
     nw: MobileNetwork
@@ -214,7 +272,7 @@ class Deposit(WithNumber):
 class MobilePayout(WithNumber):
     """Payout to a mobile money wallet (endpoint.4)."""
 
-    operation = MAKE_PAYMENT_OPERATIONS["MTC", "MOM"]
+    operation = Operation.PAYOUT
     trans_type: Literal["MTC"]
     payment_option: Literal["MOM"]
     nw: MobileNetwork
@@ -223,7 +281,7 @@ class MobilePayout(WithNumber):
 class BankPayout(WithNumber):
     """Payout to a bank account (endpoint.4)."""
 
-    operation = MAKE_PAYMENT_OPERATIONS["MTC", "BNK"]
+    operation = Operation.PAYOUT
     trans_type: Literal["MTC"]
     payment_option: Literal["BNK"]
     nw: Literal[BANKS]  # type: ignore[valid-type]
@@ -232,7 +290,7 @@ class BankPayout(WithNumber):
 class CardPayout(WithNumber):
     """Payout to a card (endpoint.4)."""
 
-    operation = MAKE_PAYMENT_OPERATIONS["MTC", "CRD"]
+    operation = Operation.PAYOUT
     trans_type: Literal["MTC"]
     payment_option: Literal["CRD"]
     nw: Literal[CARD_BRANDS]  # type: ignore[valid-type]
@@ -242,43 +300,41 @@ class Bill(PaymentBody):
     """Bill payment (endpoint.5)."""
 
     operation = Operation.BILL
-    default_mode = PaymentOption.BILL
     trans_type: Literal["BLP"]
     payment_option: Literal["BLP", "MOM", "CRD", "CRM", "BNK"] | None = None
     nw: Literal[BILL_PRODUCTS]  # type: ignore[valid-type]
-    party: Text = Field(alias="account_number")
+    party: Identifier = Field(alias="account_number")
 
 
 class Airtime(WithNumber):
     """Airtime (endpoint.6)."""
 
     operation = Operation.AIRTIME
-    default_mode = PaymentOption.AIRTIME
     trans_type: Literal["ATP"]
     payment_option: Literal["ATP", "MOM", "CRD", "CRM", "BNK"] | None = None
     nw: MobileNetwork
 
 
-class StatusQuery(Body):
+class TransactionStatusQuery(OperationBody):
     """Transaction status (endpoint.7)."""
 
-    transaction_id: Text
+    transaction_id: Identifier
 
 
-class BalanceQuery(Body):
+class BalanceQuery(OperationBody):
     """Account balance (endpoint.8)."""
 
     request_time: RequestTime
 
 
-class SmsSend(Body):
+class SmsSend(OperationBody):
     """Send SMS (endpoint.9). `sender_id` has a code of its own (216), so it may be missing here."""
 
     model_config = _required("service_id", "customer_number", "msg_body", "sender_id")
 
-    customer_number: Text
-    msg_body: MaybeBlank
-    sender_id: MaybeBlank | None = None
+    customer_number: Identifier
+    msg_body: MessageBody
+    sender_id: SenderId | None = None
 
     def request(self) -> SmsRequest:
         """The send that the body asks for."""
@@ -288,14 +344,14 @@ class SmsSend(Body):
         )
 
 
-class SmsBulk(Body):
+class SmsBulk(OperationBody):
     """Bulk SMS (endpoint.10). `recipients` has codes of its own, so it may be anything here."""
 
     model_config = _required("service_id", "recipients", "msg_body", "sender_id")
 
     recipients: Annotated[Any, WithJsonSchema(_RECIPIENTS)] = None
-    msg_body: MaybeBlank
-    sender_id: MaybeBlank | None = None
+    msg_body: MessageBody
+    sender_id: SenderId | None = None
 
     def request(self) -> SmsRequest:
         """The send that the body asks for."""
@@ -304,17 +360,17 @@ class SmsBulk(Body):
         )
 
 
-class SmsBalanceQuery(Body):
+class SmsBalanceQuery(OperationBody):
     """SMS balance (endpoint.12)."""
 
 
-class SmsHistory(Body):
+class SmsHistory(OperationBody):
     """SMS history (endpoint.11)."""
 
     page: Annotated[int, Field(ge=1)] | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
     status: StatusFilter | None = None
-    batch_id: Text | None = None
+    batch_id: Identifier | None = None
     start_date: Day | None = None
     end_date: Day | None = None
 
@@ -332,10 +388,30 @@ class SmsHistory(Body):
 
 
 _CtmCard = Annotated[TestCardCollection | HostedCardCollection, Discriminator("nw")]
+
 _Ctm = Annotated[Collection | _CtmCard, Discriminator("payment_option")]
+
 _Mtc = Annotated[MobilePayout | BankPayout | CardPayout, Discriminator("payment_option")]
+
 
 MAKE_PAYMENT: TypeAdapter[PaymentBody] = TypeAdapter(
     Annotated[_Ctm | Deposit | _Mtc, Discriminator("trans_type")],
     config=ConfigDict(defer_build=True),
 )
+
+
+# The bodies of payments with a path of their own.
+OWN_PATHS: Final[Mapping[str, type[PaymentBody]]] = {
+    model.operation.row.path: model for model in (Bill, Airtime)
+}
+
+BODIES: Final[Mapping[str, type[OperationBody] | TypeAdapter[PaymentBody]]] = {
+    Operation.COLLECT.row.path: MAKE_PAYMENT,
+    **OWN_PATHS,
+    Operation.STATUS.row.path: TransactionStatusQuery,
+    Operation.BALANCE.row.path: BalanceQuery,
+    Operation.SMS.row.path: SmsSend,
+    Operation.BULK_SMS.row.path: SmsBulk,
+    Operation.SMS_HISTORY.row.path: SmsHistory,
+    Operation.SMS_BALANCE.row.path: SmsBalanceQuery,
+}

@@ -1,18 +1,107 @@
-"""What is wrong with a body that does not fit its model, in words. Source: D5, D36."""
+"""What is wrong with a body that does not fit its model, in words, and the field that was meant.
 
+Source: D5, D36, D43.
+"""
+
+import difflib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, from_json
 
-from sandbox_sim.domain.refused_values import quoted, quoted_card
-from sandbox_sim.domain.timestamps import REQUEST_TIME
-from sandbox_sim.domain.vocabulary import PaymentOption
-from sandbox_sim.web.api import field_names
-from sandbox_sim.web.api.request_models import PaymentFields, TestCardCollection, WithNumber
+from sandbox_sim.values.redaction import cached_by_text, quoted, quoted_card
+from sandbox_sim.values.timestamps import REQUEST_TIME
+from sandbox_sim.values.vocabulary import PaymentOption
+from sandbox_sim.web.api import request_models
+from sandbox_sim.web.api.request_models import (
+    TOO_LONG,
+    OperationBody,
+    PaymentFields,
+    TestCardCollection,
+    WithNumber,
+)
+
+# How much of two names must be the same: where the right one is missing, and where it is there.
+_ENOUGH: Final = 0.7
+
+_NEARLY_ALL: Final = 0.92
+
+# How many unknown names of a body are compared, and how long they are, so that no body costs much.
+_MOST_NAMES: Final = 5
+
+_LONGEST: Final = 40
+
+
+def _names(model: type[OperationBody]) -> dict[str, str]:
+    """The name of each field in a body, by its name in the model."""
+    return {name: field.alias or name for name, field in model.model_fields.items()}
+
+
+_MODELS: Final = [
+    each
+    for each in vars(request_models).values()
+    if isinstance(each, type) and issubclass(each, OperationBody)
+]
+
+_OF_ANY_MODEL: Final = frozenset(name for model in _MODELS for name in _names(model).values())
+
+# The name of each field without case and underscores, because clients write `customerNumber` too.
+_BY_LETTERS: Final = {name.replace("_", ""): name for name in sorted(_OF_ANY_MODEL)}
+
+
+def unknown(names: Iterable[object]) -> list[str]:
+    """The first names that no operation has; long ones are left out."""
+    found: list[str] = []
+    for name in names:
+        if isinstance(name, str) and len(name) <= _LONGEST and name not in _OF_ANY_MODEL:
+            found.append(name)
+            if len(found) == _MOST_NAMES:
+                break
+    return found
+
+
+def meant(field: str, names: Iterable[str]) -> str | None:
+    """A sentence about the one of these unknown names that stands for a missing field, if any."""
+    letters = {_letters(name): name for name in names}
+    near = difflib.get_close_matches(field.replace("_", ""), letters, n=1, cutoff=_ENOUGH)
+    return _sentence(letters[near[0]], field) if near else None
+
+
+def misspelt(body: OperationBody) -> tuple[str, ...]:
+    """A sentence for each unknown field of a valid body that is probably a misspelt one."""
+    names = unknown(body.__pydantic_extra__ or ())
+    if not names:
+        return ()
+    known = _names(type(body))
+    given = {known[name] for name in body.model_fields_set if name in known}
+    found = []
+    for name in names:
+        field, likeness = _nearest(name)
+        if field in known.values() and likeness >= (_NEARLY_ALL if field in given else _ENOUGH):
+            found.append(_sentence(name, field))
+    return tuple(found)
+
+
+@cached_by_text(maxsize=512)
+def _nearest(name: str) -> tuple[str, float]:
+    """The field whose name is most like this one, and how much of both is the same."""
+    letters = _letters(name)
+    near = difflib.get_close_matches(letters, _BY_LETTERS, n=1, cutoff=_ENOUGH)
+    if not near:
+        return "", 0.0
+    return _BY_LETTERS[near[0]], difflib.SequenceMatcher(None, letters, near[0]).ratio()
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _sentence(name: str, field: str) -> str:
+    return f"{quoted(name)[1:-1]} is unknown: did you mean {field}?"
+
 
 # Where a union could not be told apart, the model that finds what else is wrong, by the tags that
 # were recognised; below CTM and a card option there is only the card.
@@ -21,9 +110,13 @@ _STAND_IN: dict[tuple[int | str, ...], type[PaymentFields]] = {
     ("CTM",): WithNumber,
     ("MTC",): WithNumber,
 }
+
 _REQUIRED: Final = "is required"
+
 _CARD_OPTIONS: Final = (PaymentOption.CARD, PaymentOption.CARD_AND_MOBILE_MONEY)
+
 _LONG_NUMBER: Final = 10**30
+
 # The beginning of a form: as `curl -d name=value` sends it, as JSON that was encoded like one, and
 # as a form with files.
 _FORM: Final = re.compile(
@@ -49,9 +142,9 @@ def problems(error: ValidationError, raw: bytes) -> Problems:
     body = _parsed(raw)
     if not isinstance(body, dict):
         return _of_no_object(found, raw)
-    names = field_names.unknown(body)
+    names = unknown(body)
     missing = [field for field, problem in found.items() if problem == _REQUIRED]
-    hints = [hint for field in missing if (hint := field_names.meant(field, names))]
+    hints = [hint for field in missing if (hint := meant(field, names))]
     texts = [f"{field} {problem}" for field, problem in found.items()]
     reasons = [text + _value(field, body) for field, text in zip(found, texts, strict=True)]
     return Problems("; ".join([*texts, *hints]), "; ".join([*hints, *reasons]))
@@ -137,6 +230,8 @@ def _problem(detail: ErrorDetails) -> tuple[str, str]:
             return str(context["discriminator"]).strip("'"), tags
         case "literal_error":
             return field, f"must be one of {context['expected']}".replace(" or ", ", ")
+        case "string_too_long":
+            return field, TOO_LONG.format(context["max_length"])
         case "string_pattern_mismatch":
             return field, _PATTERNS.get(context["pattern"], "must not be blank, nor hold a NUL")
         case "json_invalid":

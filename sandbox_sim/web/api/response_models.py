@@ -5,10 +5,10 @@ The tests check every answer and every callback against these. Source: docs/inte
 
 from typing import Annotated, Literal, TypedDict
 
-from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.payments.transactions import Status
-from sandbox_sim.domain.sms.sms_messages import HistoryItem, SmsStatus
-from sandbox_sim.domain.timestamps import Timestamp
+from sandbox_sim.records.callbacks import Profile
+from sandbox_sim.records.messages import HistoryItem, SmsStatus
+from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.timestamps import Timestamp
 
 _Encoding = Literal["GSM", "UNICODE"]
 _StatusLetter = Annotated[str, tuple(status.code for status in SmsStatus)]

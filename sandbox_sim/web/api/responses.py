@@ -9,20 +9,43 @@ from typing import Final
 from aiohttp import HttpVersion, HttpVersion11, hdrs
 from aiohttp.helpers import rfc822_formatted_time
 
-from sandbox_sim.domain.control.journal import Entry
-from sandbox_sim.domain.json_text import compact
-from sandbox_sim.domain.refused_values import header_value
-from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE, Reply
-from sandbox_sim.domain.text_cache import LONGEST_TEXT
-from sandbox_sim.gateway.activity_log import ActivityLog
+from sandbox_sim.events.activity_log import ActivityLog, LogThrottle
+from sandbox_sim.ports import Clock, StoreError
+from sandbox_sim.records.journal import JournalEntry
+from sandbox_sim.values.json_text import compact
+from sandbox_sim.values.redaction import LONGEST_TEXT, header_value
+from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE, Reply
 from sandbox_sim.web.transport.requests import IncomingRequest
 
 log = logging.getLogger("sandbox_sim.requests")
 
+
+_HIDDEN: Final = "the log of the server says why"
+
+
+class StoreFailures:
+    """Words for a `StoreError`, whose text can name a path, a database or an index.
+
+    told: whether clients are told that text; else it is logged, at most once a second.
+    """
+
+    def __init__(self, clock: Clock, *, told: bool) -> None:
+        self._told = told
+        self._logged = LogThrottle(clock)
+
+    def reason(self, error: StoreError) -> str:
+        """Why the state could not be read or saved, as far as a client may know."""
+        if self._told:
+            return str(error)
+        if count := self._logged.due():
+            log.error("the store failed in %d requests, the last time because: %s", count, error)
+        return _HIDDEN
+
+
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
-class Answer:
+class GatewayAnswer:
     """An answer of the gateway, as aiohttp's protocol takes a response; written once, whole.
 
     It stands in for `web.Response` because that takes a tenth of the time of a request.
@@ -73,7 +96,7 @@ def _first_lines(version: HttpVersion, status: int) -> str:
     )
 
 
-def render(reply: Reply, request_id: str, reject_status: int = 200) -> Answer:
+def render(reply: Reply, request_id: str, reject_status: int = 200) -> GatewayAnswer:
     """Make the answer of a reply. No other function does this.
 
     reject_status: the HTTP status of the sandbox codes, a setting (D7).
@@ -92,7 +115,7 @@ def render(reply: Reply, request_id: str, reject_status: int = 200) -> Answer:
     )
     if reply.headers is not None:
         headers += "".join(f"{name}: {value}\r\n" for name, value in reply.headers.items())
-    return Answer(status, headers, body)
+    return GatewayAnswer(status, headers, body)
 
 
 def _plain_body(code: str, message: str) -> bytes:
@@ -107,7 +130,7 @@ def _short_body(code: str, message: str) -> bytes:
     return compact({"response_message": message, "response_code": code}).encode()
 
 
-def explain(entry: Entry, activity: ActivityLog) -> None:
+def explain(entry: JournalEntry, activity: ActivityLog) -> None:
     """Log one line about a request with its answer and why, as far as there may be one."""
     went_well = entry.code in ACCEPTED and not entry.warnings
     level = logging.WARNING if entry.warnings else logging.INFO

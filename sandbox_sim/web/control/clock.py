@@ -8,14 +8,13 @@ from typing import Annotated, TypedDict
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.domain.jobs import Job, JobKind
-from sandbox_sim.domain.timestamps import Timestamp, iso
-from sandbox_sim.gateway.control.clock_control import ClockControl
-from sandbox_sim.gateway.control.clock_reset import ClockCannotGoBack
-from sandbox_sim.gateway.control.clock_view import ClockView, shown
-from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.control.clock import ClockCannotGoBack, ClockControl
+from sandbox_sim.ports import Clock
+from sandbox_sim.ports.clock import ClockView, shown
+from sandbox_sim.records.jobs import Job, JobKind
+from sandbox_sim.values.timestamps import Timestamp, iso
 from sandbox_sim.web.control.errors import RECORDS_WAIT, error_response
-from sandbox_sim.web.control.input_models import Input, Nothing
+from sandbox_sim.web.control.input import Input, Nothing
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
 # A longer step is a mistake, and the calendar has an end.
@@ -53,7 +52,6 @@ class ClockRoutes:
         self._clock_control = clock_control
 
     def routes(self) -> Sequence[Route]:
-        """The routes of the clock."""
         route = partial(Route, group="Clock")
         shows = (Answer(ClockView),)
         no_body = Body(Nothing, optional=True)

@@ -4,7 +4,7 @@ from typing import Final
 
 from aiohttp import web
 
-from sandbox_sim.domain.redaction import redact_text
+from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.web.routes import Access, ErrorCode, Route
 
 BAD_REQUEST: Final = ErrorCode(
@@ -22,9 +22,12 @@ METHOD_NOT_ALLOWED: Final = ErrorCode(
     405, "method_not_allowed", "the path takes another method; the header `Allow` names it"
 )
 TIMEOUT: Final = ErrorCode(408, "timeout", "a `wait` ended before enough records matched")
-# It is written to a connection that is closed, so no client reads it.
-DISCONNECTED: Final = ErrorCode(408, "disconnected", "the client closed the connection")
 ALREADY_DECIDED: Final = ErrorCode(409, "already_decided", "the transaction is decided")
+FORCE_NEEDED: Final = ErrorCode(
+    409,
+    "force_needed",
+    "the network may still decide it otherwise; `force` settles it all the same",
+)
 AMBIGUOUS: Final = ErrorCode(409, "ambiguous", "the identifier fits several records")
 NOT_WAITING: Final = ErrorCode(409, "not_waiting", "the callback waits for no attempt")
 RECORDS_WAIT: Final = ErrorCode(
@@ -41,32 +44,17 @@ NO_CREDENTIALS: Final = ErrorCode(
 BODY_TOO_LARGE: Final = ErrorCode(
     413, "request_entity_too_large", "the body is above the setting `max_body_bytes`"
 )
+ENCODED_BODY: Final = ErrorCode(
+    415, "encoded_body", "the request has the header `Content-Encoding`, and no body is unpacked"
+)
 INTERNAL_ERROR: Final = ErrorCode(500, "internal_error", "a fault of the server; the log has it")
 NO_METRICS: Final = ErrorCode(501, "no_metrics", "the extra `metrics` is not installed")
 STORE_UNAVAILABLE: Final = ErrorCode(503, "store_unavailable", "the state cannot be read or saved")
 
-# The catalogue of docs/control-api.md.
-CATALOGUE: Final = (
-    BAD_REQUEST,
-    UNAUTHORIZED,
-    HOST_NOT_ALLOWED,
-    ORIGIN_NOT_ALLOWED,
-    NOT_FOUND,
-    METHOD_NOT_ALLOWED,
-    TIMEOUT,
-    ALREADY_DECIDED,
-    AMBIGUOUS,
-    NOT_WAITING,
-    RECORDS_WAIT,
-    PRODUCTION,
-    TOO_MANY,
-    SEEDED_ALREADY,
-    NO_CREDENTIALS,
-    BODY_TOO_LARGE,
-    INTERNAL_ERROR,
-    NO_METRICS,
-    STORE_UNAVAILABLE,
-)
+# The catalogue of docs/control-api.md: all of the above.
+CATALOGUE: Final = tuple(each for each in tuple(vars().values()) if isinstance(each, ErrorCode))
+# It is written to a connection that is closed, so no client reads it.
+DISCONNECTED: Final = ErrorCode(408, "disconnected", "the client closed the connection")
 _OF_ACCESS: Final = {
     **dict.fromkeys(
         (Access.CONTROL, Access.HANDSET), (UNAUTHORIZED, HOST_NOT_ALLOWED, ORIGIN_NOT_ALLOWED)
@@ -88,7 +76,7 @@ def errors_of(route: Route) -> tuple[ErrorCode, ...]:
     if route.query is not None or route.body is not None:
         found.add(BAD_REQUEST)
     if route.body is not None:
-        found.add(BODY_TOO_LARGE)
+        found |= {BODY_TOO_LARGE, ENCODED_BODY}
     return tuple(error for error in CATALOGUE if error in found)
 
 

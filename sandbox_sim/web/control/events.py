@@ -1,23 +1,66 @@
 """The live feed under `/_sandbox/events`: Server-Sent Events of all that happens.
 
-Source: docs/control-api.md; the format is the HTML standard's.
+An open page holds `/_sandbox/changes`, which says only that something changed: the page asks for
+itself again. It costs a payment one function call: events are put together, and nothing is
+converted to JSON.
 """
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Annotated, Final
 
 from aiohttp import web
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
-from sandbox_sim.domain.control.events import EventFilter, EventType, NumberedEvent
-from sandbox_sim.gateway.control.event_feed import Feed
-from sandbox_sim.gateway.ports import Clock
-from sandbox_sim.web.control.input_models import SERVICE_ID, Input, QueryServiceId
-from sandbox_sim.web.event_stream import KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
+from sandbox_sim.events.event_feed import Feed
+from sandbox_sim.ports import Clock, Store
+from sandbox_sim.records.events import EventFilter, EventType, NumberedEvent
+from sandbox_sim.web.control.input import SERVICE_ID, Input, QueryServiceId
 from sandbox_sim.web.routes import Answer, Query, Route
 
+# Seconds of real time without an event after which a comment is sent: a proxy would close the
+# connection.
+KEEP_ALIVE_S: Final = 15.0
+
+KEEP_ALIVE: Final = b": keep-alive\n\n"
+
+# Sent to pages, which ask again for what they show.
+CHANGED: Final = b"event: changed\ndata: {}\n\n"
+
+# Milliseconds after which a reader that was cut off connects again.
+_RETRY: Final = b"retry: 1000\n\n"
+
+# All in seconds of real time. One event comes at most in each pause.
+_PAUSE_S: Final = 0.5
+_LOOK_S: Final = 0.5
+# How often pages look where other servers write to the store, too.
+_SHARED_S: Final = 2.0
+
+_HEADERS: Final = {
+    "Content-Type": "text/event-stream",
+    "Cache-Control": "no-cache",
+    "X-Accel-Buffering": "no",
+}
+
+
+async def open_stream(request: web.Request) -> web.StreamResponse:
+    """Send the head of a stream. Raises `ConnectionError` if the reader has gone."""
+    answer = web.StreamResponse(headers=_HEADERS)
+    await answer.prepare(request)
+    await answer.write(_RETRY)
+    return answer
+
+
+def hang_up(request: web.Request) -> None:
+    """Abort the connection of a reader that does not read what was sent."""
+    if request.transport is not None and request.transport.get_write_buffer_size():
+        request.transport.abort()
+
+
 _InTypes: Final = BeforeValidator(lambda text: frozenset(map(EventType, text.split(","))))
+
 _TYPE: Final = f"({'|'.join(EventType)})"
 
 
@@ -39,15 +82,18 @@ class EventsQuery(Input):
     after: str | None = Field(None, description="the id of the last event that was heard")
 
 
+@dataclass(frozen=True, eq=False)
 class EventRoutes:
-    """The live feed."""
+    """The live feed. shared: other servers write to the store, too."""
 
-    def __init__(self, feed: Feed, clock: Clock) -> None:
-        self._feed = feed
-        self._clock = clock
+    feed: Feed
+    clock: Clock
+    store: Store
+    _: KW_ONLY
+    shared: bool
 
     def routes(self) -> Sequence[Route]:
-        """The route of the feed."""
+        """The routes of the feed and of open pages."""
         return [
             Route(
                 "GET", "/_sandbox/events", self.events,
@@ -55,23 +101,52 @@ class EventRoutes:
                 "Events", (Answer(None, media_type="text/event-stream"),),
                 query=Query(EventsQuery),
             ),
+            Route(
+                "GET", "/_sandbox/changes", self.changes,
+                "say that something may have changed, at most twice a second",
+                "Events", (Answer(None, media_type="text/event-stream"),),
+            ),
         ]  # fmt: skip
 
     async def end(self, _app: web.Application) -> None:
         """Close the feed when the server stops: the server waits for every open answer."""
-        self._feed.close()
+        self.feed.close()
 
     async def events(self, request: web.Request, asked: EventsQuery) -> web.StreamResponse:
         """Send events as they come, until the reader goes, does not read, or the server stops."""
         wanted = EventFilter(asked.service_id, asked.types)
         after = request.headers.get("Last-Event-ID") or asked.after
 
-        with self._feed.listening(wanted, after, partial(hang_up, request)) as reader:
+        with self.feed.listening(wanted, after, partial(hang_up, request)) as reader:
             answer = await open_stream(request)
             while (events := await reader.take(KEEP_ALIVE_S)) is not None:
                 await answer.write(b"".join(map(_framed, events)) or KEEP_ALIVE)
-                await self._clock.pause(0)
+                await self.clock.pause(0)
         return answer
+
+    async def changes(self, request: web.Request) -> web.StreamResponse:
+        """Server-Sent Events without content, until the reader goes or the server stops."""
+        changed = asyncio.Event()
+        unwatch = self.store.watch(changed.set)
+        try:
+            answer = await open_stream(request)
+            while await self._next(changed):
+                await answer.write(CHANGED if changed.is_set() or self.shared else KEEP_ALIVE)
+                changed.clear()
+                await self.clock.pause(_PAUSE_S)
+        finally:
+            unwatch()
+        return answer
+
+    async def _next(self, changed: asyncio.Event) -> bool:
+        """Wait for a change, or until it is time to say something; False where the server stops."""
+        longest_s = _SHARED_S if self.shared else KEEP_ALIVE_S
+        until = self.clock.monotonic() + longest_s
+        while not changed.is_set() and self.clock.monotonic() < until:
+            if self.feed.closed:
+                return False
+            await self.clock.wait_at_most(changed, _LOOK_S)
+        return not self.feed.closed
 
 
 def _framed(told: NumberedEvent) -> bytes:

@@ -1,19 +1,35 @@
-"""Health and version under `/_sandbox/`. Source: docs/control-api.md."""
+"""Health, version and metrics under `/_sandbox/`. Source: docs/control-api.md.
 
-from collections.abc import Sequence
+The metrics, in the format of Prometheus, need the package prometheus-client, the extra `metrics`.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
 
 from aiohttp import web
 
 from sandbox_sim import __version__
-from sandbox_sim.domain.callbacks.inbox import InboxMessage
-from sandbox_sim.gateway.ports import Clock, Store, Unit
+from sandbox_sim.control.measurements import Measurements, Metering
+from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.production.circuit_breaker import BreakerState
+from sandbox_sim.records.exchanges import NotificationState
+from sandbox_sim.records.inbox import InboxMessage
+from sandbox_sim.web.control.errors import NO_METRICS, error_response
 from sandbox_sim.web.routes import Access, Answer, Route
+
+if TYPE_CHECKING:  # serve starts faster without what only production needs
+    from prometheus_client.core import Metric
 
 # An inbox that no path can name, and a body larger than a request may be.
 _PROBE_INBOX: Final = ""
 _PROBE_BODY: Final = "." * 32_768
+_PREFIX: Final = "sandbox_sim"
+_NETWORK: Final = f"{_PREFIX}_network"
+_PLAIN_TEXT: Final = "text/plain"
+_INSTALL: Final = (
+    "The package prometheus-client is not installed: install the extra metrics of sandbox-sim"
+)
 
 
 class Alive(TypedDict):
@@ -36,11 +52,12 @@ class Version(TypedDict):
 
 
 class HealthRoutes:
-    """What containers and scripts ask for; it needs no token."""
+    """What containers, scripts and Prometheus ask for; only the metrics need the token."""
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, metering: Metering) -> None:
         self._store = store
         self._clock = clock
+        self._metering = metering
 
     def routes(self) -> Sequence[Route]:
         """The routes of health and version."""
@@ -57,6 +74,12 @@ class HealthRoutes:
             route(
                 "GET", "/_sandbox/version", self.version, "show the version",
                 answers=(Answer(Version),),
+            ),
+            route(
+                "GET", "/_sandbox/metrics", self.metrics,
+                "show the numbers of the gateway in the format of Prometheus",
+                answers=(Answer(None, media_type=_PLAIN_TEXT),), errors=(NO_METRICS,),
+                access=Access.CONTROL,
             ),
         ]  # fmt: skip
 
@@ -78,3 +101,101 @@ class HealthRoutes:
     async def version(self, _request: web.Request) -> Version:
         """Show the version."""
         return {"name": "sandbox_sim", "version": __version__}
+
+    async def metrics(self, _request: web.Request) -> web.Response:
+        """Show requests, callbacks, jobs, the store and the networks."""
+        try:
+            from prometheus_client import exposition  # noqa: PLC0415 -- an extra
+        except ImportError:
+            return error_response(NO_METRICS, _INSTALL)
+        text = exposition.generate_latest(_Registry(await self._metering.measure()))
+        headers = {"Content-Type": exposition.CONTENT_TYPE_LATEST}
+        return web.Response(body=text, headers=headers)
+
+
+class _Registry:
+    """The metrics of these measurements, as prometheus-client asks for them."""
+
+    def __init__(self, measured: Measurements) -> None:
+        self._measured = measured
+
+    def collect(self) -> "Iterable[Metric]":
+        yield from self._of_the_gateway()
+        yield from self._of_the_store()
+        yield from self._of_networks()
+
+    def _of_the_gateway(self) -> "Iterator[Metric]":
+        measured = self._measured
+        requests = _counter(f"{_PREFIX}_requests", "Requests answered.", "path", "code")
+        for labels, count in sorted(measured.requests.items()):
+            requests.add_metric(labels, count)
+        yield requests
+        attempts = _counter(f"{_PREFIX}_callback_attempts", "Attempts at callbacks.", "state")
+        for state, count in sorted(measured.callback_attempts.items()):
+            attempts.add_metric((state.value,), count)
+        yield attempts
+        yield _figure(
+            "callbacks_waiting",
+            "Callbacks that wait for their attempt.",
+            measured.callbacks_waiting,
+        )
+
+    def _of_the_store(self) -> "Iterator[Metric]":
+        store = self._measured.store
+        yield _figure("store_up", "1 if the store can be read, else 0.", float(store is not None))
+        if store is None:
+            return
+        yield _figure("store_seconds", "How long the store took to answer this.", store.duration_s)
+        yield _figure("jobs_late_seconds", "How long the next job is overdue.", store.late_s)
+        yield _figure("jobs_failing", "Jobs that failed three times or more.", store.failing)
+
+    def _of_networks(self) -> "Iterator[Metric]":
+        label = "network"
+        breaker = _gauge(
+            f"{_NETWORK}_breaker_open", "1 while the circuit breaker holds submits back.", label
+        )
+        faults = _gauge(f"{_NETWORK}_faults_in_a_row", "Network faults in a row.", label)
+        attempts = _gauge(
+            f"{_NETWORK}_open_attempts", "Attempts whose outcome is not known yet.", label
+        )
+        submits = _counter(f"{_NETWORK}_submits", "Submits of this process.", label, "outcome")
+        kept = _gauge(
+            f"{_NETWORK}_notifications_kept", "Notifications in the store.", label, "state"
+        )
+        dropped = _counter(
+            f"{_NETWORK}_notifications_dropped",
+            "Notifications that proved nothing and were not stored.",
+            label,
+        )
+        for state in self._measured.networks:
+            name = (state.name,)
+            dropped.add_metric(name, state.dropped_notifications)
+            breaker.add_metric(name, float(state.breaker.state is not BreakerState.CLOSED))
+            faults.add_metric(name, state.breaker.faults)
+            if self._measured.store is not None:
+                attempts.add_metric(name, state.open_attempts)
+                for what in NotificationState:
+                    count = state.kept_notifications.get(what, 0)
+                    kept.add_metric((*name, what.value), count)
+            for outcome, count in state.submits.items():
+                submits.add_metric((*name, outcome.value), count)
+        yield from (breaker, faults, attempts, submits, kept, dropped)
+
+
+def _counter(name: str, documentation: str, *labels: str) -> Any:
+    from prometheus_client.core import CounterMetricFamily  # noqa: PLC0415 -- an extra
+
+    return CounterMetricFamily(name, documentation, labels=labels)
+
+
+def _gauge(name: str, documentation: str, *labels: str) -> Any:
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 -- an extra
+
+    return GaugeMetricFamily(name, documentation, labels=labels)
+
+
+def _figure(name: str, documentation: str, value: float) -> Any:
+    """A gauge with one value."""
+    gauge = _gauge(f"{_PREFIX}_{name}", documentation)
+    gauge.add_metric((), value)
+    return gauge

@@ -1,25 +1,42 @@
 """The built-in receivers of callbacks under `/_sandbox/inbox/`. Source: docs/control-api.md."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal, TypedDict
 
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks import inbox
-from sandbox_sim.domain.callbacks.inbox import InboxMessage, InboxMessageView
-from sandbox_sim.domain.callbacks.signature import SIGNATURE_HEADER, check_signature
-from sandbox_sim.domain.clients import Client
-from sandbox_sim.domain.redaction import redact_text
-from sandbox_sim.gateway.control.record_search import Records, inbox_of
-from sandbox_sim.gateway.ports import Clock, Ids, Store
-from sandbox_sim.web.control.errors import TIMEOUT
-from sandbox_sim.web.control.handlers import Reply
-from sandbox_sim.web.control.input_models import Deleted, Wait
-from sandbox_sim.web.control.records import RecordListQuery, list_query, match_of, page_of
-from sandbox_sim.web.control.waits import answer_of_wait
-from sandbox_sim.web.routes import ANY_METHOD, HTML, Access, Answer, Body, ListOf, Route
+from sandbox_sim.callbacks.bodies import check_signature
+from sandbox_sim.control.record_search import RecordSearch, inbox_of
+from sandbox_sim.ports import Clock, Ids, Store
+from sandbox_sim.records import inbox
+from sandbox_sim.records.callbacks import SIGNATURE_HEADER
+from sandbox_sim.records.inbox import InboxMessage, InboxMessageView
+from sandbox_sim.values.redaction import redact_text
+from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
+from sandbox_sim.web.control.errors import BAD_REQUEST, TIMEOUT
+from sandbox_sim.web.control.input import DEFAULT_LIMIT, BadInput, Deleted, Wait
+from sandbox_sim.web.control.records import (
+    RecordListQuery,
+    answer_of_wait,
+    list_query,
+    match_of,
+    page_of,
+)
+from sandbox_sim.web.pages.templates import Templates
+from sandbox_sim.web.routes import (
+    ANY_METHOD,
+    CONTROL_PREFIX,
+    HTML,
+    Access,
+    Answer,
+    Body,
+    ListOf,
+    Reply,
+    Route,
+)
 
 # A larger body is masked in a thread: a megabyte of digits takes a second, and a delivery needs no
 # token.
@@ -33,31 +50,29 @@ class Received(TypedDict):
     status: Literal["received"]
 
 
+def inbox_name(request: web.Request) -> str:
+    """The name of an inbox in the path, as it is kept. Raises `BadInput` if too long (D43)."""
+    name = request.match_info["name"]
+    if len(name) > MAX_IDENTIFIER:
+        raise BadInput(f"the name of the inbox must have at most {MAX_IDENTIFIER} characters")
+    return redact_text(name)
+
+
+@dataclass(frozen=True, eq=False)
 class InboxRoutes:
     """Receivers of callbacks, one for each name that is asked for.
 
-    clients: their secret keys check the signatures of the deliveries.
-    page: shows an inbox to a browser.
+    secret_keys: those of the clients check the signatures of the deliveries.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        ids: Ids,
-        records: Records,
-        clients: Mapping[str, Client],
-        page: Callable[[web.Request], Awaitable[web.Response]],
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-        self._records = records
-        self._page = page
-        self._secret_keys = [client.secret_key for client in clients.values()]
+    store: Store
+    clock: Clock
+    ids: Ids
+    records: RecordSearch
+    secret_keys: Collection[str]
+    templates: Templates
 
     def routes(self) -> Sequence[Route]:
-        """The routes of the inboxes."""
         route = partial(Route, group="Inbox")
         fields = inbox.SHOWN_FIELDS
         return [
@@ -73,7 +88,7 @@ class InboxRoutes:
             ),
             route(
                 "DELETE", _INBOX, self.clear, "empty an inbox",
-                answers=(Answer(Deleted),),
+                answers=(Answer(Deleted),), errors=(BAD_REQUEST,),
             ),
             # Callbacks come by any name that a network has for this machine.
             route(
@@ -84,47 +99,56 @@ class InboxRoutes:
                     Answer(None, 303, None, "a GET of a browser that has to log in"),
                 ),
                 body=Body(None, optional=True, media_type="*/*"),
-                access=Access.DELIVERY, page=self._page,
+                access=Access.DELIVERY, page=self.view,
             ),
         ]  # fmt: skip
 
     async def receive(self, request: web.Request) -> Received:
         """Take a callback, as a merchant's receiver would."""
+        name = inbox_name(request)
         body = await request.read()
         message = InboxMessage(
-            id=self._ids.record_id(),
-            at=self._clock.now(),
+            id=self.ids.record_id(),
+            at=self.clock.now(),
             method=request.method,
             headers=tuple((name.lower(), value) for name, value in request.headers.items()),
             body=body.decode("utf-8", "replace"),
             signature=check_signature(
-                body, request.headers.get(SIGNATURE_HEADER), self._secret_keys
+                body, request.headers.get(SIGNATURE_HEADER), self.secret_keys
             ),
         )
-        name = redact_text(request.match_info["name"])
         if len(body) < _MASKED_AT_ONCE_BYTES:
             kept = inbox.redacted(message)
         else:
             kept = await asyncio.to_thread(inbox.redacted, message)
-        await self._store.run(lambda unit: unit.add_inbox_message(name, kept))
+        await self.store.run(lambda unit: unit.add_inbox_message(name, kept))
         return {"status": "received"}
 
     async def messages(self, request: web.Request, asked: RecordListQuery) -> Reply:
         """The deliveries, newest first; `next` is the value of `after` for the next page."""
-        kind = inbox_of(request.match_info["name"])
-        return await page_of(self._records, kind, "messages", request, asked)
+        kind = inbox_of(inbox_name(request))
+        return await page_of(self.records, kind, "messages", request, asked)
+
+    async def view(self, request: web.Request) -> web.Response:
+        """The deliveries as a page, newest first; a look at it stores nothing."""
+        kind = inbox_of(inbox_name(request))
+        after = request.query.get("after", "").replace("\x00", "") or None
+        found = await self.records.find(kind, {}, DEFAULT_LIMIT, after)
+        context = {"name": kind.inbox, "messages": found.records, "next": found.next}
+        context["whole"] = f"{CONTROL_PREFIX}/inbox/{kind.inbox}/messages"
+        return await self.templates.page(request, "inbox.html", context)
 
     async def wait(self, request: web.Request, asked: Wait) -> Reply:
         """Wait for `count` deliveries that match; HTTP 408 where too few came in time.
 
         `json.trans_ref` in `match` looks inside a body that is JSON.
         """
-        kind = inbox_of(request.match_info["name"])
+        kind = inbox_of(inbox_name(request))
         match = match_of(asked, kind)
-        waiting = self._records.wait(kind, match, asked.count, asked.timeout_s)
+        waiting = self.records.wait(kind, match, asked.count, asked.timeout_s)
         return await answer_of_wait(request, waiting, asked, "messages")
 
     async def clear(self, request: web.Request) -> Deleted:
         """Empty an inbox."""
-        name = redact_text(request.match_info["name"])
-        return {"deleted": await self._store.run(lambda unit: unit.clear_inbox(name))}
+        name = inbox_name(request)
+        return {"deleted": await self.store.run(lambda unit: unit.clear_inbox(name))}

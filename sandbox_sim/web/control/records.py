@@ -1,47 +1,86 @@
 """Requests, transactions, callbacks and SMS under `/_sandbox/`: list, find and wait for them.
 
 Every kind of record has the same routes: its list, one record, and `find`, `count` and `wait`.
+A transaction can also be settled, and the journal of requests emptied.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypedDict
 
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.domain.callbacks.callbacks import CallbackView
-from sandbox_sim.domain.clients import ServiceMode
-from sandbox_sim.domain.control.field_values import FieldValues, ImpossibleValue
-from sandbox_sim.domain.control.journal import RequestView
-from sandbox_sim.domain.control.listing import compiled_match
-from sandbox_sim.domain.networks.attempt_views import TransactionDetails
-from sandbox_sim.domain.payments.transactions import TransactionView
-from sandbox_sim.domain.sms.sms_messages import MessageView
-from sandbox_sim.gateway.control.record_ids import RecordIds
-from sandbox_sim.gateway.control.record_search import (
+from sandbox_sim.control.manual_actions import ManualActions
+from sandbox_sim.control.record_search import (
     CALLBACKS,
     MESSAGES,
     REQUESTS,
     TRANSACTIONS,
-    Records,
+    Kind,
+    RecordIds,
+    RecordSearch,
 )
-from sandbox_sim.gateway.control.searches import Kind
-from sandbox_sim.web.control.errors import (
-    AMBIGUOUS,
-    BAD_REQUEST,
-    NOT_FOUND,
-    TIMEOUT,
-    error_response,
+from sandbox_sim.events.waits import Came
+from sandbox_sim.ports import Clock
+from sandbox_sim.production.attempt_views import TransactionDetails
+from sandbox_sim.production.decisions import ForceNeeded, IllegalSettlement
+from sandbox_sim.records import transactions
+from sandbox_sim.records.callbacks import CallbackView
+from sandbox_sim.records.journal import RequestView
+from sandbox_sim.records.listing import FieldValues, ImpossibleValue, compiled_match
+from sandbox_sim.records.messages import MessageView
+from sandbox_sim.records.transactions import Status, TransactionView
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.redaction import redact_text
+from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
+from sandbox_sim.web.control import errors
+from sandbox_sim.web.control.errors import error_response
+from sandbox_sim.web.control.input import (
+    LARGEST_INTEGER,
+    NO_NUL,
+    BadInput,
+    Deleted,
+    Input,
+    PageQuery,
+    ServiceQuery,
+    StatusWord,
+    Wait,
+    worded,
 )
-from sandbox_sim.web.control.handlers import Reply
-from sandbox_sim.web.control.input_models import LARGEST_INTEGER, Input, PageQuery, Wait
-from sandbox_sim.web.control.input_parsing import BadInput
-from sandbox_sim.web.control.waits import answer_of_wait
-from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Route
+from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
+from sandbox_sim.web.transport.gateway_protocol import GatewayProtocol
 
 if TYPE_CHECKING:
-    from sandbox_sim.gateway.networks.live_records import LiveRecords
+    from sandbox_sim.production.attempt_views import LiveRecordReader
+    from sandbox_sim.production.manual_actions import LiveActions
+
+
+async def answer_of_wait(
+    request: web.Request, waiting: Coroutine[Any, Any, Came], asked: Wait, plural: str
+) -> Reply:
+    """Wait for the records; HTTP 408 where too few came in time.
+
+    The wait ends at once when the client closes the connection.
+    """
+    task = asyncio.create_task(waiting)
+    protocol = request.protocol
+    if isinstance(protocol, GatewayProtocol):
+        protocol.cancel_when_disconnected(task)
+    try:
+        await asyncio.wait({task})
+    finally:
+        task.cancel()  # where this handler itself is cancelled
+    if task.cancelled():
+        return error_response(errors.DISCONNECTED, "The client closed the connection")
+    came = task.result()
+    if came.records is None:
+        text = f"{came.matching} of {asked.count} came within {asked.timeout_s:g} s"
+        return error_response(errors.TIMEOUT, text)
+    return {plural: came.records}
 
 
 class RecordKind(NamedTuple):
@@ -58,12 +97,16 @@ KINDS: Final = (
     RecordKind("callbacks", CALLBACKS, CallbackView),
     RecordKind("sms", MESSAGES, MessageView),
 )
+
 _NUMBERS: Final = frozenset(
     {"service_id", "char_count", "page_count", "units_charged", "http_status"}
 )
+
 _SWITCHES: Final = frozenset({"unacknowledged"})
+
 # A transaction by any of its ids, of any service or of one.
 TRANSACTION: Final = "/_sandbox/transactions/{id}"
+
 TRANSACTION_OF_SERVICE: Final = "/_sandbox/transactions/{service_id}/{id}"
 
 
@@ -76,10 +119,9 @@ class Search(Wait):
 class RecordListQuery(PageQuery):
     """The query of the lists, beside a filter for each field."""
 
-    # NUL is refused because no database takes it.
     after: str | None = Field(
         None,
-        pattern=r"^[^\x00]*$",
+        pattern=NO_NUL,
         description="the id after which the list goes on, without NUL",
     )
 
@@ -106,13 +148,13 @@ class Count(TypedDict):
     count: int
 
 
+@dataclass(frozen=True, eq=False)
 class RecordRoutes:
     """Finds what the gateway has done."""
 
-    def __init__(self, records: Records, ids: RecordIds, live: "LiveRecords | None" = None) -> None:
-        self._records = records
-        self._ids = ids
-        self._live = live
+    records: RecordSearch
+    ids: RecordIds
+    live: "LiveRecordReader | None" = None
 
     def routes(self) -> Sequence[Route]:
         """The routes of all kinds."""
@@ -122,18 +164,23 @@ class RecordRoutes:
                 "GET", TRANSACTION, self.transaction,
                 "show the transaction with this identifier, with its timeline",
                 "Transactions", (Answer(TransactionDetails),), query=Query(ModeQuery),
-                errors=(NOT_FOUND, AMBIGUOUS),
+                errors=(errors.NOT_FOUND, errors.AMBIGUOUS),
             ),
             Route(
                 "GET", TRANSACTION_OF_SERVICE, self.transaction,
                 "show the transaction of a service with this identifier, with its timeline",
                 "Transactions", (Answer(TransactionDetails),), query=Query(ModeQuery),
-                errors=(BAD_REQUEST, NOT_FOUND),
+                errors=(errors.BAD_REQUEST, errors.NOT_FOUND),
             ),
             Route(
                 "GET", "/_sandbox/callbacks/{id}", self.callback,
                 "show the callback with this identifier, with its attempts",
-                "Callbacks", (Answer(CallbackView),), errors=(NOT_FOUND, AMBIGUOUS),
+                "Callbacks", (Answer(CallbackView),), errors=(errors.NOT_FOUND, errors.AMBIGUOUS),
+            ),
+            Route(
+                "DELETE", "/_sandbox/requests", self.clear_requests,
+                "empty the journal, of one service or of all, but for requests of mode P",
+                "Requests", (Answer(Deleted),), query=Query(ServiceQuery),
             ),
         ]  # fmt: skip
 
@@ -164,14 +211,14 @@ class RecordRoutes:
             route(
                 "POST", f"{path}/wait", partial(self.wait, of), f"wait for {plural}",
                 answers=(Answer(ListOf(plural, view, has_next=False)),), body=search,
-                errors=(TIMEOUT,),
+                errors=(errors.TIMEOUT,),
             ),
         ]  # fmt: skip
         if kind not in {TRANSACTIONS, CALLBACKS}:  # each of them is found by several ids
             routes.append(
                 route(
                     "GET", f"{path}/{{id}}", partial(self.one, of), f"show one of the {plural}",
-                    answers=(Answer(view),), errors=(NOT_FOUND,),
+                    answers=(Answer(view),), errors=(errors.NOT_FOUND,),
                 ),
             )  # fmt: skip
         return routes
@@ -182,69 +229,69 @@ class RecordRoutes:
         """List records, newest first; `next` is the value of `after` for the next page."""
         if isinstance(asked, TransactionListQuery) and asked.waiting:
             return await self._waiting(request, asked)
-        page = await page_of(self._records, of.kind, of.plural, request, asked)
+        page = await page_of(self.records, of.kind, of.plural, request, asked)
         if of.kind is REQUESTS:
             service_id = _filters(request, of.kind).get("service_id")
             of_one = service_id if isinstance(service_id, int) else None
-            page["dropped"] = await self._records.dropped_requests(of_one)
+            page["dropped"] = await self.records.dropped_requests(of_one)
         return page
 
     async def _waiting(
         self, request: web.Request, asked: TransactionListQuery
     ) -> dict[str, object]:
-        every = [] if self._live is None else await self._live.waiting()
+        every = [] if self.live is None else await self.live.waiting()
         accepts = compiled_match(_filters(request, TRANSACTIONS))
         found = [each for each in every if accepts(each)]
         ids = [each["network_transaction_id"] for each in found]
         first = 0
         if asked.after is not None:
             first = ids.index(asked.after) + 1 if asked.after in ids else len(ids)
-        page = found[first : first + asked.page_size]
-        more = len(found) > first + len(page)
-        return {
-            "transactions": page,
-            "next": page[-1]["network_transaction_id"] if more else None,
-        }
+        page, following = asked.page(found[first:], itemgetter("network_transaction_id"))
+        return {"transactions": page, "next": following}
 
     async def find(self, of: RecordKind, _request: web.Request, asked: Search) -> Reply:
         """Find the records that match, newest first."""
-        found = await self._records.find(of.kind, match_of(asked, of.kind), asked.limit)
+        found = await self.records.find(of.kind, match_of(asked, of.kind), asked.limit)
         return {of.plural: found.records, "next": found.next}
 
     async def count(self, of: RecordKind, _request: web.Request, asked: Search) -> Count:
         """Count the records that match."""
-        return {"count": await self._records.count(of.kind, match_of(asked, of.kind))}
+        return {"count": await self.records.count(of.kind, match_of(asked, of.kind))}
 
     async def wait(self, of: RecordKind, request: web.Request, asked: Search) -> Reply:
         """Wait until `count` records match; HTTP 408 after `timeout_s`."""
         match = match_of(asked, of.kind)
-        waiting = self._records.wait(of.kind, match, asked.count, asked.timeout_s)
+        waiting = self.records.wait(of.kind, match, asked.count, asked.timeout_s)
         return await answer_of_wait(request, waiting, asked, of.plural)
 
     async def one(self, of: RecordKind, request: web.Request) -> Reply:
         """Show one record by its id."""
         name = request.match_info["id"]
-        found = await self._records.find(of.kind, {of.kind.name: name}, limit=1)
+        found = await self.records.find(of.kind, {of.kind.name: name}, limit=1)
         return found.records[0] if found.records else no_such(of.plural, name)
 
     async def callback(self, request: web.Request) -> Reply:
         """Show the callback that any of its ids names."""
         name = request.match_info["id"]
-        found = await self._ids.callback(name)
+        found = await self.ids.callback(name)
         return no_such("callbacks", name) if found is None else found
 
     async def transaction(self, request: web.Request, asked: ModeQuery) -> Reply:
         """Show the transaction that any of its ids names, of any service or the one in the path."""
         name, service_id = request.match_info["id"], service_of(request)
-        found = None if asked.mode == "P" else await self._ids.transaction(name, service_id)
+        found = None if asked.mode == "P" else await self.ids.transaction(name, service_id)
         if found is None and asked.mode != "S":
-            found = await self._ids.transaction(name, service_id, ServiceMode.PRODUCTION)
+            found = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         of_mode_s = asked.mode == "S" or (found or {}).get("mode") == ServiceMode.SANDBOX
-        if self._live is None or of_mode_s:
+        if self.live is None or of_mode_s:
             return no_such("transactions", name) if found is None else found
         network_id = name if found is None else str(found["network_transaction_id"])
-        live = await self._live.transaction(network_id, service_id)
+        live = await self.live.transaction(network_id, service_id)
         return no_such("transactions", name) if live is None else live
+
+    async def clear_requests(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
+        """Empty the journal, of the service in the query if there is one; mode P stays."""
+        return {"deleted": await self.records.clear_requests(asked.service_id)}
 
 
 def list_query(fields: tuple[str, ...], values: Mapping[str, FieldValues]) -> Query:
@@ -257,7 +304,7 @@ def list_query(fields: tuple[str, ...], values: Mapping[str, FieldValues]) -> Qu
 
 
 async def page_of(
-    records: Records, kind: Kind, plural: str, request: web.Request, asked: RecordListQuery
+    records: RecordSearch, kind: Kind, plural: str, request: web.Request, asked: RecordListQuery
 ) -> dict[str, object]:
     """The page of a list that a query asks for."""
     found = await records.find(kind, _filters(request, kind), asked.page_size, asked.after)
@@ -313,4 +360,127 @@ def service_of(request: web.Request) -> int | None:
 
 def no_such(plural: str, name: str) -> web.Response:
     """HTTP 404 for a record that is not there."""
-    return error_response(NOT_FOUND, f"there is no {name!r} among the {plural}, or it was deleted")
+    return error_response(
+        errors.NOT_FOUND, f"there is no {name!r} among the {plural}, or it was deleted"
+    )
+
+
+_SETTLED: Final = ("000", "001", "003")
+
+
+class SettleBody(Input):
+    """The body of `settle`."""
+
+    status: Annotated[str, StatusWord] = Field(
+        pattern=f"^({'|'.join(_SETTLED)})$", description=f"one of {worded(_SETTLED)}"
+    )
+
+
+class LiveSettleBody(SettleBody):
+    """The body of `settle`; with `reason` and `by` it is for a transaction of mode P."""
+
+    reason: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_REFERENCE,
+        pattern=NO_NUL,
+        description=f"why, in at most {MAX_REFERENCE:,} characters, for mode P",
+    )
+    by: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_IDENTIFIER,
+        pattern=NO_NUL,
+        description=f"the name of who decides, of at most {MAX_IDENTIFIER} characters, for mode P",
+    )
+    force: bool = Field(default=False, description="even against what the network says, for mode P")
+
+
+class SettledView(TransactionView):
+    """A transaction after `settle`."""
+
+    network_said: NotRequired[
+        Annotated[str, "of mode P: what its network answered just before, in words"]
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class SettleRoutes:
+    """Decides pending transactions by hand. live: what decides those of mode P; None without it."""
+
+    ids: RecordIds
+    manual_actions: ManualActions
+    clock: Clock
+    live: "LiveActions | None" = None
+
+    def routes(self) -> Sequence[Route]:
+        route = partial(
+            Route, method="POST", handler=self.settle, group="Transactions",
+            answers=(Answer(SettledView),), body=Body(LiveSettleBody),
+        )  # fmt: skip
+        refusals = (
+            *(errors.BAD_REQUEST, errors.NOT_FOUND, errors.ALREADY_DECIDED),
+            *(errors.FORCE_NEEDED, errors.PRODUCTION),
+        )
+        return [
+            route(
+                path=f"{TRANSACTION}/settle", errors=(*refusals, errors.AMBIGUOUS),
+                summary="decide a pending transaction now and send its callback",
+            ),
+            route(
+                path=f"{TRANSACTION_OF_SERVICE}/settle", errors=refusals,
+                summary="decide a pending transaction of a service now and send its callback",
+            ),
+        ]  # fmt: skip
+
+    async def settle(
+        self, request: web.Request, asked: LiveSettleBody
+    ) -> TransactionView | web.Response:
+        """Decide a pending transaction now; HTTP 409 for one that is decided.
+
+        With `reason` or `by` it is one of mode P, which needs both; else one of mode S goes first.
+        """
+        if asked.reason is not None or asked.by is not None:
+            return await self._settle_live(request, asked)
+        name = request.match_info["id"]
+        found: Any = await self.ids.transaction(name, service_of(request))
+        if found is None:
+            return await self._settle_live(request, asked)
+        ids = found["service_id"], found["network_transaction_id"]
+        settled = await self.manual_actions.settle(*ids, Status(asked.status))
+        if settled is None:
+            return no_such("transactions", name)
+        if not settled.was_pending:
+            text = f"the transaction has status {settled.transaction.status} and keeps it"
+            return error_response(errors.ALREADY_DECIDED, text)
+        return transactions.shown(settled.transaction, self.clock.now())
+
+    async def _settle_live(
+        self, request: web.Request, asked: LiveSettleBody
+    ) -> SettledView | web.Response:
+        name, service_id = request.match_info["id"], service_of(request)
+        found: Any = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
+        network_id = name if found is None else found["network_transaction_id"]
+        if found is None and (self.live is None or not await self.live.knows(name, service_id)):
+            return no_such("transactions", name)
+        if not (asked.reason or "").strip() or not (asked.by or "").strip():
+            text = f"transaction {name} is of mode P: say why in reason and who decides in by"
+            return error_response(errors.BAD_REQUEST, text)
+        if self.live is None:
+            return error_response(
+                errors.PRODUCTION, "Production is off, so nothing of mode P is settled"
+            )
+        from sandbox_sim.production.manual_actions import Decision  # noqa: PLC0415 -- only here
+
+        by, reason = redact_text(str(asked.by)), redact_text(str(asked.reason))
+        decision = Decision(Status(asked.status), by, reason, force=asked.force)
+        try:
+            settled = await self.live.settle(network_id, decision)
+        except ForceNeeded as refused:
+            return error_response(errors.FORCE_NEEDED, str(refused))
+        except IllegalSettlement as refused:
+            return error_response(errors.ALREADY_DECIDED, str(refused))
+        if settled is None:
+            return no_such("transactions", name)
+        shown = transactions.shown(settled.transaction, self.clock.now())
+        return {**shown, "network_said": settled.network_said}

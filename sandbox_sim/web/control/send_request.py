@@ -13,11 +13,11 @@ from aiohttp import EMPTY_PAYLOAD, HttpVersion11, hdrs, web
 from multidict import CIMultiDict
 from pydantic import Field
 
-from sandbox_sim.domain.clients import Client, ServiceMode
-from sandbox_sim.domain.json_text import parse_json
+from sandbox_sim.values.clients import Client, ServiceMode
+from sandbox_sim.values.json_text import parse_json
 from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.control.errors import NO_CREDENTIALS, error_response
-from sandbox_sim.web.control.input_models import Input
+from sandbox_sim.web.control.input import Input
 from sandbox_sim.web.routes import Answer, Body, Route
 
 _USER_AGENT: Final = "sandbox_sim dashboard"
@@ -48,7 +48,6 @@ class SendRoutes:
         self._clients = [client for client in clients if client.mode is ServiceMode.SANDBOX]
 
     def routes(self) -> Sequence[Route]:
-        """The route of `send`."""
         return [
             Route(
                 "POST", "/_sandbox/requests/send", self.send,
@@ -113,7 +112,11 @@ class _LocalRequest:
         self.path = path
         self.scheme = behind.scheme
         self.headers = CIMultiDict(
-            {hdrs.AUTHORIZATION: f"Basic {pair}", hdrs.USER_AGENT: _USER_AGENT}
+            {
+                hdrs.HOST: behind.headers[hdrs.HOST],
+                hdrs.AUTHORIZATION: f"Basic {pair}",
+                hdrs.USER_AGENT: _USER_AGENT,
+            }
         )
         self.writer = _Kept()
         real = behind.transport

@@ -3,18 +3,358 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
+from pydantic_core.core_schema import WithDefaultSchema
 
 from sandbox_sim import __version__
-from sandbox_sim.web.openapi.answers import HEADERS, control_responses, interface_responses
-from sandbox_sim.web.openapi.callbacks import callbacks_of
-from sandbox_sim.web.openapi.inputs import Models
-from sandbox_sim.web.openapi.json_schema import Schema, Schemas
+from sandbox_sim.operations import Operation
+from sandbox_sim.overrides.faults import FAULT_STATUSES
+from sandbox_sim.records.callbacks import SIGNATURE_HEADER
+from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE, Reply
+from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
+from sandbox_sim.web.api.response_models import CALLBACK_MODELS
+from sandbox_sim.web.control.errors import errors_of
+from sandbox_sim.web.control.input import LARGEST_INTEGER
+from sandbox_sim.web.openapi.json_schema import REF, Schema, Schemas
 from sandbox_sim.web.openapi.routes import ServerFacts
-from sandbox_sim.web.routes import ANY_METHOD, CONTROL_PREFIX, Access, Body, Route
+from sandbox_sim.web.routes import (
+    ANY_METHOD,
+    CONTROL_PREFIX,
+    JSON,
+    Access,
+    Body,
+    ErrorCode,
+    ListOf,
+    Query,
+    Route,
+)
+
+_TEMPLATE = REF + "{model}"
+
+_NUMBER: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_INTEGER}
+
+
+class _Brief(GenerateJsonSchema):
+    """Leaves out what pydantic adds by itself: names as titles, and defaults that say nothing."""
+
+    def field_title_should_be_set(self, _schema: Any) -> bool:
+        return False
+
+    def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
+        if isinstance(schema.get("default"), str | int | float):
+            return super().default_schema(schema)
+        return self.generate_inner(schema["schema"])
+
+
+class Models:
+    """The pydantic models of the inputs; `components` has the schema of each."""
+
+    def __init__(self, inputs: Iterable[Query | Body]) -> None:
+        found = [each.model for each in inputs]
+        models = dict.fromkeys(each for each in found if _is_model(each))
+        self._schemas, defined = models_json_schema(
+            [(model, "validation") for model in models],
+            ref_template=_TEMPLATE,
+            schema_generator=_Brief,
+        )
+        self.components: dict[str, Schema] = defined.get("$defs", {})
+        self._unions: dict[int, Schema] = {}
+        for adapter in (each for each in found if isinstance(each, TypeAdapter)):
+            self._unions[id(adapter)] = self._union(adapter)
+        for schema in self.components.values():
+            schema.pop("title", None)
+
+    def has(self, body: Body) -> bool:
+        """Whether a body is read by pydantic."""
+        return _is_model(body.model) or isinstance(body.model, TypeAdapter)
+
+    def body(self, body: Body) -> Schema:
+        """The schema of a body."""
+        if isinstance(body.model, TypeAdapter):
+            return self._unions[id(body.model)]
+        schema = self._schemas[body.model, "validation"]
+        if not body.match_fields:
+            return schema
+        names = "|".join(map(re.escape, body.match_fields))
+        values = {name: {"enum": [*each]} for name, each in body.match_values.items()}
+        match = {"propertyNames": {"pattern": f"^({names})(\\..*)?$"}, "properties": values}
+        return {"allOf": [schema, {"properties": {"match": match}}]}
+
+    def parameters(self, query: Query) -> Sequence[Schema]:
+        reference = self._schemas[query.model, "validation"]["$ref"]
+        model = self.components[reference.removeprefix(REF)]
+        required = model.get("required", ())
+        fields = {name: _not_null(schema) for name, schema in model.get("properties", {}).items()}
+        for name in query.filters:
+            schema = _filter_schema(query, name)
+            fields.setdefault(name, {**schema, "description": f"only those with this {name}"})
+        return [
+            {
+                "name": name,
+                "in": "query",
+                "required": name in required,
+                **({"description": text} if (text := schema.pop("description", "")) else {}),
+                "schema": schema,
+            }
+            for name, schema in fields.items()
+        ]
+
+    def _union(self, adapter: TypeAdapter[Any]) -> Schema:
+        """A tagged union; those inside of it become components, so that `mapping` can name them."""
+        schema = adapter.json_schema(ref_template=_TEMPLATE, schema_generator=_Brief)
+        self.components |= schema.pop("$defs")
+        return self._named(schema, "MakePayment")
+
+    def _named(self, union: Schema, name: str) -> Schema:
+        named: list[tuple[Schema, str]] = []
+        mapping: dict[str, str] = {}
+        for tag, choice in union["discriminator"]["mapping"].items():
+            if isinstance(choice, str):
+                mapping[tag] = choice
+                continue
+            reference = next((ref for known, ref in named if known == choice), None)
+            if reference is None:
+                component = name + tag.capitalize()
+                self.components[component] = self._named(choice, component)
+                reference = REF + component
+                named.append((choice, reference))
+            mapping[tag] = reference
+        return {
+            "oneOf": [{"$ref": reference} for reference in dict.fromkeys(mapping.values())],
+            "discriminator": {**union["discriminator"], "mapping": mapping},
+        }
+
+
+def _is_model(model: Any) -> bool:
+    return isinstance(model, type) and issubclass(model, BaseModel)
+
+
+def _not_null(schema: Schema) -> Schema:
+    """The schema of a field without null, which a query cannot spell."""
+    schema = dict(schema)
+    match [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]:
+        case []:
+            return schema
+        case [option]:
+            return {**option, **schema}
+        case options:
+            return {**schema, "anyOf": options}
+
+
+def _filter_schema(query: Query, name: str) -> Schema:
+    """What a filter may be."""
+    if name in query.numbers:
+        return _NUMBER
+    if name in query.switches:
+        return {"type": "boolean"}
+    if name in query.values:
+        return {"type": "string", "enum": list(query.values[name])}
+    return {"type": "string"}
+
+
+def callbacks_of(schemas: Schemas) -> Schema:
+    """The callback of a payment: its body depends on the setting `callback_profile` (D27)."""
+    models = dict.fromkeys(CALLBACK_MODELS.values())
+    body = {"anyOf": [schemas.of(model) for model in models]}
+    signature = {
+        "name": SIGNATURE_HEADER,
+        "in": "header",
+        "required": False,
+        "description": "hex HMAC-SHA-256 of the body, keyed with the secret key (D29)",
+        "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    }
+    return {
+        "outcome": {
+            "{$request.body#/callback_url}": {
+                "post": {
+                    "operationId": "outcome",
+                    "summary": "the outcome of a payment",
+                    "description": "At most 3 attempts, 5 minutes apart, 30 s each (D30).",
+                    "security": [],
+                    "parameters": [signature],
+                    "requestBody": {"required": True, "content": {JSON: {"schema": body}}},
+                    "responses": {"2XX": {"description": "acknowledged"}},
+                }
+            }
+        }
+    }
+
+
+# What every operation of the interface can answer: status, code and reason.
+_COMMON: Final = (
+    ErrorCode(401, "100", "the credentials are missing or wrong (D3)"),
+    ErrorCode(403, "403", "a page or a Host that is not allowed (D42)"),
+    ErrorCode(403, "403", "User-Agent is missing or blank (D4)"),
+    ErrorCode(413, "400", "the body is above the setting max_body_bytes (D5)"),
+    ErrorCode(415, "400", "the request has the header Content-Encoding (D42)"),
+    ErrorCode(429, "429", "too many requests (D10)"),
+    ErrorCode(500, "500", "a fault of the server"),
+)
+
+_FAULTS: Final = tuple(
+    ErrorCode(status, "500", "a fault") for status in FAULT_STATUSES if status >= 500
+)
+
+_SERVICE: Final = ErrorCode(403, "403", "the credentials are not for this service (D2)")
+
+_ON_REQUEST: Final = "only where an override or a fault of the control API asks for it"
+
+_ALWAYS: Final = ("X-Sandbox-Rule", "X-Sandbox-Request-Id")
+
+HEADERS: Final[Mapping[str, Schema]] = {
+    "X-Sandbox-Rule": {
+        "required": True,
+        "description": "the rule that decided the answer, such as sandbox.3 or D5",
+        "schema": {"type": "string"},
+    },
+    "X-Sandbox-Request-Id": {
+        "required": True,
+        "description": "the id of the request in the journal",
+        "schema": {"type": "string"},
+    },
+    "Retry-After": {
+        "description": "seconds to wait",
+        "schema": {"type": "integer", "minimum": 0},
+    },
+}
+
+
+def interface_responses(route: Route, schemas: Schemas, reject_status: int) -> Schema:
+    """The answers of an operation of the interface, by HTTP status."""
+    found: dict[int, list[Schema]] = defaultdict(list)
+    for answer in route.answers:
+        found[answer.status].append(schemas.of(answer.model))
+    codes = _codes_by_status(route.operations[0], reject_status)
+    reasons = _reasons(route, reject_status)
+    responses = {}
+    for status in sorted({*found, *codes}):
+        if codes[status]:
+            found[status].append(_rejection(status, codes[status], schemas))
+        options = found[status]
+        names = [*_ALWAYS, *(["Retry-After"] if status == 429 else [])]
+        responses[str(status)] = {
+            "description": _description(route, status, reasons[status]),
+            "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names},
+            "content": {JSON: {"schema": options[0] if len(options) == 1 else {"anyOf": options}}},
+        }
+    return responses
+
+
+def _codes_by_status(operation: Operation, reject_status: int) -> Mapping[int, Sequence[str]]:
+    """Every rejection that an override or a fault can ask for, beside those of the rules."""
+    codes: dict[int, list[str]] = defaultdict(list)
+    for code, row in CATALOGUE.items():
+        if code in ACCEPTED:
+            continue
+        own_status = Reply(code, "D6", "").from_operation(operation).http_status
+        codes[own_status or (reject_status if row.sandbox else row.http_status)].append(code)
+    for status, code, _when in (*_COMMON, *_FAULTS):
+        codes[status] += [] if code in codes[status] else [code]
+    return codes
+
+
+def _reasons(route: Route, reject_status: int) -> Mapping[int, Sequence[str]]:
+    reasons: dict[int, list[str]] = defaultdict(list)
+    errors = (*route.errors, *_COMMON)
+    if not any(error.code == "403" for error in route.errors):
+        errors += (_SERVICE,)
+    for status, code, when in errors:
+        sandbox = CATALOGUE[code].sandbox
+        reasons[reject_status if sandbox else status].append(f"{code}: {when}")
+    return reasons
+
+
+def _description(route: Route, status: int, reasons: Sequence[str]) -> str:
+    done = [
+        f"{_code_of(answer.model)}: done" for answer in route.answers if answer.status == status
+    ]
+    return "; ".join([*dict.fromkeys(done), *reasons]) or _ON_REQUEST
+
+
+def _code_of(model: Any) -> str:
+    (code,) = model.__annotations__["response_code"].__args__
+    return str(code)
+
+
+def _rejection(status: int, codes: Sequence[str], schemas: Schemas) -> Schema:
+    name = f"Rejection{status}"
+    schema = {
+        "type": "object",
+        "description": "A rejection, with nothing but these two fields.",
+        "properties": {
+            "response_code": {"type": "string", "enum": list(codes)},
+            "response_message": {"type": "string"},
+        },
+        "required": ["response_code", "response_message"],
+    }
+    if schemas.components.setdefault(name, schema) != schema:
+        name = f"Rejection{status}Sms"
+        schemas.components[name] = schema
+    return {"$ref": REF + name}
+
+
+def control_responses(route: Route, schemas: Schemas) -> Schema:
+    """The answers of a route of the control API, by HTTP status."""
+    responses: dict[str, Schema] = {}
+    for answer in route.answers:
+        response = responses.setdefault(str(answer.status), {"description": answer.when})
+        if answer.media_type is not None and route.method != "HEAD":
+            content = {"schema": _model(answer.model, schemas)} if answer.model else {}
+            response.setdefault("content", {})[answer.media_type] = content
+    by_status: dict[int, list[ErrorCode]] = defaultdict(list)
+    for error in errors_of(route):
+        by_status[error.status].append(error)
+    for status, errors in by_status.items():
+        response = responses.setdefault(str(status), {"description": ""})
+        reasons = [response["description"], *(f"`{each.code}`: {each.when}" for each in errors)]
+        response["description"] = "; ".join(filter(None, reasons))
+        if route.method != "HEAD":
+            schema = _error([each.code for each in errors], schemas)
+            response.setdefault("content", {})[JSON] = {"schema": schema}
+    return dict(sorted(responses.items()))
+
+
+def _model(model: Any, schemas: Schemas) -> Schema:
+    if not isinstance(model, ListOf):
+        return schemas.of(model)
+    properties: Schema = {
+        model.plural: {"type": "array", "items": schemas.of(model.item)},
+    }
+    if model.has_next:
+        text = "the value of `after` for the next page; null on the last one"
+        properties["next"] = {"type": ["string", "null"], "description": text}
+    if model.has_dropped:
+        text = "how many older ones made room for newer ones"
+        properties["dropped"] = {"type": "integer", "description": text}
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+def _error(codes: Iterable[str], schemas: Schemas) -> Schema:
+    schemas.components.setdefault(
+        "Error",
+        {
+            "type": "object",
+            "description": "An error of the control API.",
+            "properties": {
+                "error": {
+                    "type": "object",
+                    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+                    "required": ["code", "message"],
+                }
+            },
+            "required": ["error"],
+        },
+    )
+    code = {"properties": {"code": {"enum": list(codes)}}}
+    return {"allOf": [{"$ref": REF + "Error"}, {"properties": {"error": code}}]}
+
 
 _METHODS: Final = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
+
 _ABOUT: Final = """\
 A stand-in for a Ghanaian payment, airtime, bill and SMS gateway, and the control API of it.
 
@@ -26,6 +366,7 @@ is the bearer token of these paths.
 - JSON types are strict. An integer has no fraction: the server refuses `55.0`, which JSON Schema \
 also counts as an integer.
 """
+
 _INTEGER: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
 
 
@@ -130,7 +471,11 @@ def _security(route: Route, facts: ServerFacts) -> list[dict[str, list[str]]]:
 
 
 def _path_parameter(name: str) -> Schema:
-    schema = _INTEGER if name == "service_id" else {"type": "string", "minLength": 1}
+    schema: Schema = {"type": "string", "minLength": 1}
+    if name == "service_id":
+        schema = _INTEGER
+    elif name == "name":
+        schema["maxLength"] = MAX_IDENTIFIER
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 

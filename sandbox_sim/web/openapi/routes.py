@@ -6,7 +6,7 @@ payments go on meanwhile.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -39,13 +39,15 @@ class ServerFacts(NamedTuple):
 
 
 class OpenapiRoutes:
-    """The document and its page. table: returns all routes of the server."""
+    """The document and its page. table: returns all routes of the server. facts: at present."""
 
-    def __init__(self, table: Callable[[], Sequence[Route]], facts: ServerFacts) -> None:
+    def __init__(
+        self, table: Callable[[], Sequence[Route]], facts: Callable[[], ServerFacts]
+    ) -> None:
         self._table = table
         self._facts = facts
-        self._document = cache(self._make_document)
-        self._page = cache(self._make_page)
+        self._document = lru_cache(maxsize=1)(self._make_document)
+        self._page = lru_cache(maxsize=1)(self._make_page)
 
     def routes(self) -> Sequence[Route]:
         """The routes of the description."""
@@ -68,11 +70,11 @@ class OpenapiRoutes:
 
     async def document(self, _request: web.Request) -> "Schema":
         """The document as JSON."""
-        return await asyncio.to_thread(self._document)
+        return await asyncio.to_thread(self._document, self._facts())
 
     async def page(self, _request: web.Request) -> web.Response:
         """The page, which works without scripts and without a network."""
-        text = await asyncio.to_thread(self._page)
+        text = await asyncio.to_thread(self._page, self._facts())
         return web.Response(text=text, content_type=HTML, headers=_HEADERS)
 
     async def style(self, _request: web.Request) -> web.Response:
@@ -80,12 +82,12 @@ class OpenapiRoutes:
         text = await asyncio.to_thread(_STYLE.read_text, "utf-8")
         return web.Response(text=text, content_type="text/css", headers=_HEADERS)
 
-    def _make_document(self) -> "Schema":
+    def _make_document(self, facts: ServerFacts) -> "Schema":
         from sandbox_sim.web.openapi.document import openapi_document  # noqa: PLC0415 -- when asked
 
-        return openapi_document(self._table(), self._facts)
+        return openapi_document(self._table(), facts)
 
-    def _make_page(self) -> str:
+    def _make_page(self, facts: ServerFacts) -> str:
         from sandbox_sim.web.openapi.page import page_of  # noqa: PLC0415 -- when asked
 
-        return page_of(self._document())
+        return page_of(self._document(facts))

@@ -1,36 +1,107 @@
-"""What a browser gets outside `/_sandbox/`: the way to the dashboard, the icon, a page.
+"""What a browser gets besides the dashboard: styles and scripts, the icon, the page of the rules.
 
-Everything else there belongs to the dispatcher, and so does every POST.
+Source: sandbox.3.
+
+Everything else outside `/_sandbox/` belongs to the dispatcher, and so does every POST.
 """
 
-from collections.abc import Container
+import asyncio
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
 from typing import Final
 
 from aiohttp import hdrs, web
 
-from sandbox_sim.domain.redaction import redact_text
-from sandbox_sim.web.browser import wants_page
-from sandbox_sim.web.pages.static_files import StaticRoutes
+from sandbox_sim import explanations
+from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.routes import CONTROL_PREFIX
+from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
+from sandbox_sim.web.transport.requests import wants_page
+
+_FOLDER: Final = Path(__file__).with_name("static")
+
+_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+_HEADERS: Final = {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
+    "X-Content-Type-Options": "nosniff",
+}
+
+ICON: Final = "icon.svg"
+
+
+@dataclass(frozen=True, eq=False)
+class StaticRoutes:
+    """The files that pages load, and the rules that answers name: neither needs a token."""
+
+    templates: Templates
+
+    def routes(self) -> Sequence[Route]:
+        """The page of the rules, and one route for each file."""
+        route = partial(Route, group="Pages", access=Access.OPEN)
+        return [
+            route(
+                "GET", f"{CONTROL_PREFIX}/rules", self.rules, "show the rules that answers name",
+                answers=(Answer(None, media_type=HTML, when="the page"),),
+            ),
+            *(
+                route(
+                    "GET", f"/_sandbox/static/{name}", partial(self._serve, name),
+                    f"load {name} of the pages",
+                    answers=(Answer(None, media_type=_type_of(name)),),
+                )
+                for name in sorted(file.name for file in _FOLDER.iterdir())
+                if Path(name).suffix in _TYPES
+            ),
+        ]  # fmt: skip
+
+    async def rules(self, request: web.Request) -> web.Response:
+        """Show all rules, under their sections."""
+        context = {"rules": explanations.rules(), "markers": explanations.markers()}
+        return await self.templates.page(request, "rules.html", context)
+
+    async def icon(self, _request: web.BaseRequest) -> web.Response:
+        """The icon, which browsers ask for at `/favicon.ico`."""
+        return await self._file(ICON)
+
+    async def _serve(self, name: str, _request: web.Request) -> web.Response:
+        return await self._file(name)
+
+    async def _file(self, name: str) -> web.Response:
+        body = await asyncio.to_thread(_read, name)
+        return web.Response(
+            body=body, content_type=_type_of(name), charset="utf-8", headers=_HEADERS
+        )
+
+
+@cache
+def _read(name: str) -> bytes:
+    return (_FOLDER / name).read_bytes()
+
+
+def _type_of(name: str) -> str:
+    return _TYPES[Path(name).suffix]
+
 
 _ICON: Final = "/favicon.ico"
+
 _READING: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 
 
+@dataclass(frozen=True, eq=False)
 class BrowserPages:
     """Answers browsers on paths that are not of the control API.
 
     base_path: empty, or begins with a slash. paths: those of the interface.
     """
 
-    def __init__(
-        self, base_path: str, paths: Container[str], templates: Templates, files: StaticRoutes
-    ) -> None:
-        self._base_path = base_path
-        self._paths = paths
-        self._templates = templates
-        self._files = files
+    base_path: str
+    paths: Container[str]
+    templates: Templates
+    files: StaticRoutes
 
     def takes(self, request: web.BaseRequest) -> bool:
         """Whether this answers the request, and not the dispatcher."""
@@ -42,19 +113,21 @@ class BrowserPages:
         """Answer a request that it takes."""
         path = request.path
         if path == _ICON:
-            return await self._files.icon(request)
-        prefix = self._base_path if path.startswith(self._base_path) else ""
+            return await self.files.icon(request)
+        prefix = self.base_path if path.startswith(self.base_path) else ""
         if path.removeprefix(prefix) in {"", "/", CONTROL_PREFIX}:
             location = {hdrs.LOCATION: f"{prefix}{CONTROL_PREFIX}/"}
             return web.Response(status=303, headers=location)
-        text = self._templates.text
-        if path in self._paths:
-            title, why = text("message.takes_post"), text("message.takes_post_why", path=path)
-            status = 405
+        if path in self.paths:
+            status, title = 405, "This path takes POST"
+            why = (
+                f"{path} is an operation of the gateway: programs send it a POST with JSON and "
+                "credentials. The dashboard can send one for you."
+            )
         else:
-            title, why = text("message.none"), text("message.none_why", path=redact_text(path))
-            status = 404
-        answer = await self._templates.message(request, title, why, status=status)
+            status, title = 404, "No such page"
+            why = f"The gateway has no path {redact_text(path)}."
+        answer = await self.templates.message(request, title, why, status=status)
         if status == 405:
             answer.headers[hdrs.ALLOW] = hdrs.METH_POST
         return answer

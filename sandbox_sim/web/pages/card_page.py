@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from string import punctuation
 from typing import Annotated, Final, NotRequired, TypedDict
@@ -11,12 +12,13 @@ from urllib.parse import quote
 from aiohttp import hdrs, web
 from yarl import URL
 
-from sandbox_sim.domain.payments.card_page import PAY_PAGES, Choice
-from sandbox_sim.domain.payments.transactions import Status
-from sandbox_sim.gateway.payments.card_page import CardPages, Page
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments.card_page import CardPages, Page
+from sandbox_sim.records.transactions import PAY_PAGES, WORDING, Choice, Status
+from sandbox_sim.web.control.input import BadInput, form_of
 from sandbox_sim.web.pages.formats import money
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.routes import HTML, Access, Answer, Body, Route
+from sandbox_sim.web.routes import FORM, HTML, Access, Answer, Body, Route
 
 # After paying, the browser goes on to `landing_page`, which may be anywhere and lead further.
 _FORM_ACTION: Final = "'self' http: https:"
@@ -34,28 +36,18 @@ class CardForm(TypedDict):
     cvc: NotRequired[Annotated[str, "3 or 4 digits; only its form is checked"]]
 
 
+@dataclass(frozen=True, eq=False)
 class CardPageRoutes:
     """Routes under `/_sandbox/pay/{id}`. The id is a secret, so the page needs no token.
 
     Any page may link to this one. Only this one may send its form.
-    test_cards: their numbers, each with its brand. auto_complete_ms: the setting; 0 is off.
     """
 
-    def __init__(
-        self,
-        pages: CardPages,
-        templates: Templates,
-        test_cards: Mapping[str, str],
-        auto_complete_ms: int,
-    ) -> None:
-        self._pages = pages
-        self._templates = templates
-        self._text = templates.text
-        self._test_cards = test_cards
-        self._auto_complete_ms = auto_complete_ms
+    pages: CardPages
+    templates: Templates
+    behaviour: BehaviourHolder
 
     def routes(self) -> Sequence[Route]:
-        """The routes of the card page."""
         path = PAY_PAGES + "/{id}"
         route = partial(Route, group="Payment page")
         page = Answer(None, media_type=HTML, when="the page")
@@ -78,7 +70,7 @@ class CardPageRoutes:
                     Answer(None, 400, HTML, "the form has no valid `choice`"),
                     gone,
                 ),
-                body=Body(CardForm, media_type="application/x-www-form-urlencoded"),
+                body=Body(CardForm, media_type=FORM),
                 access=Access.OWN_PAGE,
             ),
         ]  # fmt: skip
@@ -86,29 +78,29 @@ class CardPageRoutes:
     async def view(self, request: web.Request) -> web.Response:
         """Show the page. A GET opens it; a HEAD only looks."""
         opening = request.method == hdrs.METH_GET
-        page = await self._pages.view(request.match_info["id"], opening=opening)
+        page = await self.pages.view(request.match_info["id"], opening=opening)
         return await self._answer(request, page)
 
     async def choose(self, request: web.Request) -> web.Response:
         """Take the choice of the customer; after paying the browser goes to the landing page."""
         try:
-            form = await request.post()
-            choice = Choice(str(form.get("choice", "")))
-        except ValueError:  # no choice, or a body that is no form
+            form = await form_of(request)
+            choice = Choice(form.get("choice", ""))
+        except (BadInput, ValueError):  # no form that can be read, or no choice in it
             context = {
-                "title": self._text("card.nothing_chosen"),
-                "sentence": self._text("card.choose"),
+                "title": "Nothing was chosen",
+                "sentence": "Choose Pay, Let it fail or Cancel.",
             }
             return await self._page(request, "card_gone.html", context, status=400)
-        given = {name: str(form.get(name, "")) for name in ("card_number", "expiry", "cvc")}
+        given = {name: form.get(name, "") for name in ("card_number", "expiry", "cvc")}
         problem = _problem(given) if choice is Choice.PAY else None
         card_page_id = request.match_info["id"]
         if problem is not None:
-            page = await self._pages.view(card_page_id, opening=True)
-            page = None if page is None else page._replace(problem=self._text(problem))
+            page = await self.pages.view(card_page_id, opening=True)
+            page = None if page is None else page._replace(problem=problem)
             return await self._answer(request, page)
         card_number = "".join(given["card_number"].split())
-        page = await self._pages.choose(card_page_id, choice, card_number)
+        page = await self.pages.choose(card_page_id, choice, card_number)
         if page and page.problem is None and choice is Choice.PAY and _paid(page):
             address = page.transaction.landing_address
             return web.Response(status=303, headers={hdrs.LOCATION: _location(address)})
@@ -116,40 +108,44 @@ class CardPageRoutes:
 
     async def _answer(self, request: web.Request, page: Page | None) -> web.Response:
         if page is None:
-            gone = {"title": self._text("card.none"), "sentence": self._text("card.none_why")}
+            gone = {
+                "title": "No such payment",
+                "sentence": "The payment page does not exist, or its 15 minutes are over.",
+            }
             return await self._page(request, "card_gone.html", gone, status=404)
         transaction, payment = page.transaction, page.transaction.payment
+        behaviour = self.behaviour.present
         context: dict[str, object] = {
             "amount": f"{payment.currency_code} {money(payment.amount)}",
             "reference": payment.reference,
             "status": transaction.status.value,
-            "outcome": self._text(f"outcome.{transaction.status}"),
+            "outcome": WORDING[transaction.status].description,
             "landing_page": transaction.landing_address,
             "card": payment.party,
             "asks_for_card": payment.uses_card_entry,
             "test_cards": [
                 (" ".join(re.findall("....", number)), f"{_BRANDS[brand]} •••• {number[-4:]}")
-                for number, brand in self._test_cards.items()
+                for number, brand in behaviour.test_cards.items()
             ],
             "problem": page.problem,
-            "auto_complete_s": self._auto_complete_ms / 1000,
+            "auto_complete_s": behaviour.card_auto_complete_ms / 1000,
         }  # fmt: skip
         return await self._page(request, "card.html", context, status=200)
 
     async def _page(
         self, request: web.Request, name: str, context: Mapping[str, object], *, status: int
     ) -> web.Response:
-        return await self._templates.page(
+        return await self.templates.page(
             request, name, context, status=status, form_action=_FORM_ACTION
         )
 
 
 def _problem(given: Mapping[str, str]) -> str | None:
-    """The text about an expiry or a CVC of a wrong form. What was left out is not checked."""
+    """The sentence about an expiry or a CVC of a wrong form. What was left out is not checked."""
     if given["expiry"] and not _EXPIRY.fullmatch(given["expiry"].strip()):
-        return "card.expiry_wrong"
+        return "The expiry must be a month and a year, such as 12 / 29"
     if given["cvc"] and not _CVC.fullmatch(given["cvc"].strip()):
-        return "card.cvc_wrong"
+        return "The CVC must have 3 or 4 digits"
     return None
 
 

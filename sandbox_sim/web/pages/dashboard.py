@@ -5,47 +5,236 @@ record `open` and the page `after`. With `only=timeline` it is the newest record
 static/dashboard.js asks for the same address again when something happens, and shows what changed.
 """
 
-from collections.abc import Container, Mapping, Sequence
+import json
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.control.faults import FAULT_STATUSES
-from sandbox_sim.domain.control.listing import Listing as PageOf
-from sandbox_sim.domain.control.user_rules import UserRuleKind, shown as rule_shown
-from sandbox_sim.domain.double_entry.accounts import Account
-from sandbox_sim.domain.json_text import plain_decimal
-from sandbox_sim.domain.ledger import LedgerQuery, shown as posting_shown
-from sandbox_sim.gateway.control.clock_view import shown as clock_shown
-from sandbox_sim.gateway.control.record_search import Records
-from sandbox_sim.gateway.control.user_rules import UserRules
-from sandbox_sim.gateway.ledger.ledger_control import Ledger
-from sandbox_sim.gateway.networks.network_overview import NetworkOverview
-from sandbox_sim.gateway.ports import Clock, Store
-from sandbox_sim.web.control.input_models import LARGEST_INTEGER
-from sandbox_sim.web.networks.overview import network_view
-from sandbox_sim.web.pages.clock_jobs import due_jobs
-from sandbox_sim.web.pages.details import Details
-from sandbox_sim.web.pages.listing import Listing
-from sandbox_sim.web.pages.samples import samples_json
-from sandbox_sim.web.pages.search import Search, parse_search
+from sandbox_sim.callbacks.receiver_verdicts import remedy_of_status
+from sandbox_sim.ledger.ledger_control import Ledger
+from sandbox_sim.operations import ACTIONS, Operation
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.overrides.faults import FAULT_STATUSES
+from sandbox_sim.overrides.overrides import UserRules
+from sandbox_sim.payments.approval import prompt_of
+from sandbox_sim.ports import Clock, Store, Unit, clock as clock_view
+from sandbox_sim.production.network_overview import NetworkOverview
+from sandbox_sim.records import ledger as transfers, overrides
+from sandbox_sim.records.callbacks import Profile
+from sandbox_sim.records.jobs import DELIVERY_KINDS, Job, JobKind
+from sandbox_sim.records.ledger import LedgerQuery
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.overrides import UserRuleKind
+from sandbox_sim.values.json_text import plain_decimal
+from sandbox_sim.values.redaction import redact_text
+from sandbox_sim.values.timestamps import iso
+from sandbox_sim.web.control.input import LARGEST_INTEGER
+from sandbox_sim.web.control.networks import network_view
+from sandbox_sim.web.pages.listing import RecordLists
+from sandbox_sim.web.pages.search import UNACKNOWLEDGED, SearchQuery, parse_search
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.pages.timeline import Settings
-from sandbox_sim.web.pages.troubles import troubles_of
-from sandbox_sim.web.public_address import PublicAddress
+from sandbox_sim.web.pages.timeline import Details, TimelineSettings
 from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
+from sandbox_sim.web.transport.requests import PublicAddress
 
-if TYPE_CHECKING:
-    from sandbox_sim.gateway.networks.live_records import LiveRecords
+_SHOWN: Final = 8
 
-VIEWS: Final = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
+# Some of them have nothing to do any more: a payment that was settled by hand keeps its job.
+_READ: Final = 40
+
+_OTHERS: Final = {
+    JobKind.SETTLE_SMS: ("SMS", "sends or refunds SMS {job}"),
+    JobKind.ASK_NETWORK: ("question to a network", "asks a network about attempt {job}"),
+    JobKind.RECHECK_FINAL: (
+        "question to a network",
+        "asks a network again about attempt {job}, which is final",
+    ),
+    JobKind.SEND_SMS: ("SMS", "sends an SMS to a network in attempt {job}"),
+    JobKind.READ_NOTIFICATION: ("notification", "reads notification {job}"),
+}
+
+
+class DueJob(NamedTuple):
+    """A job: when it is due, in a word, and in a sentence without its end."""
+
+    at: str
+    short: str
+    words: str
+
+
+async def due_jobs(store: Store) -> Sequence[DueJob]:
+    """The next jobs that will do something, at most eight."""
+
+    async def work(unit: Unit) -> Sequence[DueJob]:
+        found: list[DueJob] = []
+        for job in await unit.next_jobs(_READ):
+            shown = await _shown(unit, job)
+            found += [shown] if shown is not None else []
+            if len(found) == _SHOWN:
+                break
+        return found
+
+    return await store.run(work)
+
+
+async def _shown(unit: Unit, job: Job) -> DueJob | None:
+    """The job in words; None if it will do nothing."""
+    at, service = iso(job.due_at), job.service_id
+    if job.kind is JobKind.SETTLE:
+        transaction = await unit.transaction_by_network_id(job.service_id, job.subject)
+        if transaction is None or not transaction.settles_by_itself:
+            return None
+        short = "settlement" if prompt_of(transaction) is None else "prompt times out"
+        name = redact_text(transaction.transaction_id)
+        words = f"{name} of service {service} becomes {transaction.final_status}"
+        return DueJob(at, short, words)
+    if job.kind in (*DELIVERY_KINDS, JobKind.RELEASE):
+        callback = await unit.callback(job.service_id, job.subject)
+        if callback is None or not callback.state.is_waiting:
+            return None
+        short = "retry" if callback.attempts else "callback"
+        number = len(callback.attempts) + 1
+        name = redact_text(callback.transaction_id)
+        words = f"attempt {number} at the callback of {name} of service {service}"
+        return DueJob(at, short, words)
+    short, long = _OTHERS[job.kind]
+    return DueJob(at, short, long.format(job=f"{job.subject} of service {service}"))
+
+
+# The words for a value, and the fields that it changes.
+Magic = tuple[str, Mapping[str, object]]
+
+
+# Fields that change the outcome of a payment to a phone number, and what comes then.
+_MAGIC: Final[tuple[Magic, ...]] = (
+    ("202, then 000", {"customer_number": "0244000001"}),
+    ("015 declined", {"customer_number": "0244000009"}),
+    ("019 not allowlisted", {"customer_number": "0540000000"}),
+    ("016 above the cap", {"amount": 10001}),
+    ("400 bad request", {"amount": "10"}),
+)
+
+_MAGIC_SMS: Final[tuple[Magic, ...]] = (
+    ("sent", {"customer_number": "0244000001"}),
+    ("refunded", {"customer_number": "0244000009"}),
+    ("S002 not allowlisted", {"customer_number": "0540000000"}),
+    ("237 no units", {"service_id": 59}),
+)
+
+
+def samples_json(url: str) -> str:
+    """The samples for static/send.js, as JSON. url: the address of the gateway.
+
+    The script fills in the empty fields: a new `transaction_id`, and `request_time`.
+    """
+    samples, inbox = [], f"{url}/_sandbox/inbox"
+    for operation in (*ACTIONS, *(each for each in Operation if each not in ACTIONS)):
+        row = operation.row
+        body = operation.sample(
+            55, inbox, transaction_id="", callback_url=f"{inbox}/dashboard", request_time=""
+        )
+        magic: Iterable[Magic] = ()
+        if "customer_number" in row.valid and operation is not Operation.CARD:
+            magic = _MAGIC_SMS if row.payment is None else _MAGIC
+        elif row.failing:
+            magic = (
+                ("succeeds", {name: body[name] for name in row.failing}),
+                ("fails", row.failing),
+            )
+        samples.append(
+            {
+                "operation": operation.value,
+                "name": row.title,
+                "path": row.path,
+                "body": body,
+                "magic": [*magic],
+            }
+        )
+    return json.dumps(samples)
+
+
+_MOST: Final = 3
+
+
+class Trouble(NamedTuple):
+    """Callbacks that one receiver did not take, for one reason.
+
+    advice: what to do about it; empty where the receiver gave no answer, whose reason says it.
+    newest_id: of the newest of them. next_at: when the next attempt comes; None where none comes.
+    ids: of those that are still retried; others can only be sent again.
+    """
+
+    callbacks: int
+    url: str
+    reason: str
+    advice: str
+    newest_id: str
+    next_at: str | None
+    ids: tuple[str, ...]
+    failed_ids: tuple[str, ...]
+
+
+def troubles_of(callbacks: Iterable[Any]) -> list[Trouble]:
+    """The most frequent troubles among callbacks, at most three."""
+    groups: dict[tuple[str, str], list[Any]] = defaultdict(list)
+    for callback in callbacks:
+        if callback["state"] in UNACKNOWLEDGED and callback["attempts"]:
+            groups[callback["url"], _reason(callback["attempts"][-1])].append(callback)
+    found = [_trouble(url, reason, group) for (url, reason), group in groups.items()]
+    return sorted(found, key=lambda trouble: -trouble.callbacks)[:_MOST]
+
+
+def _trouble(url: str, reason: str, group: list[Any]) -> Trouble:
+    waiting = [each for each in group if each["state"] == "retrying"]
+    due = [each["attempts"][-1]["next_attempt_at"] for each in waiting]
+    failed = [each["id"] for each in group if each["state"] == "failed"]
+    ids = tuple(each["id"] for each in waiting)
+    next_at = min(filter(None, due), default=None)
+    status = group[0]["attempts"][-1]["status_code"]
+    advice = "" if status is None else remedy_of_status(status)
+    newest_id = group[0]["id"]
+    return Trouble(len(group), url, reason, advice, newest_id, next_at, ids, tuple(failed))
+
+
+def _reason(attempt: Any) -> str:
+    if attempt["status_code"] is not None:
+        return f"got HTTP {attempt['status_code']}"
+    verdict, _, problem = attempt["verdict"].partition(": ")
+    return f"was not sent: {problem}" if verdict == "not sent" else f"got no answer: {problem}"
+
+
+# The views by their names in addresses.
+VIEWS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "payments": "Payments",
+        "callbacks": "Callbacks",
+        "sms": "SMS",
+        "requests": "Requests",
+        "ledger": "Ledger",
+        "overrides": "Overrides",
+        "faults": "Faults",
+    }
+)
+
 # The view that production adds.
 _NETWORKS: Final = "networks"
+
 _WITH_DETAIL: Final = ("payments", "callbacks", "sms", "requests")
+
 _RULES: Final = {"overrides": UserRuleKind.OVERRIDE, "faults": UserRuleKind.FAULT}
+
+# The path that has whole what a view cuts; a payment is shown with its request and callbacks.
+_WHOLE: Final = CONTROL_PREFIX + "/{view}"
+
+_HAVE_PAYMENTS: Final = "transactions, requests or callbacks"
+
 _LEDGER_PAGE: Final = 100
+
 _RULES_PAGE: Final = 200
 
 
@@ -53,7 +242,7 @@ class Asked(NamedTuple):
     """What the address asks for."""
 
     view: str
-    search: Search
+    search: SearchQuery
     open: str
     after: str
     only_timeline: bool
@@ -70,44 +259,30 @@ class Asked(NamedTuple):
         return cls(view, search, opened, after, query.get("only") == "timeline")
 
 
+@dataclass(frozen=True, eq=False)
 class DashboardRoutes:
     """The views of the dashboard.
 
-    live and networks: what production adds; None where it is off.
+    credentials: those in commands to copy.
+    networks: what production adds; None where it is off.
     needs_login: whether there is something to log out from.
     """
 
-    def __init__(
-        self,
-        templates: Templates,
-        records: Records,
-        ledger: Ledger,
-        rules: UserRules,
-        store: Store,
-        clock: Clock,
-        settings: Settings,
-        public_address: PublicAddress,
-        *,
-        live: "LiveRecords | None",
-        networks: NetworkOverview | None,
-        needs_login: bool,
-    ) -> None:
-        self._templates = templates
-        self._text = templates.text
-        self._listing = Listing(records, self._text, live)
-        self._details = Details(records, ledger, live)
-        self._ledger = ledger
-        self._rules = rules
-        self._store = store
-        self._clock = clock
-        self._settings = settings
-        self._public_address = public_address
-        self._networks = networks
-        self._views = VIEWS if networks is None else (*VIEWS, _NETWORKS)
-        self._needs_login = needs_login
+    templates: Templates
+    listing: RecordLists
+    details: Details
+    ledger: Ledger
+    rules: UserRules
+    store: Store
+    clock: Clock
+    behaviour: BehaviourHolder
+    public_address: PublicAddress
+    _: KW_ONLY
+    credentials: str
+    networks: NetworkOverview | None
+    needs_login: bool
 
     def routes(self) -> Sequence[Route]:
-        """The routes of the dashboard."""
         route = partial(
             Route, path=f"{CONTROL_PREFIX}/", group="Pages", access=Access.PAGE,
             answers=(
@@ -122,47 +297,50 @@ class DashboardRoutes:
 
     async def view(self, request: web.Request) -> web.Response:
         """Show one view."""
-        asked = Asked.of(request.query, self._views)
-        settings = self._settings._replace(url=self._public_address(request))
-        callbacks = await self._listing.callbacks_of(asked.search)
+        views = VIEWS if self.networks is None else {**VIEWS, _NETWORKS: "Networks"}
+        asked = Asked.of(request.query, views)
+        behaviour, url = self.behaviour.present, self.public_address(request)
+        settings = TimelineSettings(behaviour, self.credentials, url)
+        callbacks = await self.listing.callbacks_of(asked.search)
         context = {
-            "views": self._views,
+            "views": views,
             "view": asked.view,
+            "whole": _WHOLE.format(view=_HAVE_PAYMENTS if asked.view == "payments" else asked.view),
             "search": asked.search,
             "only_timeline": asked.only_timeline and asked.view in _WITH_DETAIL,
             "clock": await self._clock_context(),
-            "troubles": troubles_of(callbacks, self._text),
-            "production": self._networks is not None,
-            "needs_login": self._needs_login,
+            "troubles": troubles_of(callbacks),
+            "production": self.networks is not None,
+            "needs_login": self.needs_login,
             "url": settings.url,
-            "number": asked.search.number or settings.number,
+            "number": asked.search.number or behaviour.sample_number,
             **await self._content(asked, settings),
         }
-        return await self._templates.page(request, "dashboard.html", context)
+        return await self.templates.page(request, "dashboard.html", context)
 
-    async def _content(self, asked: Asked, settings: Settings) -> Mapping[str, Any]:
+    async def _content(self, asked: Asked, settings: TimelineSettings) -> Mapping[str, Any]:
         """What the view itself shows."""
         content: dict[str, Any] = {
             "rows": (), "next": None, "open": "", "chosen": bool(asked.open), "timeline": None,
-            "postings": (), "audits": (), "rules": (), "profiles": [*Profile],
+            "postings": (), "rules": (), "profiles": [*Profile],
             "fault_statuses": FAULT_STATUSES,
-            "samples": samples_json(settings.url, self._text),
+            "samples": samples_json(settings.url),
         }  # fmt: skip
         if asked.view in _WITH_DETAIL:
-            page = await self._listing.page(asked.view, asked.search, asked.after or None)
+            page = await self.listing.page(asked.view, asked.search, asked.after or None)
             opened = asked.open or (page.rows[0].key if page.rows else "")
-            timeline = await self._details.timeline(opened, settings) if opened else None
+            timeline = await self.details.timeline(opened, settings) if opened else None
             content |= {
                 "rows": page.rows, "next": page.next, "open": opened, "timeline": timeline,
             }  # fmt: skip
         elif asked.view == "ledger":
             content |= await self._ledger_context(asked)
-        elif asked.view == _NETWORKS and self._networks is not None:
-            content["networks"] = [network_view(each) for each in await self._networks.states()]
+        elif asked.view == _NETWORKS and self.networks is not None:
+            content["networks"] = [network_view(each) for each in await self.networks.states()]
         else:
-            listing = PageOf(asked.search.service_id, None, _RULES_PAGE)
-            found = await self._rules.listed(_RULES[asked.view], listing)
-            content["rules"] = [rule_shown(rule) for rule in found]
+            listing = Listing(asked.search.service_id, None, _RULES_PAGE)
+            found = await self.rules.listed(_RULES[asked.view], listing)
+            content["rules"] = [overrides.shown(rule) for rule in found]
         return content
 
     async def _ledger_context(self, asked: Asked) -> Mapping[str, Any]:
@@ -174,21 +352,22 @@ class DashboardRoutes:
             after=min(after or LARGEST_INTEGER, LARGEST_INTEGER) if after is not None else None,
             limit=_LEDGER_PAGE,
         )
-        page = await self._ledger.page(query)
+        page = await self.ledger.page(query)
         return {
-            "postings": [posting_shown(line.posting) for line in page.lines],
-            "audits": page.audits or (),
-            "live_balances": await self._live_balances(asked),
+            "postings": [transfers.shown(line.transfer) for line in page.lines],
+            "balances": None if query.after is not None else await self._balances(asked),
             "next": page.next,
         }
 
-    async def _live_balances(self, asked: Asked) -> Mapping[Account, str]:
-        """The balances of mode P on the first page. The check of its books is not made here."""
-        if self._networks is None or asked.after:
-            return {}
-        of_service = asked.search.service_id
-        balances = await self._store.run(lambda unit: unit.book_balances(of_service))
-        return {account: plain_decimal(balance) for account, balance in balances.items()}
+    async def _balances(self, asked: Asked) -> Mapping[str, Any]:
+        """The balances of the first page. They are not compared with the transfers here."""
+        found = await self.ledger.balances(None, asked.search.service_id)
+        wallets = [
+            (account, *map(plain_decimal, (each.amount, each.pending, each.available)))
+            for account, each in found.wallets.items()
+        ]
+        ours = [(account, plain_decimal(amount)) for account, amount in found.ours.items()]
+        return {"wallets": wallets, "ours": ours}
 
     async def _clock_context(self) -> Mapping[str, Any]:
-        return {**clock_shown(self._clock), "jobs": await due_jobs(self._store, self._text)}
+        return {**clock_view.shown(self.clock), "jobs": await due_jobs(self.store)}

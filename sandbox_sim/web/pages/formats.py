@@ -1,12 +1,46 @@
-"""How the pages write times, amounts, states and documents: the filters of the templates."""
+"""How the pages write times, amounts, states, documents and the commands that they offer to copy.
+
+A control character would do something in a terminal even inside quotes, so a command has none but
+line feeds.
+"""
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType
 from typing import Any, Final
+from urllib.parse import quote
 
-from sandbox_sim.web.pages.texts import Texts
+from sandbox_sim.operations import Operation
+from sandbox_sim.records.transactions import status_words
+from sandbox_sim.values.redaction import printable, printable_json
+
+
+def curl(url: str, path: str, credentials: str, body: Any) -> str:
+    """Sends a request again. body: JSON, or the text of a body that is not JSON."""
+    if isinstance(body, str):
+        data = body.replace("\r\n", "\n")
+    else:
+        data = printable_json(json.dumps(body, ensure_ascii=False))
+    # --data-raw, because --data sends the file of a name after an @.
+    return _command(
+        "curl", url + quote(path, "/", "utf-8", "replace"), "-u", credentials,
+        "-H", "Content-Type: application/json", "--data-raw", data,
+    )  # fmt: skip
+
+
+def doctor(url: str) -> str:
+    """Examines the receiver at an address."""
+    return _command("sandbox-sim", "doctor", url, "--paid", "COMMAND")
+
+
+def _command(*words: str) -> str:
+    lines = (map(printable, word.split("\n")) for word in words)
+    return shlex.join(map("\n".join, lines))
+
+
+_IN_A_LIST: Final = 200
 
 # The colour of a state; the word beside it says the same.
 _TONES: Final[Mapping[str, str]] = MappingProxyType(
@@ -23,14 +57,14 @@ def tone(state: str) -> str:
     return _TONES.get(state, "bad")
 
 
-def status_words(text: Texts, status: str) -> str:
-    """A status code with its word, such as `000 successful`."""
-    return f"{status} {text(f'status.{status}')}"
-
-
-def operation_name(text: Texts, operation: str | None) -> str:
+def operation_name(operation: str | None) -> str:
     """The name of an operation; `Request` for what names none."""
-    return text(f"operation.{operation or 'none'}")
+    return Operation(operation).row.title if operation else "Request"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number of things, such as `1 page` and `2 pages`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def clock_time(iso: str | None) -> str:
@@ -61,6 +95,17 @@ def spaced(number: str) -> str:
     return number
 
 
+def short(text: str) -> str:
+    """The beginning of a text in a list, whose record has the whole."""
+    return f"{text[:_IN_A_LIST]}…" if len(text) > _IN_A_LIST else text
+
+
+class Whole(str):
+    """A text that a page has whole, however long it is: a command, or what a script reads."""
+
+    __slots__ = ()
+
+
 def as_json(document: object) -> str:
     """A document as indented JSON; a text as it is."""
     if isinstance(document, str):
@@ -76,11 +121,16 @@ def compact_json(document: object) -> str:
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {
         "tone": tone,
+        "status_words": status_words,
+        "counted": counted,
         "clock_time": clock_time,
         "exact_time": exact_time,
         "money": money,
         "spaced": spaced,
         "as_json": as_json,
         "compact_json": compact_json,
+        "doctor_command": doctor,
+        "short": short,
+        "whole": Whole,
     }
 )

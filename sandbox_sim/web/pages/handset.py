@@ -1,43 +1,93 @@
-"""The handset of a number: its SMS, and the prompts that its owner approves or declines (D33)."""
+"""The handset of a number: its SMS, the prompts that it answers (D33), and the way to it.
+
+A phone gets there by a code that works once. A person who is logged in shows it as a QR code. The
+phone exchanges it for a cookie that opens the handset pages and nothing else.
+"""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Annotated, Any, Final, TypedDict
 from urllib.parse import urlsplit
 
-from aiohttp import hdrs, web
+from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.domain import msisdn
-from sandbox_sim.domain.control.events import EventFilter, EventType
-from sandbox_sim.domain.hosts import is_loopback
-from sandbox_sim.domain.payments import transactions
-from sandbox_sim.domain.payments.approval import HANDSET_PAGES, Decision, Prompt
-from sandbox_sim.domain.payments.transactions import TransactionView
-from sandbox_sim.domain.redaction import redact_text
-from sandbox_sim.domain.sms import sms_messages
-from sandbox_sim.domain.sms.sms_messages import MessageView
-from sandbox_sim.domain.timestamps import Timestamp, iso
-from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.gateway.control.event_feed import Feed
-from sandbox_sim.gateway.payments.handset import HandsetRecords, Handsets
-from sandbox_sim.gateway.ports import Clock
-from sandbox_sim.web.control.access import handset_cookie
+from sandbox_sim.events.event_feed import Feed
+from sandbox_sim.operations import Operation
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments.approval import (
+    ASKED,
+    HANDSET_PAGES,
+    Handsets,
+    Prompt,
+    PromptDecision,
+)
+from sandbox_sim.ports import Clock, Ids
+from sandbox_sim.records import messages as sms_messages, transactions
+from sandbox_sim.records.events import EventFilter, EventType
+from sandbox_sim.records.messages import MessageView
+from sandbox_sim.records.transactions import TransactionView
+from sandbox_sim.values import msisdn
+from sandbox_sim.values.hosts import is_loopback
+from sandbox_sim.values.redaction import redact_text
+from sandbox_sim.values.timestamps import Timestamp, iso
+from sandbox_sim.web.control.access import give_cookie, go_to, handset_cookie, prefix_of
 from sandbox_sim.web.control.errors import NOT_FOUND, NOT_WAITING, error_response
-from sandbox_sim.web.control.handlers import Reply
-from sandbox_sim.web.control.input_models import LARGEST_INTEGER, SERVICE_ID, Input
-from sandbox_sim.web.control.input_parsing import BadInput
-from sandbox_sim.web.event_stream import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
-from sandbox_sim.web.pages.handset_codes import HandsetCodes
-from sandbox_sim.web.pages.qr_code import qr_code
+from sandbox_sim.web.control.events import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
+from sandbox_sim.web.control.input import LARGEST_INTEGER, SERVICE_ID, BadInput, Input
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.public_address import PublicAddress
-from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Body, Query, Route
+from sandbox_sim.web.routes import HTML, Access, Answer, Body, Query, Reply, Route
+from sandbox_sim.web.transport.requests import PublicAddress
+
+
+def qr_code(text: str) -> str:
+    """An SVG element without styles of its own, dark on light in any colour scheme."""
+    import segno  # noqa: PLC0415 -- see above
+
+    code = segno.make(text, micro=False, error="m")
+    svg: str = code.svg_inline(scale=5, border=2, light="#ffffff", dark="#15201a", omitsize=True)
+    return svg
+
+
+# Seconds of real time.
+CODE_WORKS_FOR_S: Final = 600.0
+
+_MOST_CODES: Final = 200
+
+
+class HandsetCodes:
+    """Codes that were shown and not used yet.
+
+    They are kept in this process only. Where several serve one state, another process could be the
+    one that a phone reaches, so there a phone logs in with the token in place of a code.
+    """
+
+    def __init__(self, clock: Clock, ids: Ids) -> None:
+        self._clock = clock
+        self._ids = ids
+        self._expiry: dict[str, float] = {}
+
+    def new(self) -> str:
+        """A code that works once, within ten minutes."""
+        now = self._clock.monotonic()
+        valid = [(code, expiry) for code, expiry in self._expiry.items() if expiry > now]
+        self._expiry = dict(valid[-_MOST_CODES + 1 :])
+        code = self._ids.token()
+        self._expiry[code] = now + CODE_WORKS_FOR_S
+        return code
+
+    def use(self, code: str) -> bool:
+        """Whether the code works; from now on it does not."""
+        return self._expiry.pop(code, 0.0) > self._clock.monotonic()
+
 
 _HANDSET: Final = HANDSET_PAGES + "/{number}"
+
 _SHOWN_ON_IT: Final = frozenset(
     {EventType.SMS, EventType.TRANSACTION, EventType.CLOCK, EventType.RESET, EventType.RESTORE}
 )
+
 _NETWORKS: Final = {"MTN": "MTN", "VOD": "Vodafone", "AIR": "AirtelTigo"}
 
 
@@ -47,7 +97,7 @@ class PromptView(TypedDict):
     service_id: int
     network_transaction_id: str
     transaction_id: str
-    operation: Annotated[str, (Operation.COLLECT.value, Operation.DEPOSIT.value)]
+    operation: Annotated[str, tuple(each.value for each in Operation if each in ASKED)]
     amount: Annotated[str, "a decimal"]
     currency_code: str
     reference: str
@@ -69,7 +119,7 @@ class AnswerBody(Input):
     network_transaction_id: str = Field(
         pattern="^[0-9]{11}$", description="the eleven digits of a prompt"
     )
-    decision: Decision = Field(description="approve or decline")
+    decision: PromptDecision = Field(description="approve or decline")
     pin: str | None = Field(
         None, pattern="^[0-9]{4}$", description="any four digits; approve needs them"
     )
@@ -81,40 +131,28 @@ class EnterQuery(Input):
     code: str = Field("", max_length=200, description="the code of the QR code")
 
 
+@dataclass(frozen=True, eq=False)
 class HandsetRoutes:
     """Routes under `/_sandbox/handset/`.
 
     codes: let a phone in without the token; None where several processes can serve.
-    token: the setting `control_token`; None where none is needed. asks: whether the setting
-    `approval` sends prompts. serves_others: whether other devices reach this server.
+    token: the setting `control_token`; None where none is needed. serves_others: whether other
+    devices reach this server. secured: whether browsers reach it by HTTPS.
     """
 
-    def __init__(
-        self,
-        handsets: Handsets,
-        feed: Feed,
-        clock: Clock,
-        codes: HandsetCodes | None,
-        templates: Templates,
-        public_address: PublicAddress,
-        *,
-        token: str | None,
-        asks: bool,
-        serves_others: bool,
-    ) -> None:
-        self._handsets = handsets
-        self._feed = feed
-        self._clock = clock
-        self._codes = codes
-        self._templates = templates
-        self._text = templates.text
-        self._public_address = public_address
-        self._token = token
-        self._asks = asks
-        self._serves_others = serves_others
+    handsets: Handsets
+    feed: Feed
+    clock: Clock
+    codes: HandsetCodes | None
+    templates: Templates
+    public_address: PublicAddress
+    behaviour: BehaviourHolder
+    _: KW_ONLY
+    token: str | None
+    serves_others: bool
+    secured: bool
 
     def routes(self) -> Sequence[Route]:
-        """The routes of handsets."""
         route = partial(Route, group="Handset", access=Access.HANDSET, errors=(NOT_FOUND,))
         page = Answer(None, media_type=HTML, when="a browser: the page")
         login = Answer(None, 303, None, "a browser that has to log in")
@@ -149,7 +187,7 @@ class HandsetRoutes:
         number = self._number(request)
         if number is None:
             return _no_such(request)
-        records = await self._handsets.view(number)
+        records = await self.handsets.view(number)
         return {
             "number": number,
             "messages": [*map(sms_messages.shown, records.messages)],
@@ -161,42 +199,36 @@ class HandsetRoutes:
         number = self._number(request)
         if number is None:
             name = redact_text(request.match_info["number"])
-            title, why = self._text("handset.none"), self._text("handset.none_why", number=name)
-            return await self._templates.message(request, title, why, status=404)
-        records = await self._handsets.view(number)
-        context = {
-            **self._screen(number, records),
+            title, why = "No such handset", f"{name} is not on the allowlist."
+            return await self.templates.message(request, title, why, status=404)
+        records = await self.handsets.view(number)
+        context: dict[str, Any] = {
+            "number": number,
+            "network": _NETWORKS.get(msisdn.NETWORK_OF_PREFIX.get(number[:4], ""), "Mobile"),
+            "messages": [sms_messages.shown(each) for each in reversed(records.messages)],
+            "prompts": [_shown(each) for each in records.prompts],
             "alone": "alone" in request.query,
-            "asks": self._asks,
-            "now": iso(self._clock.now()),
-            "frozen": self._clock.state.frozen_at is not None,
-            "serves_others": self._serves_others,
-            "logs_in": self._token is not None and self._codes is None,
+            "asks": self.behaviour.present.prompt_timeout is not None,
+            "now": iso(self.clock.now()),
+            "frozen": self.clock.state.frozen_at is not None,
+            "whole": f"{HANDSET_PAGES}/{number}",
+            "serves_others": self.serves_others,
+            "logs_in": self.token is not None and self.codes is None,
             "qr_code": "",
             "address": "",
         }
         if not context["alone"]:
-            context["address"] = self._own_address(request, number)
+            context["address"] = f"{self.public_address(request)}{HANDSET_PAGES}/{number}"
             if not is_loopback(urlsplit(context["address"]).hostname or ""):
                 context["qr_code"] = qr_code(self._code_address(context["address"]))
-        return await self._templates.page(request, "handset.html", context)
-
-    def _screen(self, number: str, records: HandsetRecords) -> dict[str, Any]:
-        prefix = number[:4]
-        network = msisdn.NETWORK_OF_PREFIX.get(prefix, "")
-        return {
-            "number": number,
-            "network": _NETWORKS.get(network) or self._text("handset.other_network"),
-            "messages": [sms_messages.shown(each) for each in reversed(records.messages)],
-            "prompts": [_shown(each) for each in records.prompts],
-        }
+        return await self.templates.page(request, "handset.html", context)
 
     async def answer(self, request: web.Request, asked: AnswerBody) -> Reply:
         """Approve or decline; HTTP 409 where the payment waits no more."""
-        if asked.decision is Decision.APPROVE and asked.pin is None:
+        if asked.decision is PromptDecision.APPROVE and asked.pin is None:
             raise BadInput("pin must be there to approve: any four digits")
         number = self._number(request)
-        found = number and await self._handsets.answer(
+        found = number and await self.handsets.answer(
             number, asked.service_id, asked.network_transaction_id, asked.decision
         )
         if not found:
@@ -205,7 +237,7 @@ class HandsetRoutes:
             status = found.transaction.status
             text = f"The payment waits for no answer: its status is {status}"
             return error_response(NOT_WAITING, text)
-        return transactions.shown(found.transaction)
+        return transactions.shown(found.transaction, self.clock.now())
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Server-Sent Events without content: the page asks again for what it shows."""
@@ -214,7 +246,7 @@ class HandsetRoutes:
             return _no_such(request)
         subscriber = number[1:]  # as it stands in both forms
         wanted = EventFilter(None, _SHOWN_ON_IT)
-        with self._feed.listening(wanted, None, partial(hang_up, request)) as reader:
+        with self.feed.listening(wanted, None, partial(hang_up, request)) as reader:
             answer = await open_stream(request)
             while (events := await reader.take(KEEP_ALIVE_S)) is not None:
                 changes = any(
@@ -224,38 +256,31 @@ class HandsetRoutes:
                 )
                 if changes or not events:
                     await answer.write(CHANGED if changes else KEEP_ALIVE)
-                await self._clock.pause(0)
+                await self.clock.pause(0)
         return answer
 
     async def enter(self, request: web.Request, asked: EnterQuery) -> web.Response:
         """Exchange a code for a cookie."""
         number = self._number(request)
-        if number is None or self._codes is None or not self._codes.use(asked.code):
-            title, why = self._text("handset.code_over"), self._text("handset.code_over_why")
-            return await self._templates.message(request, title, why, status=404)
-        prefix = request.path.partition(CONTROL_PREFIX)[0]
-        location = f"{prefix}{HANDSET_PAGES}/{number}?alone"
-        headers = {hdrs.LOCATION: location, hdrs.CACHE_CONTROL: "no-store"}
-        answer = web.Response(status=303, headers=headers)
-        if self._token is not None:
-            name, value = handset_cookie(self._token)
-            answer.set_cookie(
-                name, value, path=prefix + HANDSET_PAGES, httponly=True, samesite="Strict",
-                secure=request.secure,
-            )  # fmt: skip
-        return answer
+        if number is None or self.codes is None or not self.codes.use(asked.code):
+            title = "This code works no more"
+            why = "A code works once, within ten minutes. Scan a new one from the handset page."
+            return await self.templates.message(request, title, why, status=404)
+        prefix = prefix_of(request)
+        answer = go_to(f"{prefix}{HANDSET_PAGES}/{number}?alone")
+        if self.token is None:
+            return answer
+        path = prefix + HANDSET_PAGES
+        return give_cookie(answer, handset_cookie(self.token), path, secured=self.secured)
 
     def _number(self, request: web.Request) -> str | None:
-        return self._handsets.number_of(request.match_info["number"])
-
-    def _own_address(self, request: web.Request, number: str) -> str:
-        return f"{self._public_address(request)}{HANDSET_PAGES}/{number}"
+        return self.handsets.number_of(request.match_info["number"])
 
     def _code_address(self, address: str) -> str:
         """What the QR code says: with a code of its own, in place of a login."""
-        if self._token is None or self._codes is None:
+        if self.token is None or self.codes is None:
             return f"{address}?alone"
-        return f"{address}/enter?code={self._codes.new()}"
+        return f"{address}/enter?code={self.codes.new()}"
 
 
 def _shown(prompt: Prompt) -> PromptView:

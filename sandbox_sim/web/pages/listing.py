@@ -1,54 +1,182 @@
-"""Pages of the lists: searched, newest first, and bounded however many records there are."""
+"""Pages of the lists: searched, newest first, and bounded. Source: D39."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sandbox_sim.domain.response_codes import ACCEPTED
-from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.gateway.control.record_search import (
+from sandbox_sim.control.record_search import (
     CALLBACKS,
     MESSAGES,
     REQUESTS,
     TRANSACTIONS,
-    Records,
+    Kind,
+    RecordSearch,
 )
-from sandbox_sim.gateway.control.searches import Kind
-from sandbox_sim.web.pages.production.waiting_rows import WAITING, waiting_rows
-from sandbox_sim.web.pages.rows import (
-    Row,
-    callback_row,
-    journal_row,
-    payment_row,
-    request_row,
-    sms_row,
-)
-from sandbox_sim.web.pages.search import Facts, Search
-from sandbox_sim.web.pages.texts import Texts
+from sandbox_sim.operations import PAYMENTS, Operation
+from sandbox_sim.records.transactions import status_words
+from sandbox_sim.values.response_codes import ACCEPTED
+from sandbox_sim.web.pages.formats import counted, money, operation_name, spaced
+from sandbox_sim.web.pages.search import SearchFields, SearchQuery, facts_of
 
 if TYPE_CHECKING:
-    from sandbox_sim.gateway.networks.live_records import LiveRecords
+    from sandbox_sim.production.attempt_views import LiveRecordReader
+
+
+Shown = Mapping[str, Any]
+
+
+class Badge(NamedTuple):
+    """A state and the words for it."""
+
+    state: str
+    words: str
+
+
+class Row(NamedTuple):
+    """A row: what and how much in its first line, state and reason in its second.
+
+    key: names the record in the address of its timeline.
+    """
+
+    key: str
+    at: str
+    what: str
+    sum: str
+    badges: tuple[Badge, ...]
+    note: str
+
+
+def payment_row(
+    record: Shown, entry: Shown | None, callback: Shown | None
+) -> tuple[Row, SearchFields]:
+    """The row of a transaction. entry: its request, where the journal has it."""
+    status, state = record["status"], None if callback is None else callback["state"]
+    declined = entry is not None and entry["code"] == "015"
+    words = "015 declined" if declined else status_words(status)
+    badge = Badge("015" if declined else status, words)
+    badges: tuple[Badge, ...] = (badge,)
+    if state:
+        badges = (badge, Badge(state, f"callback {state}"))
+    note = f"{record['transaction_id']} · {record['reference']}"
+    if declined and entry is not None:
+        note = entry["why"]
+    what = " · ".join(filter(None, _what(record["operation"], record["nw"], record["party"])))
+    row = Row(
+        f"t:{record['service_id']}:{record['network_transaction_id']}",
+        record["timeline"][0]["at"],
+        what,
+        f"{record['currency_code']} {money(record['amount'])}",
+        badges,
+        note,
+    )
+    code = None if entry is None else entry["code"]
+    texts = (*row, record["transaction_id"], record["reference"], record["party"], record["amount"])
+    states, mode = (status, state, code), record["mode"]
+    return row, facts_of(record["operation"], states, state, texts, mode, rejected=declined)
+
+
+def request_row(entry: Shown) -> tuple[Row, SearchFields]:
+    """The row of a request: of a payment that left no transaction, or of any other operation."""
+    code, body = entry["code"], entry["request"] if isinstance(entry["request"], dict) else {}
+    rejected = code not in ACCEPTED
+    party = body.get("customer_number") or body.get("account_number") or ""
+    words = f"{code} rejected" if rejected else f"{code} accepted"
+    row = Row(
+        f"r:{entry['id']}",
+        entry["at"],
+        " · ".join(filter(None, _what(entry["operation"], body.get("nw"), party)))
+        if entry["operation"]
+        else f"{entry['method']} {entry['path']}",
+        f"{body.get('currency_code') or 'GHS'} {money(body['amount'])}" if "amount" in body else "",
+        (Badge("bad" if rejected else "202", words),),
+        entry["why"],
+    )
+    texts = (*row, entry["transaction_id"], party, entry["path"], entry["rule"], body)
+    mode = entry["mode"]
+    return row, facts_of(entry["operation"], (code,), None, texts, mode, rejected=rejected)
+
+
+def journal_row(entry: Shown) -> tuple[Row, SearchFields]:
+    """The row of a request in the list of requests, which also shows its mode."""
+    row, facts = request_row(entry)
+    mode = entry["mode"]
+    words = f"mode {mode}" if mode else "mode unknown"
+    return row._replace(badges=(*row.badges, Badge("info", words))), facts
+
+
+def callback_row(callback: Shown) -> tuple[Row, SearchFields]:
+    attempts, state = callback["attempts"], callback["state"]
+    verdict = attempts[-1]["verdict"] if attempts else "not tried yet"
+    row = Row(
+        f"c:{callback['id']}",
+        callback["created_at"],
+        callback["url"],
+        counted(len(attempts), "attempt"),
+        (Badge(state, state),),
+        f"{callback['transaction_id']} · {verdict}",
+    )
+    texts = (*row, callback["id"], callback["network_transaction_id"], callback["profile"])
+    return row, facts_of(None, (state,), state, texts, callback["mode"])
+
+
+def sms_row(message: Shown) -> tuple[Row, SearchFields]:
+    status = message["status"]
+    row = Row(
+        f"m:{message['processing_id']}",
+        message["created_at"],
+        f"{message['sender_id']} to {message['customer_number']}",
+        counted(message["page_count"], "page"),
+        (Badge(status, status),),
+        message["message"],
+    )
+    texts = (*row, message["processing_id"], message["batch_id"], message["message"])
+    return row, facts_of("sms", (status,), None, texts, message["mode"])
+
+
+def _what(operation: str | None, nw: object, party: object) -> tuple[str, str, str]:
+    return operation_name(operation), str(nw or ""), spaced(str(party or ""))
+
+
+WAITING: Final = "waiting"
+
+
+async def waiting_rows(live: "LiveRecordReader", search: SearchQuery) -> Sequence[Row]:
+    """The rows of all payments and SMS that wait for a person and match, newest first."""
+    found = (
+        _row(each)
+        for each in await live.waiting()
+        if search.service_id in {None, each["service_id"]}
+    )
+    return [row for row, facts in found if search.accepts(facts)]
+
+
+def _row(record: Shown) -> tuple[Row, SearchFields]:
+    row, _ = payment_row(record, None, None)
+    name, badge = record["transaction_id"], Badge("002", "waits for a person")
+    row = row._replace(badges=(*row.badges, badge), note=" · ".join((name, *record["waiting"])))
+    if record["operation"] == Operation.SMS:
+        row = row._replace(key=f"m:{name}")
+    states = record["status"], WAITING
+    texts = (*row, record["reference"], record["party"], record["amount"])
+    return row, facts_of(record["operation"], states, None, texts, record["mode"])
+
 
 PAGE_SIZE: Final = 50
+
 # One page reads at most so many records of a kind, so a search for what is not there ends soon.
 _MOST_READ: Final = 2_000
+
 _CHUNK: Final = 200
+
 # How many of the newest callbacks the list of payments looks for its own in.
 NEWEST_CALLBACKS: Final = 500
-_PAYMENTS: Final = frozenset(
-    {
-        Operation.COLLECT.value,
-        Operation.CARD.value,
-        Operation.DEPOSIT.value,
-        Operation.PAYOUT.value,
-        Operation.BILL.value,
-        Operation.AIRTIME.value,
-    }
-)
-_SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Texts, Any], tuple[Row, Facts]]]]] = {
+
+_SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Any], tuple[Row, SearchFields]]]]] = {
     "callbacks": (CALLBACKS, callback_row),
     "sms": (MESSAGES, sms_row),
     "requests": (REQUESTS, journal_row),
 }
+
 
 # What a transaction and its request have in common: service, mode and `transaction_id`.
 _Name = tuple[int, str, str]
@@ -65,7 +193,7 @@ class _Stream:
     """Records of one kind, newest first, read in chunks. after: the id of the last one taken."""
 
     def __init__(
-        self, records: Records, kind: Kind, match: Mapping[str, object], after: str | None
+        self, records: RecordSearch, kind: Kind, match: Mapping[str, object], after: str | None
     ) -> None:
         self._records = records
         self._kind = kind
@@ -91,40 +219,39 @@ class _Stream:
         return record
 
 
-class Listing:
+@dataclass(frozen=True, eq=False)
+class RecordLists:
     """The lists of payments, callbacks, SMS and requests.
 
     live: the records of production; None where it is off.
     """
 
-    def __init__(self, records: Records, text: Texts, live: "LiveRecords | None") -> None:
-        self._records = records
-        self._text = text
-        self._live = live
+    records: RecordSearch
+    live: "LiveRecordReader | None"
 
-    async def page(self, view: str, search: Search, after: str | None) -> RowPage:
+    async def page(self, view: str, search: SearchQuery, after: str | None) -> RowPage:
         """A page of one list. after: the `next` of the page before."""
         if view == "payments" and WAITING in search.flags:
             return await self._waiting(search, after)
         if view == "payments":
             return await self._payments(search, after)
         kind, shown = _SIMPLE[view]
-        stream = _Stream(self._records, kind, _match(search), after)
+        stream = _Stream(self.records, kind, _match(search), after)
         rows: list[Row] = []
         while await stream.peek() is not None and _goes_on(rows, stream):
-            row, facts = shown(self._text, stream.take())
+            row, facts = shown(stream.take())
             if search.accepts(facts):
                 rows.append(row)
         more = await stream.peek() is not None
         return RowPage(tuple(rows), stream.after if more else None)
 
-    async def callbacks_of(self, search: Search) -> list[Any]:
+    async def callbacks_of(self, search: SearchQuery) -> list[Any]:
         """The newest callbacks of the service that is searched, or of all."""
-        found = await self._records.find(CALLBACKS, _match(search), NEWEST_CALLBACKS)
+        found = await self.records.find(CALLBACKS, _match(search), NEWEST_CALLBACKS)
         return [*found.records]
 
-    async def _waiting(self, search: Search, after: str | None) -> RowPage:
-        rows = [] if self._live is None else await waiting_rows(self._live, search, self._text)
+    async def _waiting(self, search: SearchQuery, after: str | None) -> RowPage:
+        rows = [] if self.live is None else await waiting_rows(self.live, search)
         first = 0
         if after is not None:
             keys = [row.key for row in rows]
@@ -132,7 +259,7 @@ class Listing:
         page = tuple(rows[first : first + PAGE_SIZE])
         return RowPage(page, page[-1].key if len(rows) > first + len(page) else None)
 
-    async def _payments(self, search: Search, after: str | None) -> RowPage:
+    async def _payments(self, search: SearchQuery, after: str | None) -> RowPage:
         """Transactions, and between them requests for payments that left none, by time.
 
         A request comes before its transaction, so in this order it is met after it. `oldest` is
@@ -142,8 +269,8 @@ class Listing:
         """
         first, second, oldest = [*(after or "").split("~"), "", "", ""][:3]
         match = _match(search)
-        payments = _Stream(self._records, TRANSACTIONS, match, first or None)
-        requests = _Stream(self._records, REQUESTS, match, second or None)
+        payments = _Stream(self.records, TRANSACTIONS, match, first or None)
+        requests = _Stream(self.records, REQUESTS, match, second or None)
         callbacks: dict[str, Any] = {}
         for callback in await self.callbacks_of(search):
             callbacks.setdefault(callback["network_transaction_id"], callback)
@@ -155,16 +282,16 @@ class Listing:
             payment, entry = await payments.peek(), await requests.peek()
             if payment is None and entry is None:
                 break
-            if payment is not None and (entry is None or _begun(payment) >= entry["at"]):
+            if payment is not None and (entry is None or begun(payment) >= entry["at"]):
                 payments.take()
                 name = _name(payment)
                 place = asked.pop(name, None)
-                if place is not None and _begun(payment) >= found[place][1]["at"]:
+                if place is not None and begun(payment) >= found[place][1]["at"]:
                     found[place] = (payment, found[place][1])
                     continue
                 taken[name] = len(found)
                 found.append((payment, None))
-                oldest = _begun(payment)
+                oldest = begun(payment)
                 kept += search.accepts(self._row(payment, None, callbacks)[1])
                 continue
             requests.take()
@@ -173,11 +300,11 @@ class Listing:
                 found[place] = (found[place][0], entry)
             elif entry["code"] in _LEFT and oldest and entry["at"] >= oldest:
                 continue
-            elif entry["operation"] in _PAYMENTS:
+            elif entry["operation"] in PAYMENTS:
                 if entry["code"] in _LEFT:
                     asked[_name(entry)] = len(found)
                 found.append((None, entry))
-                kept += search.accepts(request_row(self._text, entry)[1])
+                kept += search.accepts(request_row(entry)[1])
         rows = [
             row
             for payment, entry in found
@@ -188,11 +315,13 @@ class Listing:
         position = f"{payments.after or ''}~{requests.after or ''}~{oldest}"
         return RowPage(tuple(rows), position if more else None)
 
-    def _row(self, payment: Any, entry: Any, callbacks: Mapping[str, Any]) -> tuple[Row, Facts]:
+    def _row(
+        self, payment: Any, entry: Any, callbacks: Mapping[str, Any]
+    ) -> tuple[Row, SearchFields]:
         if payment is None:
-            return request_row(self._text, entry)
+            return request_row(entry)
         callback = callbacks.get(payment["network_transaction_id"])
-        return payment_row(self._text, payment, entry, callback)
+        return payment_row(payment, entry, callback)
 
 
 # The codes after which there is a transaction (D15).
@@ -203,7 +332,7 @@ def _goes_on(rows: list[Row], stream: _Stream) -> bool:
     return len(rows) < PAGE_SIZE and stream.read < _MOST_READ
 
 
-def _begun(payment: Any) -> str:
+def begun(payment: Any) -> str:
     at: str = payment["timeline"][0]["at"]
     return at
 
@@ -212,5 +341,5 @@ def _name(record: Any) -> _Name:
     return record["service_id"], record["mode"], record["transaction_id"]
 
 
-def _match(search: Search) -> Mapping[str, object]:
+def _match(search: SearchQuery) -> Mapping[str, object]:
     return {} if search.service_id is None else {"service_id": search.service_id}

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from sandbox_sim.domain.msisdn import to_local
-from sandbox_sim.web.control.input_models import LARGEST_INTEGER
+from sandbox_sim.values.msisdn import to_local
+from sandbox_sim.web.control.input import LARGEST_INTEGER
 
 _WORDS: Final = MappingProxyType(
     {"successful": "000", "failed": "001", "pending": "002", "cancelled": "003"}
@@ -17,7 +17,7 @@ _WORDS: Final = MappingProxyType(
 UNACKNOWLEDGED: Final = frozenset({"retrying", "failed"})
 
 
-class Facts(NamedTuple):
+class SearchFields(NamedTuple):
     """What a search compares of one record.
 
     states: its codes and states in lower case. callback: the state of its callback, if it has one.
@@ -33,7 +33,7 @@ class Facts(NamedTuple):
     mode: str
 
 
-class Search(NamedTuple):
+class SearchQuery(NamedTuple):
     """A search that was read. service_id: None for all services."""
 
     text: str
@@ -49,7 +49,7 @@ class Search(NamedTuple):
         """The phone number that it looks for, in local form."""
         return next(filter(None, map(to_local, self.words)), None)
 
-    def accepts(self, facts: Facts) -> bool:
+    def accepts(self, facts: SearchFields) -> bool:
         """Whether a record matches; its service is compared elsewhere."""
         return (
             all(_WORDS.get(state, state) in facts.states or state in facts.states
@@ -61,7 +61,7 @@ class Search(NamedTuple):
         )  # fmt: skip
 
 
-def parse_search(text: str) -> Search:
+def parse_search(text: str) -> SearchQuery:
     """Read the text of the search field. What it does not understand it looks for as a word."""
     text = " ".join(text.split())[:200]
     service_id: int | None = None
@@ -74,7 +74,7 @@ def parse_search(text: str) -> Search:
             named[name].append(value)
         elif token:
             named[""].append(token)
-    return Search(text, service_id, *map(tuple, named.values()))
+    return SearchQuery(text, service_id, *map(tuple, named.values()))
 
 
 def facts_of(
@@ -85,14 +85,14 @@ def facts_of(
     mode: str | None,
     *,
     rejected: bool = False,
-) -> Facts:
+) -> SearchFields:
     """The facts of a record."""
     found = frozenset(each.lower() for each in states if each)
     text = " ".join(str(each) for each in texts if each is not None).lower()
-    return Facts(operation, found, callback, rejected, text, (mode or "none").lower())
+    return SearchFields(operation, found, callback, rejected, text, (mode or "none").lower())
 
 
-def _has_flag(flag: str, facts: Facts) -> bool:
+def _has_flag(flag: str, facts: SearchFields) -> bool:
     match flag:
         case "unacknowledged":
             return facts.callback in UNACKNOWLEDGED

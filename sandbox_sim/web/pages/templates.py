@@ -2,18 +2,21 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
-from sandbox_sim.web.pages.texts import Texts
+from sandbox_sim.operations import Operation
 from sandbox_sim.web.routes import CONTROL_PREFIX, HTML
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from jinja2.runtime import Context
 
+# A page cuts longer texts, in characters.
+_MOST_CHARACTERS: Final = 10_000
 _FOLDER: Final = Path(__file__).with_name("templates")
 # Pages load only our own files, and their forms go only to us.
 _POLICY: Final = (
@@ -33,15 +36,11 @@ class Templates:
 
     base_path: the setting; the addresses of a page outside `/_sandbox/` begin with it.
     framed_by: the hosts of other sites that may show our pages in frames.
-    text: every text that the pages show; in a template it is a function of the same name.
     """
 
-    def __init__(
-        self, base_path: str, framed_by: Iterable[str] = (), text: Texts | None = None
-    ) -> None:
+    def __init__(self, base_path: str, framed_by: Iterable[str] = ()) -> None:
         self._base_path = base_path
         self._frames = " ".join(host for host in framed_by if "[" not in host) or "'none'"
-        self.text = text or Texts()
 
     async def page(
         self,
@@ -54,17 +53,22 @@ class Templates:
     ) -> web.Response:
         """A page from a template; `root` in it is the relative address of `/_sandbox`.
 
+        context: with `whole`, the path of the control API that has what the page cuts.
         form_action: where forms may go, as the Content-Security-Policy spells it.
         """
         environment = await asyncio.to_thread(_load_environment)
         template = environment.get_template(name)
-        text = template.render(context, root=self._root(request), text=self.text.markup)
+        cut = partial(_cut, context.get("whole") or CONTROL_PREFIX)
+        text = template.render(context, root=self._root(request), cut=cut)
         policy = {
             "Content-Security-Policy": _POLICY.format(form_action=form_action, frames=self._frames)
         }
+        # What UTF-8 cannot hold, such as half of an emoji in a request, is shown as `\ud83d`.
+        body = text.encode("utf-8", "backslashreplace")
         return web.Response(
-            text=text, content_type=HTML, status=status, headers={**_HEADERS, **policy}
-        )
+            body=body, content_type=HTML, charset="utf-8", status=status,
+            headers={**_HEADERS, **policy},
+        )  # fmt: skip
 
     async def message(
         self, request: web.BaseRequest, title: str, sentence: str, *, status: int
@@ -82,14 +86,33 @@ class Templates:
         return up + (prefix + CONTROL_PREFIX).lstrip("/")
 
 
+def _cut(whole: str, value: Any) -> Any:
+    """The value; of a long text its beginning, and where the whole is."""
+    is_cut = type(value) is str and len(value) > _MOST_CHARACTERS  # Markup was cut before
+    if not is_cut:
+        return value
+    left = f"{len(value) - _MOST_CHARACTERS:,}"
+    return value[:_MOST_CHARACTERS] + f"… ({left} more characters; GET {whole} has the whole)"
+
+
 @cache
 def _load_environment() -> "Environment":
     """The compiled templates, which all servers of the process share."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- see above
+    from jinja2 import (  # noqa: PLC0415 -- see above
+        Environment,
+        FileSystemLoader,
+        StrictUndefined,
+        pass_context,
+    )
 
     from sandbox_sim.web.pages.formats import FILTERS  # noqa: PLC0415
 
+    @pass_context
+    def cut(context: "Context", value: Any) -> Any:
+        return context["cut"](value)
+
     environment = Environment(
+        finalize=cut,
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
@@ -98,6 +121,7 @@ def _load_environment() -> "Environment":
         auto_reload=False,
     )
     environment.filters.update(FILTERS)
+    environment.globals["operations"] = [each.value for each in Operation]
     for name in environment.list_templates():
         environment.get_template(name)  # compile now: this runs in a thread
     return environment

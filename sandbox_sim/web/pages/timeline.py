@@ -1,35 +1,48 @@
-"""The timeline of one record: each step with when, what, why, and what one can do there."""
+"""The timeline of one record, in either mode: each step with when, what, why, and what one can do.
+
+`Details` finds the record that an address names, and all that belongs to its timeline.
+
+Source: D39.
+"""
 
 import json
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
-from sandbox_sim.domain.payments.approval import is_approval
-from sandbox_sim.domain.response_codes import ACCEPTED, CATALOGUE
-from sandbox_sim.domain.timestamps import iso
-from sandbox_sim.web.pages.formats import as_json, money, operation_name, spaced, status_words, tone
-from sandbox_sim.web.pages.rows import Badge, Shown
-from sandbox_sim.web.pages.texts import Texts
+from sandbox_sim.control.record_search import (
+    CALLBACKS,
+    MESSAGES,
+    REQUESTS,
+    TRANSACTIONS,
+    Kind,
+    RecordSearch,
+)
+from sandbox_sim.ledger.ledger_control import Ledger
+from sandbox_sim.operations import PAYMENTS, Operation
+from sandbox_sim.payments.approval import is_approval
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.ledger import MOVEMENTS, LedgerQuery, Reason, TransferKind, shown
+from sandbox_sim.records.transactions import status_words
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
+from sandbox_sim.values.timestamps import iso
+from sandbox_sim.web.pages import formats
+from sandbox_sim.web.pages.formats import as_json, counted, money, operation_name, spaced, tone
+from sandbox_sim.web.pages.listing import Badge, Shown, begun
+
+if TYPE_CHECKING:  # serve starts faster without what only production needs
+    from sandbox_sim.production.attempt_views import LiveRecordReader
 
 
-class Settings(NamedTuple):
-    """The settings that decide when the steps come, and the texts that they are written with.
+class TimelineSettings(NamedTuple):
+    """What decides when the steps come, and the address and credentials in commands to copy."""
 
-    url: the address of the gateway, for commands to copy. number: one of the allowlist.
-    """
-
-    settle_delay_ms: int
-    card_auto_complete_ms: int
-    sms_transition_ms: int
-    callback_attempts: int
-    callback_retry_interval_s: float
+    behaviour: Behaviour
     credentials: str
-    text: Texts
-    url: str = ""
-    number: str = "0244000001"
+    url: str
 
 
 class Act(NamedTuple):
@@ -88,16 +101,35 @@ class Timeline(NamedTuple):
 
 # What to try where a receiver that did not acknowledge says one of these words.
 _ADVICE: Final = {
-    "transaction_id": "timeline.advice_id",
-    "KeyError": "timeline.advice_field",
+    "transaction_id": "Your receiver reads transaction_id. The profile {profile} may not have it; "
+    "try the setting callback_profile = superset.",
+    "KeyError": "Your receiver looks for a field that the profile {profile} does not have; "
+    "try the setting callback_profile = superset.",
 }
-# Profiles without transaction_id: for them, only the 2xx says that the callback was read.
-_WITHOUT_ID: Final = frozenset({"trans", "trans_bare"})
+
+# What a transfer does that moves nothing yet, or not at all.
+_SET_ASIDE: Final = {TransferKind.PENDING: "set aside of", TransferKind.VOID: "free again on"}
+
+# What to try where a callback of one of these profiles was acknowledged, and nobody asked further:
+# `trans` has neither a bare status code nor `transaction_id`, and `trans_bare` has the code alone.
+_UNREAD: Final = {
+    "trans": "set callback_profile = trans_bare if it compares trans_status with 000; if you are "
+    "unsure, set callback_profile = superset, which serve --lenient turns on.",
+    "trans_bare": "set callback_profile = superset, which serve --lenient turns on.",
+}
+
+_UNREAD_IF: Final = (
+    "Acknowledged, but your application never asked for the status. If it does not mark the order "
+    "as paid, it probably reads other fields: "
+)
+
+_INBOX: Final = "/_sandbox/inbox/"  # the built-in receiver, which reads nothing
+
 # How a payment ended that its payer was asked for.
 _OF_PAYER: Final = {
-    "000": "timeline.payer_approved",
-    "001": "timeline.payer_declined",
-    "003": "timeline.payer_silent",
+    "000": "Approved on the handset, or by hand.",
+    "001": "Declined on the handset, or by hand.",
+    "003": "No answer within the setting approval_timeout_s, or cancelled by hand.",
 }
 
 
@@ -106,7 +138,7 @@ def of_payment(
     entry: Shown | None,
     callbacks: Sequence[Shown],
     postings: Sequence[Shown],
-    settings: Settings,
+    settings: TimelineSettings,
     *,
     asked: bool,
     live: Sequence[Step] | None = None,
@@ -118,137 +150,157 @@ def of_payment(
     """
     steps = request_steps(entry, settings) if entry is not None else []
     steps += [_settled(payment, entry, settings)] if live is None else live
-    steps += [_posted(posting, settings.text) for posting in postings]
+    steps += [_posted(posting) for posting in postings]
     for callback in callbacks:
         steps += callback_steps(callback, settings, asked=asked)
     if not callbacks and payment["status"] != "002":
-        steps.append(_no_callback(payment, settings.text))
+        steps.append(_no_callback(payment))
+    if payment["replaced_by"]:
+        steps.append(
+            Step(
+                "info", "Replaced by a newer transaction", None, None,
+                f"{payment['replaced_by']} has the same transaction_id since, so a status query "
+                "answers about that one.", "D14",
+            )
+        )  # fmt: skip
+    if payment["expired"]:
+        steps.append(
+            Step(
+                "info", "Expired for status queries", payment["expires_at"], None,
+                "get_transaction_status answers 027 since then. "
+                "The record stays, and a pending payment can still be settled.", "D40",
+            )
+        )  # fmt: skip
     party = " ".join(filter(None, (payment["nw"], spaced(payment["party"]))))
     return Timeline(
         f"{payment['currency_code']} {money(payment['amount'])}",
-        f"{operation_name(settings.text, payment['operation'])} · {party}",
-        Badge(payment["status"], status_words(settings.text, payment["status"])),
+        f"{operation_name(payment['operation'])} · {party}",
+        Badge(payment["status"], status_words(payment["status"])),
         tuple(steps),
     )
 
 
-def of_request(entry: Shown, settings: Settings) -> Timeline:
+def of_request(entry: Shown, settings: TimelineSettings) -> Timeline:
     """The timeline of a request without a transaction."""
     code = entry["code"]
     about = f"{entry['method']} {entry['path']}"
     message = CATALOGUE[code].message if code in CATALOGUE else ""
     badge = Badge("202" if code in ACCEPTED else "bad", code)
-    title = operation_name(settings.text, entry["operation"])
+    title = operation_name(entry["operation"])
     return Timeline(title, f"{about} · {message}", badge, tuple(request_steps(entry, settings)))
 
 
 def of_message(
-    message: Shown, postings: Sequence[Shown], settings: Settings, live: Sequence[Step] = ()
+    message: Shown, postings: Sequence[Shown], settings: TimelineSettings, live: Sequence[Step] = ()
 ) -> Timeline:
     """The timeline of an SMS. postings: what it cost, oldest first.
 
     live: in mode P, the steps after it was taken; empty in mode S.
     """
-    text, status = settings.text, message["status"]
+    status = message["status"]
     badge = Badge(status, status)
-    facts = text(
-        "timeline.sms_facts", characters=message["char_count"],
-        pages=text("row.pages", count=message["page_count"]),
-        units=text("timeline.units", count=message["units_charged"]), service=message["service_id"],
-        sender=message["sender_id"],
-    )  # fmt: skip
-    taken = text("timeline.sms_taken")
-    queued = Step("good", taken, message["created_at"], None, facts, box=message["message"])
-    steps = [queued, *(_posted(posting, text) for posting in postings)]
-    after = text("timeline.sms_after", delay=settings.sms_transition_ms)
+    pages = counted(message["page_count"], "page")
+    units = counted(message["units_charged"], "unit")
+    facts = (
+        f"{message['char_count']} characters, {pages}, {units} charged. "
+        f"Service {message['service_id']}, sender {message['sender_id']}."
+    )
+    queued = Step("good", "Taken", message["created_at"], None, facts, box=message["message"])
+    steps = [queued, *(_posted(posting) for posting in postings)]
+    after = f"After the setting sms_transition_ms = {settings.behaviour.sms_transition_ms}."
     if live:
         steps += live
     elif status == "SENT":
-        steps.append(Step("good", text("timeline.sms_sent"), message["sent_at"], badge, after))
+        steps.append(Step("good", "Sent", message["sent_at"], badge, after))
     elif status == "REFUNDED":
-        why = f"{text('timeline.sms_refunded_why')} {after}"
-        steps.append(Step("info", text("timeline.sms_refunded"), None, badge, why))
+        why = "The last digit 9 is a simulated failure; the units are back on the balance."
+        steps.append(Step("info", "Refunded", None, badge, f"{why} {after}"))
     else:
-        steps.append(Step("wait", text("timeline.sms_on_its_way"), None, badge, after))
+        steps.append(Step("wait", "On its way", None, badge, after))
     return Timeline(
-        text("timeline.sms_to", number=message["customer_number"]),
-        text("timeline.sms_from", sender=message["sender_id"]),
+        f"To {message['customer_number']}",
+        f"SMS from {message['sender_id']}",
         badge, tuple(steps),
     )  # fmt: skip
 
 
-def request_steps(entry: Shown, settings: Settings) -> list[Step]:
+def request_steps(entry: Shown, settings: TimelineSettings) -> list[Step]:
     """What came, and what was answered."""
-    text, body, about = settings.text, entry["request"], []
+    body, about = entry["request"], []
     if entry["service_id"] is not None:
-        about.append(text("timeline.of_service", service=entry["service_id"]))
+        about.append(f"Service {entry['service_id']}")
     if entry["transaction_id"] is not None:
-        about.append(text("timeline.of_transaction", transaction=entry["transaction_id"]))
+        about.append(f"transaction {entry['transaction_id']}")
     if isinstance(body, dict) and isinstance(body.get("reference"), str):
-        about.append(text("timeline.of_reference", reference=body["reference"]))
+        about.append(f"reference {body['reference']}")
     duration = f"{entry['duration_ms']:.1f}"
     code, good = entry["code"], entry["code"] in ACCEPTED
     message = CATALOGUE[code].message if code in CATALOGUE else ""
     return [
         Step(
-            "good", text("timeline.request", method=entry["method"], path=entry["path"]),
+            "good", f"Request {entry['method']} {entry['path']}",
             entry["at"], text=" · ".join(about),
-            details=((text("timeline.show_body"), as_json(body)),),
+            details=(("Show body", as_json(body)),),
             copies=(
-                (text("timeline.copy_curl"), _curl(entry, settings)),
-                (text("timeline.copy_pytest"), _pytest(entry)),
+                (
+                    "Copy as curl",
+                    formats.curl(
+                        settings.url, entry["path"], settings.credentials, entry["request"]
+                    ),
+                ),
+                ("Copy as pytest", _pytest(entry)),
             ),
         ),
         Step(
-            "good" if good else "bad", text("timeline.answered", duration=duration), entry["at"],
+            "good" if good else "bad", f"Answered in {duration} ms", entry["at"],
             Badge("202" if good else "bad", code),
             _sentence(entry["why"]), entry["rule"],
             advice=" ".join(map(_sentence, entry["warnings"])),
             details=(
-                (text("timeline.http_answer", status=entry["http_status"], message=message),
+                (f"HTTP {entry['http_status']}: {message}",
                  as_json(entry["answer"])),
             ),
         ),
     ]  # fmt: skip
 
 
-def callback_steps(callback: Shown, settings: Settings, *, asked: bool = True) -> list[Step]:
+def callback_steps(
+    callback: Shown, settings: TimelineSettings, *, asked: bool = True
+) -> list[Step]:
     """Each attempt at a callback, and the one that comes next.
 
     asked: whether the client has asked for the status, which shows that it read the callback.
     """
-    text, attempts = settings.text, callback["attempts"]
+    attempts = callback["attempts"]
     steps = [_attempt(callback, attempt, settings) for attempt in attempts]
-    if callback["state"] == "delivered" and not asked and callback["profile"] in _WITHOUT_ID:
-        advice = text("timeline.advice_unread", profile=callback["profile"])
-        steps[-1] = steps[-1]._replace(advice=advice)
+    advice = _UNREAD.get(callback["profile"])
+    is_unread = callback["state"] == "delivered" and not asked
+    if is_unread and advice and _INBOX not in attempts[-1]["sent_to"]:
+        steps[-1] = steps[-1]._replace(advice=_UNREAD_IF + advice)
     path = f"callbacks/{quote(callback['id'], safe='')}"
-    resend = Act(text("timeline.resend"), f"{path}/resend", done=text("timeline.resent"), key="r")
-    retry = Act(
-        text("timeline.retry"),
-        f"{path}/retry",
-        done=text("timeline.retried"),
-        primary=True,
-        key="r",
-    )
+    resend = Act("Send again", f"{path}/resend", done="The callback is sent again", key="r")
+    done = "The attempt was made"
+    retry = Act("Retry now", f"{path}/retry", done=done, primary=True, key="r")
     state = callback["state"]
     if state == "retrying":
         due = attempts[-1]["next_attempt_at"]
+        interval = settings.behaviour.callback_retry_interval_s
         steps.append(
             Step(
-                "wait", text("timeline.attempt", number=len(attempts) + 1), due, None,
-                text("timeline.retries_after", seconds=f"{settings.callback_retry_interval_s:g}"),
+                "wait", f"Attempt {len(attempts) + 1}", due, None,
+                f"After the setting callback_retry_interval_s = {interval:g}.",
                 acts=(retry,), asks=("resend",), target=f"{path}/resend", due=due,
             )
         )  # fmt: skip
     elif state == "pending":
-        why = _sentence(callback["note"] or text("timeline.goes_out"))
-        steps.append(Step("wait", text("timeline.callback"), callback["created_at"], None, why))
+        usual = "It goes out when it is due and the answer was written."
+        why = _sentence(callback["note"] or usual)
+        steps.append(Step("wait", "Callback", callback["created_at"], None, why))
     elif state == "dropped":
-        why = _sentence(callback["note"] or text("timeline.forbidden"))
+        why = _sentence(callback["note"] or "An override forbids its delivery.")
         steps.append(
-            Step("info", text("timeline.not_sent"), callback["created_at"],
-                 Badge(state, text(f"state.{state}")), why, acts=(resend,))
+            Step("info", "Callback not sent", callback["created_at"],
+                 Badge(state, state), why, acts=(resend,))
         )  # fmt: skip
     else:
         last = steps[-1]
@@ -256,91 +308,98 @@ def callback_steps(callback: Shown, settings: Settings, *, asked: bool = True) -
     return steps
 
 
-def _attempt(callback: Shown, attempt: Mapping[str, Any], settings: Settings) -> Step:
-    text, status, note = settings.text, attempt["status_code"], callback["note"]
+def _attempt(callback: Shown, attempt: Mapping[str, Any], settings: TimelineSettings) -> Step:
+    status, note = attempt["status_code"], callback["note"]
     taken = status is not None and 200 <= status < 300
-    words = f"HTTP {status}" if status is not None else text("timeline.no_answer")
-    where = text("timeline.attempt_to", address=attempt["sent_to"], duration=attempt["duration_ms"])
+    words = f"HTTP {status}" if status is not None else "no answer"
+    where = f"To {attempt['sent_to']} in {attempt['duration_ms']} ms."
     says = (_sentence(attempt["verdict"]), where, _sentence(note or ""))
     response, profile = attempt["response_body"], callback["profile"]
-    hint = next((key for sign, key in _ADVICE.items() if not taken and sign in response), "")
-    of = max(settings.callback_attempts, attempt["number"])
+    advice = next((each for sign, each in _ADVICE.items() if not taken and sign in response), "")
+    of = max(settings.behaviour.callback_attempts, attempt["number"])
     signature = callback["signature"]
     sent = as_json(callback["body"])
     if signature:
         sent = f"X-Service-Signature: {signature}\n\n{sent}"
     return Step(
         "good" if taken else "bad",
-        text("timeline.attempt_of", number=attempt["number"], count=of),
+        f"Callback, attempt {attempt['number']} of {of}",
         attempt["at"],
         Badge("202" if taken else "bad", words),
         " ".join(filter(None, says)),
         box=response,
-        advice=text(hint, profile=profile) if hint else "",
-        details=((text("timeline.what_was_sent", profile=profile), sent),),
+        advice=advice.format(profile=profile),
+        details=((f"What was sent (profile {profile})", sent),),
     )
 
 
-def _settled(payment: Shown, entry: Shown | None, settings: Settings) -> Step:
-    text, status, override = settings.text, payment["status"], payment["override"]
-    badge = Badge(status, status_words(text, status))
+def _settled(payment: Shown, entry: Shown | None, settings: TimelineSettings) -> Step:
+    status, override = payment["status"], payment["override"]
+    behaviour = settings.behaviour
+    badge = Badge(status, status_words(status))
     target = (
         f"transactions/{payment['service_id']}/{quote(payment['transaction_id'], safe='')}/settle"
     )
     approval = override is not None and is_approval(override["id"])
     if status == "002" and approval:
-        words = text("timeline.open_handset", number=spaced(payment["party"]))
+        words = f"Open handset {spaced(payment['party'])}"
         phone = Link(words, f"handset/{payment['party']}")
         due = _later(payment["timeline"][0]["at"], payment["override"]["delay_ms"])
         return Step(
-            "wait", text("timeline.waits_for_payer"), due, badge, text("timeline.handset_asks"),
+            "wait", "Waiting for the payer", due, badge,
+            "The handset asks for a PIN (setting approval). Without an answer it becomes 003.",
             "D33", links=(phone,), asks=("settle",), target=target, due=due,
         )  # fmt: skip
     if status == "002":
         if override is not None:
-            waits = text("timeline.override_applies", override=json.dumps(override))
+            waits = f"An override applies: {json.dumps(override)}."
         elif payment["operation"] == "card":
-            waits = text("timeline.page_decides", delay=settings.card_auto_complete_ms)
+            waits = (
+                "The payment page decides; unopened it pays after "
+                f"card_auto_complete_ms = {behaviour.card_auto_complete_ms}."
+            )
         else:
-            waits = text("timeline.settles_after", delay=settings.settle_delay_ms)
+            waits = f"It settles after the setting settle_delay_ms = {behaviour.settle_delay_ms}."
         return Step(
-            "wait", text("timeline.not_settled"), None, badge, waits,
+            "wait", "Not settled yet", None, badge, waits,
             asks=("settle",), target=target,
         )  # fmt: skip
     if entry is not None and entry["code"] == "015":
-        why = text("timeline.declined")
+        why = "The decline is simulated: it fails at once and sends no callback."
     elif approval:
-        why = text(_OF_PAYER[status])
+        why = _OF_PAYER[status]
     elif override is not None:
-        why = text("timeline.override_applied", override=json.dumps(override))
+        why = f"An override applied: {json.dumps(override)}."
     elif payment["operation"] == "card":
-        why = text("timeline.page_decided")
+        why = "Decided on the payment page, or by card_auto_complete_ms."
     else:
-        why = text("timeline.settled_after", delay=settings.settle_delay_ms)
+        why = f"After the setting settle_delay_ms = {behaviour.settle_delay_ms}, or by hand."
     at = payment["timeline"][-1]["at"]
-    return Step(tone(status), text("timeline.settled"), at, badge, why)
+    return Step(tone(status), "Settled", at, badge, why)
 
 
 def _later(at: str, delay_ms: int) -> str:
     return iso(datetime.fromisoformat(at) + timedelta(milliseconds=delay_ms))
 
 
-def _no_callback(payment: Shown, text: Texts) -> Step:
+def _no_callback(payment: Shown) -> Step:
     if payment["status"] == "000":
-        return Step("wait", text("timeline.callback"), None, None, text("timeline.being_written"))
-    why = text("timeline.no_callback_why")
-    return Step("info", text("timeline.no_callback"), None, None, why)
+        return Step("wait", "Callback", None, None, "It is being written, or is no longer kept.")
+    why = "A failure sends a callback only where an override, a person or mode P asks for it (D31)."
+    return Step("info", "No callback", None, None, why)
 
 
-def _posted(posting: Shown, text: Texts) -> Step:
-    amount = posting["amount"]
-    sign = "" if str(amount).startswith("-") else "+"
-    words = text(
-        "timeline.posted", amount=f"{sign}{amount}", account=posting["account"],
-        service=posting["service_id"],
-    )  # fmt: skip
-    title = text("timeline.posting", reason=posting["reason"])
-    return Step("info", title, posting["at"], None, words)
+def _posted(posting: Shown) -> Step:
+    amount, kind = str(posting["amount"]), posting["kind"]
+    account = f"the {posting['account']} balance of service {posting['service_id']}"
+    if posting["account"] is None:
+        words = f"{amount} from {posting['debit']} to {posting['credit']}"
+    elif kind in {TransferKind.PENDING, TransferKind.VOID}:
+        words = f"{amount.lstrip('-')} {_SET_ASIDE[kind]} {account}"
+    else:
+        words = f"{amount if amount.startswith('-') else f'+{amount}'} on {account}"
+    words += f": {MOVEMENTS[Reason(posting['reason'])].words}."
+    return Step("info", f"Ledger: {posting['reason']}", posting["at"], None, words)
 
 
 def _sentence(text: str) -> str:
@@ -349,15 +408,6 @@ def _sentence(text: str) -> str:
     if not text:
         return ""
     return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
-
-
-def _curl(entry: Shown, settings: Settings) -> str:
-    body = entry["request"]
-    data = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
-    return (
-        f"curl {shlex.quote(settings.url + entry['path'])} -u {shlex.quote(settings.credentials)} "
-        f"-H 'Content-Type: application/json' -d {shlex.quote(data)}"
-    )
 
 
 def _pytest(entry: Shown) -> str:
@@ -375,3 +425,212 @@ def _pytest(entry: Shown) -> str:
         "    )\n"
         f"    assert answer.json()['response_code'] == {entry['code']!r}\n"
     )
+
+
+# The badge of an attempt; that of every other outcome is one of failure.
+_BADGES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "002", "unknown": "002"}
+
+_WAITS: Final = "Waiting for a person"
+
+_TONES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "wait", "unknown": "wait"}
+
+
+def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
+    """The steps from the first attempt at a network to the decision.
+
+    details: the transaction with its attempts, as `LiveRecords` shows it; None without production.
+    """
+    attempts: Sequence[Shown] = () if details is None else details["attempts"]
+    reasons: Sequence[str] = () if details is None else details["waiting"]
+    steps = [_network_attempt(each) for each in attempts]
+    status = payment["status"]
+    badge = Badge(status, status_words(status))
+    path = (
+        f"transactions/{payment['service_id']}/{quote(payment['network_transaction_id'], safe='')}"
+    )
+    asks, target = ("settle_live",) if attempts else (), f"{path}/settle"
+    if status == "002":
+        title = _WAITS if reasons else "Not settled yet"
+        why = "Its network decides. A person may decide in its place, and what is decided stays so."
+        box = "\n".join(reasons)
+        steps.append(Step("wait", title, None, badge, why, box=box, asks=asks, target=target))
+        return steps
+    decided = "\n".join(line for each in attempts for line in _decisions(each))
+    by = "A person decided, or looked into what the network said."
+    why = by if decided else "The network decided."
+    tone = {"000": "good", "003": "info"}.get(status, "bad")
+    at = payment["timeline"][-1]["at"]
+    steps.append(Step(tone, "Settled", at, badge, why, box=decided))
+    if reasons:
+        why = (
+            "It is final and keeps its status. "
+            "With the same status you note that you looked into it."
+        )
+        steps.append(
+            Step("wait", _WAITS, None, None, why, box="\n".join(reasons),
+                 asks=asks, target=target, statuses=(status,))
+        )  # fmt: skip
+    return steps
+
+
+def _decisions(attempt: Shown) -> Iterator[str]:
+    """Who decided, why, and what the network said just before."""
+    for each in attempt["decisions"]:
+        force = ", by force" if each["forced"] else ""
+        asked = f"asked just before, {each['network_said']}"
+        yield f"{each['by']}{force}: {each['reason']} ({asked})"
+    if attempt["settled_by"] and not attempt["decisions"]:  # before decisions were kept
+        yield f"{attempt['settled_by']}: {attempt['settled_reason']}"
+
+
+def _network_attempt(attempt: Shown) -> Step:
+    outcome = attempt["outcome"]
+    about = [f"Reference {attempt['reference']}."]
+    if attempt["network_id"]:
+        about.append(f"The network calls it {attempt['network_id']}.")
+    if attempt["sent_currency"] != attempt["currency"]:
+        about.append(
+            f"It went out in {attempt['sent_currency']} with the same figures: "
+            "this is the sandbox of the network (D41)."
+        )
+    exchanges = f"{counted(len(attempt['exchanges']), 'exchange')} with the network"
+    return Step(
+        _TONES.get(outcome, "bad"),
+        f"Attempt {attempt['number']} at the network {attempt['network']}",
+        attempt["created_at"],
+        Badge(_BADGES.get(outcome, "bad"), outcome),
+        " ".join(about),
+        box=attempt["reason"],
+        details=((exchanges, as_json(attempt["exchanges"])),),
+    )
+
+
+_MOST_CALLBACKS: Final = 20
+_MOST_REQUESTS: Final = 20
+# What a transaction and its requests have in common.
+_NAME: Final = ("service_id", "mode", "transaction_id")
+_PAYMENT_PATHS: Final = tuple({each.row.path for each in PAYMENTS})
+
+
+@dataclass(frozen=True, eq=False)
+class Details:
+    """Makes timelines. A method returns None for a record that is kept no more.
+
+    live: the records of production; None where it is off.
+    """
+
+    records: RecordSearch
+    ledger: Ledger
+    live: "LiveRecordReader | None"
+
+    async def timeline(self, key: str, settings: TimelineSettings) -> Timeline | None:
+        """The timeline of the record that `key` names, as `Row.key` does."""
+        kind, _, name = key.replace("\x00", "").partition(":")
+        match kind:
+            case "t":
+                service_id, _, network_id = name.partition(":")
+                return await self._of_payment(_number(service_id), network_id, settings)
+            case "r":
+                return await self._of_request(name, settings)
+            case "c":
+                return await self._of_callback(name, settings)
+            case "m":
+                return await self._of_message(name, settings)
+        return None
+
+    async def _of_payment(
+        self, service_id: int, network_id: str, settings: TimelineSettings
+    ) -> Timeline | None:
+        match = {"service_id": service_id, "network_transaction_id": network_id}
+        payment, live = await self._one(TRANSACTIONS, match), None
+        if payment is None or payment["mode"] == "P":
+            # A transaction of mode P that its network did not take is not stored: its attempt is.
+            live = await self._attempts(network_id, service_id)
+            payment = payment or live
+        if payment is None:
+            return None
+        entry = await self._beginning(payment)
+        since = datetime.fromisoformat(begun(payment))
+        query = {name: payment[name] for name in _NAME} | {"operation": Operation.STATUS.value}
+        asked = await self.records.newest(REQUESTS, query, since=since) is not None
+        found = await self.records.find(CALLBACKS, match, _MOST_CALLBACKS, since=since)
+        postings = await self._postings(payment["mode"], service_id, network_id)
+        return of_payment(
+            payment, entry, found.records[::-1], postings, settings, asked=asked,
+            live=live_steps(payment, live) if payment["mode"] == "P" else None,
+        )  # fmt: skip
+
+    async def _of_request(self, name: str, settings: TimelineSettings) -> Timeline | None:
+        entry = await self._one(REQUESTS, {"id": name})
+        if entry is None:
+            return None
+        service_id, transaction_id = entry["service_id"], entry["transaction_id"]
+        if None not in {service_id, transaction_id} and _pays(entry):
+            match = {name: entry[name] for name in _NAME}
+            since = datetime.fromisoformat(entry["at"])
+            found = await self.records.find(TRANSACTIONS, match, _MOST_REQUESTS, since=since)
+            for payment in found.records:
+                owner = await self._beginning(payment)
+                if owner is not None and owner["id"] == name:
+                    network_id = str(payment["network_transaction_id"])
+                    return await self._of_payment(service_id, network_id, settings)
+        return of_request(entry, settings)
+
+    async def _of_callback(self, name: str, settings: TimelineSettings) -> Timeline | None:
+        callback = await self._one(CALLBACKS, {"id": name})
+        if callback is None:
+            return None
+        service_id, network_id = callback["service_id"], callback["network_transaction_id"]
+        of_payment = await self._of_payment(service_id, network_id, settings)
+        if of_payment is not None:
+            return of_payment
+        about = f"Service {service_id} · transaction {callback['transaction_id']}"
+        badge = Badge(callback["state"], callback["state"])
+        steps = tuple(callback_steps(callback, settings))
+        return Timeline("Callback", about, badge, steps)
+
+    async def _of_message(self, name: str, settings: TimelineSettings) -> Timeline | None:
+        message = await self._one(MESSAGES, {"processing_id": name})
+        if message is None:
+            return None
+        subject = message["batch_id"] or message["processing_id"]
+        postings = await self._postings(message["mode"], message["service_id"], subject)
+        live = None
+        if message["mode"] == "P":
+            live = await self._attempts(message["processing_id"], message["service_id"])
+        steps = live_steps(live, live) if live is not None else ()
+        return of_message(message, postings, settings, steps)
+
+    async def _beginning(self, payment: Mapping[str, Any]) -> Any:
+        """The request that began a transaction: the newest for it that came before."""
+        match = {name: payment[name] for name in (*_NAME, "operation")}
+        at = begun(payment)
+        newest: Any = await self.records.newest(REQUESTS, match)
+        if newest is None or newest["at"] <= at:
+            return newest
+        # The id was used again later.
+        entries: Sequence[Any] = (await self.records.find(REQUESTS, match, _MOST_REQUESTS)).records
+        return next((each for each in entries if each["at"] <= at), None)
+
+    async def _attempts(self, network_id: str, service_id: int) -> Any:
+        """The transaction or SMS of mode P with its attempts; None without production."""
+        if self.live is None:
+            return None
+        return await self.live.transaction(network_id, service_id)
+
+    async def _postings(self, mode: str, service_id: int, subject: str) -> Sequence[Any]:
+        query = LedgerQuery(service_id=service_id, subject=subject, mode=ServiceMode(mode))
+        page = await self.ledger.page(query)
+        return [shown(line.transfer) for line in reversed(page.lines)]
+
+    async def _one(self, kind: Kind, match: Mapping[str, object]) -> Any:
+        return await self.records.newest(kind, match)
+
+
+def _pays(entry: Mapping[str, Any]) -> bool:
+    path: str = entry["path"]
+    return path.endswith(_PAYMENT_PATHS)
+
+
+def _number(text: str) -> int:
+    return int(text[:19]) if text.isascii() and text.isdigit() else 0

@@ -1,13 +1,11 @@
 """The internals of aiohttp that the web layer uses, with what each is for.
 
 aiohttp may change them in any minor version, so `pyproject.toml` bounds its version and the server
-looks for each name when it starts. A missing name selects a simpler protocol; see `server.py`:
+looks for each name when it starts; see `server.py`:
 
 - `FAST_CONNECTION`: without them aiohttp's protocol, as `gateway_protocol.py` extends it, serves
   every connection.
-- `GATEWAY_PROTOCOL`: without them aiohttp's own protocol does. Requests that cannot be parsed then
-  get aiohttp's plain text, a client that ends its side gets no answer, and clients are not bounded.
-- `REQUIRED`: without them nothing can be served.
+- `REQUIRED`: that protocol and what gives requests to it. Without them the server does not start.
 """
 
 import asyncio
@@ -46,7 +44,7 @@ FAST_CONNECTION: Final = (
         "aiohttp.http:RawRequestMessage",
         (
             *("path", "headers", "method", "version"),
-            *("should_close", "chunked", "compression", "upgrade"),
+            *("should_close", "chunked", "upgrade"),
         ),
         "the head of a request, as the parser gives it",
     ),
@@ -54,12 +52,16 @@ FAST_CONNECTION: Final = (
     Internal("aiohttp.tcp_helpers", ("tcp_keepalive",), "sets SO_KEEPALIVE on the socket"),
 )
 
-GATEWAY_PROTOCOL: Final = (
+REQUIRED: Final = (
     Internal(
         "aiohttp.web:RequestHandler",
         ("_messages", "_request_count", "_waiter"),
         "which whole requests wait for an answer when a client ends its side",
     ),
+    Internal("aiohttp.web_protocol", ("_ErrInfo",), "refuses a request of HTTP/0.9"),
+    Internal("aiohttp.streams", ("EMPTY_PAYLOAD",), "the body of such a request"),
+    Internal("aiohttp.http", ("HttpVersion10",), "which versions of HTTP are refused"),
+    Internal("aiohttp.http_exceptions", ("BadHttpMessage",), "why such a request is refused"),
     Internal(
         "aiohttp.http:RawRequestMessage",
         ("_replace",),
@@ -83,9 +85,6 @@ GATEWAY_PROTOCOL: Final = (
     Internal(
         "aiohttp.web:AppRunner", ("_kwargs", "_server"), "puts our server in place of aiohttp's"
     ),
-)
-
-REQUIRED: Final = (
     Internal(_SERVER, ("request_handler",), "gives requests to the dispatcher"),
     Internal("aiohttp.web:Application", ("_handle",), "gives requests to the control API"),
     Internal(
@@ -96,7 +95,7 @@ REQUIRED: Final = (
     Internal("aiohttp.web:BaseRequest", ("writer",), "where an answer is written"),
     Internal("aiohttp.http:StreamWriter", ("write_eof", "output_size"), "writes an answer"),
     Internal("aiohttp.helpers", ("rfc822_formatted_time",), "the header Date, once a second"),
-    Internal("aiohttp.http_exceptions", ("HttpProcessingError",), "a body that cannot be decoded"),
+    Internal("aiohttp.http_exceptions", ("HttpProcessingError",), "a body with bad chunks"),
 )
 
 _SAMPLE: Final = b"POST /a HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\n{}"
@@ -127,6 +126,7 @@ def parser_works(loop: asyncio.AbstractEventLoop) -> bool:
             limit=1024,
             max_line_size=1024,
             max_field_size=1024,
+            auto_decompress=False,
         )
         ((head, body),), _upgraded, _tail = parser.feed_data(_SAMPLE)
         read = (head.path, head.method, body.total_bytes, body.is_eof())

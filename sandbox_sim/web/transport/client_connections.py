@@ -7,8 +7,8 @@ would use up all of them, and new clients would hang.
 import logging
 from typing import Protocol
 
-from sandbox_sim.gateway.log_throttle import LogThrottle
-from sandbox_sim.gateway.ports import Clock
+from sandbox_sim.events.activity_log import LogThrottle
+from sandbox_sim.ports import Clock
 
 log = logging.getLogger("sandbox_sim.requests")
 

@@ -1,32 +1,60 @@
-"""aiohttp's protocol with errors in the interface's shape and a bound on open connections."""
+"""aiohttp's protocol as we extend it, which serves what the fast `Connection` does not.
+
+- Its errors have the interface's shape.
+- It bounds the open connections.
+- A client that ends its side of the connection after a request still gets the answer, as with
+  `nc -N` and `socket.shutdown(SHUT_WR)`. Until something is written, a client that is gone looks
+  the same. So the server answers the whole requests that have come, and then closes the connection;
+  without such a request it closes at once.
+- A handler that waits for long ends when its client closes the connection. aiohttp can only cancel
+  every handler in that case, and a payment must not be cancelled. So a handler that waits registers
+  the task that may be cancelled.
+"""
 
 import asyncio
 import logging
-from typing import Any
+from typing import Any, Final
 
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.http import HttpVersion10
+from aiohttp.http_exceptions import BadHttpMessage, HttpProcessingError
+from aiohttp.streams import EMPTY_PAYLOAD
+from aiohttp.web_protocol import _ErrInfo
 
-from sandbox_sim.domain.response_codes import Code, Reply
+from sandbox_sim.values.response_codes import Code, Reply
 from sandbox_sim.web.api.responses import render
-from sandbox_sim.web.api.wire_mistakes import TLS_ON_A_PLAIN_PORT, is_tls
 from sandbox_sim.web.app import is_goodbye
 from sandbox_sim.web.transport.client_connections import ClientConnections
-from sandbox_sim.web.transport.disconnection import DisconnectProtocol
 
 log = logging.getLogger("sandbox_sim.requests")
 
+_TLS_ON_A_PLAIN_PORT: Final = (
+    "the client speaks TLS (https), and this port is plain HTTP: use http://"
+)
+# These requests wait for long, so they end as soon as the client seems to be gone.
+_LASTING: Final = ("/wait", "/events")
 
-class GatewayProtocol(DisconnectProtocol):
+
+def can_half_close(transport: asyncio.BaseTransport | None) -> bool:
+    """Whether the transport can write after the client has ended its side; TLS cannot."""
+    return transport is not None and transport.get_extra_info("sslcontext") is None
+
+
+class GatewayProtocol(web.RequestHandler):
     """Serves a connection that the fast `Connection` does not serve, or no longer serves.
 
     clients: all open connections; this one adds and removes itself.
+    half_closed: the client has ended its side and sends nothing more.
     """
 
-    __slots__ = ("_clients",)
+    __slots__ = ("_clients", "_latest", "_until_disconnected", "half_closed")
 
     def __init__(self, server: web.Server, clients: ClientConnections, **options: Any) -> None:
         super().__init__(server, **options)
         self._clients = clients
+        self.half_closed = False
+        self._latest: tuple[Any, StreamReader] | None = None
+        self._until_disconnected: set[asyncio.Task[Any]] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count the connection."""
@@ -34,14 +62,63 @@ class GatewayProtocol(DisconnectProtocol):
         self._clients.add(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Stop counting it."""
+        """Stop counting it, and cancel the tasks."""
         self._clients.remove(self)
+        self._cancel_tasks()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Parse the bytes; the connection is now the one used last."""
         self._clients.note_use(self)
         super().data_received(data)
+        if self._messages:
+            self._refuse_http_0_9()
+            self._latest = self._messages[-1]
+
+    def _refuse_http_0_9(self) -> None:
+        """Such a request may have no target, or that of the request before it."""
+        for place, (message, _) in enumerate(self._messages):
+            if getattr(message, "version", HttpVersion10) < HttpVersion10:
+                refusal = _ErrInfo(400, BadHttpMessage("HTTP/0.9"), "HTTP/0.9 is not served")
+                self._messages[place] = refusal, EMPTY_PAYLOAD
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """The client has ended its side: cancel the tasks, as if it had closed the connection.
+
+        True keeps our side open for answers to whole requests.
+        """
+        self._cancel_tasks()
+        self.half_closed = True
+        if self._latest is None or not can_half_close(self.transport):
+            return False
+        latest, body = self._latest
+        waiting = [message for message, _ in self._messages]
+        if any(getattr(each, "path", "").endswith(_LASTING) for each in (latest, *waiting)):
+            return False
+        whole = len(self._messages) - (not body.is_eof())
+        if whole > 0:
+            message, body = self._messages[whole - 1]
+            if hasattr(message, "_replace"):  # it could be parsed
+                self._messages[whole - 1] = (message._replace(should_close=True), body)
+            return True
+        # No whole request waits in the queue; one that was taken from it may be in progress.
+        in_progress = self._waiter is None and self._request_count > len(self._messages)
+        if not in_progress or (not self._messages and not body.is_eof()):
+            return False
+        self.close()  # after the answer
+        return True
+
+    def cancel_when_disconnected(self, task: "asyncio.Task[Any]") -> None:
+        """Cancel a task when the client closes its side, or the connection is lost."""
+        if self.transport is None or self.transport.is_closing():
+            task.cancel()
+            return
+        self._until_disconnected.add(task)
+        task.add_done_callback(self._until_disconnected.discard)
+
+    def _cancel_tasks(self) -> None:
+        for task in self._until_disconnected:
+            task.cancel()
 
     @property
     def is_idle(self) -> bool:
@@ -68,8 +145,8 @@ class GatewayProtocol(DisconnectProtocol):
             raise ConnectionError("an answer was begun already")
         if status < 500:
             why = "the request is not HTTP that this server can read"
-            if is_tls(exc):
-                why = TLS_ON_A_PLAIN_PORT
+            if _is_tls(exc):
+                why = _TLS_ON_A_PLAIN_PORT
             reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=status)
             log.info("%s: 400, by rule D5: %s", request.remote, why)
         elif is_goodbye(exc, request):
@@ -89,3 +166,8 @@ class GatewayProtocol(DisconnectProtocol):
         """
         if not isinstance(kw.get("exc_info"), web.RequestPayloadError):
             super().log_exception(*args, **kw)
+
+
+def _is_tls(error: BaseException | None) -> bool:
+    """Whether bytes could not be parsed because the client speaks TLS; aiohttp's parser says so."""
+    return isinstance(error, HttpProcessingError) and "HTTPS" in str(error)

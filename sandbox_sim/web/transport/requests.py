@@ -1,10 +1,13 @@
-"""What the dispatcher needs of a request; aiohttp's requests and `PlainRequest` both have it."""
+"""What the server needs of a request, who sent it, and the address that answers name.
+
+Source: D1.
+"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
-from aiohttp import HttpVersion
+from aiohttp import HttpVersion, hdrs, web
 
 # A longer request line or header is answered with code 400.
 MAX_HEADER_BYTES: Final = 65_536
@@ -49,3 +52,27 @@ class IncomingRequest(Protocol):
 
 # Returns the whole body of a request when it has come.
 ReadBody = Callable[[], Awaitable[bytes]]
+
+
+_READING: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
+
+
+def wants_page(request: web.BaseRequest) -> bool:
+    """Whether to answer with a page: a GET or HEAD whose `Accept` names `text/html`."""
+    return request.method in _READING and "text/html" in request.headers.get(hdrs.ACCEPT, "")
+
+
+class PublicAddress:
+    """The setting `public_url`; where it is not set, the address that a request came in by."""
+
+    def __init__(self, public_url: str | None, base_path: str) -> None:
+        self._public_url = public_url
+        self._base_path = base_path
+
+    def __call__(self, request: IncomingRequest) -> str:
+        """Return the address, without a slash at its end."""
+        if self._public_url is not None:
+            return self._public_url
+        transport = request.transport
+        host, port = transport.get_extra_info("sockname")[:2] if transport else ("127.0.0.1", 0)
+        return f"{request.scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._base_path}"

@@ -4,10 +4,9 @@ A connection is served by the first of these that can be used:
 
 1. `Connection`, the fast one, until a request comes that is not plain;
 2. `GatewayProtocol`, aiohttp's protocol as we extend it: after `Connection`, or from the start
-   where the setting `fast_path` is off or aiohttp lacks an internal that `Connection` needs;
-3. aiohttp's own protocol, where it lacks an internal that `GatewayProtocol` needs.
+   where the setting `fast_path` is off or aiohttp lacks an internal that `Connection` needs.
 
-With TLS, a handshake comes before each of them: `tls.py`.
+With TLS, a handshake comes before both: `tls.py`.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ import aiohttp
 from aiohttp import web
 
 from sandbox_sim.web.api.dispatcher import Dispatcher
-from sandbox_sim.web.api.responses import Answer
+from sandbox_sim.web.api.responses import GatewayAnswer
 from sandbox_sim.web.app import (
     BROWSER_PAGES,
     CLIENTS,
@@ -37,8 +36,7 @@ from sandbox_sim.web.transport.aiohttp_internals import missing, parser_works
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.gateway_protocol import GatewayProtocol
 from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES
-from sandbox_sim.web.transport.tls import TlsServer
-from sandbox_sim.web.transport.write_batching import WriteBatcher
+from sandbox_sim.web.transport.tls import Handshake
 
 if TYPE_CHECKING:
     from sandbox_sim.web.transport.fast_connection import Connection
@@ -96,7 +94,7 @@ class _Server(web.Server):
         self, dispatcher: Dispatcher, max_body_bytes: int
     ) -> Callable[[], "Connection"]:
         # Imported only here, because the import fails where aiohttp lacks what it uses.
-        from sandbox_sim.web.transport.fast_connection import Connection  # noqa: PLC0415
+        from sandbox_sim.web.transport.fast_connection import Connection, WriteBatcher  # noqa: PLC0415
 
         return partial(
             Connection,
@@ -135,6 +133,7 @@ class GatewayRunner(web.AppRunner):
             lingering_time=1,
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
+            auto_decompress=False,
         )
         self._tls = tls
 
@@ -144,7 +143,9 @@ class GatewayRunner(web.AppRunner):
         plain = super().server
         if plain is None:
             raise RuntimeError("the runner is not set up")
-        return plain if self._tls is None else TlsServer(plain, self._tls, self.app[CLIENTS])
+        if self._tls is None:
+            return plain
+        return partial(Handshake, plain, self._tls, self.app[CLIENTS])
 
     @property
     def server(self) -> Any:
@@ -155,38 +156,33 @@ class GatewayRunner(web.AppRunner):
         """Start the application, and choose how connections are served.
 
         Logs one line unless it is the fast connection. Raises `RuntimeError` where aiohttp lacks
-        what every way needs.
+        what both ways need.
         """
         await super().setup()
         plain = super().server
         absent = missing(aiohttp_internals.REQUIRED, plain)
         if plain is None or absent:
             raise RuntimeError(f"{_lacks(absent)}; install the version that pyproject.toml names")
-        plain.request_handler = self._handler()
-        if absent := missing(aiohttp_internals.GATEWAY_PROTOCOL, plain):
-            how = "its own protocol serves every request, and answers what it cannot parse in text"
-            log.warning("%s: %s", _lacks(absent), how)
-        else:
-            self._server = self._gateway_server(plain)
+        self._server = self._gateway_server(plain)
 
     def _handler(self) -> Any:
         """What answers a request: our routes under `OURS`, pages browsers, else the dispatcher."""
         control = control_handler(self.app)
         ours, dispatcher, pages = self.app[OURS], self.app[DISPATCHER], self.app[BROWSER_PAGES]
 
-        def handle(request: Any) -> Awaitable[web.StreamResponse | Answer]:
+        def handle(request: Any) -> Awaitable[web.StreamResponse | GatewayAnswer]:
             if request.path.startswith(ours):
                 return control(request)
             if pages.takes(request):
                 return pages.answer(request)
-            # aiohttp's protocol asks a response for no more than an `Answer` has.
+            # aiohttp's protocol asks a response for no more than a `GatewayAnswer` has.
             return dispatcher.handle(request, request.read)
 
         return handle
 
     def _gateway_server(self, plain: web.Server) -> _Server:
         return _Server(
-            plain.request_handler,
+            self._handler(),
             self.app[DISPATCHER] if self._is_fast(plain) else None,
             self.app[CLIENTS],
             self.app[MAX_BODY_BYTES],

@@ -20,26 +20,11 @@ _GOODBYE_S: Final = 1.0
 _USE_HTTPS: Final = "a client spoke plain HTTP to this port, which takes HTTPS only: use https://"
 
 
-class TlsServer:
-    """The factory of connections of a server that speaks TLS. plain: the one without TLS."""
+class Handshake(asyncio.Protocol):
+    """A connection until its handshake is done. `clients` may close it before that.
 
-    def __init__(
-        self,
-        plain: Callable[[], asyncio.Protocol],
-        context: ssl.SSLContext,
-        clients: ClientConnections,
-    ) -> None:
-        self._plain = plain
-        self._context = context
-        self._clients = clients
-
-    def __call__(self) -> asyncio.Protocol:
-        """The protocol of a new connection."""
-        return _Handshake(self._plain, self._context, self._clients)
-
-
-class _Handshake(asyncio.Protocol):
-    """A connection until its handshake is done. `clients` may close it before that."""
+    plain: makes the protocol that serves the connection then.
+    """
 
     is_idle = True
 

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from sandbox_sim.config import Settings, defaults
-from sandbox_sim.config_loading import load
+from sandbox_sim.settings.loading import load
+from sandbox_sim.settings.schema import Settings, defaults
 
 
 @pytest.fixture(autouse=True)
@@ -108,12 +108,6 @@ class TestCheck:
         file.touch()
 
         assert run("config", "check", "--config", file).stderr == ""
-
-    def test_a_set_without_a_value_is_wrong_usage(self) -> None:
-        result = run("config", "check", "--set", "port")
-
-        assert result.exit_code == 2
-        assert "port is not of the form name=value" in result.stderr
 
 
 def shown(*arguments: object) -> dict[str, dict[str, Any]]:
@@ -244,3 +238,17 @@ class TestInit:
 
         assert result.exit_code == 1
         assert result.stderr == f"{target} cannot be written: No such file or directory\n"
+
+
+def test_an_option_of_serve_has_the_words_of_its_setting() -> None:
+    serve = main.get_command(click.Context(main), "serve")
+
+    assert serve is not None
+    options = [each for each in serve.params if each.name in Settings.model_fields]
+    assert {each.name: each.help for each in options if isinstance(each, click.Option)} == {
+        name: Settings.model_fields[name].description
+        for name in (
+            *("host", "port", "store", "production", "cert", "key", "tls", "workers"),
+            *("quiet", "log_level", "log_format", "lenient"),
+        )
+    }

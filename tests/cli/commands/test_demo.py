@@ -9,9 +9,8 @@ import urllib.parse
 import urllib.request
 from pathlib import Path
 
-import pytest
-
 from sandbox_sim.cli.commands.demo import demo_settings
+from sandbox_sim.settings.loading import load
 from tests.cli.processes import SOON, end, ended, first_line, running
 
 # any free ports
@@ -84,7 +83,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 class TestSettings:
     def test_those_of_a_demonstration_replace_the_defaults(self) -> None:
-        settings = demo_settings(None, {})
+        settings = demo_settings(load())
 
         assert (settings.store, settings.callback_profile) == ("memory:", "event")
         assert settings.sandbox_card_entry
@@ -92,7 +91,7 @@ class TestSettings:
         assert settings.magic_outcomes == {}
 
     def test_without_the_handset_two_numbers_cancel_and_never_answer(self) -> None:
-        settings = demo_settings(None, {"approval": "auto"})
+        settings = demo_settings(load(flags={"approval": "auto"}))
 
         assert settings.magic_outcomes == {"0244000003": "003", "0244000002": "002"}
 
@@ -100,15 +99,7 @@ class TestSettings:
         file = tmp_path / "sandbox_sim.toml"
         file.write_text("sandbox_card_entry = false\n", "utf-8")
 
-        settings = demo_settings(file, {"store": "sqlite:/tmp/demo.sqlite3"})
+        settings = demo_settings(load(file, {"store": "sqlite:/tmp/demo.sqlite3"}))
 
         assert settings.store == "sqlite:/tmp/demo.sqlite3"
         assert not settings.sandbox_card_entry
-
-
-@pytest.mark.parametrize("argument", [("--shop-port", "70000"), ("--port", "x")])
-def test_a_wrong_port_does_not_start(argument: tuple[str, str]) -> None:
-    result = ended("demo", *argument)
-
-    assert result.returncode in {1, 2}
-    assert argument[1] in result.stderr or "port" in result.stderr

@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 import trustme
 from aiohttp import web
-from click.testing import CliRunner
 
-from sandbox_sim.cli import main
-from sandbox_sim.domain.callbacks.callback_bodies import Profile
-from sandbox_sim.domain.callbacks.signature import check_signature
+from sandbox_sim.callbacks.bodies import check_signature
+from sandbox_sim.records.callbacks import Profile
 from tests.cli.processes import SOON, command, end, process, running
 from tests.cli.receivers import (
     CHECKS,
@@ -45,25 +43,6 @@ class TestAHealthyReceiver:
             r"ok       successful       acknowledged with HTTP 200 \(every profile, .* ms\)",
             lines[4],
         )
-
-    async def test_it_is_told_how_it_is_called(self, listen: Listen) -> None:
-        url = await listen(healthy)
-
-        result = await ask("doctor", url)
-
-        assert result.stdout.splitlines()[0] == (
-            f"{url}: judged as trans, notes on trans_bare, flat, event, superset; "
-            "signed with the secret key of sandbox_key; 30 s to answer"
-        )
-
-    async def test_only_some_profiles(self, listen: Listen) -> None:
-        url = await listen(healthy)
-
-        result, document = await report(url, "--profile", "flat", "--profile", "event")
-
-        assert result.exit_code == 0
-        assert document["profiles"] == ["flat", "event"]
-        assert {row["profile"] for row in document["checks"]} == {"flat", "event", None}
 
     async def test_a_certificate_that_the_environment_vouches_for(
         self, listen: Listen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -258,12 +237,6 @@ class TestAsJson:
         signature = row["sent"]["headers"]["X-Service-Signature"]
         assert check_signature(body.encode(), signature, ["sandbox_secret"]) == "valid"
 
-    async def test_a_check_that_sent_nothing(self, listen: Listen) -> None:
-        _, document = await report(await listen(healthy))
-
-        reachable = document["checks"][0]
-        assert (reachable["sent"], reachable["came"], reachable["profile"]) == (None, None, None)
-
     async def test_a_password_in_the_address_is_not_told(self, listen: Listen) -> None:
         url = (await listen(healthy)).replace("http://", "http://ama:s3same@")
 
@@ -271,18 +244,6 @@ class TestAsJson:
             result = await ask(*form, "doctor", url)
             assert result.exit_code == 0
             assert "s3same" not in result.output
-
-
-async def test_colour_is_for_terminals_that_want_it(listen: Listen) -> None:
-    url = await listen(healthy)
-
-    def terminal(**environment: str) -> str:
-        runner = CliRunner(env=environment)
-        return runner.invoke(main, ["doctor", url, "--profile", "flat"], color=True).output
-
-    assert "\x1b" not in (await ask("doctor", url)).output
-    assert "\x1b[32mok" in await asyncio.to_thread(terminal)
-    assert "\x1b" not in await asyncio.to_thread(terminal, NO_COLOR="1")
 
 
 async def test_interrupted(listen: Listen) -> None:

@@ -93,7 +93,10 @@ class TestWrongUsage:
             (("http://me:s3same@a:0/",), "http://***@a:0/ is no address"),
             (("http://a/" + "x" * 2048,), "it must have at most 2,048 characters"),
             (("http://a/", "http://b/"), "unexpected extra argument"),
-            (("http://a/", "--profile", "x"), "x is none of trans, trans_bare, flat, event, sup"),
+            (
+                ("http://a/", "--profile", "x"),
+                "'x' is not one of 'trans', 'trans_bare', 'flat', 'event'",
+            ),
             (("http://a/", "--timeout", "0"), "more than 0 and at most 86400 seconds"),
             (("http://a/", "--timeout", "nan"), "more than 0 and at most 86400 seconds"),
             (("http://a/", "--timeout", "soon"), "'soon' is not a valid float"),

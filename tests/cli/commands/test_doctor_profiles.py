@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.cli import order_commands
-from sandbox_sim.cli.order_commands import filled
+from sandbox_sim.cli.commands import doctor
+from sandbox_sim.cli.commands.doctor import filled
 from tests.cli.receivers import Listen, ask, knows, report
-from tests.records import callback
+from tests.sample_records import callback
 
 Body = Mapping[str, Any]
 HANGS = "sleep 60; : {reference}"
@@ -22,7 +22,7 @@ HANGS = "sleep 60; : {reference}"
 @pytest.fixture(autouse=True)
 def _orders_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do not wait for orders: these receivers mark an order as paid before they answer."""
-    monkeypatch.setattr(order_commands, "ORDER_TIMEOUT_S", 0)
+    monkeypatch.setattr(doctor, "ORDER_TIMEOUT_S", 0)
 
 
 def taking(accepts: Callable[[Body], bool]) -> Callable[[web.Request], Any]:
@@ -120,10 +120,6 @@ def reads_status(body: Body) -> str | None:
     return body["transaction_id"] if paid else None
 
 
-def reads_nothing(_body: Body) -> str | None:
-    return None
-
-
 def reads_no_status(body: Body) -> str | None:
     return body.get("trans_ref")
 
@@ -174,13 +170,6 @@ class TestWhichProfilesPay:
             "callback_profile = flat is right",
             "nothing is wrong",
         ]
-
-    async def test_none_works(self, listen: Listen, tmp_path: Path, paid: str) -> None:
-        url = await listen(paying(tmp_path, reads_nothing))
-
-        result, document = await report(url, "--paid", paid)
-
-        assert (result.exit_code, document["works_with"], document["set"]) == (1, [], None)
 
     async def test_one_that_pays_failed_payments_too_does_not_work(
         self, listen: Listen, tmp_path: Path, paid: str
@@ -267,7 +256,7 @@ class TestTheCommand:
     async def test_one_that_does_not_end(
         self, listen: Listen, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(order_commands, "TIMEOUT_S", 0.1)
+        monkeypatch.setattr(doctor, "TIMEOUT_S", 0.1)
         url = await listen(taking(lambda body: True))
 
         result = await asyncio.wait_for(ask("doctor", url, "--paid", HANGS), 15)

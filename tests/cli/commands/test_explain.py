@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
-from sandbox_sim.config_loading import load
-from sandbox_sim.domain.response_codes import CATALOGUE
-from sandbox_sim.rules import CodeMeaning, Rule, code_meanings, markers, rules
+from sandbox_sim.explanations import CodeMeaning, Rule, code_meanings, markers, rules
+from sandbox_sim.settings.loading import load
+from sandbox_sim.values.response_codes import CATALOGUE
 from tests.cli.asking import on
 from tests.conftest import StartSandbox
 from tests.fidelity import rules_answered

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.asking import as_json, columns, control, on, printed
+from tests.cli.asking import as_json, columns, on, printed
 from tests.conftest import Sandbox
 
 LOSSES = ("connection_reset", "empty_response", "malformed_json", "timeout")
@@ -47,13 +47,6 @@ async def test_one_with_everything(sandbox: Sandbox) -> None:
     assert (rule["retry_after_s"], rule["times"]) == (2, 1)
 
 
-async def test_it_strikes_as_often_as_was_said(sandbox: Sandbox) -> None:
-    await printed(sandbox, "faults", "add", "--status", 503, "--times", 2, "--service-id", 55)
-
-    assert [(await sandbox.status()).status for _ in range(3)] == [503, 503, 200]
-    assert columns((await printed(sandbox, "faults", "list"))[1])[-1] == "2 of 2"
-
-
 async def test_a_request_that_never_arrives(sandbox: Sandbox) -> None:
     (line,) = await printed(sandbox, "faults", "add", "--timeout", "--not-processed")
 
@@ -71,14 +64,6 @@ async def test_those_of_a_service_are_listed_and_taken_out(sandbox: Sandbox) -> 
     assert await printed(sandbox, "faults", "clear", rule["id"]) == ["1 deleted"]
     assert await printed(sandbox, "faults", "clear") == ["0 deleted"]
     assert await printed(sandbox, "faults", "list") == ["no faults"]
-
-
-async def test_json_is_that_of_the_control_api(sandbox: Sandbox) -> None:
-    await printed(sandbox, "faults", "add", "--timeout")
-
-    result = await on(sandbox, "--json", "faults", "list")
-
-    assert result.stdout == await control(sandbox, "faults") + "\n"
 
 
 @pytest.mark.parametrize(

@@ -1,33 +1,24 @@
-"""`sandbox-sim networks list | check`. D32, D39."""
+"""`sandbox-sim networks list | check | notifications`. D32, D39."""
 
 import pytest
 
+from sandbox_sim.ports import Unit
+from sandbox_sim.records.exchanges import KeptNotification, NotificationState
 from tests.cli.asking import columns, on, printed
 from tests.conftest import Sandbox, StartSandbox
-from tests.production.settings import LIVE
+from tests.live_records import raw_notification
+from tests.production.client import live
+from tests.production.settings import STAGING, UNREACHABLE
 
-NETWORKS = {
-    "staging": {"adapter": "simulated"},
-    "account": {
-        "adapter": "upstream",
-        "base_url": "http://127.0.0.1:9",
-        "client_key": "far_key",
-        "secret_key": "far_secret",
-    },
-}
+NETWORKS = {**STAGING, "account": UNREACHABLE}
 
 pytestmark = pytest.mark.decision("D39")
 
 
 @pytest.fixture
 async def production(start_sandbox: StartSandbox) -> Sandbox:
-    return await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[LIVE],
-        networks=NETWORKS,
-        routes=[{"network": "account", "operation": ["collect"], "nw": ["VOD", "MTN"]}],
-    )
+    routes = [{"network": "account", "operation": ["collect"], "nw": ["VOD", "MTN"]}]
+    return await live(start_sandbox, NETWORKS, routes=routes)
 
 
 async def test_list_has_a_line_for_each_network(production: Sandbox) -> None:
@@ -44,14 +35,33 @@ async def test_check_exits_with_1_where_a_network_cannot_be_reached(production: 
 
     staging, account = result.stdout.splitlines()
     assert result.exit_code == 1
-    assert staging == "staging (simulated): reached: the simulated carrier runs in this process"
-    assert account.startswith("account (upstream): not reached: ")
+    assert staging == "staging (simulated): healthy: the simulated carrier runs in this process"
+    assert account.startswith("account (upstream): not healthy: ")
+
+
+async def test_notifications_lists_what_is_kept(production: Sandbox) -> None:
+    raw = raw_notification(network="account")
+
+    async def keep(unit: Unit) -> None:
+        kept = KeptNotification(await unit.add_raw_notification(raw), raw)
+        unmatched = kept._replace(state=NotificationState.UNMATCHED, note="it fits no attempt")
+        await unit.save_raw_notification(unmatched)
+
+    await production.gateway.store.run(keep)
+
+    asked = "networks", "notifications", "--network", "account", "--state", "unmatched"
+    headings, line = map(columns, await printed(production, *asked))
+
+    assert headings == ["id", "time", "network", "state", "attempt", "note"]
+    assert line[2:] == ["account", "unmatched", "it fits no attempt"]
+    assert await printed(production, *asked[:2], "--state", "failed") == ["no notifications"]
 
 
 async def test_without_production_there_are_none(sandbox: Sandbox) -> None:
     assert await printed(sandbox, "networks", "list") == [
         "no networks: the gateway runs without production"
     ]
+    assert await printed(sandbox, "networks", "notifications") == ["no notifications"]
     assert await printed(sandbox, "networks", "check") == [
         "no networks: the gateway runs without production"
     ]

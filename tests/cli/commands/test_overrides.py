@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tests.cli.asking import as_json, columns, on, printed
-from tests.cli.processes import ended
 from tests.conftest import Sandbox, StartSandbox
 
 
@@ -100,19 +99,6 @@ async def test_the_list_tells_it_in_words(sandbox: Sandbox) -> None:
     ]
 
 
-async def test_the_list_has_pages(sandbox: Sandbox) -> None:
-    first = await made(sandbox, "--status", "003", "--service-id", 55)
-    await made(sandbox, "--status", "003", "--service-id", 56)
-    newest = await made(sandbox, "--status", "003", "--service-id", 55)
-    words = ("overrides", "list", "--service-id", 55, "--limit", 1)
-
-    _, line, more = await printed(sandbox, *words)
-    assert (columns(line)[0], more) == (newest["id"], f"more: --after {newest['id']}")
-
-    _, line = await printed(sandbox, *words, "--after", newest["id"])
-    assert columns(line)[0] == first["id"]
-
-
 async def test_they_are_taken_out(sandbox: Sandbox) -> None:
     first = await made(sandbox, "--status", "003")
     for service_id in 55, 55, 56:
@@ -152,13 +138,6 @@ async def test_what_cannot_be_had(
 
     assert (result.exit_code, result.stdout) == (code, "")
     assert named in result.stderr
-
-
-def test_help_tells_what_callbacks_can_do() -> None:
-    told = ended("overrides", "add", "--help").stdout
-
-    assert "bad_signature" in told
-    assert "--min-amount" in told
 
 
 async def test_trigger_does_not_wait_for_a_callback_that_is_dropped(

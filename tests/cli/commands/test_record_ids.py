@@ -30,13 +30,6 @@ async def test_settle_by_its_id_alone(paid: Sandbox) -> None:
     ]
 
 
-async def test_settle_without_a_status_says_where_it_goes(sandbox: Sandbox) -> None:
-    result = await on(sandbox, "transactions", "settle", "T2")
-
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "STATUS is missing: give it after the ID" in result.stderr
-
-
 @pytest.mark.parametrize("words", [("transactions", "show", "T1"), ("callbacks", "show", "T1")])
 async def test_what_is_ambiguous_is_listed(paid: Sandbox, words: tuple[str, ...]) -> None:
     result = await on(paid, *words)
@@ -55,12 +48,3 @@ async def test_a_callback_by_the_id_of_its_transaction(paid: Sandbox) -> None:
 
     assert shown["transaction_id"] == "T2"
     assert resent == [f"{shown['id']} goes to {shown['url']} once more"]
-
-
-@pytest.mark.parametrize(
-    "words", ["transactions show", "transactions show 55 T1 more", "transactions settle T1"]
-)
-async def test_wrong_usage(sandbox: Sandbox, words: str) -> None:
-    result = await on(sandbox, *words.split())
-
-    assert (result.exit_code, result.stdout) == (2, "")

@@ -24,12 +24,6 @@ async def paid(sandbox: Sandbox) -> Sandbox:
 
 
 class TestList:
-    @pytest.mark.parametrize("kind", ["requests", "transactions", "callbacks", "sms"])
-    async def test_json_is_that_of_the_control_api(self, paid: Sandbox, kind: str) -> None:
-        result = await on(paid, "--json", kind, "list", "--limit", 1, "--service-id", 55)
-
-        assert result.stdout == await control(paid, f"{kind}?limit=1&service_id=55") + "\n"
-
     async def test_a_line_for_each_newest_first(self, paid: Sandbox) -> None:
         head, *lines = await printed(paid, "transactions", "list")
 
@@ -235,12 +229,6 @@ class TestByHand:
         assert lines == [f"a/b is {becomes}"]
         assert (await sandbox.status("a/b")).data["status"] == becomes[:3]
 
-    async def test_what_is_decided_is_not_settled_again(self, paid: Sandbox) -> None:
-        result = await on(paid, "transactions", "settle", 55, "T1", "failed")
-
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert result.stderr == "the transaction has status 000 and keeps it\n"
-
     async def test_resend_to_another_receiver(self, paid: Sandbox) -> None:
         (found,) = (await as_json(paid, "callbacks", "list"))["callbacks"]
         url = paid.inbox_url("again")
@@ -282,6 +270,8 @@ class TestWrongUsage:
             ("transactions settle 55 T1 002", "002 is none of 000, 001, 003"),
             ("transactions settle 55 T1 pending", "pending is none of"),
             ("transactions settle T1", "STATUS is missing"),
+            ("transactions show", "SERVICE_ID"),
+            ("transactions show 55 T1 more", "SERVICE_ID"),
             ("transactions settle 55 T1", "T1 is none of 000, 001, 003"),
             ("transactions list --limit 0", "0 is not in the range"),
             ("transactions list --where nw", "nw is not of the form field=value"),

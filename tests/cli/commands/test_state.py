@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.domain.control.clock import ClockState
+from sandbox_sim.ports.clock import ClockState
 from tests.cli.asking import as_json, columns, on, printed
 from tests.conftest import Sandbox
 
@@ -103,13 +103,6 @@ async def test_reset_of_one_service_and_of_all(sandbox: Sandbox) -> None:
     assert [await sandbox.sms_balance(each) for each in (55, 56)] == [500, 499]
     assert await printed(sandbox, "reset") == ["all services begin anew"]
     assert [await sandbox.sms_balance(each) for each in (56, 57)] == [500, 500]
-
-
-async def test_a_service_id_that_is_none(sandbox: Sandbox) -> None:
-    result = await on(sandbox, "reset", "--service-id", 0)
-
-    assert result.exit_code == 1
-    assert "service_id" in result.stderr
 
 
 async def test_seed_tells_who_lives_there_now(sandbox: Sandbox) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 
-from sandbox_sim.cli.client import Failure, Gateway
+from sandbox_sim.cli.client import CommandFailed, RunningGateway
 from tests.cli.asking import control, on, printed
 from tests.conftest import Sandbox, StartSandbox
 
@@ -55,6 +55,22 @@ async def test_it_shows_the_request_the_answer_the_callback_and_the_status(
     assert (await prompt.callback("trigger"))["trans_ref"] == "1001"
 
 
+@pytest.mark.parametrize("number", ["0244000001", "0540000001"])
+async def test_a_rejected_repeat_shows_no_status_of_the_older_payment(
+    start_sandbox: StartSandbox, number: str
+) -> None:
+    sandbox = await start_sandbox(duplicates="reject", settle_delay_ms=0)
+    await sandbox.collect(transaction_id="T1")
+    await sandbox.advance(seconds=1)
+
+    fields = ("--set", "transaction_id=T1", "--set", f"customer_number={number}")
+    result = await on(sandbox, "trigger", "collect", *fields)
+
+    assert result.exit_code == 1
+    assert "rejected: " in result.stderr
+    assert "final status" not in result.stdout
+
+
 async def test_the_whole_as_json(prompt: Sandbox) -> None:
     result = await on(prompt, "--json", "trigger", "payout", "--service-id", 56)
 
@@ -99,13 +115,6 @@ async def test_a_message_that_fails_is_accepted_and_refunded(
     assert (result.exit_code, result.stderr) == (0, "")
     assert len(re.findall("REFUNDED|SENT", result.stdout)) == statuses
     assert "REFUNDED" in result.stdout
-
-
-async def test_messages_of_a_send_that_was_refused(prompt: Sandbox) -> None:
-    result = await on(prompt, "trigger", "sms", "--set", "sender_id=")
-
-    assert result.exit_code == 1
-    assert result.stderr.startswith("rejected: 216 ")
 
 
 class TestFields:
@@ -226,14 +235,6 @@ class TestWhatCannotBeSeen:
         assert result.stderr.startswith("the outcome cannot be read: ")
         assert "SANDBOX_SIM_TOKEN" in result.stderr
 
-    async def test_with_the_token(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox(settle_delay_ms=0, control_token="s3same")
-
-        result = await on(sandbox, "--token", "s3same", "trigger", "collect")
-
-        assert (result.exit_code, result.stderr) == (0, "")
-        assert "acknowledged with HTTP 200" in result.stdout
-
 
 class TestAFault:
     """The command reports what a fault did to the answer, because the gateway itself works."""
@@ -271,10 +272,10 @@ class TestAFault:
 
     async def test_that_lets_a_client_wait(self, sandbox: Sandbox) -> None:
         rule = await self.add(sandbox, "timeout")
-        call = partial(Gateway(sandbox.url).call, timeout_s=0.5)
+        call = partial(RunningGateway(sandbox.url).call, timeout_s=0.5)
 
         with pytest.raises(
-            Failure, match=f"left waiting: fault {rule} affected the answer of rule"
+            CommandFailed, match=f"left waiting: fault {rule} affected the answer of rule"
         ):
             await asyncio.to_thread(call, "/sms/balance", {"service_id": 55}, CREDENTIALS)
 

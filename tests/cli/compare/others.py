@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sandbox_sim.testing import SandboxGateway
-from sandbox_sim.testing.control import post
+from sandbox_sim.testing.gateway import send
 
 # It settles at once and its clock runs, so no test waits; a comparison ignores its times.
 AT_ONCE = {"settle_delay_ms": 0, "sms_transition_ms": 0, "card_auto_complete_ms": 1}
@@ -15,5 +15,5 @@ AT_ONCE = {"settle_delay_ms": 0, "sms_transition_ms": 0, "card_auto_complete_ms"
 def other_gateway(**settings: Any) -> Iterator[SandboxGateway]:
     """A running gateway with these settings."""
     with SandboxGateway(**AT_ONCE, **settings) as gateway:
-        post(f"{gateway.url}/_sandbox/clock/resume", {}, None)
+        send("POST", f"{gateway.url}/_sandbox/clock/resume", {}, None)
         yield gateway

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sandbox_sim.cli.compare.cases import fill, load, plan
+from sandbox_sim.cli.compare.cases import fill, plan
 from tests.cli.compare.cases import CASES, rendered
 
 
@@ -65,7 +65,3 @@ def test_a_case_that_takes_minutes_is_left_out() -> None:
 )
 def test_what_is_known_is_put_in(request_: dict[str, object], sent: dict[str, object]) -> None:
     assert fill(request_, {"batch_id": "b1"}) == sent
-
-
-def test_every_case_says_what_it_is() -> None:
-    assert all(each.title for each in load())

@@ -1,6 +1,7 @@
 """`sandbox-sim compare` against a second sandbox gateway, with the same and with other settings."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -8,8 +9,9 @@ from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
 from sandbox_sim.cli.compare import cases
-from sandbox_sim.testing.control import post
+from sandbox_sim.testing.gateway import send
 from tests.cli.compare.others import other_gateway
+from tests.cli.processes import ended
 
 # Each setting that `compare` knows changes some of them, and some of them no setting changes. The
 # search for settings sends all cases some twenty times.
@@ -111,7 +113,23 @@ def test_a_difference_is_a_line_with_both_values_the_rule_and_the_setting() -> N
         *("sandbox.3,", "D7", "sandbox_reject_status"),
     ]
     assert "  sandbox_reject_status = 400  # D7" in lines
-    assert lines[-1].endswith("no setting of ours changes 0 of them")
+    number = sum(line.startswith("0") and ": " in line for line in lines)
+    assert re.fullmatch(
+        rf"\d+ fields differ in {number} cases \(01-collection-declined, .*\); "
+        r"these settings would make us agree: sandbox_reject_status = 400",
+        lines[-1],
+    )
+
+
+def test_the_log_of_the_inner_gateways_is_not_shown() -> None:
+    fewer = (
+        "from sandbox_sim.cli.compare import cases; every = cases.load(); "
+        f"cases.load = lambda: [each for each in every if each.name in {A_QUARTER_OF_THE_CASES}]"
+    )
+    with other_gateway() as other:
+        result = ended("compare", other.url, before=fewer)
+
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 @pytest.mark.usefixtures("_fewer_cases")
@@ -119,9 +137,11 @@ def test_what_no_setting_changes_is_said_so() -> None:
     with other_gateway() as other:
         other_code = {"response_code": "402"}
         body = {"match": {"operation": "airtime"}, "outcome": other_code}
-        post(f"{other.url}/_sandbox/overrides", body, None)
+        send("POST", f"{other.url}/_sandbox/overrides", body, None)
         result = compare(other.url, "--json")
+        last = compare(other.url).stdout.splitlines()[-1]
 
+    assert last.endswith("; no setting of ours changes that")
     report = json.loads(result.stdout)
     assert (result.exit_code, report["settings"]) == (1, {})
     assert {each["setting"] for each in report["differences"]} == {None}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.cli.compare.differences import (
+from sandbox_sim.cli.compare.cases import (
     Observed,
     answer_fields,
     callback_fields,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from sandbox_sim.cli.serve.listening import bound_sockets
-from sandbox_sim.config import Settings
+from sandbox_sim.settings.schema import Settings
 from tests.conftest import Sandbox
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.cli.serve.running_servers import listening_on, registered, using_the_store_of
-from sandbox_sim.config import Settings
+from sandbox_sim.cli.serve.listening import listening_on, registered, using_the_store_of
+from sandbox_sim.settings.schema import Settings
 
 NO_PROCESS = 2**22 + 1  # above the largest id that Linux gives
 

@@ -45,6 +45,13 @@ def test_tls_makes_an_authority_that_the_commands_and_the_inbox_trust(tmp_path: 
         balance = post(found[1], "/sms/balance", client_context(authority))
         assert balance["response_code"] == "388"
 
+        plain = found[1].replace("https", "http")
+        refused = ended("--endpoint-url", plain, "clock", "show")
+        assert (refused.returncode, refused.stderr) == (
+            1,
+            f"{plain} takes HTTPS only: say --endpoint-url {found[1]}\n",
+        )
+
         paid = ended("--endpoint-url", found[1], "trigger", "collect")
         assert paid.returncode == 0, paid.stderr
         assert f"callback to {found[1]}/_sandbox/inbox/trigger: acknowledged" in paid.stdout

@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.stores.postgres.postgres_url import masked
 from sandbox_sim.cli.serve import workers
 from sandbox_sim.cli.serve.workers import CannotStart, _WorkerPool
-from sandbox_sim.config import Settings
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.hosts import masked
 from tests import postgres
 from tests.cli.processes import (
     FORK_WORKERS,
@@ -31,7 +31,6 @@ from tests.cli.processes import (
     end,
     ended,
     first_line,
-    in_process,
     running,
 )
 from tests.tls_files import certificate_files, trusting
@@ -243,16 +242,6 @@ async def test_a_connection_that_comes_at_the_very_end_is_none_of_ours_any_more(
 
 
 class TestItDoesNotStart:
-    @pytest.mark.parametrize("store", ["memory:", "sqlite:", "sqlite:/tmp/state.sqlite3"])
-    def test_with_a_store_that_processes_cannot_share(self, store: str) -> None:
-        result = in_process("serve", "--workers", "2", "--store", store)
-
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert result.stderr == (
-            "workers (from flag): 2 processes need a store that they can share, "
-            f"postgresql://USER@HOST/DATABASE; store is {store}\n"
-        )
-
     def test_when_the_store_cannot_be_opened_and_says_so_once(self) -> None:
         postgres.server_url()  # asyncpg must be there
         with socket.create_server(("127.0.0.1", 0)) as free:

@@ -77,17 +77,6 @@ async def test_live_balances_move_with_each_payment(
     assert (await sandbox.balance(56)).data == OPENING
 
 
-@pytest.mark.decision("D21", "D22")
-async def test_live_balances_report_the_sms_units_that_are_left(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(balances="live")
-
-    await sandbox.sms()
-
-    assert (await sandbox.balance()).data == OPENING | {"sms_balance": 499}
-
-
 @pytest.mark.decision("D21")
 @pytest.mark.parametrize("operation", ["collect", "deposit", "payout", "airtime"])
 @pytest.mark.parametrize("customer_number", ["0244000009", "0540010000"])
@@ -100,20 +89,6 @@ async def test_live_balances_do_not_move_with_what_is_rejected(
     await sandbox.advance(seconds=3)
 
     assert (await sandbox.balance()).data == OPENING
-
-
-@pytest.mark.decision("D21")
-async def test_money_is_collected_when_the_payment_succeeds_and_not_before(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(balances="live")
-    await sandbox.collect(amount=100)
-
-    await sandbox.advance(milliseconds=999)
-    assert (await sandbox.balance()).data == OPENING
-
-    await sandbox.advance(milliseconds=1)
-    assert (await sandbox.balance()).data == OPENING | {"collection_balance": 100100}
 
 
 @pytest.mark.spec("endpoint.4")
@@ -133,28 +108,3 @@ async def test_a_payout_is_held_against_what_the_last_one_left(
     assert (await sandbox.payout(transaction_id="T5", amount=50)).code == "202"
     await sandbox.advance(seconds=1)
     assert (await sandbox.balance()).data == OPENING | {"payout_balance": 0}
-
-
-@pytest.mark.decision("D21")
-async def test_amounts_add_up_without_the_errors_of_binary_fractions(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(balances="live")
-
-    for number in range(3):
-        await sandbox.deposit(transaction_id=f"T{number}", amount=0.1)
-    await sandbox.advance(seconds=1)
-
-    assert (await sandbox.balance()).data["payout_balance"] == 10000.3
-
-
-@pytest.mark.spec("endpoint.8")
-@pytest.mark.decision("D5")
-@pytest.mark.parametrize("request_time", [None, "", "yesterday", 1767258000])
-async def test_a_query_says_when_it_was_made(sandbox: Sandbox, request_time: object) -> None:
-    asked = {"service_id": 55, "request_time": request_time}
-
-    answer = await sandbox.post("/get_account_balance", asked)
-
-    assert (answer.status, answer.code) == (400, "400")
-    assert "request_time" in answer.message

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from tests.conftest import Sandbox, Seen
-from tests.web.operations import OPERATIONS, PATHS, Operation
+from tests.kit.requests import OPERATIONS, PATHS, Operation
 from tests.web.wire import Answer, exchange, request_bytes
 
 MISTYPED_TEXT: list[object] = [None, 5, 1.5, True, [], ["MTN"], {}]
@@ -98,18 +98,6 @@ async def test_a_missing_field_is_named(sandbox: Sandbox, name: str) -> None:
 
 
 @pytest.mark.decision("D5")
-@pytest.mark.parametrize("trans_type", [None, "XXX", "CTM", "DTTW", "MTC"])
-async def test_every_missing_field_is_named(sandbox: Sandbox, trans_type: str | None) -> None:
-    body = {} if trans_type is None else {"trans_type": trans_type}
-    required = ["service_id", "reference", "transaction_id", "amount", "nw", "callback_url"]
-
-    answer = await sandbox.post("/make_payment", body)
-
-    for field in (*required, "request_time"):
-        assert f"{field} is required" in answer.message
-
-
-@pytest.mark.decision("D5")
 @pytest.mark.parametrize("name", ["collection", "card", "payout", "bill", "airtime"])
 async def test_an_amount_is_a_number_above_0(sandbox: Sandbox, name: str) -> None:
     operation = OPERATIONS[name]
@@ -120,29 +108,6 @@ async def test_an_amount_is_a_number_above_0(sandbox: Sandbox, name: str) -> Non
         answer = await exchange(sandbox, request_bytes(operation.path, body))
 
         assert_bad(answer, operation.path)
-
-
-@pytest.mark.spec("endpoint.1")
-async def test_every_form_of_request_time_is_taken(sandbox: Sandbox) -> None:
-    for request_time in (
-        *("2026-01-31 09:30", "2026-01-31 09:30:00", "2026-01-31T09:30:00Z", "2024-02-29 23:59:59"),
-        *("2026-01-31T09:30:00.123Z", "2026-01-31T09:30:00.123456Z", "2019-12-31T00:00:00Z"),
-    ):
-        assert (await sandbox.collect(request_time=request_time)).code == "202", request_time
-
-
-@pytest.mark.spec("endpoint.1")
-async def test_any_web_address_may_be_called_back(sandbox: Sandbox) -> None:
-    for callback_url in (
-        "http://shop.example",
-        "https://shop.example/callbacks?order=1&x=%20#top",
-        "http://127.0.0.1:9/",
-        "http://[::1]:9/callbacks",
-        "https://user:secret@shop.example:8443/wc-api/gateway",
-        "HTTP://SHOP.EXAMPLE/Callbacks",
-        "http://bücher.example/rückruf",
-    ):
-        assert (await sandbox.collect(callback_url=callback_url)).code == "202", callback_url
 
 
 LISTED = {
@@ -262,27 +227,12 @@ async def test_currency_val_may_be_a_number(sandbox: Sandbox, name: str) -> None
 
 
 @pytest.mark.decision("D5")
-async def test_nan_is_no_json(sandbox: Sandbox) -> None:
-    answer = await sandbox.card(currency_val=float("nan"))
-
-    assert_bad(answer, "/make_payment", "currency_val")
-
-
-@pytest.mark.decision("D5")
 @pytest.mark.parametrize("name", OPERATIONS)
 async def test_unknown_fields_are_ignored(sandbox: Sandbox, name: str) -> None:
     operation = OPERATIONS[name]
     extra = {"service": 1, "Amount": "x", "": None, "nested": {"amount": [{}]}}
 
     assert (await sandbox.post(operation.path, {**extra, **operation.body})).code == operation.code
-
-
-@pytest.mark.spec("endpoint.2")
-@pytest.mark.decision("D17")
-async def test_a_card_needs_its_currency_and_no_nickname(sandbox: Sandbox) -> None:
-    assert (await sandbox.card(nickname=None)).code == "000"
-    answer = await sandbox.card(currency_code=None, currency_val=None)
-    assert_bad(answer, "/make_payment", "currency_code", "currency_val")
 
 
 @pytest.mark.decision("D5", "D17")
@@ -292,9 +242,3 @@ async def test_sandbox_does_without_a_nickname(sandbox: Sandbox, name: str) -> N
     body = {key: value for key, value in operation.body.items() if key != "nickname"}
 
     assert (await sandbox.post(operation.path, body)).code == operation.code
-
-
-@pytest.mark.decision("D5")
-async def test_a_bad_request_leaves_no_transaction(sandbox: Sandbox) -> None:
-    assert (await sandbox.collect(amount="10")).code == "400"
-    assert (await sandbox.status()).code == "027"

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
-from sandbox_sim.gateway.ports import Unit
 from sandbox_sim.http_addresses import MAX_CHARACTERS
+from sandbox_sim.ports import Unit
+from sandbox_sim.records.callbacks import DeliveryState
 from tests.addresses import CALLABLE, NOT_CALLABLE
 from tests.conftest import Sandbox, Seen
 from tests.web.conftest import Receiver, kept_callback, kept_callbacks

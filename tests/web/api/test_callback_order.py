@@ -9,11 +9,11 @@ from aiohttp import ClientSession, web
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.bootstrap import build
-from sandbox_sim.config import Settings
-from sandbox_sim.web.api.responses import Answer
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.web.api.responses import GatewayAnswer
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.conftest import Receiver, StartReceiver
+from tests.web.conftest import Receiver
 
 
 @dataclass
@@ -27,15 +27,15 @@ class HeldAnswer:
 @pytest.fixture
 async def held_answer(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[HeldAnswer]:
     held = HeldAnswer()
-    prepare = Answer.prepare
+    prepare = GatewayAnswer.prepare
 
-    async def wait_and_write(answer: Answer, request: web.BaseRequest) -> None:
+    async def wait_and_write(answer: GatewayAnswer, request: web.BaseRequest) -> None:
         if answer.status == 202 and not held.reached.is_set():
             held.reached.set()
             await held.released.wait()
         await prepare(answer, request)
 
-    monkeypatch.setattr(Answer, "prepare", wait_and_write)
+    monkeypatch.setattr(GatewayAnswer, "prepare", wait_and_write)
     yield held
     held.released.set()
 
@@ -115,28 +115,6 @@ async def test_a_client_that_went_away_does_not_keep_its_callback_back(
     await receiver.arrival()
 
     assert refs(receiver) == ["T1"]
-
-
-@pytest.mark.decision("D16")
-async def test_a_receiver_that_hangs_delays_neither_other_receivers_nor_answers(
-    sandbox: Sandbox, start_receiver: StartReceiver
-) -> None:
-    hanging, prompt = await start_receiver(), await start_receiver()
-    go_on = hanging.hang()
-    for number in range(40):
-        await sandbox.collect(transaction_id=f"H{number}", callback_url=hanging.url)
-    await sandbox.collect(callback_url=prompt.url)
-    clock = asyncio.create_task(sandbox.advance(seconds=1))
-
-    await prompt.arrival()
-    assert refs(prompt) == ["T1"]
-    assert not clock.done()
-    assert (await sandbox.status("H0")).data["status"] == "000"
-    assert (await sandbox.collect(transaction_id="T2", callback_url=prompt.url)).code == "202"
-
-    go_on.set()
-    await clock
-    assert sorted(refs(hanging)) == sorted(f"H{number}" for number in range(40))
 
 
 @pytest.mark.decision("D30")

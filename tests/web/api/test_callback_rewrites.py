@@ -22,19 +22,6 @@ async def shown(sandbox: Sandbox) -> dict[str, Any]:
     return dict(callback)
 
 
-@pytest.mark.spec("service.8")
-async def test_a_callback_to_the_live_site_arrives_on_this_machine(
-    start_sandbox: StartSandbox, receiver: Receiver
-) -> None:
-    sandbox = await start_sandbox(callback_rewrites={"https://shop.example": origin(receiver)})
-
-    await sandbox.collect(callback_url=LIVE)
-    await sandbox.advance(seconds=1)
-
-    assert receiver.delivery.path == "/hooks/paid?shop=7"
-    assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
-
-
 async def test_both_addresses_are_shown(
     start_sandbox: StartSandbox, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,7 +5,7 @@ import hmac
 
 import pytest
 
-from tests.conftest import Sandbox, StartSandbox, basic
+from tests.conftest import StartSandbox, basic
 from tests.web.conftest import Receiver
 
 
@@ -47,28 +47,3 @@ async def test_the_key_is_that_of_the_client_that_asked(
         delivery = receiver.deliveries[-1]
 
         assert delivery.signature == hmac_sha256(delivery.raw, secret_key)
-
-
-@pytest.mark.spec("delivery.3")
-@pytest.mark.decision("D29")
-@pytest.mark.parametrize("operation", ["collect", "card", "deposit", "payout", "bill", "airtime"])
-async def test_the_callbacks_of_every_operation_are_signed(
-    sandbox: Sandbox, operation: str
-) -> None:
-    await getattr(sandbox, operation)()
-    await sandbox.advance(seconds=3)
-
-    (message,) = await sandbox.inbox()
-    assert message["signature"] == "valid"
-
-
-@pytest.mark.decision("D29")
-async def test_sign_callbacks_turns_the_header_off(
-    start_sandbox: StartSandbox, receiver: Receiver
-) -> None:
-    sandbox = await start_sandbox(sign_callbacks=False)
-    await sandbox.collect(callback_url=receiver.url)
-    await sandbox.advance(seconds=1)
-
-    assert receiver.delivery.signature is None
-    assert receiver.delivery.body["trans_status"] == "000/SUCCESS"

@@ -1,7 +1,6 @@
 """The body and the profile of callbacks (D27, D28), and which payments have none."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -25,41 +24,6 @@ async def test_each_profile_has_its_body(start_sandbox: StartSandbox, profile: s
         for name, value in BODIES[profile].items()
     }
     assert await sandbox.callback() == expected
-
-
-@pytest.mark.spec("service.8", "delivery.6")
-@pytest.mark.decision("D28")
-@pytest.mark.parametrize(
-    ("operation", "fields", "payment_mode", "nw", "customer_number"),
-    [
-        ("collect", {}, "MOM", "MTN", "233244000001"),
-        ("deposit", {}, "MOM", "MTN", "233244000001"),
-        ("payout", {}, "MOM", "MTN", "233244000001"),
-        ("airtime", {}, "ATP", "MTN", "233244000001"),
-        ("airtime", {"payment_option": "MOM"}, "MOM", "MTN", "233244000001"),
-        ("bill", {}, "BLP", "ECG", "200000000001"),
-        ("bill", {"payment_option": "BLP"}, "BLP", "ECG", "200000000001"),
-        ("bill", {"payment_option": "MOM"}, "MOM", "ECG", "200000000001"),
-        ("card", {}, "CRD", "VIS", "411111******1111"),
-        ("card", {"payment_option": "CRM"}, "CRM", "VIS", "411111******1111"),
-    ],
-)
-async def test_each_operation_tells_its_mode_its_network_and_its_party(
-    sandbox: Sandbox,
-    operation: str,
-    fields: dict[str, str],
-    payment_mode: str,
-    nw: str,
-    customer_number: str,
-) -> None:
-    await getattr(sandbox, operation)(**fields)
-    await sandbox.advance(seconds=3)
-
-    callback = await sandbox.callback()
-    assert callback["payment_mode"] == payment_mode
-    assert callback["nw"] == nw
-    assert callback["customer_number"] == customer_number
-    assert callback["trans_status"] == "000/SUCCESS"
 
 
 @pytest.mark.spec("delivery.6")
@@ -106,40 +70,6 @@ async def test_a_callback_is_a_json_post_to_exactly_the_callback_url(
     assert receiver.delivery.path == f"/callbacks{target}"
     assert receiver.delivery.headers["Content-Type"] == "application/json"
     assert receiver.delivery.body["trans_ref"] == "T1"
-
-
-@pytest.mark.decision("D28")
-@pytest.mark.parametrize(
-    ("literal", "text", "number"),
-    [
-        ("10.50", "10.5", 10.5),
-        ("10.5", "10.5", 10.5),
-        ("10.0", "10", 10),
-        ("10000", "10000", 10000),
-        ("1e4", "10000", 10000),
-        ("100", "100", 100),
-        ("0.1", "0.1", 0.1),
-        ("0.00001", "0.00001", 0.00001),
-        ("1234.56", "1234.56", 1234.56),
-    ],
-)
-async def test_amounts_are_the_shortest_plain_decimal(
-    start_sandbox: StartSandbox, literal: str, text: str, number: float
-) -> None:
-    sandbox = await start_sandbox(callback_profiles={"*/flat": "flat", "*/event": "event"})
-    for name in ("trans", "flat", "event"):
-        body = sandbox.payment(amount=77777, callback_url=sandbox.inbox_url(name))
-        raw = json.dumps(body).replace("77777", literal)
-        url = f"{sandbox.url}/make_payment"
-        async with sandbox.session.post(url, data=raw, headers=sandbox.headers) as response:
-            assert response.status == 202
-    await sandbox.advance(seconds=1)
-
-    assert (await sandbox.callback("trans"))["amount"] == text
-    for name in ("flat", "event"):
-        amount = (await sandbox.callback(name))["amount"]
-        assert amount == number
-        assert not isinstance(amount, str)
 
 
 @pytest.mark.decision("D28")
@@ -209,37 +139,3 @@ async def test_a_credential_set_may_have_its_own_profile_below_that_table(
     assert profile_of(await sandbox.callback("first")) == "flat"
     assert profile_of(await sandbox.callback("second")) == "trans_bare"
     assert profile_of(await sandbox.callback("shop")) == "event"
-
-
-@pytest.mark.spec("sandbox.3", "sandbox.6", "sandbox.7")
-@pytest.mark.decision("D16", "D31")
-@pytest.mark.parametrize(
-    ("operation", "fields", "code"),
-    [
-        ("collect", {"customer_number": "0244000009"}, "015"),
-        ("collect", {"customer_number": "0540010000"}, "019"),
-        ("collect", {"amount": 10000.01}, "016"),
-        ("airtime", {"customer_number": "0244000009"}, "015"),
-        ("airtime", {"customer_number": "0540010000"}, "019"),
-        ("airtime", {"amount": 10000.01}, "016"),
-        ("deposit", {"customer_number": "0244000009"}, "015"),
-        ("deposit", {"customer_number": "0540010000"}, "019"),
-        ("payout", {"customer_number": "0244000009"}, "015"),
-        ("payout", {"customer_number": "0540010000"}, "019"),
-        ("payout", {"amount": 10000.01}, "402"),
-        ("bill", {"account_number": "200000000009"}, "015"),
-        ("bill", {"account_number": "201000000001"}, "019"),
-        ("bill", {"amount": 10000.01}, "016"),
-        ("card", {"customer_number": "4111111111111112"}, "019"),
-        ("card", {"amount": 10000.01}, "016"),
-    ],
-)
-async def test_what_is_declined_or_rejected_has_no_callback(
-    sandbox: Sandbox, operation: str, fields: dict[str, Any], code: str
-) -> None:
-    answer = await getattr(sandbox, operation)(**fields)
-    await sandbox.advance(hours=1)
-
-    assert answer.code == code
-    assert await kept_callbacks(sandbox) == []
-    assert await sandbox.inbox() == []

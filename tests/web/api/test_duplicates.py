@@ -9,20 +9,6 @@ async def network_id(sandbox: Sandbox, transaction_id: str = "T1") -> str:
     return str((await sandbox.status(transaction_id)).data["network_transaction_id"])
 
 
-@pytest.mark.decision("D14")
-async def test_the_newer_transaction_takes_over_the_id(sandbox: Sandbox) -> None:
-    await sandbox.collect(amount=1)
-    older = await network_id(sandbox)
-    await sandbox.advance(seconds=1)
-
-    answer = await sandbox.collect(amount=2)
-
-    assert (answer.status, answer.code) == (202, "202")
-    record = (await sandbox.status()).data
-    assert record["status"] == "002"
-    assert record["network_transaction_id"] != older
-
-
 @pytest.mark.decision("D14", "D18")
 async def test_the_callbacks_of_both_go_out(sandbox: Sandbox) -> None:
     await sandbox.collect(amount=1)
@@ -63,16 +49,6 @@ async def test_a_rejection_replaces_nothing(sandbox: Sandbox) -> None:
     assert await network_id(sandbox) == before
 
 
-@pytest.mark.decision("D14")
-async def test_another_kind_of_payment_takes_over_the_id_as_well(sandbox: Sandbox) -> None:
-    await sandbox.collect()
-    await sandbox.bill()
-
-    await sandbox.advance(seconds=1)
-
-    assert [message["json"]["payment_mode"] for message in await sandbox.inbox()] == ["MOM", "BLP"]
-
-
 @pytest.mark.decision("D7", "D14")
 async def test_with_reject_the_second_gets_219_and_the_first_stays(
     start_sandbox: StartSandbox,
@@ -90,6 +66,23 @@ async def test_with_reject_the_second_gets_219_and_the_first_stays(
 
 
 @pytest.mark.decision("D14")
+@pytest.mark.parametrize(
+    ("again", "code"), [({}, "219"), ({"customer_number": "0540010000"}, "019")]
+)
+async def test_what_is_rejected_is_warned_of_without_saying_that_it_replaces_anything(
+    start_sandbox: StartSandbox, again: dict[str, str], code: str
+) -> None:
+    sandbox = await start_sandbox(duplicates="reject")
+    await sandbox.collect()
+
+    answer = await sandbox.collect(**again)
+
+    assert answer.code == code
+    assert "has used this transaction_id before" in answer.headers["X-Sandbox-Why"]
+    assert "replaces" not in answer.headers["X-Sandbox-Why"]
+
+
+@pytest.mark.decision("D14")
 @pytest.mark.parametrize("operation", ["collect", "card", "deposit", "payout", "bill", "airtime"])
 async def test_with_reject_an_id_is_unique_across_all_operations(
     start_sandbox: StartSandbox, operation: str
@@ -100,16 +93,6 @@ async def test_with_reject_an_id_is_unique_across_all_operations(
     answer = await getattr(sandbox, operation)()
 
     assert answer.code == "219"
-
-
-@pytest.mark.decision("D14", "D15")
-async def test_with_reject_a_declined_transaction_has_used_its_id(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(duplicates="reject")
-    await sandbox.collect(customer_number="0244000009")
-
-    assert (await sandbox.collect()).code == "219"
 
 
 @pytest.mark.decision("D14", "D15")

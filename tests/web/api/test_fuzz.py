@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.conftest import basic
+from tests.kit.requests import OPERATIONS, PATHS
 from tests.web.fuzzing import documents, dumped, examples, leaves, numbers, phones, texts, url, wire
-from tests.web.operations import OPERATIONS, PATHS
 from tests.web.wire import Answer, Wire, assert_in_shape, request_bytes
 
 __all__ = ["url", "wire"]

@@ -61,16 +61,6 @@ async def test_a_bill_account_and_a_test_card(start_sandbox: StartSandbox) -> No
     assert (card.status, card.code, card.rule) == (402, "402", "D35")
 
 
-async def test_a_payment_can_stay_pending(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(magic_outcomes={"5": "002"})
-
-    await sandbox.collect(amount=5.0)
-    await sandbox.advance(minutes=14)
-
-    assert (await sandbox.status()).data["status"] == "002"
-    assert await sandbox.inbox() == []
-
-
 async def test_a_code_rejects_without_a_transaction(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(magic_outcomes={"99.99": "500"})
 
@@ -120,9 +110,3 @@ async def test_the_journal_says_why_and_the_transaction_names_the_setting(
     assert entry["why"] == "the setting magic_outcomes gives 001 to this amount"
     shown = (await ask(sandbox, "GET", "/_sandbox/transactions/55/T1")).body
     assert shown["override"]["id"] == "magic_outcomes"
-
-
-async def test_without_the_setting_no_value_is_magic(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox()
-
-    assert (await sandbox.collect(amount=13.37)).rule == "sandbox.3"

@@ -1,12 +1,12 @@
-"""The models of `make_payment` and the table of its operations name the same combinations."""
+"""The models of payments and the rows of their operations name the same combinations."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import get_args
 
 import pytest
 
-from sandbox_sim.domain.vocabulary import MAKE_PAYMENT_OPERATIONS, Operation
-from sandbox_sim.web.api import request_models
+from sandbox_sim.operations import MAKE_PAYMENT_OPERATIONS, OF_PATH, PAYMENTS, Operation
+from sandbox_sim.web.api import live_operations, request_models
 
 MODELS: list[type[request_models.PaymentBody]] = [
     request_models.Collection,
@@ -44,3 +44,24 @@ def test_the_table_has_the_operations_that_have_no_path_of_their_own() -> None:
     assert set(MAKE_PAYMENT_OPERATIONS.values()) == {
         *(Operation.COLLECT, Operation.CARD, Operation.DEPOSIT, Operation.PAYOUT)
     }
+
+
+@pytest.mark.spec("endpoint.5", "endpoint.6")
+@pytest.mark.parametrize("models", [request_models.OWN_PATHS, live_operations.OWN_PATHS])
+def test_a_payment_with_a_path_of_its_own_has_a_model_with_its_type(
+    models: Mapping[str, type[request_models.PaymentBody]],
+) -> None:
+    types = {
+        path: get_args(model.model_fields["trans_type"].annotation)
+        for path, model in models.items()
+    }
+
+    assert types == {
+        operation.row.path: (payment.trans_type,)
+        for operation, payment in PAYMENTS.items()
+        if not payment.options
+    }
+
+
+def test_every_path_has_the_model_of_its_body() -> None:
+    assert request_models.BODIES.keys() == OF_PATH.keys()

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.payments.transactions import Transaction
 from tests.conftest import Sandbox, StartSandbox
-from tests.records import every
 from tests.sqlite_files import killed
 from tests.web.conftest import Receiver
 from tests.web.control_api import ask
@@ -38,10 +36,6 @@ async def search(sandbox: Sandbox, plural: str, **match: Any) -> list[dict[str, 
         await ask(sandbox, "POST", f"/_sandbox/{plural}/find", body)
     ).body[plural]
     return found
-
-
-async def transactions(sandbox: Sandbox) -> list[Transaction]:
-    return list(await sandbox.gateway.store.run(lambda unit: unit.list_transactions(every(55))))
 
 
 def signed_in(url: str) -> str:
@@ -88,29 +82,6 @@ class TestAddresses:
         first, second = receiver.deliveries
         assert second.headers["Authorization"] == first.headers["Authorization"]
 
-    async def test_a_payment_that_is_pending_keeps_it_over_a_restart(
-        self, start_sandbox: StartSandbox, receiver: Receiver, tmp_path: Path
-    ) -> None:
-        store = f"sqlite:{tmp_path / 'state.sqlite3'}"
-        sandbox = await start_sandbox(store=store)
-        await sandbox.collect(callback_url=signed_in(receiver.url))
-        await sandbox.stop()
-
-        await (await start_sandbox(store=store)).advance(seconds=2)
-
-        assert "Authorization" in receiver.delivery.headers
-
-    async def test_the_callback_takes_it_over_from_the_transaction(
-        self, sandbox: Sandbox, receiver: Receiver
-    ) -> None:
-        await sandbox.collect(callback_url=signed_in(receiver.url))
-        (pending,) = await transactions(sandbox)
-        await sandbox.advance(seconds=1)
-        (decided,) = await transactions(sandbox)
-
-        assert pending.callback_target == signed_in(receiver.url)
-        assert decided.callback_target is None
-
     async def test_a_snapshot_brings_it_back(self, sandbox: Sandbox, receiver: Receiver) -> None:
         await sandbox.collect(callback_url=signed_in(receiver.url))
         await ask(sandbox, "POST", "/_sandbox/snapshots", b'{"name": "pending"}')
@@ -136,15 +107,6 @@ class TestAddresses:
 
         assert again.body["url"] == receiver.url.replace("//", "//***@")
         assert ["Authorization" in each.headers for each in receiver.deliveries] == [True, True]
-
-    async def test_a_glob_of_callback_profiles_sees_the_address_as_it_came(
-        self, start_sandbox: StartSandbox, receiver: Receiver
-    ) -> None:
-        sandbox = await start_sandbox(callback_profiles={"http://ama:*": "flat"})
-        await sandbox.collect(callback_url=signed_in(receiver.url))
-        await sandbox.advance(seconds=1)
-
-        assert receiver.delivery.body["status_desc"] == "Transaction Successful"
 
     async def test_after_paying_the_browser_goes_to_the_address_as_it_came(
         self, sandbox: Sandbox
@@ -219,16 +181,6 @@ class TestTransactionIds:
         assert (settled.body["transaction_id"], settled.body["status"]) == (MASKED, "001")
         assert (await sandbox.status(CARD)).data["status"] == "001"
 
-    async def test_an_override_for_it_is_followed_and_shows_it_masked(
-        self, sandbox: Sandbox
-    ) -> None:
-        rule = {"match": {"transaction_id": CARD}, "outcome": {"response_code": "016"}}
-        added = await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(rule).encode())
-
-        assert (await sandbox.collect(transaction_id=CARD)).code == "016"
-        assert (await sandbox.collect(transaction_id="4111110205021111")).code == "202"
-        assert added.body["match"] == {"transaction_id": MASKED}
-
     async def test_one_of_thirteen_digits_is_shown_as_it_came(self, sandbox: Sandbox) -> None:
         await sandbox.collect(transaction_id="1767258000123", reference="0244000001 200000000001")
 
@@ -267,13 +219,6 @@ class TestOverrides:
 
         assert receiver.delivery.body["customer_number"] == SPACED_MASKED
         assert (await only(sandbox, "transactions"))["party"] == SPACED_MASKED
-
-    async def test_a_fault_for_a_card_number_strikes(self, sandbox: Sandbox) -> None:
-        rule = {"match": {"customer_number": CARD}, "fault": {"status": 503}}
-        await ask(sandbox, "POST", "/_sandbox/faults", json.dumps(rule).encode())
-
-        assert (await sandbox.card(customer_number=CARD)).status == 503
-        assert (await only(sandbox, "faults"))["match"] == {"customer_number": MASKED}
 
 
 class TestSms:

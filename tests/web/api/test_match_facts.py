@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.domain.control.user_rules import Match, MatchFacts
-from sandbox_sim.domain.vocabulary import Operation
-from sandbox_sim.web.api.match_facts import match_facts_of
-from tests.web.operations import OPERATIONS
+from sandbox_sim.operations import Operation
+from sandbox_sim.records.overrides import Match, MatchFacts
+from sandbox_sim.web.api.fault_injection import match_facts_of
+from tests.kit.requests import OPERATIONS
 
 COLLECTION = OPERATIONS["collection"].body
 

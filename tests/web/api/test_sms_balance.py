@@ -28,24 +28,6 @@ async def test_an_id_ending_in_9_starts_with_none(
     assert await sandbox.sms_balance(service_id) == units
 
 
-@pytest.mark.decision("D22")
-async def test_the_initial_units_are_a_setting(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(sms_initial_units=7)
-
-    assert await sandbox.sms_balance(55) == 7
-    assert await sandbox.sms_balance(59) == 0
-
-
-@pytest.mark.spec("sandbox.10")
-@pytest.mark.decision("D22")
-async def test_sends_reduce_it_for_their_own_service_only(sandbox: Sandbox) -> None:
-    await sandbox.sms()
-    await sandbox.bulk("0244000001", "0244000002")
-
-    assert await sandbox.sms_balance(55) == 497
-    assert await sandbox.sms_balance(56) == 500
-
-
 @pytest.mark.spec("endpoint.12")
 async def test_last_updated_is_the_moment_of_the_last_movement(sandbox: Sandbox) -> None:
     async def last_updated() -> str:

@@ -105,13 +105,6 @@ async def test_recipients_must_be_an_array_of_numbers(sandbox: Sandbox) -> None:
     assert await sandbox.sms_balance() == 500
 
 
-@pytest.mark.spec("endpoint.10", "codes")
-async def test_missing_recipients_have_the_same_code(sandbox: Sandbox) -> None:
-    answer = await sandbox.bulk(recipients=None)
-
-    assert (answer.status, answer.code) == (200, "389")
-
-
 @pytest.mark.spec("endpoint.10", "limits", "codes")
 async def test_a_thousand_recipients_fit_and_no_more(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(sms_initial_units=2000)
@@ -175,13 +168,3 @@ async def test_of_several_errors_the_first_in_order_answers(sandbox: Sandbox, fi
     answer = await sandbox.bulk(**fields)
 
     assert (answer.status, answer.code) == (200, WRONG[first][0])
-
-
-@pytest.mark.decision("D24")
-async def test_only_approved_senders_may_send_where_they_are_listed(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(approved_senders=["Shop"])
-
-    assert (await sandbox.bulk("0244000001", sender_id="Bank")).code == "216"
-    assert (await sandbox.bulk("0244000001")).code == "370"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from aiohttp import ClientSession, TCPConnector
 
-from sandbox_sim.domain.ledger import Account
 from tests.conftest import Sandbox, Seen, StartSandbox
+from tests.sample_records import account_of, postings_of, signed
 
 pytestmark = [pytest.mark.spec("sandbox.10"), pytest.mark.decision("D22", "D24")]
 
@@ -42,8 +42,8 @@ async def at_once(sandbox: Sandbox, costs: Sequence[int], last_digit: int = 1) -
 
 async def books(sandbox: Sandbox) -> list[int]:
     """Return the SMS postings; assert that the balance is their sum and was never below zero."""
-    postings = await sandbox.gateway.store.run(lambda unit: unit.postings(55))
-    amounts = [int(each.amount) for each in postings if each.account is Account.SMS]
+    postings = await sandbox.gateway.store.run(lambda unit: postings_of(unit, 55))
+    amounts = [int(signed(each)) for each in postings if each.account == account_of(55)]
     assert all(sum(amounts[:end]) >= 0 for end in range(len(amounts) + 1))
     assert await sandbox.sms_balance() == sum(amounts)
     return amounts

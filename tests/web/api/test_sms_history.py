@@ -48,14 +48,6 @@ async def test_an_item_tells_everything_about_a_message(sandbox: Sandbox) -> Non
     ]
 
 
-@pytest.mark.decision("D26")
-async def test_the_newest_comes_first(sandbox: Sandbox) -> None:
-    for digit in range(3):
-        await sandbox.sms(customer_number=f"024400000{digit}")
-
-    assert numbers((await sandbox.history()).data) == ["2", "1", "0"]
-
-
 @pytest.mark.spec("endpoint.11")
 @pytest.mark.decision("D26")
 @pytest.mark.parametrize(
@@ -129,18 +121,6 @@ async def test_status_filters_by_name_or_code(
     assert answer.body["pagination"]["total_no_of_records"] == len(found)
 
 
-@pytest.mark.spec("endpoint.11", "endpoint.10")
-async def test_batch_id_filters(sandbox: Sandbox) -> None:
-    await sandbox.sms(customer_number="0244000001")
-    batch_id = (await sandbox.bulk("0244000002", "0244000003")).data["batch_id"]
-    await sandbox.bulk("0244000004")
-
-    found = (await sandbox.history(batch_id=batch_id)).data
-
-    assert sorted(numbers(found)) == ["2", "3"]
-    assert (await sandbox.history(batch_id="nobody's")).data == []
-
-
 @pytest.mark.spec("endpoint.11")
 @pytest.mark.decision("D26")
 @pytest.mark.parametrize(
@@ -163,17 +143,6 @@ async def test_both_dates_are_inclusive(
         await sandbox.advance(days=1)
 
     assert numbers((await sandbox.history(**dates)).data) == found
-
-
-@pytest.mark.spec("endpoint.11")
-async def test_a_day_ends_at_midnight_utc(sandbox: Sandbox) -> None:
-    await sandbox.advance(hours=14, minutes=59, seconds=59)
-    await sandbox.sms(customer_number="0244000001")
-    await sandbox.advance(seconds=1)
-    await sandbox.sms(customer_number="0244000002")
-
-    assert numbers((await sandbox.history(end_date="2026-01-01")).data) == ["1"]
-    assert numbers((await sandbox.history(start_date="2026-01-02")).data) == ["2"]
 
 
 @pytest.mark.spec("endpoint.11")

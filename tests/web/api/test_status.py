@@ -50,15 +50,6 @@ async def test_success_changes_the_words_and_keeps_the_network_id(sandbox: Sandb
     }
 
 
-@pytest.mark.spec("endpoint.7")
-async def test_asking_changes_nothing(sandbox: Sandbox) -> None:
-    await sandbox.collect()
-
-    first, second = await sandbox.status(), await sandbox.status()
-
-    assert first.body == second.body
-
-
 @pytest.mark.spec("endpoint.7", "sandbox.8", "codes")
 @pytest.mark.decision("D7")
 async def test_an_unknown_transaction_is_not_found(sandbox: Sandbox) -> None:
@@ -66,19 +57,6 @@ async def test_an_unknown_transaction_is_not_found(sandbox: Sandbox) -> None:
 
     assert answer.status == 200
     assert answer.body == {"response_code": "027", "response_message": "Transaction not found"}
-
-
-@pytest.mark.spec("sandbox.8", "states.transactions")
-@pytest.mark.decision("D8", "D15", "D16")
-async def test_a_decline_leaves_a_failed_transaction_from_the_first_moment(
-    sandbox: Sandbox,
-) -> None:
-    await sandbox.collect(customer_number="0244000009")
-
-    record = (await sandbox.status()).data
-
-    assert (record["status"], record["message"]) == ("001", "FAILED")
-    assert record["status_desc"] == "Transaction Failed"
 
 
 @pytest.mark.spec("sandbox.8")
@@ -138,17 +116,6 @@ async def test_a_late_settlement_does_not_prolong_the_fifteen_minutes(
     assert (await sandbox.status()).code == "027"
 
 
-@pytest.mark.spec("sandbox.8", "limits")
-@pytest.mark.decision("D15")
-async def test_nor_does_one_that_comes_after_them(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(settle_delay_ms=TWENTY_MINUTES)
-    await sandbox.collect()
-
-    await sandbox.advance(minutes=15)
-
-    assert (await sandbox.status()).code == "027"
-
-
 @pytest.mark.decision("D16", "D20")
 @pytest.mark.parametrize(
     ("operation", "setting"),
@@ -178,15 +145,3 @@ async def test_a_newer_transaction_has_fifteen_minutes_of_its_own(sandbox: Sandb
 
     await sandbox.advance(minutes=1)
     assert (await sandbox.status()).code == "027"
-
-
-@pytest.mark.spec("endpoint.7")
-@pytest.mark.decision("D5")
-@pytest.mark.parametrize("transaction_id", [None, 1, ""])
-async def test_a_query_names_a_transaction(sandbox: Sandbox, transaction_id: object) -> None:
-    asked = {"service_id": 55, "transaction_id": transaction_id}
-
-    answer = await sandbox.post("/get_transaction_status", asked)
-
-    assert (answer.status, answer.code) == (400, "400")
-    assert "transaction_id" in answer.message

@@ -38,27 +38,6 @@ async def test_what_falls_due_on_the_way_is_done_when_it_answers(sandbox: Sandbo
     assert len(callbacks.body["callbacks"][0]["attempts"]) == 2
 
 
-@pytest.mark.spec("sandbox.8")
-@pytest.mark.decision("D15")
-async def test_fifteen_minutes_forget_a_status(sandbox: Sandbox) -> None:
-    await sandbox.collect()
-    assert (await sandbox.status()).code == "000"
-
-    await advance(sandbox, 900)
-
-    assert (await sandbox.status()).code == "027"
-
-
-@pytest.mark.spec("states.sms")
-async def test_eight_hundred_milliseconds_send_a_message(sandbox: Sandbox) -> None:
-    await sandbox.sms()
-
-    answer = await advance(sandbox, 0.8)
-
-    assert [job["kind"] for job in answer.body["ran"]] == ["settle-sms"]
-    assert (await sandbox.history()).data[0]["status"] == "SENT"
-
-
 @pytest.mark.parametrize("seconds", [-1, "300", None, True, 10**9])
 async def test_a_leap_that_makes_no_sense_is_told(sandbox: Sandbox, seconds: object) -> None:
     assert_error(await advance(sandbox, seconds), 400, "seconds")
@@ -141,12 +120,3 @@ async def test_what_cannot_be_kept_is_not_changed(
     assert_error(await set_clock(sandbox, "resume"), 503, "closed")
 
     assert (await ask(sandbox, "GET", "/_sandbox/clock")).body == before
-
-
-async def test_it_takes_the_control_token(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(control_token="s3same")
-
-    assert_error(await advance(sandbox, 1), 401)
-    assert_error(await set_clock(sandbox, "freeze"), 401)
-    assert_error(await set_clock(sandbox, "resume"), 401)
-    assert_error(await ask(sandbox, "GET", "/_sandbox/clock"), 401)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.domain.control.clock import ClockState
+from sandbox_sim.ports.clock import ClockState
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.web.control_api import DEAD, ask, assert_error, get, post
 
@@ -130,15 +130,3 @@ class TestWhatDoesNot:
 
         assert (await reset(sandbox)).status == 200
         assert is_the_machines(sandbox)
-
-
-async def test_it_takes_no_fields(sandbox: Sandbox) -> None:
-    seen = await ask(sandbox, "POST", "/_sandbox/clock/reset", b'{"seconds": 1}')
-
-    assert_error(seen, 400, "seconds")
-
-
-async def test_it_takes_the_control_token(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(control_token="s3same")
-
-    assert_error(await reset(sandbox), 401)

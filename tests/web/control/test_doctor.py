@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.signature import check_signature
-from sandbox_sim.gateway.callbacks import receiver_examination
+from sandbox_sim.callbacks import doctor
+from sandbox_sim.callbacks.bodies import check_signature
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.web.conftest import Receiver
 from tests.web.control_api import DEAD, assert_error, post
@@ -146,7 +146,7 @@ async def test_a_wrong_body_is_refused(sandbox: Sandbox, body: Any, named: str) 
 async def test_an_examination_ends_in_time(
     sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(receiver_examination, "LONGEST_S", 0)
+    monkeypatch.setattr(doctor, "LONGEST_S", 0)
     go_on = receiver.hang()
 
     report = (await post(sandbox, "doctor", url=receiver.url)).body

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-from sandbox_sim.gateway.control import event_feed as gateway_feed
+from sandbox_sim.events import event_feed as gateway_feed
 from sandbox_sim.web.control import events as web_events
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask, assert_error
@@ -17,9 +17,8 @@ from tests.web.events import PATH, Heard, fields, listening
 
 UNTIL_PAID = 7
 CUSTOMERS = [f"233244{number:06}" for number in range(200)]
-# The limit that `few_may_wait` sets, and enough bulk sends to exceed it.
+# The limit that `few_may_wait` sets.
 MOST_WAITING = 1000
-BURST = 6
 
 
 async def pay(sandbox: Sandbox, **fields: object) -> None:
@@ -27,10 +26,6 @@ async def pay(sandbox: Sandbox, **fields: object) -> None:
     await sandbox.collect(**fields)
     await sandbox.gateway.jobs.settle()
     await sandbox.advance(seconds=1)
-
-
-def customers(heard: list[Heard]) -> list[str]:
-    return [each.data["customer_number"] for each in heard]
 
 
 async def shown(sandbox: Sandbox, path: str) -> object:
@@ -152,12 +147,6 @@ class TestWhoHearsWhat:
             assert types(of_all) == ["clock", "reset"]
             own = [event for event in each if event not in of_all]
             assert {event.data["service_id"] for event in own} == {service_id}
-
-    async def test_only_the_types_asked_for(self, sandbox: Sandbox) -> None:
-        async with listening(sandbox, "?types=callback,clock") as feed:
-            await pay(sandbox)
-
-            assert types(await feed.take(3)) == ["callback", "callback", "clock"]
 
     @pytest.mark.parametrize(
         ("query", "named"),
@@ -295,41 +284,6 @@ def few_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("few_may_wait")
-class TestWhoReads:
-    async def test_hears_all_of_what_happens_before_its_turn_comes(self, sandbox: Sandbox) -> None:
-        """One advance gives more events than may wait, and a second advance follows at once."""
-        for _ in range(BURST):
-            await send_many(sandbox)
-
-        count = BURST * len(CUSTOMERS)
-        assert count > MOST_WAITING
-        async with listening(sandbox, "?types=sms,clock") as feed:
-            hearing = asyncio.create_task(feed.take(count + 2))
-            await sandbox.advance(seconds=1)
-            await sandbox.advance(seconds=1)
-            heard = await hearing
-
-        assert types(heard) == ["sms"] * count + ["clock"] * 2
-        assert customers(heard[:count]) == CUSTOMERS * BURST
-
-    async def test_hears_all_of_one_burst_after_another(self, sandbox: Sandbox) -> None:
-        """Each burst has more events than may wait, and starts while the reader reads the last."""
-        async with listening(sandbox, "?types=sms") as feed:
-            hearing = asyncio.create_task(feed.take(4 * BURST * len(CUSTOMERS)))
-            for _ in range(2):
-                for _ in range(BURST):
-                    await send_many(sandbox)
-                await sandbox.advance(seconds=1)
-            heard = await hearing
-
-        assert [each.data["status"] for each in heard] == [
-            *["ACKNOWLEDGED"] * BURST * len(CUSTOMERS),
-            *["SENT" if each[-1] != "9" else "REFUNDED" for each in CUSTOMERS * BURST],
-        ] * 2
-        assert customers(heard) == CUSTOMERS * BURST * 4
-
-
-@pytest.mark.usefixtures("few_may_wait")
 class TestNobodyWaits:
     @pytest.fixture
     def server(self, caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
@@ -364,18 +318,6 @@ class TestNobodyWaits:
         headers = {"Last-Event-ID": ids[len(left) - 1]}
         async with listening(sandbox, "?types=sms", **headers) as back:
             assert await back.take(len(ids) - len(left)) == heard[len(left) :]
-
-    async def test_who_goes_is_forgotten(
-        self, sandbox: Sandbox, server: pytest.LogCaptureFixture
-    ) -> None:
-        async with listening(sandbox) as gone:
-            gone.response.close()
-        async with listening(sandbox) as feed:
-            for name in ("T1", "T2", "T3"):
-                await pay(sandbox, transaction_id=name)
-            await feed.take(3 * UNTIL_PAID)
-
-        assert server.records == []
 
     async def test_a_server_that_stops_lets_its_readers_go(
         self, sandbox: Sandbox, server: pytest.LogCaptureFixture

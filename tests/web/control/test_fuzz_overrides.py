@@ -5,10 +5,10 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
+from tests.kit.requests import CODES, OPERATIONS
 from tests.web.control_api import assert_error
 from tests.web.fuzzing import documents, dumped, examples, numbers, phones, texts, url, wire
-from tests.web.operations import OPERATIONS
-from tests.web.wire import CODES, Wire, request_bytes
+from tests.web.wire import Wire, request_bytes
 
 __all__ = ["url", "wire"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim import __version__
-from sandbox_sim.domain.callbacks.signature import sign
+from sandbox_sim.callbacks.bodies import sign
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask, assert_error
 from tests.web.wire import exchange, request_bytes
@@ -66,38 +66,6 @@ async def test_a_signature_that_is_not_ascii_is_invalid(sandbox: Sandbox) -> Non
     assert (await messages(sandbox))[0]["signature"] == "invalid"
 
 
-async def test_a_callback_of_ours_arrives_with_a_valid_signature(sandbox: Sandbox) -> None:
-    await sandbox.collect()
-    await sandbox.advance(seconds=1)
-
-    (message,) = await messages(sandbox)
-    assert (message["method"], message["signature"]) == ("POST", "valid")
-    assert message["json"]["trans_ref"] == "T1"
-
-
-@pytest.mark.parametrize("secret", ["s3cret", "other_secret"])
-async def test_the_key_of_any_client_makes_a_valid_signature(
-    start_sandbox: StartSandbox, secret: str
-) -> None:
-    sandbox = await start_sandbox(
-        credentials=[
-            {"client_key": "shop", "secret_key": "s3cret"},
-            {"client_key": "other", "secret_key": "other_secret"},
-        ]
-    )
-    headers = {"X-Service-Signature": sign(BODY, secret)}
-    await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY, **headers)
-
-    assert (await messages(sandbox))[0]["signature"] == "valid"
-
-
-async def test_the_newest_message_comes_first(sandbox: Sandbox) -> None:
-    for number in range(3):
-        await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"%d" % number)
-
-    assert [message["json"] for message in await messages(sandbox)] == [2, 1, 0]
-
-
 class TestPages:
     """The list of messages has the same pages as the other lists."""
 
@@ -114,33 +82,6 @@ class TestPages:
 
         assert pages == [[4, 3], [2, 1], [0]]
 
-    @pytest.mark.parametrize(("query", "count"), [("", 20), ("?limit=1000", 100)])
-    async def test_of_twenty_and_of_a_hundred_at_most(
-        self, sandbox: Sandbox, query: str, count: int
-    ) -> None:
-        for _ in range(101):
-            await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)
-
-        page = (await ask(sandbox, "GET", f"/_sandbox/inbox/orders/messages{query}")).body
-
-        assert len(page["messages"]) == count
-        assert page["next"] == page["messages"][-1]["id"]
-
-    async def test_every_message_has_an_id_of_its_own(self, sandbox: Sandbox) -> None:
-        for _ in range(3):
-            await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)
-
-        assert len({message["id"] for message in await messages(sandbox)}) == 3
-
-    async def test_any_field_is_a_filter(self, sandbox: Sandbox) -> None:
-        for method in ("POST", "PUT", "POST"):
-            await ask(sandbox, method, "/_sandbox/inbox/orders", BODY)
-
-        query = "?method=POST&signature=missing"
-        page = (await ask(sandbox, "GET", f"/_sandbox/inbox/orders/messages{query}")).body
-
-        assert [message["method"] for message in page["messages"]] == ["POST", "POST"]
-
     @pytest.mark.parametrize(
         ("query", "named"),
         [
@@ -155,13 +96,6 @@ class TestPages:
         answer = await ask(sandbox, "GET", f"/_sandbox/inbox/orders/messages?{query}")
 
         assert_error(answer, 400, named)
-
-
-async def test_inboxes_are_apart(sandbox: Sandbox) -> None:
-    await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)
-
-    assert len(await messages(sandbox, "orders")) == 1
-    assert await messages(sandbox, "refunds") == []
 
 
 async def test_delete_clears_one_inbox(sandbox: Sandbox) -> None:
@@ -189,18 +123,6 @@ async def test_an_inbox_takes_any_body_and_shows_it_as_json(sandbox: Sandbox, bo
     (message,) = await messages(sandbox)
     assert message["body"] == body.decode("utf-8", "replace")
     assert "json" in message
-
-
-@pytest.mark.parametrize("prefix", ["", "/gateway/v1"])
-async def test_an_inbox_is_under_the_base_path_too(
-    start_sandbox: StartSandbox, prefix: str
-) -> None:
-    sandbox = await start_sandbox(base_path="/gateway/v1")
-
-    await ask(sandbox, "POST", f"{prefix}/_sandbox/inbox/orders", BODY)
-
-    assert len(await messages(sandbox)) == 1
-    assert (await ask(sandbox, "GET", f"{prefix}/_sandbox/livez")).status == 200
 
 
 @pytest.mark.parametrize("path", ["livez", "readyz", "version"])
@@ -240,22 +162,6 @@ async def test_another_method_is_an_error_of_our_own(
 
     assert_error(answer, 405, f"not {method}", answer.headers["Allow"])
     assert "GET" in answer.headers["Allow"]
-
-
-async def test_too_large_a_message_is_an_error_of_our_own(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(max_body_bytes=100)
-
-    assert_error(
-        await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"x" * 101), 413, "max_body_bytes"
-    )
-
-
-async def test_a_message_that_cannot_be_unpacked_is_an_error_of_our_own(
-    sandbox: Sandbox,
-) -> None:
-    request = request_bytes("/_sandbox/inbox/orders", b"garbage", b"Content-Encoding: gzip")
-
-    assert_error(await exchange(sandbox, request), 400)
 
 
 class TestTheControlToken:
@@ -324,11 +230,6 @@ class TestWaiting:
         answer = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", body)
 
         assert_error(answer, 400, f"match: '{field}' is no field", "json")
-
-    async def test_one_that_stays_out_is_a_timeout(self, sandbox: Sandbox) -> None:
-        answer = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 0}')
-
-        assert_error(answer, 408, "0 of 1 came within 0 s")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])

@@ -1,23 +1,21 @@
 """Callbacks that misbehave because an override asks for it."""
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.callbacks import Callback
-from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
-from sandbox_sim.domain.callbacks.signature import sign
-from sandbox_sim.gateway.control import override_selection
-from sandbox_sim.gateway.ports import StoreError
+from sandbox_sim.callbacks.bodies import sign
+from sandbox_sim.overrides import overrides
+from sandbox_sim.ports import StoreError
+from sandbox_sim.records.callbacks import DeliveryState
 from tests import postgres
 from tests.conftest import Sandbox, StartSandbox
 from tests.sqlite_files import killed
 from tests.web.callback_bodies import BODIES, profile_of
-from tests.web.conftest import Receiver, kept_callback, kept_callbacks
+from tests.web.conftest import Receiver, kept_callback
 from tests.web.control_api import ask
 from tests.web.hosted_page import status
 from tests.web.overriding import override
@@ -83,17 +81,6 @@ class TestDuplicated:
         assert {each.raw for each in others} == {first.raw}
         assert {each.signature for each in others} == {first.signature} == {sign(first.raw, SECRET)}
 
-    @pytest.mark.decision("D30")
-    async def test_each_is_tried_by_itself(self, sandbox: Sandbox, receiver: Receiver) -> None:
-        await misbehaving(sandbox, duplicate=2)
-        receiver.answer_in_turn(500, 200, 200)
-        await sandbox.collect(callback_url=receiver.url)
-
-        await sandbox.advance(minutes=6)
-
-        tried = [[each.status_code for each in c.attempts] for c in await kept_callbacks(sandbox)]
-        assert sorted(tried) == [[200], [500, 200]]
-
 
 class TestLate:
     async def test_it_leaves_so_much_later_than_the_status(
@@ -119,17 +106,6 @@ class TestOutOfOrder:
 
         assert refs(receiver) == ["T2", "T1", "T3"]
 
-    async def test_even_if_both_are_settled_at_once(
-        self, sandbox: Sandbox, receiver: Receiver
-    ) -> None:
-        await misbehaving(sandbox, reorder=True)
-        for transaction_id in "T1", "T2":
-            await sandbox.collect(transaction_id=transaction_id, callback_url=receiver.url)
-
-        await sandbox.advance(seconds=1)
-
-        assert refs(receiver) == ["T2", "T1"]
-
     async def test_one_that_came_before_does_not_overtake_it(
         self, sandbox: Sandbox, receiver: Receiver
     ) -> None:
@@ -141,17 +117,6 @@ class TestOutOfOrder:
         assert refs(receiver) == ["T1"]
         await sandbox.advance(seconds=1)
         assert refs(receiver) == ["T1", "T2"]
-
-    async def test_an_attempt_is_enough_even_one_that_fails(
-        self, sandbox: Sandbox, receiver: Receiver
-    ) -> None:
-        await misbehaving(sandbox, reorder=True)
-        await sandbox.collect(callback_url=receiver.url)
-        await sandbox.collect(transaction_id="T2", callback_url=DEAD)
-
-        await sandbox.advance(seconds=1)
-
-        assert refs(receiver) == ["T1"]
 
     async def test_another_service_does_not_overtake_it(
         self, sandbox: Sandbox, receiver: Receiver
@@ -276,23 +241,11 @@ class TestBeforeTheAnswer:
         assert len(receiver.deliveries) == 1
 
     @pytest.mark.decision("D16")
-    async def test_a_card_page_that_never_pays_by_itself_is_paid_then(
-        self, start_sandbox: StartSandbox, receiver: Receiver
-    ) -> None:
-        sandbox = await start_sandbox(card_auto_complete_ms=0)
-        await misbehaving(sandbox, before_response=True)
-
-        await sandbox.card(callback_url=receiver.url)
-
-        assert refs(receiver) == ["T1"]
-        assert await status(sandbox) == "000"
-
-    @pytest.mark.decision("D16")
     async def test_a_receiver_that_waits_for_the_answer_gets_it(
         self, sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A client with one thread answers the callback only after it has its own answer."""
-        monkeypatch.setattr(override_selection, "LONGEST_WAIT_S", 0.05)
+        monkeypatch.setattr(overrides, "LONGEST_WAIT_S", 0.05)
         await misbehaving(sandbox, before_response=True)
         go_on = receiver.hang()
 
@@ -302,19 +255,6 @@ class TestBeforeTheAnswer:
         go_on.set()
         await sandbox.advance(seconds=0)
         assert (await kept_callback(sandbox)).state is DeliveryState.DELIVERED
-
-    @pytest.mark.decision("D30")
-    async def test_one_that_is_not_taken_is_tried_again_later(
-        self, sandbox: Sandbox, receiver: Receiver
-    ) -> None:
-        await misbehaving(sandbox, before_response=True)
-        receiver.answer_in_turn(500, 200)
-
-        assert (await sandbox.collect(callback_url=receiver.url)).code == "202"
-        assert len(receiver.deliveries) == 1
-        await sandbox.advance(minutes=5)
-
-        assert len(receiver.deliveries) == 2
 
     async def test_a_store_that_goes_away_meanwhile_takes_no_accepted_payment_back(
         self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
@@ -342,26 +282,6 @@ class TestBeforeTheAnswer:
             assert "T1" in refs(receiver)
 
 
-async def test_they_go_together(sandbox: Sandbox, receiver: Receiver) -> None:
-    await override(
-        sandbox,
-        outcome={"status": "001"},
-        delay_ms=5000,
-        callback={"duplicate": 2, "delay_ms": 1000, "bad_signature": True, "profile": "event"},
-    )
-    await sandbox.collect(callback_url=receiver.url)
-
-    await sandbox.advance(seconds=6)
-    assert await status(sandbox) == "001"
-    assert receiver.deliveries == []
-    await sandbox.advance(seconds=1)
-
-    first, second = receiver.deliveries
-    assert first.raw == second.raw
-    assert first.body["event_type"] == "payment_failure"
-    assert first.signature != sign(first.raw, SECRET)
-
-
 async def test_what_is_decided_by_hand_is_told_in_the_same_manner(sandbox: Sandbox) -> None:
     await override(sandbox, outcome={"status": "002"}, callback={"duplicate": 2})
     await sandbox.collect()
@@ -385,13 +305,3 @@ async def test_a_reset_takes_what_is_held_back_with_it(
     await sandbox.advance(hours=1)
 
     assert refs(receiver) == ["T2"]
-
-
-async def test_a_callback_without_an_override_has_no_note(sandbox: Sandbox) -> None:
-    await override(sandbox, outcome={"status": "003"}, times=1)
-    for transaction_id in "T1", "T2":
-        await sandbox.collect(transaction_id=transaction_id)
-    await sandbox.advance(seconds=1)
-
-    kept: Sequence[Callback] = await kept_callbacks(sandbox)
-    assert [callback.note for callback in kept] == [None, None]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.conftest import Sandbox, StartSandbox
+from tests.conftest import Sandbox
 from tests.web.hosted_page import status
 from tests.web.overriding import OTHERS, PAYMENTS, REFUSED, override, pay, query
 
@@ -26,21 +26,6 @@ class TestResponseCodes:
             assert set(answer.body) == {"response_code", "response_message"}
             assert (await sandbox.status()).code == "027"
         assert await sandbox.inbox() == []
-
-    async def test_the_setting_for_rejections_counts(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox(sandbox_reject_status=422)
-        await override(sandbox, outcome={"response_code": "019"})
-
-        assert (await sandbox.collect()).status == 422
-
-    async def test_a_rejection_charges_nothing(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox(balances="live")
-        await override(sandbox, outcome={"response_code": "500"}, times=1)
-
-        await sandbox.payout()
-        await sandbox.advance(seconds=5)
-
-        assert (await sandbox.balance()).data["payout_balance"] == 10000
 
     @pytest.mark.decision("D16")
     @pytest.mark.parametrize("operation", PAYMENTS)

@@ -203,15 +203,6 @@ class TestWhichOne:
         assert (await sandbox.collect(service_id=56)).rule == "sandbox.3"
         assert (await sandbox.collect(service_id=55)).rule == "override"
 
-    async def test_what_it_decided_outlasts_it(self, sandbox: Sandbox) -> None:
-        made = await override(sandbox, outcome={"status": "003"})
-        await sandbox.collect()
-
-        await ask(sandbox, "DELETE", f"/_sandbox/overrides/{made['id']}")
-        await sandbox.advance(seconds=1)
-
-        assert await status(sandbox) == "003"
-
     @pytest.mark.decision("D9")
     async def test_who_may_not_ask_and_what_is_malformed_is_refused_as_ever(
         self, start_sandbox: StartSandbox
@@ -260,16 +251,6 @@ class TestWhen:
         ]
         await sandbox.advance(seconds=2)
         assert (await sandbox.status("T2")).data["status"] == "000"
-
-    async def test_even_when_nobody_can_ask_for_it_any_more(self, sandbox: Sandbox) -> None:
-        await override(sandbox, outcome={"status": "001"}, delay_ms=86_400_000)
-        await sandbox.collect()
-
-        await sandbox.advance(days=1)
-        assert await sandbox.inbox() == []
-        await sandbox.advance(seconds=1)
-
-        assert (await sandbox.callback())["trans_status"] == "001/FAILED"
 
 
 async def test_the_journal_names_it_and_what_it_asked_for(sandbox: Sandbox) -> None:

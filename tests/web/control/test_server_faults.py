@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
+from typing import Any
 
 import pytest
 from aiohttp import ClientError, web
 
-from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.ports import StoreError
+from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.web.control.health import HealthRoutes
 from sandbox_sim.web.control.inbox import InboxRoutes, Received
 from tests.conftest import Sandbox, StartSandbox
@@ -44,17 +46,48 @@ async def test_it_is_500_and_tells_nothing_of_its_inside(
     assert "the disk of /var/secret is full" in caplog.text
 
 
-async def test_the_server_goes_on_after_it(
+FAILURE = "postgresql://db.test/pay: index row size exceeds maximum for index transactions_by_id"
+
+
+def without_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def failing(_store: object, _work: object) -> None:
+        raise StoreError(FAILURE)
+
+    monkeypatch.setattr(MemoryStore, "run", failing)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"host": "0.0.0.0", "control_token": "s3cret"}, {"tls_terminated": True}]
+)
+async def test_clients_of_a_server_for_others_learn_nothing_about_its_store(
+    start_sandbox: StartSandbox,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    settings: dict[str, Any],
+) -> None:
+    sandbox = await start_sandbox(**settings)
+    without_store(monkeypatch)
+
+    paid = await sandbox.collect()
+    answers = [await ask(sandbox, *asked) for asked in ASKED if "orders/messages" not in asked[1]]
+    answers = [each for each in answers if each.status != 401]
+
+    assert (paid.status, paid.code) == (500, "500")
+    assert paid.headers["X-Sandbox-Why"].endswith(": the log of the server says why")
+    for answer in answers:
+        assert_error(answer, 503, "the log of the server says why")
+    assert "db.test" not in str([paid, *answers])
+    assert "transactions_by_id" not in str([paid, *answers])
+    assert FAILURE in caplog.text
+
+
+async def test_on_loopback_they_learn_what_is_wrong_with_it(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(_store: object, _work: object) -> None:
-        raise ZeroDivisionError
+    without_store(monkeypatch)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(MemoryStore, "run", broken)
-        await ask(sandbox, "GET", "/_sandbox/ledger")
-
-    assert (await ask(sandbox, "GET", "/_sandbox/ledger")).status == 200
+    assert (await sandbox.collect()).headers["X-Sandbox-Why"].endswith(FAILURE)
+    assert_error(await ask(sandbox, "GET", "/_sandbox/readyz"), 503, FAILURE)
 
 
 async def test_who_hangs_up_halfway_is_no_fault(
@@ -82,18 +115,6 @@ async def test_who_hangs_up_halfway_is_no_fault(
 
     assert await sandbox.inbox() == []
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
-
-
-async def test_a_connection_of_our_own_that_breaks_is_a_fault(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    async def broken(_store: object, _work: object) -> None:
-        raise ConnectionRefusedError("no database")
-
-    monkeypatch.setattr(MemoryStore, "run", broken)
-
-    assert_error(await ask(sandbox, "GET", "/_sandbox/ledger"), 500)
-    assert "no database" in caplog.text
 
 
 async def test_an_answer_that_was_begun_is_broken_off(

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.domain.callbacks.delivery_state import DeliveryState
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.web.conftest import Receiver, kept_callback
 from tests.web.control_api import ask, assert_error
@@ -66,7 +65,7 @@ async def test_it_all_comes_back(sandbox: Sandbox) -> None:
             "checkouts": 0,
             "callbacks": 1,
             "jobs": 1,
-            "postings": 4,
+            "transfers": 4,
             "messages": 2,
             "requests": 4,
             "rules": 0,
@@ -76,23 +75,6 @@ async def test_it_all_comes_back(sandbox: Sandbox) -> None:
     assert await shown(sandbox) == before
     assert len(await sandbox.inbox()) == 1
     assert await sandbox.sms_balance() == 499
-
-
-async def test_it_can_be_come_back_to_as_often_as_needed(sandbox: Sandbox) -> None:
-    await live(sandbox)
-    await save(sandbox)
-    before = await shown(sandbox)
-
-    for _ in range(3):
-        await live(sandbox)
-        await ask(sandbox, "POST", "/_sandbox/reset")
-        await restore(sandbox)
-        assert len((await shown(sandbox))["requests"]["requests"]) == 4
-        assert await sandbox.sms_balance() == 499
-
-    assert (await shown(sandbox))["sms"]["sms"][0]["processing_id"] == (
-        before["sms"]["sms"][0]["processing_id"]
-    )
 
 
 async def test_of_one_service_another_sees_nothing_of_it(sandbox: Sandbox) -> None:
@@ -150,24 +132,6 @@ async def test_a_payment_that_was_pending_is_settled_again(
     assert (await sandbox.status()).data["status"] == "000"
     first, second = (delivery.body for delivery in receiver.deliveries)
     assert first["trans_id"] == second["trans_id"]
-
-
-@pytest.mark.decision("D30")
-async def test_a_callback_between_two_attempts_is_there_again(sandbox: Sandbox) -> None:
-    await sandbox.collect(callback_url=DEAD)
-    await sandbox.advance(seconds=1)
-    await save(sandbox)
-    await sandbox.advance(minutes=20)
-    assert (await kept_callback(sandbox)).state is DeliveryState.FAILED
-
-    await restore(sandbox)
-
-    callback = await kept_callback(sandbox)
-    assert (callback.state, len(callback.attempts)) == (DeliveryState.RETRYING, 1)
-    await sandbox.advance(minutes=4, seconds=59)
-    assert len((await kept_callback(sandbox)).attempts) == 1
-    await sandbox.advance(seconds=1)
-    assert len((await kept_callback(sandbox)).attempts) == 2
 
 
 async def test_a_callback_on_the_wire_does_not_write_over_the_restored_one(
@@ -228,23 +192,6 @@ async def test_an_override_that_was_used_up_applies_once_more(sandbox: Sandbox) 
     assert (await sandbox.status()).data["status"] == "003"
 
 
-async def test_a_callback_that_was_held_back_is_overtaken_once_more(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
-    await override(sandbox, callback={"reorder": True}, times=1)
-    await sandbox.collect(transaction_id="T1", callback_url=receiver.url)
-    await sandbox.advance(seconds=1)
-    await save(sandbox)
-
-    for _ in range(2):
-        await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
-        await sandbox.advance(seconds=1)
-        await restore(sandbox)
-
-    came = [delivery.body["trans_ref"] for delivery in receiver.deliveries]
-    assert came == ["T2", "T1", "T2", "T1"]
-
-
 async def test_the_newest_come_first_and_in_pages(sandbox: Sandbox) -> None:
     for name, service_id in (("a", None), ("b", 55), ("c", None), ("a", 56)):
         await save(sandbox, name, service_id=service_id)
@@ -271,21 +218,16 @@ async def test_a_deleted_one_is_gone(sandbox: Sandbox) -> None:
     assert await listed(sandbox) == {"snapshots": [], "next": None}
 
 
-@pytest.mark.parametrize("name", ["a", "before.v1_2-x", "A" * 64, "7"])
-async def test_names(sandbox: Sandbox, name: str) -> None:
-    assert (await save(sandbox, name)).body["name"] == name
-
-
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "-a", "a b", "A" * 65, "a/b", "é", "a\n", "a\0", 5, None, ["a"]]
+    "name", ["", ".", "..", "-a", "a b", "A" * 256, "a/b", "é", "a\n", "a\0", 5, None, ["a"]]
 )
 async def test_what_is_no_name(sandbox: Sandbox, name: object) -> None:
-    assert_error(await save(sandbox, name), 400, "name must be 1 to 64 characters")
+    assert_error(await save(sandbox, name), 400, "name must be 1 to 255 characters")
 
     assert (await listed(sandbox))["snapshots"] == []
 
 
-@pytest.mark.parametrize("name", ["never", "%20", "%00", "%ff", "a%2Fb", "A" * 65])
+@pytest.mark.parametrize("name", ["never", "%20", "%00", "%ff", "a%2Fb", "A" * 256])
 async def test_a_name_that_nobody_gave(sandbox: Sandbox, name: str) -> None:
     for answer in (
         await restore(sandbox, name),

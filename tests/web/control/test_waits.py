@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from sandbox_sim.bootstrap import parts
-from sandbox_sim.gateway.control.record_search import Records
-from sandbox_sim.gateway.control.wait_for_records import Waiters
+from sandbox_sim.control.record_search import RecordSearch
+from sandbox_sim.events.waits import Waiters
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask
 
@@ -32,13 +32,13 @@ def waiters(monkeypatch: pytest.MonkeyPatch) -> list[Waiters]:
 def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The kind of record of each search that a waiter makes."""
     made: list[str] = []
-    search = Records._search
+    search = RecordSearch._search
 
-    async def noted(self: Records, *args: object) -> object:
+    async def noted(self: RecordSearch, *args: object) -> object:
         made.append(str(args[0].type))  # type: ignore[attr-defined]
         return await search(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Records, "_search", noted)
+    monkeypatch.setattr(RecordSearch, "_search", noted)
     return made
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.conftest import Sandbox, StartSandbox, basic
-from tests.production.payments import PAYMENT
-from tests.production.settings import LIVE, UNREACHABLE
+from tests.conftest import Sandbox, StartSandbox
+from tests.production.client import live
+from tests.production.settings import STAGING, UNREACHABLE
 from tests.web.control_api import get, post
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D32")]
@@ -13,11 +13,9 @@ pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D32")]
 @pytest.fixture
 async def production(start_sandbox: StartSandbox) -> Sandbox:
     """A gateway with a network that works, and one that cannot be reached."""
-    return await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[LIVE],
-        networks={"staging": {"adapter": "simulated"}, "account": UNREACHABLE},
+    return await live(
+        start_sandbox,
+        {**STAGING, "account": UNREACHABLE},
         routes=[
             {"network": "account", "nw": ["VOD"], "operation": ["collect", "payout"]},
             {"network": "staging"},
@@ -27,9 +25,7 @@ async def production(start_sandbox: StartSandbox) -> Sandbox:
 
 async def pay(sandbox: Sandbox, transaction_id: str, nw: str) -> str:
     url = "https://shop.test/callback"
-    body = {**PAYMENT, "transaction_id": transaction_id, "nw": nw, "callback_url": url}
-    headers = {"Authorization": basic("live_key", "live_secret")}
-    return (await sandbox.post("/make_payment", body, **headers)).code
+    return (await sandbox.collect(transaction_id=transaction_id, nw=nw, callback_url=url)).code
 
 
 async def test_each_network_is_listed_with_what_it_does(production: Sandbox) -> None:
@@ -59,13 +55,7 @@ async def test_a_check_asks_each_network(production: Sandbox) -> None:
 async def test_a_network_that_cannot_be_reached_does_not_make_the_gateway_unready(
     start_sandbox: StartSandbox,
 ) -> None:
-    sandbox = await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[LIVE],
-        networks={"account": UNREACHABLE},
-        routes=[{"network": "account"}],
-    )
+    sandbox = await live(start_sandbox, {"account": UNREACHABLE})
 
     assert [await pay(sandbox, f"T{number}", "MTN") for number in range(6)] == ["500"] * 6
 

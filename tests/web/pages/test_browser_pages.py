@@ -175,6 +175,25 @@ class TestLogin:
         assert "s3cret" not in cookie
         assert after.status == 200
 
+    @pytest.mark.parametrize(
+        ("settings", "secure"),
+        [({}, False), ({"tls_terminated": True}, True), ({"tls": True}, True)],
+    )
+    async def test_browsers_that_come_by_https_keep_the_cookie_to_it(
+        self,
+        start_sandbox: StartSandbox,
+        browser: ClientSession,
+        settings: dict[str, bool],
+        *,
+        secure: bool,
+    ) -> None:
+        """The tests speak plain HTTP to the server, as a proxy in front of it does."""
+        sandbox = await start_sandbox(control_token="s3cret", **settings)
+
+        cookie = (await self.login(browser, sandbox)).headers["Set-Cookie"]
+
+        assert ("Secure" in cookie) is secure
+
     async def test_a_wrong_token_is_refused(
         self, start_sandbox: StartSandbox, browser: ClientSession
     ) -> None:

@@ -51,22 +51,6 @@ async def test_another_card_decides_nothing(start_sandbox: StartSandbox, card_nu
 
 
 @pytest.mark.decision("D20")
-async def test_a_second_card_may_be_tried(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(sandbox_card_entry=True)
-    page = await entry(sandbox)
-    await look(sandbox, page)
-
-    await choose(sandbox, page, "pay", card_number="4111111111111112")
-    answer = await choose(sandbox, page, "pay", card_number=NUMBER)
-    await sandbox.advance(seconds=0)
-
-    assert answer.status == 303
-    assert (await sandbox.callback())["trans_status"] == "000/SUCCESS"
-
-
-@pytest.mark.decision("D20")
 async def test_a_test_card_in_the_request_is_taken_as_before(
     start_sandbox: StartSandbox,
 ) -> None:
@@ -75,18 +59,6 @@ async def test_a_test_card_in_the_request_is_taken_as_before(
     _, html = await look(sandbox, await redirect(sandbox))
 
     assert 'name="card_number"' not in html
-
-
-@pytest.mark.decision("D20")
-async def test_a_page_nobody_opens_completes_too(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(sandbox_card_entry=True)
-    await entry(sandbox)
-
-    await sandbox.advance(seconds=3)
-
-    assert (await sandbox.callback())["trans_status"] == "000/SUCCESS"
 
 
 @pytest.mark.decision("D20", "D28")

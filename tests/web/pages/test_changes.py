@@ -2,7 +2,7 @@
 
 from aiohttp import ClientResponse
 
-from tests.conftest import Sandbox, StartSandbox
+from tests.conftest import Sandbox
 
 CHANGED = b"event: changed\ndata: {}\n\n"
 
@@ -27,10 +27,3 @@ async def test_the_end_of_the_server_ends_it(sandbox: Sandbox) -> None:
         await sandbox.stop()
 
         assert await feed.content.read() == b""
-
-
-async def test_it_needs_the_token(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(control_token="s3cret")
-
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/changes") as refused:
-        assert refused.status == 401

@@ -3,14 +3,21 @@
 import re
 from datetime import timedelta
 from html import unescape
+from urllib.parse import quote
 
 import pytest
+from aiohttp import web
 
 from sandbox_sim.adapters.ids import RandomIds
 from tests.conftest import Sandbox, StartSandbox
+from tests.kit.http_servers import listening
 from tests.web.pages.dashboard_pages import BROWSER, page, post, rows, steps, words
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
+
+
+async def _acknowledge(_request: web.Request) -> web.Response:
+    return web.Response()
 
 
 class TestPayments:
@@ -164,15 +171,47 @@ class TestTimeline:
         assert following.startswith("Attempt 2 due 09:05:01.000")
         assert "Retry now" in following
 
-    async def test_a_callback_that_was_acknowledged_may_still_be_unread(
+    @pytest.mark.decision("D27")
+    async def test_an_acknowledged_callback_that_nobody_asked_about_names_both_remedies(
+        self, sandbox: Sandbox
+    ) -> None:
+        async with listening(web.post("/callback", _acknowledge)) as receiver:
+            await sandbox.collect(callback_url=f"{receiver}/callback")
+            await sandbox.advance(seconds=1)
+
+        last = steps(await page(sandbox))[-1]
+        assert "never asked for the status" in last
+        assert last.index("callback_profile = trans_bare") < last.index("superset")
+        assert "flat" not in last
+
+        await sandbox.status()
+        assert "never asked for" not in steps(await page(sandbox))[-1]
+
+    @pytest.mark.parametrize(
+        ("profile", "noted"),
+        [("trans_bare", True), ("flat", False), ("event", False), ("superset", False)],
+    )
+    async def test_only_a_body_that_lacks_fields_is_noted(
+        self, start_sandbox: StartSandbox, profile: str, *, noted: bool
+    ) -> None:
+        sandbox = await start_sandbox(callback_profile=profile)
+        async with listening(web.post("/callback", _acknowledge)) as receiver:
+            await sandbox.collect(callback_url=f"{receiver}/callback")
+            await sandbox.advance(seconds=1)
+
+        last = steps(await page(sandbox))[-1]
+        assert "callback delivered" in rows(await page(sandbox))[0]
+        assert ("never asked for" in last, "callback_profile = superset" in last) == (noted, noted)
+        assert "= trans_bare" not in last
+
+    async def test_what_the_built_in_inbox_acknowledged_is_not_noted(
         self, sandbox: Sandbox
     ) -> None:
         await sandbox.collect()
         await sandbox.advance(seconds=1)
 
-        assert "Does your receiver read transaction_id?" in steps(await page(sandbox))[-1]
-        await sandbox.status()
-        assert "Does your receiver read" not in steps(await page(sandbox))[-1]
+        assert "callback delivered" in rows(await page(sandbox))[0]
+        assert "never asked for" not in steps(await page(sandbox))[-1]
 
     async def test_a_rule_leads_to_its_paragraph(self, sandbox: Sandbox) -> None:
         await sandbox.collect()
@@ -181,49 +220,6 @@ class TestTimeline:
         async with sandbox.session.get(f"{sandbox.url}/_sandbox/rules", headers=BROWSER) as answer:
             assert 'id="sandbox.3"' in await answer.text()
 
-    async def test_a_payment_that_waits_for_its_payer_leads_to_the_handset(
-        self, start_sandbox: StartSandbox
-    ) -> None:
-        sandbox = await start_sandbox(approval="handset")
-        await sandbox.collect()
-
-        html = await page(sandbox)
-
-        assert steps(html)[-1].startswith("Waiting for the payer 002 pending due 09:02:00.000")
-        assert "handset/0244000001" in html
-
-    async def test_what_is_due_is_listed_before_the_clock_goes_there(
-        self, sandbox: Sandbox
-    ) -> None:
-        await sandbox.collect()
-
-        html = words(await page(sandbox))
-
-        assert "Next: settlement" in html
-        assert "09:00:01 T1 of service 55 becomes 000" in html
-
-    async def test_what_was_settled_by_hand_is_not_due_any_more(self, sandbox: Sandbox) -> None:
-        await sandbox.collect()
-        await post(sandbox, "transactions/55/T1/settle", status="001")
-
-        assert "Next:" not in words(await page(sandbox))
-
-    async def test_the_newest_alone_for_a_screen_beside_others(self, sandbox: Sandbox) -> None:
-        await sandbox.collect(transaction_id="T1")
-        await sandbox.collect(transaction_id="T2")
-
-        html = await page(sandbox, "?only=timeline")
-
-        assert '<body class="page only">' in html
-        assert "transaction T2" in steps(html)[0]
-
-    async def test_a_pending_payment_can_be_settled(self, sandbox: Sandbox) -> None:
-        await sandbox.collect()
-
-        html = await page(sandbox)
-
-        assert 'data-post-form="transactions/55/T1/settle"' in html
-
     async def test_a_decline_says_that_no_callback_comes(self, sandbox: Sandbox) -> None:
         await sandbox.collect(customer_number="0244000009")
 
@@ -231,23 +227,6 @@ class TestTimeline:
 
         assert "The decline is simulated" in settled
         assert callback.startswith("No callback")
-
-    async def test_an_override_is_named(self, sandbox: Sandbox) -> None:
-        await post(sandbox, "overrides", outcome={"status": "003"})
-        await sandbox.collect()
-        await sandbox.advance(seconds=1)
-
-        settled = steps(await page(sandbox))[2]
-
-        assert "003 cancelled" in settled
-        assert "An override applied" in settled
-
-    async def test_live_balances_show_their_postings(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox(balances="live")
-        await sandbox.collect()
-        await sandbox.advance(seconds=1)
-
-        assert "Ledger: collected" in " ".join(steps(await page(sandbox)))
 
     async def test_each_of_two_payments_with_one_id_has_its_own_request(
         self, sandbox: Sandbox
@@ -273,12 +252,6 @@ class TestTimeline:
         assert "-1 on the sms balance" in told
         assert "Refunded REFUNDED" in told
 
-    async def test_a_callback_leads_to_the_timeline_of_its_payment(self, sandbox: Sandbox) -> None:
-        await sandbox.collect()
-        await sandbox.advance(seconds=1)
-
-        assert steps(await page(sandbox, "?view=callbacks"))[0].startswith("Request POST")
-
     async def test_a_record_that_is_gone_says_so(self, sandbox: Sandbox) -> None:
         assert "Kept no more" in await page(sandbox, "?open=t:55:12345678901")
 
@@ -300,6 +273,13 @@ async def test_what_a_client_wrote_is_shown_as_text(sandbox: Sandbox) -> None:
         assert "<script>alert" not in html, view
         assert "<img" not in html, view
     assert HOSTILE in unescape(await page(sandbox))
+
+
+async def test_what_a_person_searches_for_is_shown_as_text(sandbox: Sandbox) -> None:
+    html = await page(sandbox, f"?q={quote(HOSTILE)}")
+
+    assert f"newest records for “{HOSTILE}”." in unescape(html)
+    assert "<script>alert" not in html
 
 
 async def test_trouble_is_grouped_by_receiver_and_answer(sandbox: Sandbox) -> None:
@@ -348,11 +328,6 @@ class TestSending:
         sent = await post(sandbox, "requests/send", path="/make_payment", body=body)
 
         assert sent["body"]["redirect_url"].startswith(f"{sandbox.url}/_sandbox/pay/")
-
-    async def test_a_refusal_is_an_answer_like_another(self, sandbox: Sandbox) -> None:
-        sent = await post(sandbox, "requests/send", path="/nothing", body={})
-
-        assert (sent["status"], sent["body"]["response_code"]) == (404, "404")
 
     async def test_a_fault_loses_the_answer_and_not_the_page(self, sandbox: Sandbox) -> None:
         await post(sandbox, "faults", fault={"connection_reset": True})

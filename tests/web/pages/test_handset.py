@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, CookieJar
 
-from sandbox_sim.web.pages.qr_code import qr_code
+from sandbox_sim.web.pages.handset import qr_code
 from tests.conftest import Sandbox, StartSandbox
 
 NUMBER = "0244000001"
@@ -98,14 +98,6 @@ class TestApproval:
         assert (code, late["error"]["code"]) == (409, "not_waiting")
         assert await status(asking) == "003"
 
-    async def test_the_time_is_a_setting(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox(approval="handset", approval_timeout_s=5)
-        await sandbox.collect()
-
-        await sandbox.advance(seconds=5)
-
-        assert await status(sandbox) == "003"
-
     async def test_a_deposit_waits_too_and_a_payout_does_not(self, asking: Sandbox) -> None:
         await asking.deposit(transaction_id="T1")
         await asking.payout(transaction_id="T2")
@@ -147,13 +139,6 @@ class TestApproval:
 
         assert [each["json"]["status"] for each in await asking.inbox()] == ["000", "000"]
 
-    async def test_magic_outcomes_go_first(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox(approval="handset", magic_outcomes={NUMBER: "003"})
-        await sandbox.collect()
-        await sandbox.advance(seconds=1)
-
-        assert await status(sandbox) == "003"
-
     async def test_a_prompt_survives_a_restart(
         self, start_sandbox: StartSandbox, tmp_path: Path
     ) -> None:
@@ -171,14 +156,6 @@ class TestApproval:
         assert code == 200
         assert await status(second) == "000"
         assert (await second.status("T2")).data["status"] == "003"
-
-    async def test_without_the_setting_nobody_is_asked(self, sandbox: Sandbox) -> None:
-        await sandbox.collect()
-        assert (await handset(sandbox))["prompts"] == []
-
-        await sandbox.advance(seconds=1)
-
-        assert await status(sandbox) == "000"
 
 
 class TestAnswers:
@@ -203,17 +180,6 @@ class TestAnswers:
         assert code == 400
         assert words in refused["error"]["message"]
         assert await status(asking) == "002"
-
-    async def test_the_second_answer_changes_nothing(self, asking: Sandbox) -> None:
-        await asking.collect()
-        prompt = (await handset(asking))["prompts"][0]
-        ids = {name: prompt[name] for name in ("service_id", "network_transaction_id")}
-        await answer(asking, **ids, decision="decline")
-
-        code, refused = await answer(asking, **ids, decision="approve", pin="1234")
-
-        assert (code, refused["error"]["code"]) == (409, "not_waiting")
-        assert await status(asking) == "001"
 
     async def test_nobody_answers_for_another_number(self, asking: Sandbox) -> None:
         await asking.collect()

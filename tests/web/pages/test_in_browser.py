@@ -1,5 +1,6 @@
 """The pages in Chromium: a purchase from all sides, and what people do on the dashboard."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -7,11 +8,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from aiohttp import web
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.demo.accessibility import LOOKS, barriers
 from tests.demo.browser import PHONE, fits
 from tests.demo.stage import Stage, open_stage
+from tests.kit.http_servers import listening
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
@@ -40,15 +42,8 @@ async def receiver(*statuses: int) -> AsyncIterator[str]:
             status=status, text="KeyError: 'transaction_id'" if status > 299 else ""
         )
 
-    app = web.Application()
-    app.router.add_post("/callback", take)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}/callback"
-    finally:
-        await runner.cleanup()
+    async with listening(web.post("/callback", take)) as url:
+        yield f"{url}/callback"
 
 
 def dashboard(stage: Stage, query: str = "") -> str:
@@ -126,8 +121,8 @@ class TestPurchase:
 
 class TestDashboard:
     async def test_a_receiver_that_fails_is_named_and_retried(self, stage: Stage) -> None:
-        async with receiver(500, *[200] * 35, 500) as callback_url, stage.page() as watched:
-            page = watched.page
+        async with receiver(500, *[200] * 35, 500) as receiver_url, stage.page() as watched:
+            page, callback_url = watched.page, f"{receiver_url}?next=;touch"
             await stage.sandbox.airtime(
                 service_id=61, transaction_id="R1", callback_url=callback_url
             )
@@ -141,6 +136,9 @@ class TestDashboard:
             doctor = page.get_by_role("dialog", name="What the receiver does wrong")
             await expect(doctor.locator(".alert")).to_have_text("3 checks are wrong.")
             await expect(doctor.locator("li").first).to_contain_text("do: Answer 401 to a callback")
+            command = f"sandbox-sim doctor '{callback_url}' --paid COMMAND"
+            await expect(doctor.locator(".command")).to_have_text(command)
+            await expect(doctor.locator("[data-copy]")).to_have_attribute("data-copy", command)
             assert await barriers(page, LOOKS[:1]) == []
             await page.keyboard.press("Escape")
 
@@ -306,6 +304,34 @@ class TestDashboard:
             await page.locator("h1").first.click()
             await page.keyboard.press("?")
             await expect(page.get_by_role("heading", name="Keyboard and search")).to_be_visible()
+
+    async def test_a_record_that_is_opened_during_a_refresh_stays_open(self, stage: Stage) -> None:
+        """The answer to the refresh still shows the record that was open before."""
+        for number in (1, 2):
+            await stage.sandbox.airtime(service_id=171, transaction_id=f"R{number}")
+        async with stage.page() as watched:
+            page = watched.page
+            await page.goto(dashboard(stage, "?q=service:171"))
+            current = page.locator("#rows [aria-current]")
+            await expect(current).to_contain_text("R2")
+            open_before = (await current.get_attribute("href") or "").rpartition("%3A")[2]
+            asked, go_on = asyncio.Event(), asyncio.Event()
+
+            async def hold(route: Route) -> None:
+                asked.set()
+                await go_on.wait()
+                await route.continue_()
+
+            await page.route(lambda url: open_before in url, hold)
+            await stage.sandbox.airtime(service_id=171, transaction_id="R3")
+            async with asyncio.timeout(10):
+                await asked.wait()
+            await page.keyboard.press("j")
+            await expect(current).to_contain_text("R1")
+            go_on.set()
+
+            await expect(page.locator("#rows li")).to_have_count(3)
+            await expect(current).to_contain_text("R1")
 
 
 async def test_hostile_text_runs_nothing(stage: Stage) -> None:

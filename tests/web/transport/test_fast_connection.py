@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import pytest
 
-from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
+from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport import server
-from tests.adapters.stores.conftest import eventually
 from tests.conftest import Sandbox, StartSandbox
+from tests.stores.conftest import eventually
 from tests.web.raw_requests import (
     CLOSE,
     LAST,

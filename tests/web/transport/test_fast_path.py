@@ -16,19 +16,12 @@ from aiohttp import http, web
 from aiohttp.base_protocol import BaseProtocol
 from packaging.requirements import Requirement
 
-from sandbox_sim.web.transport import aiohttp_internals
-from sandbox_sim.web.transport.aiohttp_internals import (
-    FAST_CONNECTION,
-    GATEWAY_PROTOCOL,
-    REQUIRED,
-    Internal,
-)
+from sandbox_sim.web.transport.aiohttp_internals import FAST_CONNECTION, REQUIRED
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.wire import exchange, request_bytes
+from tests.web.wire import exchange
 
 ROOT = Path(__file__).parents[3]
 FAST_MODULE = "sandbox_sim.web.transport.fast_connection"
-ABSENT = Internal("aiohttp.web:RequestHandler", ("_not_there",), "shows what happens without it")
 NOT_HTTP = b"\x16\x03\x01\x02\x00\r\n\r\n"
 
 
@@ -138,39 +131,14 @@ async def test_so_does_a_parser_that_has_changed(
     assert "lacks a parser that reads requests as expected: " in text
 
 
-@pytest.mark.parametrize("fast_path", [True, False])
-async def test_without_an_internal_of_our_own_protocol_aiohttps_serves_as_it_is(
-    start_sandbox: StartSandbox,
-    log: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    fast_path: bool,
-) -> None:
-    """The interface's answers keep their shape, unless the request cannot be parsed."""
-    monkeypatch.setattr(aiohttp_internals, "GATEWAY_PROTOCOL", (ABSENT,))
-
-    sandbox = await start_sandbox(fast_path=fast_path)
-
-    assert await serving(sandbox) is web.RequestHandler
-    ((level, text),) = lines(log)
-    assert level == "WARNING"
-    assert "lacks aiohttp.web:RequestHandler._not_there: its own protocol serves" in text
-    for request, code in (
-        (request_bytes("/nobody"), "404"),
-        (request_bytes(body=b"{"), "400"),
-        (request_bytes(credentials=False), "100"),
-        (request_bytes("/make_payment", b"{}", b"Expect: 100-continue"), "400"),
-    ):
-        assert (await exchange(sandbox, request)).code == code
-    assert (await exchange(sandbox, NOT_HTTP)).status == 400
-
-
-async def test_without_what_every_way_needs_the_server_does_not_start(
+async def test_without_what_both_ways_need_the_server_does_not_start(
     start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aiohttp_internals, "REQUIRED", (ABSENT,))
+    """Bad requests would get aiohttp's plain text instead of an answer of the interface."""
+    monkeypatch.delattr(web.RequestHandler, "handle_error")
 
     with pytest.raises(
-        RuntimeError, match=r"lacks aiohttp\.web:RequestHandler\._not_there; install"
+        RuntimeError, match=r"lacks aiohttp\.web:RequestHandler\.handle_error; install"
     ):
         await start_sandbox()
 
@@ -179,11 +147,9 @@ async def test_without_what_every_way_needs_the_server_does_not_start(
 
 # Modules of aiohttp whose names are documented.
 DOCUMENTED = {"aiohttp", "aiohttp.abc", "aiohttp.hdrs", "aiohttp.typedefs", "aiohttp.web"}
-NAMED = {name for each in (*FAST_CONNECTION, *GATEWAY_PROTOCOL, *REQUIRED) for name in each.names}
+NAMED = {name for each in (*FAST_CONNECTION, *REQUIRED) for name in each.names}
 HOLDERS = {
-    each.holder.rpartition(":")[2]
-    for each in (*FAST_CONNECTION, *GATEWAY_PROTOCOL, *REQUIRED)
-    if ":" in each.holder
+    each.holder.rpartition(":")[2] for each in (*FAST_CONNECTION, *REQUIRED) if ":" in each.holder
 }
 
 

@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from sandbox_sim.adapters.stores.memory.memory_store import MemoryStore
-from sandbox_sim.web.transport.half_close import can_half_close
-from tests.adapters.stores.conftest import eventually
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from sandbox_sim.web.transport.gateway_protocol import can_half_close
 from tests.conftest import Sandbox
+from tests.stores.conftest import eventually
 from tests.web.control_api import ask
 from tests.web.raw_requests import CHUNKED, LAST, PAYMENT, PLAIN, REQUESTS, port_of
 from tests.web.wire import request_bytes
@@ -159,6 +159,19 @@ async def test_half_a_request_ends_the_connection_at_once(
     async with asyncio.timeout(10):
         assert 202 not in statuses(await reader.read())
     writer.close()
+
+
+@pytest.mark.parametrize("before", [b"", LIVEZ], ids=["first", "after another request"])
+@pytest.mark.parametrize("raw", [b"CONNECT  \r\nHost: 127.0.0.1\r\n\r\n", b"GET /x\r\n\r\n"])
+async def test_http_0_9_is_refused(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture, before: bytes, raw: bytes
+) -> None:
+    """Its request line may have no target, and aiohttp then keeps that of the request before."""
+    came = await last_words(sandbox, before + raw)
+
+    answered = [*([b"200"] if before else []), b"400"]
+    assert re.findall(rb"HTTP/1\.[01] (\d+)", came) == answered
+    assert "Traceback" not in caplog.text
 
 
 @pytest.mark.parametrize("path", ["/_sandbox/requests/wait", "/_sandbox/events"])

@@ -18,7 +18,7 @@ from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.adapters.tls import from_files
 from sandbox_sim.bootstrap import build
-from sandbox_sim.config import Settings
+from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests.conftest import basic

@@ -5,7 +5,7 @@ from unittest.mock import Mock, call
 
 import pytest
 
-from sandbox_sim.web.transport.write_batching import MANY, WriteBatcher
+from sandbox_sim.web.transport.fast_connection import MANY, WriteBatcher
 
 
 @pytest.fixture

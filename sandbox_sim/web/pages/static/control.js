@@ -1,7 +1,5 @@
 // Calls of the control API. Its error messages are sentences, and are shown as they are.
 
-import { text } from "./text.js";
-
 const BASE = new URL("../", import.meta.url);
 
 async function call(method, path, body) {
@@ -11,7 +9,7 @@ async function call(method, path, body) {
     headers: { "Content-Type": "application/json", Accept: "application/json" },
   });
   const document = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(document.error?.message ?? text("server_answered", { status: answer.status }));
+  if (!answer.ok) throw new Error(document.error?.message ?? `The server answered HTTP ${answer.status}`);
   return document;
 }
 

@@ -6,7 +6,6 @@ import { askDoctor } from "./doctor.js";
 import { GatewayClock, keepFresh } from "./live.js";
 import { checkNetworks } from "./networks.js";
 import { prepareSend, openSend } from "./send.js";
-import { text } from "./text.js";
 
 const MIN_PAUSE_MS = 700;
 // A page that takes long to make is asked for that much less often.
@@ -74,12 +73,14 @@ function address() {
 }
 
 async function refresh() {
+  const asked = address().href;
   let page;
   try {
-    page = await load(address());
+    page = await load(asked);
   } catch {
     return; // the server is away; the feed connects again, and then this is called again
   }
+  if (address().href !== asked) return refresh(); // somebody has opened another record meanwhile
   swap("clock", page);
   swap("troubles", page);
   if (isReading()) {
@@ -104,7 +105,7 @@ function showCount() {
     $("#rows").prepend(note);
     note.addEventListener("click", () => { $("#rows").scrollTop = 0; note.remove(); go(address()); });
   }
-  note.textContent = text("new", { count: waiting });
+  note.textContent = `${waiting} new`;
 }
 
 /** Show another address of the dashboard without loading the whole page again. */
@@ -146,9 +147,9 @@ function tick() {
   const now = $("#clock .now");
   if (now) now.textContent = clock.timeOfDay();
   const due = $("#clock")?.dataset.due;
-  if (due && $("#clock .left")) $("#clock .left").textContent = ` ${text("in", { time: clock.left(due) })}`;
+  if (due && $("#clock .left")) $("#clock .left").textContent = ` in ${clock.left(due)}`;
   for (const each of document.querySelectorAll(".timeline [data-due]")) {
-    each.textContent = text("in", { time: clock.left(each.dataset.due) });
+    each.textContent = `in ${clock.left(each.dataset.due)}`;
   }
 }
 
@@ -158,7 +159,7 @@ async function act(button, work, done) {
   button.disabled = true;
   try {
     const answer = await work();
-    say(typeof done === "function" ? done(answer) : done || text("done"));
+    say(typeof done === "function" ? done(answer) : done || "Done");
     await refresh();
     return true;
   } catch (problem) {
@@ -171,15 +172,15 @@ async function act(button, work, done) {
 
 function ranWords(answer) {
   const count = answer.ran.length;
-  if (!count) return text("nothing_was_due");
+  if (!count) return "The clock moved; nothing was due";
   const kinds = [...new Set(answer.ran.map((job) => job.kind))].join(", ");
-  return text("ran", { count, kinds });
+  return `The clock moved and ${count} ${count === 1 ? "job" : "jobs"} ran: ${kinds}`;
 }
 
 async function copy(copied) {
   try {
     await navigator.clipboard.writeText(copied);
-    say(text("copied"));
+    say("Copied");
   } catch {
     say(copied);
   }
@@ -196,13 +197,13 @@ const acts = {
     const ids = button.dataset.ids.split(" ");
     for (const id of ids) await post(button.dataset.postEach.replace("{id}", encodeURIComponent(id)), "{}");
     return ids.length;
-  }, (count) => text("attempts_made", { count })),
+  }, (count) => `${count} ${count === 1 ? "attempt was" : "attempts were"} made`),
   "[data-next-due]": (button) => act(button, () => {
     const seconds = Math.max(0, (Date.parse($("#clock").dataset.due) - clock.now()) / 1000);
     return post("clock/advance", JSON.stringify({ seconds: Math.round(seconds * 1000 + 1) / 1000 }));
   }, ranWords),
   "[data-copy]": (button) => copy(button.dataset.copy),
-  "[data-doctor]": (button) => askDoctor(button.dataset.doctor, button.dataset.callback),
+  "[data-doctor]": (button) => askDoctor(button.dataset),
   "[data-check-networks]": () => checkNetworks(),
   "[data-dialog]": (button) => {
     if (button.dataset.dialog === "send") { openSend(); return; }
@@ -229,10 +230,10 @@ async function listSnapshots() {
     const address = `snapshots/${encodeURIComponent(name)}`;
     row.append(
       `${name}, ${at.slice(11, 19)} `,
-      button(text("restore"), () => post(`${address}/restore`, "{}"), text("restored", { name })), " ",
+      button("Restore", () => post(`${address}/restore`, "{}"), `${name} is restored`), " ",
       button(
-        text("delete"), async () => { await remove(address); await listSnapshots(); },
-        text("deleted", { name }),
+        "Delete", async () => { await remove(address); await listSnapshots(); },
+        `${name} is deleted`,
       ),
     );
     return row;
@@ -254,7 +255,9 @@ async function preview(form) {
     const { requests, next } = await post("requests/find", JSON.stringify({ match: wanted, limit: 100 }));
     const { min = -Infinity, max = Infinity } = match.amount ?? {};
     const fit = requests.filter(({ request }) => !match.amount || (request.amount >= min && request.amount <= max));
-    words.textContent = text(next ? "match_more" : "match", { count: fit.length });
+    words.textContent = next
+      ? `Of the requests so far, more than ${fit.length} match.`
+      : `Of the requests so far, ${fit.length} ${fit.length === 1 ? "matches" : "match"}.`;
   } catch (problem) {
     words.textContent = problem.message;
   }
@@ -308,7 +311,7 @@ document.addEventListener("submit", async (event) => {
   if (form.dataset.postForm) {
     event.preventDefault();
     const button = event.submitter ?? $("button", form);
-    if (form.hasAttribute("data-confirm") && !confirm(text("confirm_reset"))) return;
+    if (form.hasAttribute("data-confirm") && !confirm("Reset? This cannot be undone.")) return;
     const done = await act(button, () => send(form), form.dataset.done);
     if (done && form.closest("dialog")) form.closest("dialog").close();
   } else if (form.hasAttribute("data-search")) {

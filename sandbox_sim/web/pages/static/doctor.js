@@ -2,11 +2,18 @@
 
 import { element, shownIn } from "./answers.js";
 import { post } from "./control.js";
-import { text } from "./text.js";
 
 const TONES = { ok: "good", warning: "wait", wrong: "bad", note: "info", skipped: "info" };
 // Those that people look for come first.
 const ORDER = ["wrong", "warning", "ok", "note", "skipped"];
+// What the page calls a check; one that is not here is called as in the answer.
+const NAMES = {
+  tls: "encrypted",
+  successful: "successful payment",
+  repeated: "repeated callback",
+  failed: "failed payment",
+  cancelled: "cancelled payment",
+};
 const dialog = document.getElementById("doctor");
 const show = shownIn(dialog, dialog.querySelector("[data-verdicts]"));
 
@@ -24,28 +31,30 @@ function grouped(checks) {
 function row({ check, verdict, says, remedy, profiles }, all) {
   const made = element("li", "");
   const every = all.length > 1 && profiles.length === all.length;
-  const bodies = every ? text("every_body") : profiles.join(", ");
+  const bodies = every ? "every body" : profiles.join(", ");
   made.append(
-    element("span", text(`verdict_${verdict}`), `badge ${TONES[verdict]}`), " ",
-    element("strong", text(`check_${check}`)), `: ${says}`, bodies ? ` (${bodies})` : "",
+    element("span", verdict, `badge ${TONES[verdict]}`), " ",
+    element("strong", NAMES[check] ?? check.replace("_", " ")), `: ${says}`, bodies ? ` (${bodies})` : "",
   );
-  if (remedy && verdict !== "ok") made.append(element("p", text("do", { remedy }), "advice"));
+  if (remedy && verdict !== "ok") made.append(element("p", `do: ${remedy}`, "advice"));
   return made;
 }
 
 function shown({ checks, profiles, counts, healthy, complete }) {
   const list = element("ul", "", "verdicts");
   list.append(...grouped(checks).map((each) => row(each, profiles)));
-  const sum = healthy ? text("healthy") : text("unhealthy", { count: counts.wrong });
-  const whole = complete ? sum : `${sum} ${text("incomplete")}`;
+  const sum = healthy ? "Nothing is wrong." : `${counts.wrong} ${counts.wrong === 1 ? "check is" : "checks are"} wrong.`;
+  const whole = complete ? sum : `${sum} The time was over before all checks were made.`;
   return [element("p", whole, healthy ? "" : "alert bad"), list];
 }
 
-/** Examine the receiver of a callback and show what is wrong. url: its address as it is shown. */
-export async function askDoctor(url, callback) {
+/**
+ * Examine the receiver of a callback and show what is wrong. url: its address as it is shown;
+ * command: what does the same in a shell, quoted.
+ */
+export async function askDoctor({ doctor: url, callback, command }) {
   dialog.querySelector(".receiver").textContent = url;
-  const command = `sandbox-sim doctor ${url} --paid COMMAND`;
   dialog.querySelector(".command").textContent = command;
   dialog.querySelector("[data-copy]").dataset.copy = command;
-  await show(text("examining"), async () => shown(await post("doctor", JSON.stringify({ callback }))));
+  await show("Sending sample callbacks…", async () => shown(await post("doctor", JSON.stringify({ callback }))));
 }

@@ -3,7 +3,6 @@
 
 import { post, say } from "./control.js";
 import { GatewayClock, keepFresh } from "./live.js";
-import { text } from "./text.js";
 
 const MIN_PAUSE_MS = 250;
 const here = new URL(location.href);
@@ -67,7 +66,7 @@ async function answer(form, decision) {
   buttons.forEach((each) => { each.disabled = true; });
   try {
     await post(`${path}/answer`, JSON.stringify(body));
-    say(text(decision === "approve" ? "approved" : "declined"));
+    say(decision === "approve" ? "Approved" : "Declined");
   } catch (problem) {
     say(problem.message, { bad: true });
   }

@@ -2,20 +2,19 @@
 
 import { element, shownIn } from "./answers.js";
 import { post } from "./control.js";
-import { text } from "./text.js";
 
 const dialog = document.getElementById("health");
 const show = dialog && shownIn(dialog, dialog.querySelector("[data-health]"));
 
 function row({ name, adapter, health }) {
   const made = document.createElement("li");
-  const badge = element("span", text(health.ok ? "reached" : "not_reached"), `badge ${health.ok ? "good" : "bad"}`);
+  const badge = element("span", health.ok ? "reached" : "not reached", `badge ${health.ok ? "good" : "bad"}`);
   made.append(badge, " ", element("strong", name), ` (${adapter}): ${health.detail}`);
   return made;
 }
 
 /** Ask every network whether it can be reached, and show what each one answers. */
-export const checkNetworks = () => show(text("asking"), async () => {
+export const checkNetworks = () => show("Asking each network…", async () => {
   const { networks } = await post("networks/check", "{}");
   const list = element("ul", "", "verdicts");
   list.append(...networks.map(row));

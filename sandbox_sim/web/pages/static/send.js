@@ -1,7 +1,6 @@
 // The form that sends a request of any operation; the server has the credentials.
 
 import { post } from "./control.js";
-import { text } from "./text.js";
 
 const form = document.querySelector("[data-send]");
 const samples = JSON.parse(form.dataset.samples);
@@ -78,15 +77,15 @@ export function prepareSend(afterwards) {
     try {
       sent = JSON.parse(body.value);
     } catch (problem) {
-      show(text("not_json", { problem: problem.message }));
+      show(`The body is not JSON: ${problem.message}`);
       return;
     }
     const button = event.submitter ?? form.querySelector(".primary");
     button.disabled = true;
-    show(text("sending"));
+    show("Waiting for the answer…");
     try {
       const answer = await post("requests/send", JSON.stringify({ path: chosen().path, body: sent }));
-      const status = answer.status === null ? text("no_answer") : `HTTP ${answer.status}`;
+      const status = answer.status === null ? "No answer" : `HTTP ${answer.status}`;
       show(`${status}\n${JSON.stringify(answer.body, null, 2)}`);
       if ("transaction_id" in sent) {
         change(sent, Object.keys(sent).filter((each) => each !== "transaction_id"));

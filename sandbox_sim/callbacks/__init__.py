@@ -1,0 +1,1 @@
+"""Callbacks: bodies, signature, allowed hosts, delivery, and the examination of receivers."""

@@ -1,0 +1,528 @@
+"""Sending callbacks over a bounded number of connections, fair between receivers.
+
+At most `limit` attempts run at once, and at most `PER_RECEIVER` of them at one receiver;
+`delivery_queue` decides whose callback is next. If all connections are in use and a receiver waits
+that is not stalled, an attempt that has had no HTTP status for `CUT_OFF_S` is cut off: it does not
+count, its callback goes back to the front of its receiver's queue, and the receiver is stalled.
+Stalled receivers cut off no others, so each of them gets its whole timeout in the end.
+
+An attempt is recorded in the unit of work that finishes its job. If the process dies in between,
+the job is free again and the callback is sent again: at least once, never lost.
+Source: service.8, delivery.2, D16, D30.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from sandbox_sim.callbacks.bodies import sign
+from sandbox_sim.callbacks.delivery_queue import (
+    IN_ALL,
+    DeliveryQueue,
+    ProcessAnswerGate,
+    QueuedCallback,
+    ReceiverStanding,
+)
+from sandbox_sim.callbacks.destinations import CallbackRoutes, receiver_of
+from sandbox_sim.events.activity_log import ActivityLog, LogThrottle
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.ports import (
+    STORE_PAUSE_S,
+    AnswerGate,
+    CallbackSender,
+    Clock,
+    DataRefused,
+    JobLost,
+    Store,
+    StoreError,
+    Topic,
+    Unit,
+)
+from sandbox_sim.records.callbacks import (
+    CallbackRecord,
+    DeliveryState,
+    FailureKind,
+    ReceiverResponse,
+    Schedule,
+)
+from sandbox_sim.records.jobs import Job, JobKind
+from sandbox_sim.records.transactions import TransactionRecord
+from sandbox_sim.values.clients import Client
+from sandbox_sim.values.redaction import redact_text
+
+# Real time, in seconds, that an attempt without an HTTP status keeps its connection while others
+# wait for one.
+CUT_OFF_S: Final = 2.0
+
+# Real time, in seconds, until a callback is tried again that this machine had no descriptor for.
+SHORTAGE_PAUSE_S: Final = 1.0
+
+
+log = logging.getLogger("sandbox_sim.callbacks")
+
+
+class CannotSign(Exception):
+    """A callback has to be signed and cannot be; the text says why."""
+
+
+class CallbackSigning:
+    """Signs callbacks that could not be signed when they were composed (D29).
+
+    The credentials of a client may be gone from the configuration while its transaction is pending.
+    Its callback is composed without a signature then. Before each attempt it is signed, if the
+    credentials are back; an unsigned one is never sent while the setting `sign_callbacks` is on.
+
+    clients: the configured clients, by their client keys.
+    """
+
+    def __init__(self, clients: Mapping[str, Client], behaviour: BehaviourHolder) -> None:
+        self._clients = clients
+        self._behaviour = behaviour
+
+    async def signed(self, unit: Unit, callback: CallbackRecord) -> CallbackRecord:
+        """The callback with its signature. Raises `CannotSign` where there are no credentials."""
+        if callback.signature is not None or not self._behaviour.present.sign_callbacks:
+            return callback
+        transaction = await _transaction_of(unit, callback)
+        if transaction is None:
+            raise CannotSign("it is not signed, and the transaction that names its client is gone")
+        client = self._clients.get(transaction.client_key)
+        if client is None:
+            raise CannotSign(
+                f"the credentials {transaction.client_key!r} that sign it are not in the "
+                "configuration; put them back, start again and send it again"
+            )
+        return callback._replace(signature=sign(callback.body.encode(), client.secret_key))
+
+
+async def _transaction_of(unit: Unit, callback: CallbackRecord) -> TransactionRecord | None:
+    return await unit.transaction_by_network_id(
+        callback.service_id, callback.network_transaction_id, callback.mode
+    )
+
+
+class CallbackReordering:
+    """Releases callbacks that an override holds until a later one of their service is attempted.
+
+    They are also released when their time is up.
+
+    Every server keeps in memory which services have held callbacks. So the callbacks of all other
+    services cost no query.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._services: frozenset[int] = frozenset()
+        store.watch_topic(Topic.HELD_CALLBACKS, self.load)
+
+    async def load(self) -> None:
+        """Read from the store which services have held callbacks."""
+        services = await self._store.run(lambda unit: unit.services_with_held_callbacks())
+        self._services = frozenset(services)
+
+    async def on_first_attempt(self, unit: Unit, callback: CallbackRecord, at: datetime) -> None:
+        """Release the callbacks before this one, whose first attempt was made at this time."""
+        if callback.service_id in self._services:
+            await self._release(unit, callback.service_id, callback.id, at)
+
+    async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
+        """The handler of `RELEASE`: no later callback was attempted in time."""
+        await self._release(unit, job.service_id, job.subject, now)
+
+    async def _release(self, unit: Unit, service_id: int, callback_id: str, now: datetime) -> None:
+        for released in await unit.release_callbacks(service_id, callback_id):
+            await unit.add_job(Job(now, JobKind.DELIVER, service_id, released))
+        await unit.announce(Topic.HELD_CALLBACKS)
+
+
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """A running attempt. began: real time, in seconds. timeout: expires when it is cut off."""
+
+    began: float
+    task: asyncio.Task[object] | None
+    has_status: bool = False
+    is_cut_off: bool = False
+
+    def cut_off(self) -> None:
+        """Cancel the task, which then makes the attempt again later."""
+        self.is_cut_off = True
+        if self.task is not None:
+            self.task.cancel()
+
+    def note_status(self) -> None:
+        """The receiver has answered with a status: from now on the attempt is not cut off."""
+        self.has_status = True
+
+
+class _Wait(NamedTuple):
+    """A wait for attempts. callback_ids: those that have not ended yet. over: there are none."""
+
+    callback_ids: set[str]
+    over: asyncio.Event
+
+    def without(self, ended: Iterable[str]) -> None:
+        """Attempts at these callbacks have ended."""
+        self.callback_ids.difference_update(ended)
+        if not self.callback_ids:
+            self.over.set()
+
+
+class _Ended(NamedTuple):
+    """How an attempt ended. counts: False if it is made again and not recorded."""
+
+    standing: ReceiverStanding
+    counts: bool = True
+
+
+class CallbackDispatcher:
+    """Takes due callbacks, posts them, records the attempts and plans the next ones.
+
+    limit: how many attempts run at once.
+    recorded: how many attempts were recorded so far; a test that waits for one compares it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        sender: CallbackSender,
+        behaviour: BehaviourHolder,
+        gate: AnswerGate | None = None,
+        routes: CallbackRoutes = CallbackRoutes(),  # noqa: B008 -- frozen
+        reordering: CallbackReordering | None = None,
+        limit: int = IN_ALL,
+        *,
+        signing: CallbackSigning,
+        activity: ActivityLog | None = None,
+    ) -> None:
+        self.gate: AnswerGate = gate or ProcessAnswerGate()
+        self._routes = routes
+        self._reordering = reordering or CallbackReordering(store)
+        self._store = store
+        self._clock = clock
+        self._sender = sender
+        self._behaviour = behaviour
+        self._limit = limit
+        self._activity = activity or ActivityLog(clock)
+        self._signing = signing
+        self._queue = DeliveryQueue()
+        # The sender tasks, each with the callback that it has taken; None before its first one.
+        self._senders: dict[asyncio.Task[None], CallbackRecord | None] = {}
+        # How many of them have not taken one yet.
+        self._starting = 0
+        # The attempts that wait for their receiver, oldest first.
+        self._attempts: dict[_Attempt, None] = {}
+        # How many attempts are cut off and have not ended yet.
+        self._cut_off = 0
+        self._cutter: asyncio.Task[None] | None = None
+        self._look_again = asyncio.Event()
+        self._logged_shortages = LogThrottle(clock)
+        self._logged_cut_offs = LogThrottle(clock)
+        # The callback of each sender until it has had its attempt and the sender goes on.
+        self._in_hand: dict[asyncio.Task[None], CallbackRecord] = {}
+        self._waits: list[_Wait] = []
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closing = False
+        self.recorded = 0
+
+    @property
+    def receivers(self) -> Sequence[str]:
+        """The scheme, host and port of each receiver whose callbacks wait or are attempted."""
+        return self._queue.receivers
+
+    @property
+    def waiting(self) -> int:
+        """How many callbacks are due and wait for their attempt, in this process."""
+        return self._queue.waiting
+
+    async def take(self, unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
+        """The handler of a claimed job of a callback: returns what to do after the commit."""
+        callback = await unit.callback(job.service_id, job.subject)
+        if callback is None or not callback.state.is_waiting:
+            await unit.finish(job)
+            return _nothing
+        try:
+            signed = await self._signing.signed(unit, callback)
+        except CannotSign as problem:
+            return await self._park(unit, job, callback, str(problem))
+        return lambda: self._enqueue(job, signed)
+
+    async def _park(
+        self, unit: Unit, job: Job, callback: CallbackRecord, problem: str
+    ) -> Callable[[], None]:
+        """Save that a callback is not sent, and that no attempt follows until a person resends it.
+
+        Returns what to do after the commit.
+        """
+        unsent = ReceiverResponse(None, "", 0, problem, FailureKind.SETTING)
+        now, once = self._clock.now(), replace(self._behaviour.present.schedule, attempts=0)
+        await self._save_attempt(unit, job, callback, callback.with_attempt(unsent, now, once))
+        name = redact_text(callback.transaction_id), callback.service_id, callback.id
+        text = "callback of transaction %s of service %d is not sent: %s [%s]"
+        return lambda: log.error(text, *name[:2], problem, name[2])
+
+    @property
+    def taken(self) -> Sequence[CallbackRecord]:
+        """The callbacks that were taken and have not had their attempt."""
+        return [*self._queue.callbacks, *self._in_hand.values()]
+
+    async def wait_for(self, callbacks: Iterable[CallbackRecord]) -> None:
+        """Return when each of these callbacks, which were taken, has had its attempt."""
+        wait = _Wait({each.id for each in callbacks}, asyncio.Event())
+        if wait.callback_ids:
+            self._waits.append(wait)
+            try:
+                await wait.over.wait()
+            finally:
+                self._waits.remove(wait)
+
+    async def wait_idle(self) -> None:
+        """Return when every callback taken so far has had its attempt."""
+        await self._idle.wait()
+
+    async def abandon(self, service_id: int | None) -> None:
+        """Cancel the attempts of a service, or of all (None), and record nothing of them.
+
+        Returns when they have ended; their waiting callbacks are removed too.
+        """
+        self._queue.remove(service_id)
+        senders = [
+            task
+            for task, taken in self._senders.items()
+            if taken and taken.is_reset_with(service_id)
+        ]
+        for task in senders:
+            task.cancel()
+        await asyncio.gather(*senders, return_exceptions=True)
+        self._note_removed()
+        self._start_senders()
+
+    async def close(self, grace: float) -> None:
+        """Start no more attempts, and wait for the running ones for `grace` seconds at most."""
+        self._closing = True
+        self._queue.remove(None)
+        self._note_removed()
+        if self._cutter is not None:
+            self._cutter.cancel()
+        if self._senders:
+            _, late = await asyncio.wait(self._senders, timeout=grace)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _note_attempted(self, sender: asyncio.Task[None]) -> None:
+        """Tell those who wait that the callback of this sender has had its attempt."""
+        callback = self._in_hand.pop(sender, None)
+        if callback is not None:
+            for wait in self._waits:
+                wait.without([callback.id])
+
+    def _note_removed(self) -> None:
+        """End the waits for callbacks that were removed from the queue."""
+        taken = {callback.id for callback in self.taken}
+        for wait in self._waits:
+            wait.without(wait.callback_ids - taken)
+
+    def _enqueue(self, job: Job, callback: CallbackRecord) -> None:
+        if not self._closing:
+            self._queue.add(receiver_of(self._routes.target(callback.address)), job, callback)
+            self._start_senders()
+
+    def _start_senders(self) -> None:
+        """Start senders for the callbacks that wait; at the limit, start to cut off attempts."""
+        if self._closing:
+            return
+        while len(self._senders) < self._limit and self._starting < self._queue.takeable:
+            self._idle.clear()
+            self._starting += 1
+            task = asyncio.create_task(self._work())
+            self._senders[task] = None
+            task.add_done_callback(self._sender_ended)
+        if self._queue.takeable > self._starting and self._queue.urgent and self._cutter is None:
+            self._cutter = asyncio.create_task(self._cut_off_the_oldest())
+            self._cutter.add_done_callback(self._cutter_ended)
+
+    def _sender_ended(self, task: asyncio.Task[None]) -> None:
+        if self._senders.pop(task) is None:
+            self._starting -= 1
+        self._note_attempted(task)
+        self._start_senders()
+        if not self._senders:
+            self._idle.set()
+
+    def _cutter_ended(self, _: asyncio.Task[None]) -> None:
+        self._cutter = None
+
+    async def _work(self) -> None:
+        """One sender: makes one attempt after another, as long as callbacks wait."""
+        sender = asyncio.current_task()
+        while sender and not self._closing and (queued := self._queue.take()) is not None:
+            self._look_again.set()
+            self._starting -= self._senders[sender] is None
+            self._note_attempted(sender)
+            self._senders[sender] = self._in_hand[sender] = queued.callback
+            ended = _Ended(ReceiverStanding.TRIED)
+            try:
+                ended = await self._deliver(queued)
+            except JobLost as lost:
+                name = queued.callback.id
+                log.warning("an attempt at callback %s is not recorded: %s", name, lost)
+            except Exception:
+                log.exception("a callback could not be recorded: %s", queued.callback.id)
+            finally:
+                if ended.counts:
+                    self._queue.done(queued.receiver, ended.standing)
+                else:
+                    self._queue.put_back(queued, ended.standing)
+                    if not self._closing:
+                        del self._in_hand[sender]  # it waits again
+
+    async def _cut_off_the_oldest(self) -> None:
+        """Cut off attempts that have had no status in time, one for each receiver that waits."""
+        while self._queue.urgent:
+            left = CUT_OFF_S
+            for attempt in tuple(self._attempts):
+                if attempt.has_status or attempt.is_cut_off:
+                    continue
+                left = attempt.began + CUT_OFF_S - self._clock.monotonic()
+                if left > 0 or self._queue.urgent <= self._cut_off:
+                    break
+                attempt.cut_off()
+                self._cut_off += 1
+            self._look_again.clear()
+            await self._clock.wait_at_most(self._look_again, max(left, 0) or CUT_OFF_S)
+
+    async def _deliver(self, queued: QueuedCallback) -> _Ended:
+        """Make and record one attempt, once the answer to the request is written (D16)."""
+        job, callback, receiver = queued.job, queued.callback, queued.receiver
+        await self.gate.wait_until_released(callback.network_transaction_id)
+        target = self._routes.target(callback.address)
+        answer = await self._attempt(callback, target)
+        if answer is None:
+            if count := self._logged_cut_offs.due():
+                log.info(
+                    "%d attempts at callbacks had no answer within %g s while others waited; "
+                    "they do not count and are made again",
+                    *(count, CUT_OFF_S),
+                )
+            return _Ended(ReceiverStanding.STALLED, counts=False)
+        if answer.failure_kind is FailureKind.RESOURCES:
+            if count := self._logged_shortages.due():
+                text = "%d attempts at callbacks do not count and are made again: %s"
+                log.warning(text, count, answer.problem)
+            await self._clock.pause(SHORTAGE_PAUSE_S)
+            return _Ended(receiver.standing, counts=False)
+        await self._record(job, callback, answer, target)
+        stalled = answer.failure_kind is FailureKind.TIMEOUT
+        return _Ended(ReceiverStanding.STALLED if stalled else ReceiverStanding.TRIED)
+
+    async def _attempt(self, callback: CallbackRecord, target: str) -> ReceiverResponse | None:
+        """Returns what the receiver answers; None if the attempt was cut off."""
+        headers = {**self._routes.headers_to(target), **callback.headers}
+        body, timeout = callback.body.encode(), self._behaviour.present.schedule.timeout
+        task = asyncio.current_task()
+        attempt = _Attempt(self._clock.monotonic(), task)
+        self._attempts[attempt] = None
+        try:
+            return await self._sender.send(target, headers, body, timeout, attempt.note_status)
+        except asyncio.CancelledError:
+            # `uncancel` tells of those who cancel the task for other reasons, as `abandon` does.
+            if not attempt.is_cut_off or task is None or task.uncancel() > 0:
+                raise
+            return None
+        finally:
+            del self._attempts[attempt]
+            self._cut_off -= attempt.is_cut_off
+
+    async def _record(
+        self, job: Job, callback: CallbackRecord, answer: ReceiverResponse, target: str
+    ) -> None:
+        """Save an attempt, and add the job of the next one if there is one."""
+        schedule = self._behaviour.present.schedule
+        tried = callback.with_attempt(answer, self._clock.now(), schedule, target)
+        await self._keep(lambda unit: self._save_attempt(unit, job, callback, tried))
+        self.recorded += 1
+        self._activity.callback_attempts[tried.state] += 1
+        self._log(tried, schedule)
+
+    async def _save_attempt(
+        self, unit: Unit, job: Job, callback: CallbackRecord, tried: CallbackRecord
+    ) -> None:
+        attempt = tried.attempts[-1]
+        # The job first: after a reset or a restore it raises `JobLost`, and the callback that the
+        # store has then is another one.
+        await unit.finish(job)
+        await unit.save_callback(tried)
+        if attempt.number == 1:
+            await self._reordering.on_first_attempt(unit, callback, attempt.at)
+        if attempt.next_attempt_at is not None:
+            await unit.add_job(callback.delivery_job(attempt.next_attempt_at))
+
+    async def _keep(self, record: Callable[[Unit], Awaitable[None]]) -> None:
+        """Save the attempt; while the store is away, try again, so that it is not sent twice."""
+        while True:
+            try:
+                return await self._store.run(record)
+            except DataRefused:
+                raise
+            except StoreError as error:
+                log.error("an attempt could not be recorded, trying again: %s", error)  # noqa: TRY400
+                await self._clock.pause(STORE_PAUSE_S)
+
+    def _log(self, callback: CallbackRecord, schedule: Schedule) -> None:
+        """Log a failed attempt as a warning, and a success as far as `ActivityLog` allows it."""
+        attempt = callback.attempts[-1]
+        level = logging.WARNING
+        if callback.state is DeliveryState.DELIVERED:
+            level = self._activity.level_of_success if attempt.number == 1 else logging.INFO
+        if not log.isEnabledFor(level):
+            return
+        if (
+            callback.state is DeliveryState.DELIVERED
+            and not log.isEnabledFor(logging.DEBUG)
+            and not self._activity.allows_acknowledgement()
+        ):
+            return
+        following = ""
+        if attempt.next_attempt_at is not None:
+            following = f"; next attempt in {schedule.interval.total_seconds():g} s"
+        elif callback.state is DeliveryState.FAILED:
+            following = "; that was the last attempt"
+        transaction_id = redact_text(callback.transaction_id)
+        log.log(
+            level,
+            "callback of transaction %s of service %d to %s, attempt %d of %d: %s (%d ms)%s [%s]",
+            transaction_id,
+            callback.service_id,
+            _destination(callback),
+            attempt.number,
+            schedule.attempts,
+            attempt.verdict,
+            attempt.duration_ms,
+            following,
+            callback.id,
+            extra={
+                "facts": {
+                    "callback_id": callback.id,
+                    "transaction_id": transaction_id,
+                    "service_id": callback.service_id,
+                    "url": callback.url,
+                    **attempt._asdict(),
+                }
+            },
+        )
+
+
+def _destination(callback: CallbackRecord) -> str:
+    """The address of the callback, and where a rule of the configuration sent it instead."""
+    url, sent_to = callback.url, callback.attempts[-1].sent_to
+    return url if url == sent_to else f"{url}, sent to {sent_to}"
+
+
+def _nothing() -> None:
+    """There is nothing to send: the callback was deleted, or is finished."""

@@ -1,0 +1,312 @@
+"""Examines a receiver: sends it one callback after the other and judges each answer.
+
+Source: delivery.1, delivery.2, D27, D29, D30.
+
+`callbacks.receiver_checks` says what is sent, `receiver_verdicts` judges the responses.
+
+The samples go where callbacks may go (the setting `callback_hosts`), by the same rewrites, with the
+same additional headers, signed with the key of a client of mode S.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final, NamedTuple, Protocol
+
+from sandbox_sim.callbacks import receiver_checks, receiver_verdicts
+from sandbox_sim.callbacks.destinations import CallbackRoutes, receiver_of
+from sandbox_sim.callbacks.receiver_checks import CallbackExchange, Check, Finding, SampleCallback
+from sandbox_sim.callbacks.receiver_verdicts import Assessment, CheckInput, Verdict
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.ports import CallbackSender, Clock, Ids, Store
+from sandbox_sim.records.callbacks import CallbackRecord, Profile, ReceiverResponse, Schedule
+from sandbox_sim.records.transactions import TransactionRecord
+from sandbox_sim.values.clients import Client, ServiceMode
+
+# How many of the 32 digits of an id name a transaction: enough to be new, and few enough for the
+# database column of any receiver.
+_ID_DIGITS: Final = 12
+
+
+class Receiver(NamedTuple):
+    """The receiver to examine, and how it is called.
+
+    secret_key: signs the callbacks; None if they are not signed.
+    timeout: real time for one callback.
+    judged: the profiles that it must take; what is wrong with another one is a note. None: all.
+    """
+
+    url: str
+    secret_key: str | None
+    profiles: tuple[Profile, ...] = tuple(Profile)
+    timeout: timedelta = Schedule().timeout
+    judged: frozenset[Profile] | None = None
+
+    @classmethod
+    def configured_for(
+        cls,
+        url: str,
+        secret_key: str | None,
+        configured: Profile,
+        timeout: timedelta,
+        only: Sequence[Profile] = (),
+    ) -> "Receiver":
+        """A receiver that must take the profile it is configured for; the others get notes.
+
+        only: the profiles to send in place of all; the receiver must take each of them.
+        """
+        sent = tuple(dict.fromkeys(only or (configured, *Profile)))
+        return cls(url, secret_key, sent, timeout, frozenset(only or (configured,)))
+
+    def judges(self, profile: Profile | None) -> bool:
+        """Whether the receiver must take this profile; None stands for what is about all."""
+        return profile is None or self.judged is None or profile in self.judged
+
+
+class Orders(Protocol):
+    """The orders behind a receiver."""
+
+    async def create(self, callback: CallbackRecord) -> None:
+        """Create the order of a callback that is about to be sent."""
+        ...
+
+    async def becomes_paid(self, callback: CallbackRecord) -> bool:
+        """Whether the order counts as paid soon after its callback was acknowledged."""
+        ...
+
+    async def is_paid(self, callback: CallbackRecord) -> bool:
+        """Whether the order counts as paid now."""
+        ...
+
+
+class Doctor:
+    """Sends sample callbacks. Each is about a new transaction, except one that is sent twice."""
+
+    def __init__(
+        self, sender: CallbackSender, clock: Clock, ids: Ids, orders: Orders | None = None
+    ) -> None:
+        self._sender = sender
+        self._orders = orders
+        self._clock = clock
+        self._ids = ids
+
+    async def examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
+        """Yields the findings one by one; skips the rest if the receiver cannot be reached."""
+        async for finding in self._examine(receiver):
+            judged = receiver.judges(finding.profile)
+            yield finding if judged else receiver_checks.noted(finding)
+
+    async def _examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
+        opening = await self._open(receiver, receiver.profiles[0])
+        connection = _connection(opening)
+        for finding in connection:
+            yield finding
+        if any(finding.assessment.verdict is Verdict.WRONG for finding in connection):
+            for check in (receiver_checks.FIRST_CHECK, *receiver_checks.FURTHER_CHECKS):
+                yield receiver_checks.skipped(check, receiver_checks.NO_CALLBACK_ARRIVED)
+            return
+        firsts: list[CallbackExchange] = []
+        for profile in receiver.profiles:
+            first = opening if not firsts else await self._open(receiver, profile)
+            firsts.append(first)
+            yield _finding(receiver_checks.FIRST_CHECK, receiver, first, first)
+        async for finding in self._ask(_paid, firsts):
+            yield finding
+        for check in receiver_checks.FURTHER_CHECKS:
+            async for finding in self._follow_all(check, receiver, firsts):
+                yield finding
+
+    async def _follow_all(
+        self, check: Check, receiver: Receiver, firsts: Sequence[CallbackExchange]
+    ) -> AsyncIterator[Finding]:
+        """One more check of each profile, and after a failed payment whether its order is paid."""
+        exchanges: list[CallbackExchange] = []
+        for first in firsts:
+            finding = await self._follow(check, receiver, first)
+            exchanges += [finding.exchange] if finding.exchange is not None else []
+            yield finding
+        if check.name == receiver_checks.FAILED:
+            async for finding in self._ask(_not_paid, exchanges):
+                yield finding
+
+    async def _ask(
+        self,
+        question: Callable[[Orders, CallbackExchange], Awaitable[Finding]],
+        exchanges: Sequence[CallbackExchange],
+    ) -> AsyncIterator[Finding]:
+        """Ask about the orders of these callbacks, where `orders` is given."""
+        for exchange in exchanges:
+            if self._orders is not None and exchange.response.acknowledges:
+                yield await question(self._orders, exchange)
+
+    async def _open(self, receiver: Receiver, profile: Profile) -> CallbackExchange:
+        callback = receiver_checks.FIRST_CHECK.make(self._sample(receiver, profile))
+        await self._create_order(callback)
+        return await self._send(callback, receiver.timeout)
+
+    async def _follow(self, check: Check, receiver: Receiver, first: CallbackExchange) -> Finding:
+        """One more check of a profile; skipped if its result would say nothing."""
+        profile = first.callback.profile
+        if check.forged and receiver.secret_key is None:
+            return receiver_checks.skipped(check, receiver_checks.SIGNING_OFF, profile)
+        if not first.response.acknowledges:
+            return receiver_checks.skipped(check, receiver_checks.FIRST_NOT_ACKNOWLEDGED, profile)
+        callback = first.callback
+        if not check.again:
+            callback = check.make(self._sample(receiver, profile))
+            await self._create_order(callback)
+        exchange = await self._send(callback, receiver.timeout)
+        return _finding(check, receiver, exchange, first)
+
+    async def _create_order(self, callback: CallbackRecord) -> None:
+        if self._orders is not None:
+            await self._orders.create(callback)
+
+    async def _send(self, callback: CallbackRecord, timeout: timedelta) -> CallbackExchange:
+        body = callback.body.encode()
+        response = await self._sender.send(callback.url, callback.headers, body, timeout)
+        return CallbackExchange(callback, response)
+
+    def _sample(self, receiver: Receiver, profile: Profile) -> SampleCallback:
+        now, callback_id = self._clock.now(), self._ids.record_id()
+        transaction = TransactionRecord(
+            payment=receiver_checks.sample_payment(receiver.url, callback_id[-_ID_DIGITS:]),
+            network_transaction_id=self._ids.network_transaction_id(),
+            client_key="",
+            initiated_at=now,
+        )
+        return SampleCallback(transaction, profile, receiver.secret_key, callback_id, now)
+
+
+def _connection(opening: CallbackExchange) -> tuple[Finding, Finding]:
+    """Whether the first exchange reached the receiver, and whether it was encrypted."""
+    receiver, response = receiver_of(opening.callback.url), opening.response
+    reached = receiver_verdicts.assess_connection(receiver, response)
+    encrypted = Assessment(Verdict.SKIPPED, receiver_checks.NO_CALLBACK_ARRIVED)
+    if reached.verdict is Verdict.OK:
+        encrypted = receiver_verdicts.assess_encryption(receiver, response)
+    return Finding("reachable", reached), Finding("tls", encrypted)
+
+
+def _finding(
+    check: Check, receiver: Receiver, exchange: CallbackExchange, first: CallbackExchange
+) -> Finding:
+    assessment = check.judge(CheckInput(exchange.response, first.response, receiver.timeout))
+    return Finding(check.name, assessment, check.sends, exchange.callback.profile, exchange)
+
+
+async def _paid(orders: Orders, exchange: CallbackExchange) -> Finding:
+    paid = await orders.becomes_paid(exchange.callback)
+    return _about_order(receiver_checks.PAID, receiver_verdicts.assess_paid(paid=paid), exchange)
+
+
+async def _not_paid(orders: Orders, exchange: CallbackExchange) -> Finding:
+    paid = await orders.is_paid(exchange.callback)
+    assessment = receiver_verdicts.assess_unpaid(paid=paid)
+    return _about_order(receiver_checks.NOT_PAID, assessment, exchange)
+
+
+def _about_order(check: str, assessment: Assessment, exchange: CallbackExchange) -> Finding:
+    sends = "a successful payment" if check == receiver_checks.PAID else "a failed payment"
+    return Finding(check, assessment, sends, exchange.callback.profile, exchange)
+
+
+# Seconds of real time for all samples together.
+LONGEST_S: Final = 120.0
+
+
+class Examined(NamedTuple):
+    """A receiver, whose key signed the samples, and the findings.
+
+    owner: a client key; None where callbacks are not signed.
+    complete: whether all checks were made before the time was over.
+    """
+
+    receiver: Receiver
+    owner: str | None
+    findings: Sequence[Finding]
+    complete: bool
+
+
+class Addressee(NamedTuple):
+    """The address of a receiver with its secrets, and the service whose callbacks it gets."""
+
+    url: str
+    service_id: int
+
+
+class ReceiverExamination:
+    """Sends the samples of the doctor."""
+
+    def __init__(
+        self,
+        store: Store,
+        sender: CallbackSender,
+        clock: Clock,
+        ids: Ids,
+        clients: Iterable[Client],
+        behaviour: BehaviourHolder,
+        routes: CallbackRoutes,
+    ) -> None:
+        self._store = store
+        self._doctor = Doctor(_RoutedSender(sender, routes), clock, ids)
+        self._clock = clock
+        self._clients = [client for client in clients if client.mode is ServiceMode.SANDBOX]
+        self._behaviour = behaviour
+
+    async def receiver_of(self, callback_id: str) -> Addressee | None:
+        """Where a callback goes, and its service; None where there is no such callback."""
+        callback = await self._store.run(lambda unit: unit.callback(None, callback_id))
+        return None if callback is None else Addressee(callback.address, callback.service_id)
+
+    async def examine(
+        self, url: str, service_id: int | None, profiles: Sequence[Profile]
+    ) -> Examined | None:
+        """Examine a receiver; None where no client of mode S may use the service.
+
+        service_id: whose key signs the samples; None for that of the first client. profiles: the
+        only ones to send; if empty, all are sent, and the one of the configuration is judged.
+        """
+        client = next((each for each in self._clients if _fits(each, service_id)), None)
+        if client is None:
+            return None
+        settings, timeout = (
+            self._behaviour.present.callbacks,
+            self._behaviour.present.schedule.timeout,
+        )
+        configured, key = settings.profile_of(url, client), settings.key_of(client)
+        receiver = Receiver.configured_for(url, key, configured, timeout, profiles)
+        findings: list[Finding] = []
+        complete = False
+        with suppress(TimeoutError):
+            async with self._clock.timeout(LONGEST_S):
+                async for finding in self._doctor.examine(receiver):
+                    findings.append(finding)  # noqa: PERF401 -- those before the end are kept
+                complete = True
+        owner = client.client_key if key is not None else None
+        return Examined(receiver, owner, findings, complete)
+
+
+def _fits(client: Client, service_id: int | None) -> bool:
+    return service_id is None or client.may_use(service_id)
+
+
+class _RoutedSender:
+    """Sends samples by the settings `callback_rewrites` and `callback_headers`."""
+
+    def __init__(self, sender: CallbackSender, routes: CallbackRoutes) -> None:
+        self._sender = sender
+        self._routes = routes
+
+    async def send(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        timeout: timedelta,
+        on_status: Callable[[], None] = lambda: None,
+    ) -> ReceiverResponse:
+        """Send one sample to its target."""
+        target = self._routes.target(url)
+        merged = {**self._routes.headers_to(target), **headers}
+        return await self._sender.send(target, merged, body, timeout, on_status)

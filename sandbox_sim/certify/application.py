@@ -1,0 +1,233 @@
+"""Asks the application under test: places an order, reads its state, counts its receipts."""
+
+import http.client
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+from collections.abc import Mapping
+from datetime import timedelta
+from tempfile import TemporaryFile
+from typing import IO, Any, Final, NamedTuple, Protocol
+from urllib.parse import quote, urlencode, urlsplit
+
+from sandbox_sim.certify.cases import Placed, State
+from sandbox_sim.certify.configuration import Configuration, Question
+
+RESTART: Final = timedelta(seconds=60)
+_MOST_BYTES: Final = 4 * 1024 * 1024
+
+
+class ApplicationUnreachable(Exception):
+    """The application cannot be asked; the text says what was tried and what came."""
+
+
+class OrderUnreadable(Exception):
+    """The application answers, and its answer has no state; the text has its beginning."""
+
+
+class ApplicationHangs(Exception):
+    """The application did not answer in time."""
+
+
+class Application(Protocol):
+    """The application under test."""
+
+    def place(self, order: Placed, reference: str, within: timedelta) -> str | None:
+        """Place an order; its number, or None where the application refused it.
+
+        Raises `ApplicationUnreachable`, and `ApplicationHangs` after this real time.
+        """
+
+    def state(self, order: str) -> State:
+        """The state of an order. Raises `ApplicationUnreachable` and `OrderUnreadable`."""
+
+    def receipts(self, order: str) -> int | None:
+        """How many receipts it sent for an order; None where SMS of the gateway are counted."""
+
+    def restart(self) -> None:
+        """Stop the application, and start it again. Raises `ApplicationUnreachable`."""
+
+
+class ApplicationAnswer(NamedTuple):
+    """What came: the HTTP status (0 where a command succeeded), and all text with headers."""
+
+    status: int
+    text: str
+    body: str
+
+
+class ConfiguredApplication:
+    """The application as certify.toml says."""
+
+    def __init__(self, configuration: Configuration, gateway_url: str) -> None:
+        self._configuration = configuration
+        self._gateway_url = gateway_url
+
+    def place(self, order: Placed, reference: str, within: timedelta) -> str | None:
+        """Place an order."""
+        question = self._configuration.order
+        values = {
+            "phone": order.phone,
+            "network": order.network,
+            "amount": order.amount,
+            "reference": reference,
+        }
+        answer = self._ask(question, values, within)
+        if question.field is None and question.pattern is None:
+            return reference
+        found = _wanted(question, answer)
+        if found is None and answer.status < 400:
+            raise ApplicationUnreachable(f"order: the answer has no number: {_short(answer)}")
+        return found
+
+    def state(self, order: str) -> State:
+        """The state of an order."""
+        question = self._configuration.state
+        answer = self._ask(question, {"order": order}, self._patience)
+        word = _wanted(question, answer)
+        if word is None:
+            raise OrderUnreadable(f"the state of the order cannot be read: {_short(answer)}")
+        for state, words in self._configuration.words.items():
+            if word in words:
+                return state
+        raise ApplicationUnreachable(f"state: {word!r} is not listed in [words]")
+
+    def receipts(self, order: str) -> int | None:
+        """How many receipts it sent."""
+        question = self._configuration.application.receipts
+        if not isinstance(question, Question):
+            return None
+        text = _wanted(question, self._ask(question, {"order": order}, self._patience)) or ""
+        if not text.isdigit():
+            raise ApplicationUnreachable(f"receipts: {text!r} is not a number")
+        return int(text)
+
+    def restart(self) -> None:
+        """Run the command of `restart`."""
+        _run(self._configuration.application.restart or "false", RESTART)
+
+    @property
+    def _patience(self) -> timedelta:
+        own = self._configuration.application
+        return max(own.gives_up_after + own.reacts_within, timedelta(seconds=5))
+
+    def _ask(
+        self, question: Question, values: Mapping[str, str], within: timedelta
+    ) -> ApplicationAnswer:
+        known = {"gateway": self._gateway_url, **values}
+        if question.command is not None:
+            return _run(filled(question.command, known, shlex.quote), within)
+        return _call(question, known, within)
+
+
+def filled(text: str, values: Mapping[str, str], quoted: Any = str) -> str:
+    """The text with its placeholders replaced."""
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", quoted(value))
+    return text
+
+
+def _filled_document(document: Any, values: Mapping[str, str]) -> Any:
+    """JSON with the placeholders in its texts replaced; `{amount}` alone becomes a number."""
+    if isinstance(document, dict):
+        return {name: _filled_document(each, values) for name, each in document.items()}
+    if isinstance(document, list):
+        return [_filled_document(each, values) for each in document]
+    if document == "{amount}" and "amount" in values:
+        return float(values["amount"])
+    return filled(document, values) if isinstance(document, str) else document
+
+
+def _call(question: Question, values: Mapping[str, str], within: timedelta) -> ApplicationAnswer:
+    address = filled(question.url or "", values, lambda value: quote(value, safe=":/"))
+    headers = {name: value.get_secret_value() for name, value in question.headers.items()}
+    body: str | None = None
+    if question.body is not None:
+        body = json.dumps(_filled_document(question.body, values))
+        headers = {"Content-Type": "application/json", **headers}
+    if question.form is not None:
+        body = urlencode({name: filled(each, values) for name, each in question.form.items()})
+        headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+    method = question.method or ("GET" if body is None else "POST")
+    return send(method, address, None if body is None else body.encode(), headers, within)
+
+
+def send(
+    method: str, url: str, body: bytes | None, headers: Mapping[str, str], within: timedelta
+) -> ApplicationAnswer:
+    """Send a request; redirects are not followed.
+
+    Raises `ApplicationUnreachable`, and `ApplicationHangs` after `within`.
+    """
+    parts = urlsplit(url)
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = kind(parts.hostname or "", parts.port, timeout=within.total_seconds())
+    path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+    try:
+        connection.request(method, path, body, dict(headers))
+        response = connection.getresponse()
+        text = response.read(_MOST_BYTES).decode("utf-8", "replace")
+        head = "".join(f"{name}: {value}\n" for name, value in response.getheaders())
+        return ApplicationAnswer(response.status, f"{head}\n{text}", text)
+    except TimeoutError:
+        raise ApplicationHangs(
+            f"{method} {url} had no answer within {within.total_seconds():g} s"
+        ) from None
+    except (OSError, http.client.HTTPException) as error:
+        why = getattr(error, "strerror", None) or repr(error)
+        raise ApplicationUnreachable(f"{method} {url} failed: {why}") from None
+    finally:
+        connection.close()
+
+
+def _run(command: str, within: timedelta) -> ApplicationAnswer:
+    """Run a command in the shell. What it leaves in the background stays, also in a restart."""
+    with TemporaryFile() as written, TemporaryFile() as complaint:
+        process = subprocess.Popen(  # noqa: S603 -- the user wrote the command
+            ("/bin/sh", "-c", command),
+            stdin=subprocess.DEVNULL,
+            stdout=written,
+            stderr=complaint,
+            start_new_session=True,  # so that what the command has started can be ended with it
+        )
+        try:
+            code = process.wait(within.total_seconds())
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise ApplicationHangs(f"a command did not end in time: {command}") from None
+            raise
+        output, why = _text(written), _text(complaint)
+    if code != 0:
+        raise ApplicationUnreachable(f"a command exits with {code}: {command}: {why}")
+    return ApplicationAnswer(0, output, output)
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(_MOST_BYTES).decode("utf-8", "replace").strip()
+
+
+def _wanted(question: Question, answer: ApplicationAnswer) -> str | None:
+    """The text that the question asks for; None where the answer has none."""
+    if question.pattern is not None:
+        match = re.search(question.pattern, answer.text)
+        return None if match is None else match[1].strip()
+    if question.field is None:
+        return answer.body.strip() or None
+    try:
+        found = json.loads(answer.body)
+        for part in question.field.split("."):
+            found = found[int(part)] if isinstance(found, list) else found[part]
+    except (ValueError, LookupError, TypeError):
+        return None
+    return None if found is None or isinstance(found, dict | list) else str(found)
+
+
+def _short(answer: ApplicationAnswer) -> str:
+    begins = " ".join(answer.body.split())[:120]
+    return f"HTTP {answer.status}, {begins}" if answer.status else begins or "no output"

@@ -1,0 +1,323 @@
+"""Carries out one case: its steps in order, up to the first that does not hold."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from datetime import timedelta
+from functools import partial
+from threading import Event
+from typing import Any, Final, TypeVar
+
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.certify import forgery
+from sandbox_sim.certify.application import (
+    RESTART,
+    Application,
+    ApplicationHangs,
+    ApplicationUnreachable,
+    OrderUnreadable,
+    send,
+)
+from sandbox_sim.certify.bench import CertifyBench
+from sandbox_sim.certify.cases import CaseStep, CertifyCase, Placed, Posted, State
+from sandbox_sim.certify.files import in_words
+from sandbox_sim.certify.timeline import CaseTimeline
+from sandbox_sim.certify.verdicts import CaseVerdict, Result
+from sandbox_sim.testing import Transaction
+
+T = TypeVar("T")
+
+# How often the gateway and the application are asked what is new, in seconds.
+_TICK_S: Final = 0.07
+_COLLECT: Final = "collect"
+_UNPAID: Final = frozenset({"001", "003"})
+
+
+class Unmet(Exception):
+    """What must hold does not hold; the text says what came instead."""
+
+
+class OutOfTime(Exception):
+    """The limit of the run is used up."""
+
+
+class CaseRun:
+    """One case on its way. until: when the run must end, by `SystemClock.monotonic`."""
+
+    def __init__(
+        self, bench: CertifyBench, application: Application, case: CertifyCase, until: float
+    ) -> None:
+        self._bench = bench
+        self._gateway = bench.gateway
+        self._own = bench.configuration.application
+        self._application = application
+        self._case = case
+        self._until = until
+        self._timeline = CaseTimeline(bench.gateway)
+        self._acted = SystemClock.monotonic()
+        self._orders: dict[str, str | None] = {}
+        self._phones: dict[str, str] = {}
+        self._states: dict[str, State] = {}
+        self._actions: Mapping[str, Callable[[Any], object]] = {
+            "order": self._place,
+            "override": lambda override: self._gateway.override(**override),
+            "fault": lambda fault: self._gateway.fault(**fault),
+            "end_faults": lambda _: self._gateway.clear_faults(),
+            "advance": self._advance,
+            "post": self._post,
+            "replay": self._replay,
+            "restart": self._restart,
+            "wait_polls": self._wait_for_polls,
+            "waits": self._check_pause,
+        }
+        self._expectations: Mapping[str, Callable[[str, Any], None]] = {
+            "becomes": self._becomes,
+            "stays": self._stays,
+            "charges": self._check_charges,
+            "receipts": self._check_receipts,
+            "agrees": self._check_books,
+        }
+
+    def run(self) -> Result:
+        """Carry out the steps, and judge."""
+        self._gateway.reset()
+        verdict, reason, place = CaseVerdict.PASSED, "", 0
+        try:
+            for place, step in enumerate(self._case.steps, 1):  # noqa: B007 -- for the reason
+                self._take(step)
+        except Unmet as error:
+            verdict, reason = CaseVerdict.FAILED, str(error)
+        except ApplicationHangs as error:
+            verdict, reason = CaseVerdict.FAILED, f"the application hangs: {error}"
+        except OrderUnreadable as error:
+            # The controls show that it can be read on a good day.
+            control = self._case.control
+            verdict = CaseVerdict.INCONCLUSIVE if control else CaseVerdict.FAILED
+            reason = str(error)
+        except OutOfTime:
+            limit = in_words(self._bench.configuration.limit)
+            verdict, reason = CaseVerdict.INCONCLUSIVE, f"the limit of the run, {limit}, is used up"
+        except (ApplicationUnreachable, OSError, ValueError, TypeError) as error:
+            verdict, reason = CaseVerdict.INCONCLUSIVE, f"step {place}: {error}"
+        self._timeline.look()
+        return Result(
+            self._case, verdict, reason, self._timeline.elapsed, tuple(self._timeline.events)
+        )
+
+    def _take(self, step: CaseStep) -> None:
+        value = getattr(step, step.verb)
+        if step.verb in self._actions:
+            self._actions[step.verb](value)
+            self._acted = SystemClock.monotonic()
+        else:
+            self._expectations[step.verb](step.of, value)
+
+    def _place(self, order: Placed) -> None:
+        named = f"order {order.name!r}: {order.phone}, {order.amount}"
+        self._timeline.note("certify", "application", named)
+        reference = f"CERTIFY-{RandomIds().record_id()[-10:]}"
+        within = self._own.places_within
+        self._phones[order.name] = order.phone
+        number = self._meanwhile(partial(self._application.place, order, reference, within))
+        self._orders[order.name] = number
+        told = "no order was made" if number is None else f"its number is {number}"
+        self._timeline.note("application", "certify", told)
+
+    def _advance(self, by: timedelta) -> None:
+        self._timeline.note("certify", "gateway", f"the clock moves by {in_words(by)}")
+        self._meanwhile(partial(self._gateway.advance, seconds=by.total_seconds()))
+
+    def _post(self, posted: Posted) -> None:
+        about = self._payment(posted.of)
+        forged = forgery.forge(posted, about, self._bench.settings, self._gateway.now)
+        changed = "".join(f", {name} {value}" for name, value in posted.changes.items())
+        told = f"POST callback, status {posted.status}, signature {posted.signature}{changed}"
+        self._deliver(told, forged)
+
+    def _replay(self, name: str) -> None:
+        about = self._payment(name)
+        callbacks = self._gateway.callbacks.where(transaction_id=about.transaction_id)
+        if not callbacks:
+            raise ValueError(f"replay: there is no callback of {_named(name)} yet")
+        first = callbacks[0]
+        again = forgery.Forged(first.url, first.headers, first.content)
+        self._deliver(f"POST callback of {name!r} once more", again)
+
+    def _deliver(self, told: str, callback: forgery.Forged) -> None:
+        routes = self._bench.settings.callback_routes()
+        url = routes.target(callback.url)
+        headers = {**routes.headers_to(url), **callback.headers}
+        self._timeline.note("certify", "application", told)
+        within = timedelta(seconds=self._bench.settings.callback_timeout_s)
+        answer = self._meanwhile(partial(send, "POST", url, callback.body, headers, within))
+        self._timeline.note("application", "certify", f"HTTP {answer.status}")
+
+    def _restart(self, what: str) -> None:
+        self._timeline.note("certify", "gateway" if what == "gateway" else "application", "restart")
+        if what == "application":
+            self._meanwhile(self._application.restart)
+            if not self._wait(self._is_up, RESTART):
+                raise ApplicationUnreachable("restart: it cannot be reached afterwards")
+            return
+        self._timeline.look()
+        self._bench.stop()
+        self._bench.start()
+
+    def _is_up(self) -> bool:
+        try:
+            for number in filter(None, self._orders.values()):
+                self._application.state(number)
+        except ApplicationUnreachable:
+            return False
+        except OrderUnreadable:
+            pass  # the next expectation judges that
+        return True
+
+    def _wait_for_polls(self, count: int) -> None:
+        """Wait until the application has asked so often, or would have."""
+        before = self._polls()
+        self._wait(lambda: self._polls() - before >= count, count * self._own.polls_every)
+        self._acted = SystemClock.monotonic()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Wait until the application has had the time to apply what happened last."""
+        since = timedelta(seconds=SystemClock.monotonic() - self._acted)
+        left = self._own.reacts_within - since
+        self._wait(lambda: False, left, every=left.total_seconds())
+
+    def _becomes(self, name: str, wanted: Sequence[State]) -> None:
+        within = self._own.reacts_within + 2 * self._own.polls_every
+        if not self._wait(lambda: self._state(name) in wanted, within):
+            raise Unmet(
+                f"{self._told(name)} after {in_words(within)}, and must "
+                f"become {' or '.join(wanted)}{self._hint(name)}"
+            )
+
+    def _stays(self, name: str, wanted: Sequence[State]) -> None:
+        """The order keeps its state while the application asks once more and applies the answer."""
+
+        def check() -> None:
+            if self._state(name) not in wanted:
+                raise Unmet(f"{self._told(name)}, and must be {' or '.join(wanted)}")
+
+        check()
+        if self._states[name] == "pending":
+            self._wait_for_polls(1)
+        self._settle()
+        check()
+
+    def _check_charges(self, name: str, wanted: int) -> None:
+        charges = self._charges(name)
+        if len(charges) != wanted:
+            ids = ", ".join(each.transaction_id for each in charges) or "no payment"
+            raise Unmet(
+                f"the customer is charged {_times(len(charges))} ({ids}), "
+                f"and must be charged {_times(wanted)}"
+            )
+
+    def _check_books(self, name: str, _: bool) -> None:
+        state = self._states.get(name)
+        has_paid = any(each.status == "000" for each in self._charges(name))
+        if (state == "paid") is not has_paid:
+            truth = "paid" if has_paid else "not paid"
+            raise Unmet(f"{_named(name)} is {state}, and at the gateway it is {truth}")
+
+    def _check_receipts(self, name: str, wanted: int) -> None:
+        number = self._orders[name]
+        if self._own.receipts is None or number is None:
+            return
+
+        self._settle()
+        counted = self._application.receipts(number)
+        found = len(self._gateway.sms.where(to=self._phones[name])) if counted is None else counted
+        if found != wanted:
+            raise Unmet(f"{_times(found)} a receipt was sent, and it must be {_times(wanted)}")
+
+    def _check_pause(self, wanted: timedelta) -> None:
+        """The payment after the one that was refused came as much later, if one came."""
+        sent = self._timeline.requests(_COLLECT)
+        refused = next((at for at, each in sent if each.http_status == 429), None)
+        if refused is None:
+            raise ValueError("waits: no payment was refused with HTTP 429 before")
+
+        def pauses() -> Sequence[timedelta]:
+            return [at - refused for at, _ in self._timeline.requests(_COLLECT) if at > refused]
+
+        self._wait(lambda: bool(pauses()), self._own.gives_up_after)
+        if pauses() and pauses()[0] < wanted - timedelta(seconds=2 * _TICK_S):
+            came, asked = in_words(pauses()[0]), in_words(wanted)
+            raise Unmet(f"it sent again after {came}, and Retry-After asks for {asked}")
+
+    def _state(self, name: str) -> State:
+        """The state of an order, which goes into the timeline where it has changed."""
+        number = self._orders[name]
+        state: State = "failed" if number is None else self._application.state(number)
+        if self._states.get(name) != state:
+            self._states[name] = state
+            self._timeline.look()
+            self._timeline.note("application", "application", f"{_named(name)} is {state}")
+        return state
+
+    def _told(self, name: str) -> str:
+        """The state of an order, as a sentence."""
+        if self._orders[name] is None:
+            return f"{_named(name)} was refused by the application, so it has failed"
+        return f"{_named(name)} is {self._states[name]}"
+
+    def _payments(self, name: str) -> Sequence[Transaction]:
+        phone = self._phones[name]
+        return self._gateway.transactions.where(operation=_COLLECT, customer_number=phone)
+
+    def _payment(self, name: str) -> Transaction:
+        found = self._payments(name)
+        if not found:
+            raise Unmet(f"no payment of {_named(name)} reached the gateway{self._hint(name)}")
+        return found[-1]
+
+    def _charges(self, name: str) -> Sequence[Transaction]:
+        return [each for each in self._payments(name) if each.status not in _UNPAID]
+
+    def _polls(self) -> int:
+        """How often the application has asked for the status of payments of this case."""
+        own = {each.transaction_id for _, each in self._timeline.requests(_COLLECT)}
+        return sum(each.transaction_id in own for _, each in self._timeline.requests("status"))
+
+    def _hint(self, name: str) -> str:
+        """What may explain that an order does not get on, for the end of a sentence."""
+        requests = self._gateway.requests
+        if any(each.operation == _COLLECT for each in requests):
+            return ""
+        if requests:
+            return f"; its last request got {requests[-1].response_code}: {requests[-1].why}"
+        return f"; no request came to {self._bench.gateway_url}: is that its base URL?"
+
+    def _meanwhile(self, work: Callable[[], T]) -> T:
+        """Run this in a thread, and note what happens meanwhile."""
+        with ThreadPoolExecutor(1) as pool:
+            result = pool.submit(work)
+            while not wait([result], _TICK_S).done:
+                self._timeline.look()
+        self._timeline.look()
+        return result.result()
+
+    def _wait(self, ended: Callable[[], bool], within: timedelta, every: float = _TICK_S) -> bool:
+        """Wait in real time; whether it ended by itself. Raises `OutOfTime`."""
+        until = SystemClock.monotonic() + within.total_seconds()
+        while not ended():
+            now = SystemClock.monotonic()
+            if now >= until:
+                return False
+            if now >= self._until:
+                raise OutOfTime
+            Event().wait(min(every, until - now))
+            self._timeline.look()
+        return True
+
+
+def _named(order: str) -> str:
+    return "the order" if order == "order" else f"the order {order!r}"
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once", 2: "twice"}.get(count, f"{count} times")

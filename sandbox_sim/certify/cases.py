@@ -1,0 +1,166 @@
+"""A case: one TOML file with what happens to an order, what must hold, why, and how to mend it.
+
+The steps run in order. Each one either does something (`order`, `override`, `fault`, `advance`,
+`post`, `replay`, `restart`, `wait_polls`) or states what must hold (`becomes`, `stays`, `charges`,
+`receipts`, `agrees`, `waits`).
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from sandbox_sim.certify.files import Duration, FileError, Table, read
+
+State = Literal["paid", "failed", "pending", "cancelled"]
+# The fields of a payment that a forged callback may have differently.
+Changed = Literal["amount", "transaction_id"]
+OURS: Final = Path(__file__).parent / "cases"
+PAYER: Final = "0244000001"
+# Beside these a step may have only `of`.
+_VERBS: Final = frozenset(
+    {
+        *("order", "override", "fault", "end_faults", "advance", "post", "replay", "restart"),
+        *("wait_polls", "becomes", "stays", "charges", "receipts", "agrees", "waits"),
+    }
+)
+_ABOUT_AN_ORDER: Final = frozenset({"becomes", "stays", "charges", "receipts", "agrees", "waits"})
+
+
+class Placed(Table):
+    """An order that the application is asked to place. name: what other steps call it."""
+
+    name: str = "order"
+    phone: str = Field(PAYER, pattern=r"^0\d{9}$")
+    network: str = "MTN"
+    amount: str = Field("10.00", pattern=r"^\d+(\.\d\d?)?$")
+
+
+class Posted(Table):
+    """A callback that certify posts itself to the address that the application gave.
+
+    signature: right, or none, or of another key, or of the unchanged body. changes: fields of the
+    payment that the body has differently.
+    """
+
+    of: str = "order"
+    status: Literal["000", "001", "002", "003"] = "000"
+    signature: Literal["right", "none", "wrong", "unchanged"] = "right"
+    changes: dict[Changed, str] = Field({})
+
+
+class CaseStep(Table):
+    """One step: a table with one verb. of: the order that an expectation is about."""
+
+    of: str = "order"
+    order: Placed | None = None
+    override: dict[str, Any] | None = None
+    fault: dict[str, Any] | None = None
+    end_faults: Literal[True] | None = None
+    advance: Duration | None = None
+    post: Posted | None = None
+    replay: str | None = None
+    restart: Literal["gateway", "application"] | None = None
+    wait_polls: int | None = Field(None, ge=1, le=20)
+    becomes: tuple[State, ...] | None = None
+    stays: tuple[State, ...] | None = None
+    charges: int | None = Field(None, ge=0)
+    receipts: int | None = Field(None, ge=0)
+    agrees: Literal[True] | None = None
+    waits: Duration | None = None
+
+    @field_validator("becomes", "stays", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _has_one_verb(self) -> Self:
+        verbs = self.model_fields_set & _VERBS
+        if len(verbs) != 1:
+            found = " and ".join(sorted(verbs)) or "nothing"
+            raise ValueError(f"must have exactly one verb, and has {found}")
+        if "of" in self.model_fields_set and not verbs & _ABOUT_AN_ORDER:
+            raise ValueError(f"of goes with {', '.join(sorted(_ABOUT_AN_ORDER))} only")
+        return self
+
+    @property
+    def verb(self) -> str:
+        """The one field that is set."""
+        (verb,) = self.model_fields_set & _VERBS
+        return verb
+
+    @property
+    def named(self) -> str | None:
+        """The order that must have been placed before; None where the step is about no order."""
+        if self.post is not None:
+            return self.post.of
+        return self.replay or (self.of if self.verb in _ABOUT_AN_ORDER else None)
+
+
+class CertifyCase(Table):
+    """A case. name: that of its file. control: without it every other case is inconclusive.
+
+    sms: it is about applications that send their receipts as SMS through the gateway.
+    """
+
+    name: str = ""
+    title: str = Field(min_length=1)
+    group: str = "mobile money"
+    control: bool = False
+    sms: bool = False
+    good: str = Field(min_length=1)
+    why: str = Field(min_length=1)
+    mend: str = Field(min_length=1)
+    steps: tuple[CaseStep, ...]
+
+    @model_validator(mode="after")
+    def _orders_are_known(self) -> Self:
+        if not self.steps:
+            raise ValueError("steps: must have at least one step")
+        names: list[str] = []
+        phones: list[str] = []
+        for number, step in enumerate(self.steps):
+            if step.order is not None:
+                names.append(step.order.name)
+                phones.append(step.order.phone)
+            elif step.named is not None and step.named not in names:
+                raise ValueError(f"steps.{number}: no order {step.named!r} was placed before")
+        for what, values in (("name", names), ("phone", phones)):
+            if len(set(values)) < len(values):
+                raise ValueError(f"steps: each order needs a {what} of its own")
+        return self
+
+    @property
+    def verbs(self) -> frozenset[str]:
+        """The verbs of all steps."""
+        return frozenset(step.verb for step in self.steps)
+
+
+def load(folders: Sequence[Path] = ()) -> Sequence[CertifyCase]:
+    """Our cases and those of these folders, controls first. Raises `FileError`.
+
+    A case of a folder replaces ours of the same name.
+    """
+    found: dict[str, CertifyCase] = {}
+    problems: list[str] = []
+    for folder in (OURS, *folders):
+        files = sorted(folder.glob("*.toml"))
+        if not files:
+            problems.append(f"{folder}: has no case, a file that ends in .toml")
+        for file in files:
+            try:
+                case = read(file, CertifyCase)
+            except FileError as error:
+                problems.append(str(error))
+                continue
+            found[file.stem] = case.model_copy(update={"name": file.stem})
+    if problems:
+        raise FileError("\n".join(problems))
+    return sorted(found.values(), key=lambda case: not case.control)
+
+
+def chosen(cases: Sequence[CertifyCase], names: Sequence[str]) -> Iterator[CertifyCase]:
+    """The controls and the cases of these names; all where there are no names."""
+    yield from (case for case in cases if case.control or not names or case.name in names)

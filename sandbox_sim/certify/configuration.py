@@ -1,0 +1,174 @@
+"""The file certify.toml: the gateway that the application uses, and how the application is asked.
+
+Placeholders stand in addresses, bodies and commands: `{phone}`, `{network}`, `{amount}` and
+`{reference}` when an order is placed, `{order}` when its state is read, `{gateway}` in both.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from sandbox_sim.certify.cases import State
+from sandbox_sim.certify.files import Duration, Table, read
+
+PLACEHOLDERS: Final = ("phone", "network", "amount", "reference", "order", "gateway")
+TEMPLATE: Final = Path(__file__).parent / "certify.toml"
+_PLACEHOLDER: Final = re.compile(r"\{([a-z]+)\}")
+
+
+class Question(Table):
+    """An HTTP request or a shell command, and where its answer has the text that is wanted.
+
+    field: a path such as `order.id` or `items.0.state` in a JSON answer. pattern: a regular
+    expression whose first group is searched in the headers and the body, or in the output.
+    """
+
+    url: str | None = None
+    method: Literal["GET", "POST", "PUT"] | None = None
+    headers: dict[str, SecretStr] = Field({})
+    body: dict[str, Any] | None = Field(None, alias="json")
+    form: dict[str, str] | None = None
+    command: str | None = Field(None, min_length=1)
+    field: str | None = None
+    pattern: str | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None and not urlsplit(value).hostname:
+            raise ValueError("must be an address such as http://127.0.0.1:8000/orders")
+        if value is not None and urlsplit(value).scheme not in {"http", "https"}:
+            raise ValueError("must begin with http:// or https://")
+        return value
+
+    @field_validator("pattern")
+    @classmethod
+    def _is_pattern(cls, value: str | None) -> str | None:
+        try:
+            groups = re.compile(value or "()").groups
+        except re.error as error:
+            raise ValueError(f"is not a regular expression: {error}") from None
+        if groups != 1:
+            raise ValueError("must have one group in parentheses: the text that is wanted")
+        return value
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        if (self.url is None) is (self.command is None):
+            raise ValueError("must have either url or command")
+        if self.command is not None and (self.body or self.form or self.method or self.headers):
+            raise ValueError("command goes without method, headers, json and form")
+        if self.body is not None and self.form is not None:
+            raise ValueError("must have json or form, not both")
+        if self.field is not None and self.pattern is not None:
+            raise ValueError("must have field or pattern, not both")
+        for name in _PLACEHOLDER.findall(repr((self.url, self.body, self.form, self.command))):
+            if name not in PLACEHOLDERS:
+                known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
+                raise ValueError(f"there is no placeholder {{{name}}}; there are {known}")
+        return self
+
+    def names(self, placeholder: str) -> bool:
+        """Whether this placeholder stands in it."""
+        text = repr((self.url, self.body, self.form, self.command))
+        return placeholder in _PLACEHOLDER.findall(text)
+
+
+class ApplicationTable(Table):
+    """What certify has to know about the application.
+
+    polls_every: the longest time between two status queries of a pending order; 0s: it asks never.
+    gives_up_after: how long it waits for an answer of the gateway. reacts_within: how long it
+    takes to apply what it has learnt. restart: a command. receipts: sms where the gateway sends
+    them.
+    """
+
+    service_id: int = Field(55, ge=1)
+    client_key: str = "sandbox_key"
+    secret_key: SecretStr = SecretStr("sandbox_secret")
+    polls_every: Duration = timedelta(seconds=10)
+    gives_up_after: Duration = timedelta(seconds=10)
+    reacts_within: Duration = timedelta(seconds=2)
+    restart: str | None = Field(None, min_length=1)
+    receipts: Literal["sms"] | Question | None = None
+
+    @field_validator("service_id")
+    @classmethod
+    def _has_balances(cls, value: int) -> int:
+        if value % 10 == 9:
+            raise ValueError("must not end in 9: the sandbox gives such services low balances")
+        return value
+
+    @property
+    def places_within(self) -> timedelta:
+        """How long placing an order may take: its payment may be sent in it, and once again."""
+        return 2 * self.gives_up_after + self.reacts_within + timedelta(seconds=3)
+
+
+class Configuration(Table):
+    """certify.toml."""
+
+    gateway: dict[str, Any] = Field({})
+    application: ApplicationTable = ApplicationTable()
+    order: Question
+    state: Question
+    words: dict[State, list[str]]
+    limit: Duration = timedelta(minutes=10)
+    not_applicable: dict[str, str] = Field({})
+
+    @field_validator("words")
+    @classmethod
+    def _tell_states_apart(cls, value: dict[State, list[str]]) -> dict[State, list[str]]:
+        seen: dict[str, str] = {}
+        for state, words in value.items():
+            for word in words:
+                if seen.setdefault(word, state) != state:
+                    raise ValueError(f"{word!r} stands for {seen[word]} and for {state}")
+        if not value.get("paid") or not value.get("pending"):
+            raise ValueError("must have the words for paid and for pending")
+        return value
+
+    @model_validator(mode="after")
+    def _finds_its_orders(self) -> Self:
+        has_id = self.order.field or self.order.pattern or self.order.names("reference")
+        if not has_id:
+            raise ValueError(
+                "order: must say where its answer has the number of the order, by field or "
+                "pattern, or send a {reference}, which is the number then"
+            )
+        if self.state.field is None and self.state.pattern is None and self.state.url:
+            raise ValueError("state: must say where the answer has the state, by field or pattern")
+        return self
+
+    def gateway_settings(self, store: Path) -> Mapping[str, Any]:
+        """The settings of the gateway; its state lives in this file, so that it can restart."""
+        own = self.application
+        credentials = {
+            "client_key": own.client_key,
+            "secret_key": own.secret_key.get_secret_value(),
+            "service_ids": [own.service_id],
+        }
+        return {
+            "port": 8233,
+            **self.gateway,
+            "store": f"sqlite:{store}",
+            "credentials": [credentials],
+        }
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """Texts that no report may have: the secret key, and the values of headers."""
+        questions = (self.order, self.state, self.application.receipts)
+        headers = [each.headers for each in questions if isinstance(each, Question)]
+        values = [value.get_secret_value() for each in headers for value in each.values()]
+        return frozenset({self.application.secret_key.get_secret_value(), *values} - {""})
+
+
+def load(file: Path) -> Configuration:
+    """Read the file. Raises `FileError`."""
+    return read(file, Configuration)

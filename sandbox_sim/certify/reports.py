@@ -1,0 +1,148 @@
+"""Writes the results of a run: as text, JSON, JUnit and one HTML page.
+
+All are made from one document, in which secrets and card numbers are masked.
+"""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any, Final
+from xml.etree import ElementTree as ET
+
+from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run, TimelineEvent
+from sandbox_sim.values.redaction import redact_document
+from sandbox_sim.values.timestamps import iso
+
+MARKS: Final = {
+    CaseVerdict.PASSED: "passed",
+    CaseVerdict.FAILED: "FAILED",
+    CaseVerdict.INCONCLUSIVE: "INCONCLUSIVE",
+    CaseVerdict.NOT_APPLICABLE: "not applicable",
+}
+_MASK: Final = "***"
+_LANES: Final = ("certify", "application", "gateway")
+
+
+def shown(run: Run, secrets: Collection[str]) -> dict[str, Any]:
+    """The document of a run; `secrets` and card numbers in it are masked."""
+    document: dict[str, Any] = {
+        "succeeded": run.succeeded,
+        "counts": {each.value: run.count(each) for each in CaseVerdict},
+        "took_s": round(run.took.total_seconds(), 3),
+        "seed": run.seed,
+        "cases": [shown_result(each, secrets) for each in run.results],
+    }
+    return document
+
+
+def shown_result(result: Result, secrets: Collection[str]) -> dict[str, Any]:
+    """The document of one result, masked."""
+    case = result.case
+    document = {
+        "name": case.name,
+        "group": case.group,
+        "title": case.title,
+        "verdict": result.verdict.value,
+        "reason": result.reason,
+        "took_s": round(result.took.total_seconds(), 3),
+        "good": case.good.strip(),
+        "why": case.why.strip(),
+        "mend": case.mend.strip(),
+        "events": [_shown_event(each) for each in result.events],
+    }
+    masked: dict[str, Any] = _without(redact_document(document), sorted(secrets, key=len)[::-1])
+    return masked
+
+
+def _shown_event(event: TimelineEvent) -> dict[str, Any]:
+    return {
+        "at_s": round(event.at.total_seconds(), 3),
+        "gateway_time": iso(event.gateway_time),
+        "source": event.source,
+        "target": event.target,
+        "text": event.text,
+    }
+
+
+def _without(document: Any, secrets: Collection[str]) -> Any:
+    if isinstance(document, dict):
+        return {name: _without(each, secrets) for name, each in document.items()}
+    if isinstance(document, list):
+        return [_without(each, secrets) for each in document]
+    if isinstance(document, str):
+        for secret in secrets:
+            document = document.replace(secret, _MASK)
+    return document
+
+
+def lines(case: dict[str, Any], *, remedies: bool) -> Iterator[str]:
+    """The lines of a case: its verdict and the reason; remedies: also how to mend what failed."""
+    verdict = CaseVerdict(case["verdict"])
+    yield f"{MARKS[verdict]:14}  {case['name']}: {case['title']}"
+    if case["reason"]:
+        yield f"                  {case['reason']}"
+    if remedies and verdict is CaseVerdict.FAILED:
+        yield from _paragraph("a good application", case["good"])
+        yield from _paragraph("why", case["why"])
+        yield from _paragraph("mend", case["mend"])
+
+
+def _paragraph(name: str, text: str) -> Iterator[str]:
+    first, *rest = text.splitlines()
+    yield f"                  {name}: {first}"
+    yield from (f"                    {line}" for line in rest)
+
+
+def summary(document: dict[str, Any]) -> str:
+    """The last line: how many cases have each verdict, and the time."""
+    counts = ", ".join(
+        f"{count} {verdict}" for verdict, count in document["counts"].items() if count
+    )
+    return f"{counts}; {document['took_s']:.1f} s"
+
+
+def junit(document: dict[str, Any]) -> str:
+    """The results as JUnit XML. What is inconclusive is an error there."""
+    counts = document["counts"]
+    suite = ET.Element(
+        "testsuite",
+        name="sandbox-sim certify",
+        tests=str(len(document["cases"])),
+        failures=str(counts["failed"]),
+        errors=str(counts["inconclusive"]),
+        skipped=str(counts["not applicable"]),
+        time=str(document["took_s"]),
+    )
+    tags = {"failed": "failure", "inconclusive": "error", "not applicable": "skipped"}
+    for case in document["cases"]:
+        element = ET.SubElement(
+            suite,
+            "testcase",
+            classname=f"certify.{case['group'].replace(' ', '_')}",
+            name=case["name"],
+            time=str(case["took_s"]),
+        )
+        if tag := tags.get(case["verdict"]):
+            found = ET.SubElement(element, tag, message=_xml_text(case["reason"]))
+            found.text = _xml_text("\n".join(lines(case, remedies=True)))
+    ET.indent(suite)
+    return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _xml_text(text: str) -> str:
+    """The text without the characters that XML cannot have."""
+    return "".join(each if each >= " " or each in "\t\n" else "�" for each in text)
+
+
+def html(document: dict[str, Any]) -> str:
+    """One page that needs no other file."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 -- for a page
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("report.html")
+    return page.render(run=document, summary=summary(document), lanes=_LANES)

@@ -1,0 +1,71 @@
+"""`sandbox-sim networks prove NAME`: the contract suite over the tables that a user wrote. D39."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import click
+from pydantic import ValidationError
+
+from sandbox_sim.cli.commands.configuration import load_or_exit
+from sandbox_sim.networks.settings import problems_of
+from sandbox_sim.settings.networks import NetworkTable
+from sandbox_sim.testing.network_contract.contract import DISPROVED, PROOFS, VERDICTS, ProofVerdict
+from sandbox_sim.testing.network_contract.http_json_dialect import verdict_on
+from sandbox_sim.values.redaction import printable
+
+# The adapter whose other side can be made of its settings.
+_PROVABLE: Final = "http_json"
+
+
+def run(name: str, config_file: Path | None, settings: Mapping[str, str], *, as_json: bool) -> int:
+    """Run and print every proof; return 1 if one is disproved, else 0. Exits with 2 where the
+    network has no tables to prove.
+    """
+    table = _table_of(name, load_or_exit(config_file, settings).settings.networks)
+    try:
+        proofs = dict(_verdicts(table.adapter_settings(), as_json=as_json))
+    except ValidationError as error:
+        raise click.ClickException(f"networks.{name}: {problems_of(error)}") from None
+    except ValueError as error:  # a file of a secret that cannot be read
+        raise click.ClickException(f"networks.{name}: {error}") from None
+    counts = Counter(each.word for each in proofs.values())
+    if as_json:
+        rows = [
+            {"name": proof, "verdict": each.word, "reason": each.reason}
+            for proof, each in proofs.items()
+        ]
+        click.echo(json.dumps({"network": name, "proofs": rows}))
+    else:
+        counted = ", ".join(f"{counts[word]} {word}" for word in VERDICTS)
+        click.echo(f"{name}: {counted}; nothing was sent to its base_url")
+    return 1 if counts[DISPROVED] else 0
+
+
+def _table_of(name: str, tables: Mapping[str, NetworkTable]) -> NetworkTable:
+    """The table of a network that has the adapter `http_json`; exits with 2 where it has not."""
+    table = tables.get(name)
+    if table is None:
+        listed = ", ".join(sorted(tables)) or "none"
+        raise click.UsageError(f"there is no network {name}; the configuration has: {listed}")
+    if table.adapter != _PROVABLE:
+        raise click.UsageError(
+            f"{name} has the adapter {table.adapter}, and prove needs the tables of {_PROVABLE}; "
+            f"the package that {table.adapter} comes from proves its contract in its own tests"
+        )
+    return table
+
+
+def _verdicts(
+    settings: Mapping[str, object], *, as_json: bool
+) -> Iterator[tuple[str, ProofVerdict]]:
+    """Each proof with its verdict, printed as it ends unless all are printed as JSON."""
+    for proof in PROOFS:
+        found = asyncio.run(verdict_on(settings, proof))
+        if not as_json:
+            reason = f": {found.reason}" if found.reason else ""
+            click.echo(printable(f"{found.word} {proof.name}{reason}"))
+        yield proof.name, found

@@ -1,0 +1,331 @@
+"""`sandbox-sim overrides | faults add | list | clear`: outcomes and faults that a user forces."""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
+from typing import Any, Final
+
+import click
+
+from sandbox_sim.cli import tables
+from sandbox_sim.cli.client import Session, asks
+from sandbox_sim.cli.options import Command, Query, pairs, selecting, value_of, with_options
+from sandbox_sim.cli.record_commands import RecordView
+from sandbox_sim.records.transactions import status_words
+
+UserRule = Mapping[str, Any]
+
+_LOST_ANSWERS: Final = {
+    "connection_reset": "Reset the connection instead of answering.",
+    "empty_response": "Close the connection without a byte.",
+    "malformed_json": "Cut off the body of the answer.",
+    "timeout": "Do not answer, for five minutes.",
+}
+_LOST_ANSWER_OPTIONS: Final = [
+    click.option(f"--{name.replace('_', '-')}", name, is_flag=True, help=says)
+    for name, says in _LOST_ANSWERS.items()
+]
+_MATCH: Final = {
+    "service_id": click.option("--service-id", type=int, help="Only for this service."),
+    "operation": click.option("--operation", help="Only for this operation, such as collect."),
+    "transaction_id": click.option("--transaction-id", help="Only for this transaction_id."),
+    "customer_number": click.option(
+        "--customer-number",
+        help="Only for this number, in local or 233 form, or this bill account.",
+    ),
+    "nw": click.option("--nw", help="Only for this network, bank or bill product."),
+    "amount": click.option("--amount", type=float, help="Only for this amount."),
+    "min_amount": click.option("--min-amount", type=float, help="Only from this amount."),
+    "max_amount": click.option("--max-amount", type=float, help="Only up to this amount."),
+}
+_RULE_OPTIONS: Final = (
+    *_MATCH.values(),
+    click.option(
+        "--once", is_flag=True, help="Apply to the next such request only; the same as --times 1."
+    ),
+    click.option("--times", type=int, help="How many requests it applies to; without it, all."),
+)
+
+
+def _rule_options(command: Command) -> Command:
+    """Add the options of the match and `--times`; the command gets them as the body `rule`."""
+
+    @functools.wraps(command)
+    def run(session: Session, /, times: int | None, once: bool, **given: Any) -> None:
+        if once and times is not None:
+            raise click.UsageError("--once is --times 1: give one of them")
+        match = {name: given.pop(name) for name in _MATCH}
+        body = {"match": _match(match), "times": 1 if once else times}
+        command(session, rule=body, **given)
+
+    return with_options(run, _RULE_OPTIONS)
+
+
+def _match(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `match` of the control API."""
+    match = {name: value for name, value in given.items() if value is not None}
+    bounds = {end: match.pop(f"{end}_amount") for end in ("min", "max") if f"{end}_amount" in match}
+    if bounds and "amount" in match:
+        raise click.UsageError("--amount is one amount: leave --min-amount and --max-amount out")
+    return {**match, "amount": bounds} if bounds else match
+
+
+def _match_in_words(match: Mapping[str, Any]) -> str:
+    """`collect, service_id 55, amount from 5 to 10`; `any request`."""
+    words = [match["operation"]] if "operation" in match else []
+    plain = ("service_id", "transaction_id", "customer_number", "nw")
+    words += [f"{name} {match[name]}" for name in plain if name in match]
+    bounds = match.get("amount", {})
+    if bounds and bounds.get("min") == bounds.get("max"):
+        words.append(f"amount {bounds['min']:.15g}")
+    elif bounds:
+        ends = (("from", "min"), ("to", "max"))
+        said = [f"{word} {bounds[end]:.15g}" for word, end in ends if end in bounds]
+        words.append(" ".join(("amount", *said)))
+    return ", ".join(words) or "any request"
+
+
+def _used_in_words(rule: UserRule) -> str:
+    """`2 of 3`, or `2` if it applies without limit."""
+    return f"{rule['used']}" if rule["times"] is None else f"{rule['used']} of {rule['times']}"
+
+
+@click.group()
+def overrides() -> None:
+    """Forced outcomes of requests."""
+
+
+def _callback_behaviour(
+    context: click.Context, param: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, object]:
+    """Return the `callback` of the control API from texts such as `drop` and `duplicate=2`."""
+    named = pairs(context, param, [t if "=" in t else f"{t}=true" for t in texts])
+    return {name: value_of(text, number=True) for name, text in named}
+
+
+@overrides.command("add")
+@click.option(
+    "--status",
+    help="The status that payments get: 000, 001, 003, or 002 to stay pending; or successful, "
+    "failed, cancelled, pending.",
+)
+@click.option(
+    "--response-code",
+    "--code",
+    "response_code",
+    metavar="CODE",
+    help="The code of the answer, such as 402 or 500.",
+)
+@click.option("--delay-ms", type=int, help="Settle this much later, in gateway time.")
+@click.option(
+    "--callback",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    callback=_callback_behaviour,
+    help="drop, duplicate=2, delay_ms=500, reorder, bad_signature, profile=flat or "
+    "before_response; may be repeated.",
+)
+@asks
+@_rule_options
+def add_override(
+    session: Session,
+    /,
+    status: str | None,
+    response_code: str | None,
+    delay_ms: int | None,
+    callback: Mapping[str, object],
+    rule: Mapping[str, object],
+) -> None:
+    """Add an override.
+
+    If several fit a request, one with --times decides, the oldest first; then the newest of those
+    without a limit.
+    """
+    outcome = {"status": status, "response_code": response_code}
+    asked: dict[str, object] = {
+        "outcome": {name: value for name, value in outcome.items() if value is not None},
+        "callback": callback,
+    }
+    if not any((*asked.values(), delay_ms)):
+        raise click.UsageError("give --status, --response-code, --delay-ms or --callback")
+    session.ask(
+        "POST",
+        "overrides",
+        body={**rule, **asked, "delay_ms": delay_ms},
+        lines=_added("override", _effect_of_override),
+    )
+
+
+def _effect_of_override(rule: UserRule) -> str:
+    outcome = rule["outcome"]
+    words = [status_words(outcome["status"])] if "status" in outcome else []
+    words += [f"code {outcome['response_code']}"] if "response_code" in outcome else []
+    words += [f"settled {rule['delay_ms']} ms later"] if rule["delay_ms"] else []
+    words += [
+        f"callback {name}" if value is True else f"callback {name} {value}"
+        for name, value in rule["callback"].items()
+    ]
+    return ", ".join(words)
+
+
+def _latency(
+    _context: click.Context, _param: click.Parameter, text: str | None
+) -> dict[str, object] | None:
+    """`200`, or `50-300`."""
+    match text and _numbers(text, "-"):
+        case None:
+            return None
+        case [fixed]:
+            return {"fixed_ms": fixed}
+        case [low, high]:
+            return {"uniform_ms": [low, high]}
+    raise click.BadParameter(f"{text} is no latency such as 200 or 50-300")
+
+
+def _lognormal(
+    _context: click.Context, _param: click.Parameter, text: str | None
+) -> dict[str, object] | None:
+    """`90,0.4`."""
+    match text and _numbers(text, ","):
+        case None:
+            return None
+        case [median, sigma]:
+            return {"lognormal_ms": {"median": median, "sigma": sigma}}
+    raise click.BadParameter(f"{text} is no median and sigma such as 90,0.4")
+
+
+def _numbers(text: str, separator: str) -> list[float]:
+    """The numbers of a text; none where one is not a number."""
+    try:
+        return [float(part) for part in text.split(separator)]
+    except ValueError:
+        return []
+
+
+@click.group()
+def faults() -> None:
+    """Requests that fail on purpose. They are late, refused, or without an answer."""
+
+
+@faults.command("add")
+@click.option("--status", type=int, help="Refuse the request with 429, 500, 502 or 503.")
+@click.option(
+    "--retry-after", type=int, metavar="SECONDS", help="The Retry-After of a 429; by default 1."
+)
+@click.option(
+    "--latency",
+    metavar="MS",
+    callback=_latency,
+    help="Answer this much later, such as 200, or between 50-300.",
+)
+@click.option(
+    "--latency-lognormal",
+    metavar="MEDIAN,SIGMA",
+    callback=_lognormal,
+    help="Answer later by a random time with this median, such as 90,0.4.",
+)
+@functools.partial(with_options, options=_LOST_ANSWER_OPTIONS)
+@click.option(
+    "--not-processed",
+    is_flag=True,
+    help="Where the answer is lost, do not process the request either.",
+)
+@click.option("--probability", type=float, help="Apply by chance, such as 0.1.")
+@click.option("--every", type=int, metavar="N", help="Apply to each N-th of these requests only.")
+@asks
+@_rule_options
+def add_fault(session: Session, /, rule: Mapping[str, object], **given: Any) -> None:
+    """Add a fault.
+
+    Latencies add up. Of the other faults that fit, one with --times decides, the oldest first; then
+    the newest of those without a limit.
+    """
+    body = {**rule, **_fault_body(given)}
+    session.ask("POST", "faults", body=body, lines=_added("fault", _effect_of_fault))
+
+
+def _fault_body(given: Mapping[str, Any]) -> dict[str, object]:
+    """Return the body of the control API. Raises `UsageError` unless there is exactly one fault."""
+    named = [
+        ("status", given["status"]),
+        ("latency", given["latency"]),
+        ("latency", given["latency_lognormal"]),
+        *((name, given[name] or None) for name in _LOST_ANSWERS),
+    ]
+    chosen = [(name, value) for name, value in named if value is not None]
+    if len(chosen) != 1:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in _LOST_ANSWERS)
+        raise click.UsageError(f"give one of --status, --latency, --latency-lognormal, {names}")
+    return {
+        "fault": dict(chosen),
+        "retry_after_s": given["retry_after"],
+        "processed": False if given["not_processed"] else None,
+        "probability": given["probability"],
+        "every": given["every"],
+    }
+
+
+def _effect_of_fault(rule: UserRule) -> str:
+    ((name, value),) = rule["fault"].items()
+    words = [name if value is True else f"{name} {_value(value)}"]
+    words += [f"Retry-After {rule['retry_after_s']}"] if "retry_after_s" in rule else []
+    words += [] if rule.get("processed", True) else ["not processed"]
+    words += [f"every {rule['every']}"] if rule["every"] > 1 else []
+    words += [f"probability {rule['probability']:g}"] if rule["probability"] < 1 else []
+    return ", ".join(words)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case {"fixed_ms": fixed}:
+            return f"{fixed:g} ms"
+        case {"uniform_ms": [low, high]}:
+            return f"{low:g} to {high:g} ms"
+        case {"lognormal_ms": {"median": median, "sigma": sigma}}:
+            return f"lognormal, median {median:g} ms, sigma {sigma:g}"
+    return str(value)
+
+
+def _added(noun: str, does: Callable[[UserRule], str]) -> Callable[[UserRule], Iterator[str]]:
+    """Return the function that makes the line about a rule that was added."""
+
+    def lines(rule: UserRule) -> Iterator[str]:
+        times = rule["times"]
+        often = "" if times is None else ", once" if times == 1 else f", {times} times"
+        words = f"{_match_in_words(rule['match'])}: {does(rule)}{often}"
+        yield f"{noun} {rule['id']} for {words}"
+
+    return lines
+
+
+def _add_list_and_clear(group: click.Group, plural: str, does: Callable[[UserRule], str]) -> None:
+    """Add `list`, newest first, and `clear`, which removes one, those of a service, or all."""
+    columns: tables.Columns = {
+        "id": itemgetter("id"),
+        "for": lambda rule: _match_in_words(rule["match"]),
+        "does": does,
+        "used": _used_in_words,
+    }
+    kind = RecordView(plural, plural, (), columns, whole=True)
+
+    @group.command("list", help=f"List {plural}, newest first, with those that are used up.")
+    @selecting(where=False)
+    @click.option("--service-id", type=int, help="Only those for this service.")
+    @asks
+    def _list(session: Session, query: Query, service_id: int | None) -> None:
+        query = [*query, ("service_id", service_id)]
+        session.ask("GET", plural, query=query, lines=kind.page)
+
+    @group.command("clear", help=f"Remove one of the {plural}, those of a service, or all.")
+    @click.argument("rule_id", metavar="[ID]", required=False)
+    @click.option("--service-id", type=int, help="Only those for this service.")
+    @asks
+    def _clear(session: Session, rule_id: str | None, service_id: int | None) -> None:
+        if rule_id is not None and service_id is not None:
+            raise click.UsageError("give the ID of one, or --service-id, or neither for all")
+        path = (plural,) if rule_id is None else (plural, rule_id)
+        session.ask("DELETE", *path, query=[("service_id", service_id)], lines=tables.deleted)
+
+
+_add_list_and_clear(overrides, "overrides", _effect_of_override)
+_add_list_and_clear(faults, "faults", _effect_of_fault)

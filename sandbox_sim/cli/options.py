@@ -1,0 +1,256 @@
+"""The options that several commands share, and how their values are read.
+
+Values that select records are compared as the control API shows them. In `field=value`, digits are
+a number if the field holds numbers, and text otherwise: `transaction_id=1001` is text. `null`,
+`true`, `false` and JSON in quotes, brackets or braces are read as JSON. `--match-json` takes
+everything else.
+"""
+
+import functools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+import click
+
+from sandbox_sim.values.clients import SANDBOX_CLIENT
+
+C = TypeVar("C", bound=Callable[..., Any])
+Command = Callable[..., Any]
+Pairs = Sequence[tuple[str, str]]
+Query = Sequence[tuple[str, object]]
+
+# The control API has the same bounds.
+LIMIT_OF_LISTS: Final = 100
+MOST_FOUND: Final = click.IntRange(1, 1000)
+# Longer addresses are cut in the error message.
+_SHOWN_CHARACTERS: Final = 80
+# Fields that hold numbers, by the last part of their name. `amount` holds a number in a request
+# only; elsewhere it is a decimal in a string.
+_NUMBERS: Final = frozenset(
+    {
+        *("service_id", "http_status", "duration_ms", "char_count", "page_count", "page", "limit"),
+        *("units_charged", "units_per_recipient", "total_units_charged", "total_recipients"),
+        *("entity_service_id", "total_no_of_records", "total_pages", "current_page"),
+        *("items_per_page", "sms_balance", "collection_balance", "payout_balance"),
+        "airtime_balance",
+    }
+)
+_NUMBERS_IN_FULL: Final = frozenset({"request.amount"})
+
+
+def address(_context: click.Context, _param: click.Parameter, url: str | None) -> str | None:
+    """An address for callbacks, as given; exits with 2 if it cannot be called. Source: D37."""
+    if url is None:
+        return None
+    from sandbox_sim.http_addresses import BadAddress, check  # noqa: PLC0415
+    from sandbox_sim.values.redaction import redact_text  # noqa: PLC0415 -- serve starts fast
+
+    try:
+        check(url)
+    except BadAddress as error:
+        shown = redact_text(url)
+        if len(shown) > _SHOWN_CHARACTERS:
+            shown = shown[:_SHOWN_CHARACTERS] + "…"
+        text = f"{shown} is no address such as https://shop.example/callback: it {error}"
+        raise click.BadParameter(text) from None
+    return url
+
+
+def pairs(_context: click.Context, param: click.Parameter, texts: Sequence[str]) -> Pairs:
+    """Split each `name=value` at its first `=`. Raises `BadParameter`."""
+    split = [text.partition("=") for text in texts]
+    for text, (name, equals, _) in zip(texts, split, strict=True):
+        if not (name and equals):
+            raise click.BadParameter(f"{text} is not of the form {(param.metavar or '').lower()}")
+    return [(name, value) for name, _, value in split]
+
+
+config_option = click.option(
+    "--config",
+    "config_file",
+    type=click.Path(path_type=Path),
+    envvar="SANDBOX_SIM_CONFIG",
+    help="TOML file with settings.",
+)
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=lambda *given: dict(pairs(*given)),
+    help="Any setting of `config show`; may be repeated.",
+)
+
+
+def credential_options(command: C) -> C:
+    """Add both options; by default they name the client that exists without a configuration."""
+    for name, default in (
+        ("secret_key", SANDBOX_CLIENT.secret_key),
+        ("client_key", SANDBOX_CLIENT.client_key),
+    ):
+        command = click.option(
+            f"--{name.replace('_', '-')}",
+            default=default,
+            show_default=True,
+            envvar=f"SANDBOX_SIM_{name.upper()}",
+            show_envvar=True,
+        )(command)
+    return command
+
+
+class Filter(NamedTuple):
+    """A field that has an option of its own, by default with its name.
+
+    switch: the option takes no value and means true.
+    """
+
+    field: str
+    says: str
+    options: Sequence[str] = ()
+    switch: bool = False
+
+
+def value_of(text: str, *, number: bool) -> object:
+    """Return the value that a text means; number: whether digits are a number."""
+    try:
+        value: object = json.loads(text, parse_constant=_refused)
+    except (ValueError, RecursionError):
+        return text
+    return text if type(value) in {int, float} and not number else value
+
+
+def _refused(constant: str) -> object:
+    """Refuse NaN and Infinity: they are not JSON, although Python reads them."""
+    raise ValueError(constant)
+
+
+def holds_numbers(name: str) -> bool:
+    """Return whether this field holds numbers; the name may have dots."""
+    return name in _NUMBERS_IN_FULL or name.rpartition(".")[2] in _NUMBERS
+
+
+def _object(
+    _context: click.Context, _param: click.Parameter, text: str | None
+) -> Mapping[str, object]:
+    try:
+        document = {} if text is None else json.loads(text)
+    except ValueError as error:
+        raise click.BadParameter(f"is no JSON: {error}") from None
+    if not isinstance(document, dict):
+        raise click.BadParameter("must be a JSON object of fields and the values they have")
+    return document
+
+
+def with_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+    """Add these options, in the order in which the help lists them."""
+    return functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
+
+
+def _filter_option(each: Filter) -> Callable[[Command], Command]:
+    kind: dict[str, Any] = {"metavar": "VALUE"}
+    if each.switch:
+        kind = {"is_flag": True, "flag_value": "true", "default": None}
+    options = each.options or [f"--{each.field.replace('_', '-')}"]
+    return click.option(*options, each.field, help=f"Only {each.says}.", **kind)
+
+
+def match_of(named: Pairs) -> dict[str, object]:
+    """The `match` of a search for these fields."""
+    return {name: value_of(text, number=holds_numbers(name)) for name, text in named}
+
+
+def selecting(
+    filters: Sequence[Filter] = (), *, where: bool = True, pages: bool = True
+) -> Callable[[Command], Command]:
+    """Add an option for each filter, `--where`, `--limit` and `--after`.
+
+    The command gets what is given of them as `query`.
+    """
+    further: Sequence[Callable[[Command], Command]] = [
+        click.option(
+            "--where",
+            multiple=True,
+            metavar="FIELD=VALUE",
+            callback=pairs,
+            help="Only records whose field has this value; may be repeated.",
+        ),
+        click.option(
+            "--limit",
+            type=click.IntRange(1, LIMIT_OF_LISTS),
+            default=20,
+            show_default=True,
+            help="How many records at most.",
+        ),
+        click.option(
+            "--after",
+            metavar="ID",
+            help="Show the records after this one, the last of the page before.",
+        ),
+    ]
+    added = [*map(_filter_option, filters), *further[not where : 3 if pages else 1]]
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(*args: Any, where: Pairs = (), **given: Any) -> Any:
+            names = [*(each.field for each in filters), *(("limit", "after") if pages else ())]
+            chosen = [(name, given.pop(name)) for name in names]
+            query = [(name, value) for name, value in chosen if value is not None]
+            return command(*args, query=[*query, *where], **given)
+
+        return with_options(run, added)
+
+    return decorate
+
+
+def matching(filters: Sequence[Filter] = ()) -> Callable[[Command], Command]:
+    """Add an option for each filter, `--match` and `--match-json`.
+
+    The command gets the `match` of a search; for a field in several, `--match-json` wins.
+    """
+    exactly = click.option(
+        "--match-json",
+        "exactly",
+        metavar="OBJECT",
+        callback=_object,
+        help="The same as a JSON object, where the type of a value matters.",
+    )
+    match = click.option(
+        "--match",
+        multiple=True,
+        metavar="FIELD=VALUE",
+        callback=pairs,
+        help="Only records whose field, such as request.amount, has this value; may be repeated.",
+    )
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(*args: Any, match: Pairs, exactly: Mapping[str, object], **given: Any) -> Any:
+            chosen = [(each.field, given.pop(each.field)) for each in filters]
+            named = [(name, text) for name, text in chosen if text is not None]
+            return command(*args, match={**match_of([*named, *match]), **exactly}, **given)
+
+        return with_options(run, [*map(_filter_option, filters), match, exactly])
+
+    return decorate
+
+
+def wait_options(command: C) -> C:
+    """Add the options `--count` and `--timeout`."""
+    timeout = click.option(
+        "--timeout",
+        type=click.FloatRange(0, 600),
+        default=5,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long to wait; the exit code is 1 when the time is over.",
+    )
+    count = click.option(
+        "--count",
+        type=MOST_FOUND,
+        default=1,
+        show_default=True,
+        help="How many to wait for.",
+    )
+    return count(timeout(command))

@@ -1,0 +1,246 @@
+"""The kinds of record: their filters and columns, and the commands that each has.
+
+The commands are `list`, `show`, `find` and `wait`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from email.utils import parsedate_to_datetime
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+import click
+
+from sandbox_sim.cli import tables
+from sandbox_sim.cli.client import REQUEST_TIMEOUT_S, CommandFailed, Session, asks
+from sandbox_sim.cli.options import (
+    LIMIT_OF_LISTS,
+    MOST_FOUND,
+    Filter,
+    Query,
+    match_of,
+    matching,
+    selecting,
+    wait_options,
+)
+from sandbox_sim.cli.tables import Columns, Shown, fields
+from sandbox_sim.records.transactions import status_words
+from sandbox_sim.values.timestamps import iso
+
+_MOST_PAGES: Final = 20_000
+
+
+class RecordView(NamedTuple):
+    """One kind; `plural` is its name in paths and answers, `words` its name in messages.
+
+    optional: columns that are left out where every cell is None.
+    of_lists: further filters of `list`.
+    whole: long cells are not cut.
+    """
+
+    plural: str
+    words: str
+    filters: Sequence[Filter]
+    columns: Columns
+    optional: Columns = MappingProxyType({})
+    of_lists: Sequence[Filter] = ()
+    whole: bool = False
+
+    def lines(self, records: Sequence[Shown]) -> Iterator[str]:
+        """The records as a table, or the line that there are none."""
+        shorten = not self.whole
+        return tables.listing(records, self.words, self.columns, self.optional, shorten=shorten)
+
+    def page(self, document: Shown) -> Iterator[str]:
+        """The records of a page, and how to see the next one."""
+        yield from self.lines(document[self.plural])
+        yield from tables.more(document)
+
+
+def last_verdict(callback: Shown) -> str | None:
+    """The verdict on the last attempt; None if there was no attempt."""
+    return callback["attempts"][-1]["verdict"] if callback["attempts"] else None
+
+
+_SERVICE: Final = Filter("service_id", "records of this service")
+_TRANSACTION: Final = Filter("transaction_id", "records of this transaction")
+_MODE: Final = Filter("mode", "records of this mode, S or P")
+_OPERATION: Final = Filter("operation", "records of this operation")
+_OF_REQUESTS: Final = "requests answered with this"
+_OF_STATUS: Final = "transactions of this status: 000, 001, 002, 003, or its word, such as failed"
+_IN_STATE: Final = "callbacks in this state: pending, retrying, delivered, failed or dropped"
+_UNACKNOWLEDGED: Final = "callbacks that were tried and not acknowledged: retrying or failed"
+_WAITING: Final = "transactions of mode P that wait for a person, with the reason"
+
+REQUESTS: Final = RecordView(
+    "requests",
+    "requests",
+    (
+        *(_SERVICE, _TRANSACTION, _OPERATION),
+        Filter("response_code", f"{_OF_REQUESTS} response code", ("--response-code", "--code")),
+        Filter("http_status", f"{_OF_REQUESTS} HTTP status", ("--status",)),
+        Filter("mode", "requests of this mode: S, P or null"),
+    ),
+    fields(
+        *("time=at", "id", "service=service_id", "mode", "path", "transaction=transaction_id"),
+        *("http=http_status", "code=response_code", "rule", "why"),
+    ),
+)
+TRANSACTIONS: Final = RecordView(
+    "transactions",
+    "transactions",
+    (_SERVICE, _TRANSACTION, _OPERATION, Filter("status", _OF_STATUS), _MODE),
+    {
+        "time": lambda record: record["timeline"][0]["at"],
+        **fields("service=service_id", "transaction=transaction_id", "operation"),
+        "amount": lambda record: f"{record['amount']} {record['currency_code']}",
+        **fields("nw", "party"),
+        "status": lambda record: status_words(record["status"]),
+    },
+    {
+        "mode": lambda record: "P" if record["mode"] == "P" else None,
+        "status query": lambda record: (
+            "replaced" if record["replaced_by"] else "expired" if record["expired"] else None
+        ),
+        "waits because": lambda record: "; ".join(record.get("waiting", ())) or None,
+    },
+    (Filter("waiting", _WAITING, switch=True),),
+)
+CALLBACKS: Final = RecordView(
+    "callbacks",
+    "callbacks",
+    (
+        *(_SERVICE, _TRANSACTION, Filter("state", _IN_STATE, ("--status", "--state"))),
+        *(Filter("unacknowledged", _UNACKNOWLEDGED, switch=True), _MODE),
+    ),
+    {
+        **fields("time=created_at", "id", "service=service_id", "transaction=transaction_id"),
+        **fields("state"),
+        "attempts": lambda record: len(record["attempts"]),
+        "last attempt": last_verdict,
+        **fields("url"),
+    },
+)
+MESSAGES: Final = RecordView(
+    "sms",
+    "messages",
+    (
+        *(_SERVICE, Filter("status", "messages of this status, such as SENT")),
+        Filter("customer_number", "messages to this number, in the form with 233"),
+        *(Filter("batch_id", "messages of this bulk send"), _MODE),
+    ),
+    fields(
+        *("time=created_at", "id=processing_id", "service=service_id", "to=customer_number"),
+        *("status", "units=units_charged", "sender=sender_id", "message"),
+    ),
+)
+DELIVERIES: Final = RecordView(
+    "messages", "deliveries", (), fields("time=at", "method", "signature", "body"), whole=True
+)
+
+
+def every_record(session: Session, plural: str, query: Query) -> Iterator[dict[str, Any]]:
+    """All records of a list, page by page. Raises `CommandFailed` for a list without an end."""
+    after: str | None = None
+    for _ in range(_MOST_PAGES):
+        asked = [*query, ("limit", LIMIT_OF_LISTS), ("after", after)]
+        page = session.gateway.control("GET", plural, query=asked).document
+        yield from page[plural]
+        if page["next"] is None or not page[plural]:
+            return
+        after = page["next"]
+    raise CommandFailed(f"{session.gateway.address} has more than {_MOST_PAGES} pages of {plural}")
+
+
+def add_list(group: click.Group, kind: RecordView) -> None:
+    """Add `list`, which shows a page of records, newest first."""
+
+    @group.command("list", help=f"List {kind.words}, newest first, one a line.")
+    @selecting([*kind.filters, *kind.of_lists])
+    @asks
+    def _list(session: Session, query: Query) -> None:
+        def lines(document: Mapping[str, Any]) -> Iterator[str]:
+            yield from kind.page(document)
+            if document.get("dropped"):
+                yield f"{document['dropped']} older requests were removed to make room"
+            if dict(query).get("state") == "failed" and not document[kind.plural]:
+                yield from _retrying(session, query)
+            yield from _both_times(session)
+
+        session.ask("GET", kind.plural, query=query, lines=lines)
+
+
+def _retrying(session: Session, query: Query) -> Iterator[str]:
+    """The line that some callbacks are retried: the user looks for them most likely."""
+    chosen = {name: str(value) for name, value in query if name not in {"limit", "after"}}
+    body = {"match": match_of([*(chosen | {"state": "retrying"}).items()])}
+    count = session.gateway.control("POST", "callbacks", "count", body=body).document["count"]
+    if count:
+        who = "1 callback is" if count == 1 else f"{count} callbacks are"
+        yield f"{who} retrying: `sandbox-sim callbacks list --unacknowledged`"
+
+
+def _both_times(session: Session) -> Iterator[str]:
+    """The line below a list whose times are not the machine's: gateway time, and the machine's."""
+    answer = session.gateway.control("GET", "clock")
+    clock = answer.document
+    if clock["frozen"] or clock["shift_s"]:
+        machine = parsedate_to_datetime(answer.headers["date"])
+        yield f"gateway time is {clock['now']}, the machine's time is {iso(machine)}"
+
+
+def add_show(group: click.Group, kind: RecordView, metavar: str, named: str = "") -> None:
+    """Add `show`, which shows every field of one record. named: a sentence about its ids."""
+    text = f"Show one of the {kind.words} with all its fields.\n\n{named}".strip()
+
+    @group.command("show", help=text)
+    @click.argument("name", metavar=metavar)
+    @asks
+    def _show(session: Session, name: str) -> None:
+        session.ask("GET", kind.plural, name, lines=tables.outline)
+
+
+def add_find(group: click.Group, kind: RecordView) -> None:
+    """Add `find`, which shows the records that match."""
+
+    def lines(document: Mapping[str, Any]) -> Iterator[str]:
+        yield from kind.lines(document[kind.plural])
+        if document["next"] is not None:
+            yield "more may match: --limit"
+
+    @group.command("find", help=f"Find {kind.words} by any field; a dot reaches inside a body.")
+    @matching(kind.filters)
+    @click.option(
+        "--limit",
+        "--count",
+        "limit",
+        type=MOST_FOUND,
+        default=100,
+        show_default=True,
+        help="How many records at most.",
+    )
+    @asks
+    def _find(session: Session, match: Mapping[str, object], limit: int) -> None:
+        session.ask("POST", kind.plural, "find", body={"match": match, "limit": limit}, lines=lines)
+
+
+def add_wait(group: click.Group, kind: RecordView) -> None:
+    """Add `wait`, which waits until enough records match, and shows them."""
+
+    @group.command("wait", help=f"Wait until {kind.words} match, and show them.")
+    @matching(kind.filters)
+    @wait_options
+    @asks
+    def _wait(session: Session, match: Mapping[str, object], count: int, timeout: float) -> None:
+        wait(session, kind, kind.plural, match=match, count=count, timeout_s=timeout)
+
+
+def wait(
+    session: Session, kind: RecordView, *path: str, match: object, count: int, timeout_s: float
+) -> None:
+    """Wait until enough records match, and show them. path: that of their list."""
+    session.ask(
+        *("POST", *path, "wait"),
+        body={"match": match, "count": count, "timeout_s": timeout_s},
+        timeout_s=timeout_s + REQUEST_TIMEOUT_S,
+        lines=lambda document: kind.lines(document[kind.plural]),
+    )

@@ -1,0 +1,1 @@
+"""What users do with the gateway: search, clock, snapshots, seeding, and running jobs."""

@@ -1,0 +1,56 @@
+"""Saves the journal of requests in the background, so that no answer waits for its entry."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from sandbox_sim.ports import Clock, Store, StoreError
+from sandbox_sim.records.journal import KEPT_REQUESTS, JournalEntry
+
+log = logging.getLogger("sandbox_sim.journal")
+
+
+# Entries of so many seconds of real time are saved together; a crash loses those of that time.
+TOGETHER_S: Final = 0.05
+
+# How many entries one unit of work saves, so that no payment waits long for it.
+IN_ONE_UNIT: Final = 50
+
+
+class Journal:
+    """Notes entries in memory and saves them together. Call `save` before the journal is read."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._noted: list[JournalEntry] = []
+        self._any = asyncio.Event()
+        self._saving = asyncio.Lock()
+
+    def note(self, entry: JournalEntry) -> None:
+        """Remember an entry; never waits and never fails."""
+        if not self._noted:
+            self._any.set()
+        self._noted.append(entry)
+
+    async def run_forever(self) -> None:
+        """Save entries soon after they were noted."""
+        while True:
+            await self._any.wait()
+            await self._clock.pause(TOGETHER_S)
+            await self.save()
+
+    async def save(self) -> None:
+        """Save all noted entries; those that the store cannot take are dropped with a log line."""
+        async with self._saving:
+            self._any.clear()
+            entries, self._noted = self._noted[-KEPT_REQUESTS:], []
+            for first in range(0, len(entries), IN_ONE_UNIT):
+                await self._save(entries[first : first + IN_ONE_UNIT])
+
+    async def _save(self, entries: Sequence[JournalEntry]) -> None:
+        try:
+            await self._store.run(lambda unit: unit.add_entries(entries))
+        except StoreError as error:
+            log.error("%d requests are not in the journal: %s", len(entries), error)  # noqa: TRY400

@@ -1,0 +1,170 @@
+"""What a person or a test does by hand: settle, resend, bring an attempt forward, reset.
+
+The attempts that follow keep the spacing of the schedule, counted from this one (D30).
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher
+from sandbox_sim.control.journal import Journal
+from sandbox_sim.control.record_search import CALLBACKS, RecordIds, RecordSearch
+from sandbox_sim.overrides.behaviour import undo_changes
+from sandbox_sim.payments.settlement import Settlement
+from sandbox_sim.ports import Clock, Store, Topic, Unit
+from sandbox_sim.records.callbacks import CallbackRecord, DeliveryState
+from sandbox_sim.records.transactions import Status, TransactionRecord
+
+
+class Settled(NamedTuple):
+    """The transaction after `settle`, and whether it was pending before."""
+
+    transaction: TransactionRecord
+    was_pending: bool
+
+
+class ManualActions:
+    """A method that names a record returns None if there is none."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        journal: Journal,
+        settlement: Settlement,
+        deliveries: CallbackDispatcher,
+    ) -> None:
+        self._store = store
+        self._journal = journal
+        self._clock = clock
+        self._settlement = settlement
+        self._deliveries = deliveries
+
+    async def settle(
+        self, service_id: int, network_transaction_id: str, to: Status
+    ) -> Settled | None:
+        """End a pending transaction in this status, with its callback (D31)."""
+
+        async def work(unit: Unit) -> Settled | None:
+            transaction = await unit.transaction_by_network_id(service_id, network_transaction_id)
+            if transaction is None or transaction.status is not Status.PENDING:
+                return None if transaction is None else Settled(transaction, was_pending=False)
+            now = self._clock.now()
+            decided = await self._settlement.conclude(unit, transaction, to, now)
+            return Settled(decided, was_pending=True)
+
+        return await self._store.run(work)
+
+    async def reset(self, service_id: int | None) -> None:
+        """Delete all that was done for a service; or for all (None), and changes of the behaviour.
+
+        Attempts at callbacks that are running are cancelled and not recorded.
+        """
+        await self._journal.save()
+        await self._deliveries.abandon(service_id)
+
+        async def work(unit: Unit) -> None:
+            await unit.reset(service_id)
+            await unit.announce(Topic.RULES)
+            if service_id is None:
+                await undo_changes(unit)
+
+        await self._store.run(work)
+
+    async def resend(self, callback_id: str, url: str | None) -> CallbackRecord | None:
+        """Send a callback again now, whether it was acknowledged before or not.
+
+        url: where to send it instead, also in later attempts; None for the same address.
+        """
+
+        async def work(unit: Unit) -> CallbackRecord | None:
+            callback = await unit.callback(None, callback_id)
+            if callback is None:
+                return None
+            again = callback.to_resend(url)
+            await unit.save_callback(again)
+            await unit.add_job(again.delivery_job(self._clock.now()))
+            return again
+
+        return await self._store.run(work)
+
+
+# How many callbacks one unit of work changes; other work runs between two of them.
+IN_ONE_UNIT: Final = 500
+
+
+class Retried(NamedTuple):
+    """The callback as it is now, and whether it was waiting for an attempt."""
+
+    callback: CallbackRecord
+    was_waiting: bool
+
+
+class CallbackRetries:
+    """Retries one callback, or all that were tried and not acknowledged."""
+
+    def __init__(self, store: Store, clock: Clock, records: RecordSearch, ids: RecordIds) -> None:
+        self._store = store
+        self._clock = clock
+        self._records = records
+        self._ids = ids
+
+    async def retry(self, any_id: str, service_id: int | None = None) -> Retried | None:
+        """Make the next attempt at the callback that an id names now; None where none has it.
+
+        One that is being attempted at this moment stays as it is. service_id: of this service
+        only. Raises `AmbiguousId` where the id names several.
+        """
+        found = await self._ids.callback(any_id, service_id)
+        if found is None:
+            return None
+        callback_id = str(found["id"])
+
+        async def work(unit: Unit) -> Retried | None:
+            callback = await unit.callback(None, callback_id)
+            if callback is None or not callback.state.is_waiting:
+                return None if callback is None else Retried(callback, was_waiting=False)
+            if callback.held:
+                await self._release(unit, callback)
+            (retried,) = await self._bring_forward(unit, [callback_id]) or [callback]
+            return Retried(retried, was_waiting=True)
+
+        return await self._store.run(work)
+
+    async def retry_all(self, service_id: int | None) -> Sequence[CallbackRecord]:
+        """Make the next attempts at the retrying callbacks of a service now, or at all (None).
+
+        Returns those that it brought forward, newest first.
+        """
+        match: dict[str, object] = {"state": DeliveryState.RETRYING.value}
+        if service_id is not None:
+            match["service_id"] = service_id
+        found = await self._records.find(CALLBACKS, match, limit=sys.maxsize)
+        ids = [str(record["id"]) for record in found.records]
+        retried: list[CallbackRecord] = []
+        for first in range(0, len(ids), IN_ONE_UNIT):
+            retried += await self._retry_some(ids[first : first + IN_ONE_UNIT])
+        return retried
+
+    async def _retry_some(self, callback_ids: Sequence[str]) -> Sequence[CallbackRecord]:
+        return await self._store.run(lambda unit: self._bring_forward(unit, callback_ids))
+
+    async def _bring_forward(
+        self, unit: Unit, callback_ids: Sequence[str]
+    ) -> Sequence[CallbackRecord]:
+        now = self._clock.now()
+        forward = frozenset(await unit.bring_forward(callback_ids, now))
+        retried: list[CallbackRecord] = []
+        for callback_id in filter(forward.__contains__, callback_ids):
+            callback = await unit.callback(None, callback_id)
+            if callback is not None and callback.state.is_waiting:
+                retried.append(callback.next_attempt(now))
+                await unit.save_callback(retried[-1])
+        return retried
+
+    async def _release(self, unit: Unit, callback: CallbackRecord) -> None:
+        """Let a callback go that an override holds back for a later one."""
+        await unit.add_job(callback.delivery_job(self._clock.now()))
+        await unit.save_callback(callback._replace(held=False))
+        await unit.announce(Topic.HELD_CALLBACKS)

@@ -1,0 +1,98 @@
+"""What Prometheus asks for: counts of this process, and what the store says of all processes.
+
+Requests, attempts at callbacks, submits and breakers are those of this process, since it started.
+Open attempts and jobs are those of the store.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from sandbox_sim.events.activity_log import ActivityLog
+from sandbox_sim.ports import Clock, Store, StoreError, Unit
+from sandbox_sim.production.network_overview import (
+    NetworkOverview,
+    NetworkState,
+    StoredCounts,
+    stored_counts,
+)
+from sandbox_sim.records.callbacks import DeliveryState
+
+MOST_FAILING: Final = 1_000
+
+
+class Waiting(Protocol):
+    """What sends the callbacks."""
+
+    @property
+    def waiting(self) -> int:
+        """How many callbacks are due and wait for their attempt."""
+        ...
+
+
+class StoreMeasurement(NamedTuple):
+    """What the store says, and how long it took.
+
+    late_s: how long the earliest job that is not claimed is overdue, in seconds of gateway time.
+    failing: how many jobs failed three times or more; `MOST_FAILING` at most.
+    duration_s: of the reads, in real time.
+    """
+
+    late_s: float
+    failing: int
+    duration_s: float
+
+
+class Measurements(NamedTuple):
+    """The numbers at one moment.
+
+    requests: how many requests were answered, by path and response code.
+    callback_attempts: how many attempts at callbacks were recorded, by the state that followed.
+    store: None where it could not be read; then no number of open attempts is known either.
+    """
+
+    requests: Mapping[tuple[str, str], int]
+    callback_attempts: Mapping[DeliveryState, int]
+    callbacks_waiting: int
+    store: StoreMeasurement | None
+    networks: Sequence[NetworkState]
+
+
+class Metering:
+    """Takes the measurements."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        activity: ActivityLog,
+        callbacks: Waiting,
+        networks: NetworkOverview,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._activity = activity
+        self._callbacks = callbacks
+        self._networks = networks
+
+    async def measure(self) -> Measurements:
+        """The numbers now. A store that is away is a number too, and raises nothing."""
+        began = self._clock.monotonic()
+        store, counts = None, StoredCounts()
+        try:
+            late_s, failing, counts = await self._store.run(self._read)
+            store = StoreMeasurement(late_s, failing, self._clock.monotonic() - began)
+        except StoreError:
+            pass
+        return Measurements(
+            self._activity.requests,
+            self._activity.callback_attempts,
+            self._callbacks.waiting,
+            store,
+            self._networks.states_with(counts),
+        )
+
+    async def _read(self, unit: Unit) -> tuple[float, int, StoredCounts]:
+        due = await unit.next_due()
+        late_s = 0.0 if due is None else (self._clock.now() - due).total_seconds()
+        failing = len(await unit.failed_jobs(MOST_FAILING))
+        return max(late_s, 0.0), failing, await stored_counts(unit)

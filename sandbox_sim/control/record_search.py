@@ -1,0 +1,473 @@
+"""Finds, counts and waits for records of all kinds, by their fields or by any of their ids.
+
+Records are searched by the fields that they are shown with, newest first. A search for one service
+reads no record of another.
+
+A callback has an id, the network transaction id and the `transaction_id` of its payment; a
+transaction has the latter two, and the ids of its callbacks. The client chooses a `transaction_id`,
+so several services may have used it, and one service more than once.
+"""
+
+import asyncio
+import sys
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sandbox_sim.control.journal import Journal
+from sandbox_sim.events.waits import Awaited, Came, Shown, Subject, Waiters
+from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.records import callbacks, inbox, journal, messages, transactions
+from sandbox_sim.records.events import EventType
+from sandbox_sim.records.listing import (
+    FieldValues,
+    Listing,
+    compiled_match,
+    prefilter_field,
+    read_match,
+)
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.redaction import redact_document, redact_text
+
+# How many records one unit of work reads before other tasks run. The number doubles while a unit
+# takes less than `_SHORT_S` of real time, and is halved if it takes longer than `_LONG_S`.
+AT_ONCE: Final = 500
+
+_MOST_AT_ONCE: Final = 16_000
+
+_SHORT_S: Final = 0.004
+
+_LONG_S: Final = 0.012
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of record: how a page of it is read, shown, and named.
+
+    shown: the record as the control API shows it at a time.
+    name: the field with the id of a record. fields: all fields that are shown.
+    plain: the attributes that are shown unchanged and never change, the most selective first. By
+    them a search skips most records without the cost of showing them.
+    values: the fields that have a fixed set of values.
+    inbox: the name of the inbox, if the records are of one.
+    time: the attribute with the time at which a record began.
+    """
+
+    type: EventType
+    listed: Callable[[Unit, Listing], Awaitable[Sequence[Any]]]
+    shown: Callable[[Any, datetime], Shown]
+    name: str
+    fields: tuple[str, ...]
+    plain: tuple[str, ...]
+    values: Mapping[str, FieldValues] = field(default_factory=dict, hash=False)
+    inbox: str | None = None
+    time: str = "at"
+
+    def read(self, match: Mapping[str, object]) -> dict[str, object]:
+        """The match with words in it replaced; `ImpossibleValue` where no record can match."""
+        return read_match(self.values, match)
+
+
+def timeless(shown: Callable[[Any], Shown]) -> Callable[[Any, datetime], Shown]:
+    """`Kind.shown` of records that are shown the same at any time."""
+    return lambda record, _now: shown(record)
+
+
+class ShownOnce:
+    """Shows each record once, however many searches look at it."""
+
+    def __init__(self, kind: Kind, now: datetime) -> None:
+        self._show = kind.shown
+        self._now = now
+        self._shown: dict[int, Shown] = {}
+
+    def __call__(self, record: object) -> Shown:
+        """The record as the control API shows it; the caller keeps the record alive."""
+        shown = self._shown.get(id(record))
+        if shown is None:
+            shown = self._shown[id(record)] = self._show(record, self._now)
+        return shown
+
+
+class MatchCollector:
+    """Takes records, newest first, and keeps the first `limit` that match, as they are shown."""
+
+    def __init__(self, kind: Kind, match: Mapping[str, object], limit: int) -> None:
+        self.found: list[Shown] = []
+        self._limit = limit
+        self._named = _named(match)
+        match = redact_document(match)
+        self._selective = selective_field(kind, match)
+        self._accepts = compiled_match(match)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it has found all that it keeps."""
+        return len(self.found) >= self._limit
+
+    def begin_anew(self) -> None:
+        """Drop what was found, to start over."""
+        self.found = []
+
+    def take(self, records: Sequence[object], shown: ShownOnce) -> None:
+        """Look at the next records."""
+        candidates: Iterable[object] = records
+        if self._selective is not None:
+            name, value = self._selective
+            candidates = [each for each in records if getattr(each, name) == value]
+        if self._named:
+            candidates = [each for each in candidates if _transaction_id(each) in self._named]
+        for record in candidates:
+            if self.is_full:
+                return
+            if self._accepts(each := shown(record)):
+                self.found.append(each)
+
+
+def selective_field(kind: Kind, match: Mapping[str, object]) -> tuple[str, object] | None:
+    """The attribute, with its value, that rules out most records that do not match; None if none.
+
+    match: redacted. Records keep a `transaction_id` as it came, so a masked one rules out nothing.
+    """
+    transaction_id = match.get("transaction_id")
+    masked = isinstance(transaction_id, str) and "*" in transaction_id
+    fields = (name for name in kind.plain if not (masked and name == "transaction_id"))
+    return prefilter_field(match, tuple(fields))
+
+
+def _named(match: Mapping[str, object]) -> tuple[str, ...]:
+    """The `transaction_id` of a search as it came and as it is masked; empty if both are the same.
+
+    A search for one must not find others that look the same when they are masked.
+    """
+    named = match.get("transaction_id")
+    masked = redact_text(named) if isinstance(named, str) else named
+    return () if named == masked else (str(named), str(masked))
+
+
+def _transaction_id(record: object) -> object:
+    return getattr(record, "transaction_id", None)
+
+
+def next_size(size: int, took_s: float) -> int:
+    """How many records to read next, after `size` records took so many seconds of real time."""
+    if took_s < _SHORT_S:
+        return min(size * 2, _MOST_AT_ONCE)
+    return max(size // 2, AT_ONCE) if took_s > _LONG_S else size
+
+
+# No service has a larger number, and no database takes one.
+_LARGEST_SERVICE_ID: Final = 2**63 - 1
+
+
+TRANSACTIONS: Final = Kind(
+    EventType.TRANSACTION,
+    lambda unit, listing: unit.list_transactions(listing),
+    transactions.shown,
+    "network_transaction_id",
+    transactions.SHOWN_FIELDS,
+    plain=("network_transaction_id", "transaction_id", "service_id"),
+    values=transactions.FIELD_VALUES,
+    time="initiated_at",
+)
+
+CALLBACKS: Final = Kind(
+    EventType.CALLBACK,
+    lambda unit, listing: unit.list_callbacks(listing),
+    timeless(callbacks.shown),
+    "id",
+    callbacks.SHOWN_FIELDS,
+    plain=("id", "network_transaction_id", "transaction_id", "service_id"),
+    values=callbacks.FIELD_VALUES,
+    time="created_at",
+)
+
+MESSAGES: Final = Kind(
+    EventType.SMS,
+    lambda unit, listing: unit.list_messages(listing),
+    timeless(messages.shown),
+    "processing_id",
+    messages.SHOWN_FIELDS,
+    plain=("processing_id", "batch_id", "customer_number", "message", "service_id"),
+    values=messages.FIELD_VALUES,
+    time="created_at",
+)
+
+
+REQUESTS: Final = Kind(
+    EventType.REQUEST,
+    lambda unit, listing: unit.list_entries(listing),
+    timeless(journal.shown),
+    "id",
+    journal.SHOWN_FIELDS,
+    plain=(
+        "id",
+        "transaction_id",
+        "operation",
+        "path",
+        "response_code",
+        "code",
+        "rule",
+        "service_id",
+        "mode",
+    ),
+    values=journal.FIELD_VALUES,
+)
+
+
+def inbox_of(name: str) -> Kind:
+    """The messages of an inbox."""
+    name = redact_text(name)  # as it is kept
+    return Kind(
+        EventType.INBOX,
+        lambda unit, listing: unit.inbox_messages(name, listing._replace(service_id=None)),
+        timeless(inbox.shown),
+        "id",
+        inbox.SHOWN_FIELDS,
+        plain=("id", "method", "signature"),
+        inbox=name,
+    )
+
+
+class Found(NamedTuple):
+    """A page of records as they are shown.
+
+    next: the id after which the next page begins; None at the end.
+    """
+
+    records: Sequence[Shown]
+    next: str | None
+
+
+class RecordSearch:
+    """Searches the records of a store."""
+
+    def __init__(self, store: Store, journal: Journal, waiters: Waiters, clock: Clock) -> None:
+        self._store = store
+        self._journal = journal
+        self._waiters = waiters
+        self._clock = clock
+        # The searches of waiters that have begun. One of them reads the records for all that
+        # search the same ones, so that many waiters do not take the event loop from payments.
+        self._one_reads = asyncio.Lock()
+        self._searches: dict[Subject, list[MatchCollector]] = defaultdict(list)
+
+    async def find(
+        self,
+        kind: Kind,
+        match: Mapping[str, object],
+        limit: int,
+        after: str | None = None,
+        *,
+        since: datetime | None = None,
+    ) -> Found:
+        """The newest records that match, at most `limit`, after the one with the id `after`.
+
+        A masked value is found by the original and by what is shown of it.
+        since: the search ends at records that began before this time; it may find some of them.
+        """
+        if kind is REQUESTS:
+            await self._journal.save()
+        search = MatchCollector(kind, match, limit + 1)
+        await self._read(kind, _first_page(match)._replace(after=after), [search], since)
+        found = search.found[:limit]
+        follows = len(search.found) > limit and found
+        return Found(found, str(found[-1][kind.name]) if follows else None)
+
+    async def newest(
+        self, kind: Kind, match: Mapping[str, object], *, since: datetime | None = None
+    ) -> Shown | None:
+        """The newest record that matches, or None; it reads no further. since: as in `find`."""
+        if kind is REQUESTS:
+            await self._journal.save()
+        search = MatchCollector(kind, match, 1)
+        await self._read(kind, _first_page(match), [search], since)
+        return next(iter(search.found), None)
+
+    async def count(self, kind: Kind, match: Mapping[str, object]) -> int:
+        """How many records match."""
+        return len((await self.find(kind, match, limit=sys.maxsize)).records)
+
+    async def wait(
+        self, kind: Kind, match: Mapping[str, object], count: int, timeout_s: float
+    ) -> Came:
+        """Wait until `count` records match, for at most `timeout_s` of real time."""
+        service_id = _service_of(match) if kind.inbox is None else None
+        subject = Subject(kind.type, service_id, kind.inbox)
+        asked, match = match, redact_document(match)
+        wanted = Awaited(
+            subject, kind.name, compiled_match(match), selective_field(kind, match), count
+        )
+
+        async def search() -> Sequence[Shown]:
+            return await self._search(kind, subject, MatchCollector(kind, asked, count))
+
+        return await self._waiters.until(wanted, search, timeout_s)
+
+    async def _search(
+        self, kind: Kind, subject: Subject, search: MatchCollector
+    ) -> Sequence[Shown]:
+        """Search for a waiter: in the newest records at once, in all others one after another."""
+        if kind is REQUESTS:
+            await self._journal.save()
+        newest = Listing(subject.service_id, None, AT_ONCE)
+        search.take(records := await self._page(kind, newest), ShownOnce(kind, self._clock.now()))
+        if search.is_full or len(records) < AT_ONCE:
+            return search.found
+        searches = self._searches[subject]
+        search.begin_anew()
+        searches.append(search)
+        try:
+            async with self._one_reads:
+                if search in searches:
+                    together = tuple(searches)
+                    await self._read(kind, newest, together)
+                    searches[:] = [each for each in searches if each not in together]
+        finally:
+            if search in searches:
+                searches.remove(search)
+            if not searches:
+                self._searches.pop(subject, None)
+        return search.found
+
+    async def clear_requests(self, service_id: int | None) -> int:
+        """Delete the requests of a service, or of all (None), but those of mode P.
+
+        Returns how many it deleted.
+        """
+        await self._journal.save()
+        return await self._store.run(lambda unit: unit.clear_entries(service_id))
+
+    async def dropped_requests(self, service_id: int | None) -> int:
+        """How many requests of a service, or of all (None), newer ones have replaced."""
+        return await self._store.run(lambda unit: unit.dropped_entries(service_id))
+
+    async def _read(
+        self,
+        kind: Kind,
+        listing: Listing,
+        searches: Sequence[MatchCollector],
+        since: datetime | None = None,
+    ) -> None:
+        """Read records, newest first, until all searches are full or there are no more."""
+        for search in searches:
+            search.begin_anew()
+        while True:
+            began = self._clock.monotonic()
+            records, shown = await self._page(kind, listing), ShownOnce(kind, self._clock.now())
+            for search in searches:
+                search.take(records, shown)
+            if len(records) < listing.limit or all(search.is_full for search in searches):
+                return
+            if since is not None and getattr(records[-1], kind.time) < since:
+                return
+            took_s = self._clock.monotonic() - began
+            last = getattr(records[-1], kind.name)
+            listing = listing._replace(after=last, limit=next_size(listing.limit, took_s))
+            await self._clock.pause(0)
+
+    async def _page(self, kind: Kind, listing: Listing) -> Sequence[Any]:
+        async def work(unit: Unit) -> Sequence[Any]:
+            return await kind.listed(unit, listing)
+
+        return await self._store.run(work)
+
+
+def _first_page(match: Mapping[str, object]) -> Listing:
+    """The records that a search reads first, of the service and the mode that it names."""
+    mode = next((each for each in ServiceMode if each == match.get("mode")), None)
+    return Listing(_service_of(match), limit=AT_ONCE, mode=mode)
+
+
+def _service_of(match: Mapping[str, object]) -> int | None:
+    """The service that a search is for; None for all, or if no service can have that id."""
+    service_id = match.get("service_id")
+    if isinstance(service_id, int) and 0 < service_id <= _LARGEST_SERVICE_ID:
+        return service_id
+    return None
+
+
+# So many records that fit are looked at, and so many of them are listed.
+_MOST_FITTING: Final = 1000
+
+_LISTED: Final = 10
+
+
+class AmbiguousId(ValueError):
+    """An id fits several records; the text lists them and says what to use instead."""
+
+
+class RecordIds:
+    """service_id: looks only at records of this service; None stands for every service."""
+
+    def __init__(self, records: RecordSearch) -> None:
+        self._records = records
+
+    async def callback(self, any_id: str, service_id: int | None = None) -> Shown | None:
+        """The callback that an id names, or None; `AmbiguousId` where it names several."""
+        for name in ("id", "network_transaction_id", "transaction_id"):
+            found = await self._having(CALLBACKS, name, any_id, service_id)
+            if found:
+                return _only(found, any_id, "callbacks", _callback, "use the id of one")
+        return None
+
+    async def transaction(
+        self, any_id: str, service_id: int | None = None, mode: ServiceMode = ServiceMode.SANDBOX
+    ) -> Shown | None:
+        """The transaction that an id names, or None; `AmbiguousId` where it names several.
+
+        Of those of one service with the same `transaction_id` it is the newest.
+        """
+        found = await self._having(TRANSACTIONS, "transaction_id", any_id, service_id, mode)
+        newest = {record["service_id"]: record for record in reversed(found)}
+        if newest:
+            instead = "name the service too, or use the network transaction id"
+            return _only([*newest.values()], any_id, "transactions", _transaction, instead)
+        network_id = any_id
+        for callback in await self._having(CALLBACKS, "id", any_id, service_id):
+            network_id = str(callback["network_transaction_id"])
+        field = "network_transaction_id"
+        found = await self._having(TRANSACTIONS, field, network_id, service_id, mode)
+        return found[0] if found else None
+
+    async def _having(
+        self,
+        kind: Kind,
+        field: str,
+        value: str,
+        service_id: int | None,
+        mode: ServiceMode | None = None,
+    ) -> Sequence[Shown]:
+        match: dict[str, object] = {field: value} if mode is None else {field: value, "mode": mode}
+        if service_id is not None:
+            match["service_id"] = service_id
+        return (await self._records.find(kind, match, _MOST_FITTING)).records
+
+
+def _only(
+    found: Sequence[Shown],
+    any_id: str,
+    plural: str,
+    described: Callable[[Shown], str],
+    instead: str,
+) -> Shown:
+    if len(found) == 1:
+        return found[0]
+    listed = [*map(described, found[:_LISTED])]
+    listed += [f"and {len(found) - _LISTED} more"] if len(found) > _LISTED else []
+    raise AmbiguousId(
+        f"{any_id!r} fits {len(found)} {plural}, so {instead}:\n  " + "\n  ".join(listed)
+    )
+
+
+def _callback(record: Shown) -> str:
+    whose = f"service {record['service_id']}, transaction {record['transaction_id']}"
+    return f"{record['id']}  {whose}, {record['state']}, created {record['created_at']}"
+
+
+def _transaction(record: Shown) -> str:
+    timeline: Any = record["timeline"]
+    whose = f"{record['network_transaction_id']}  service {record['service_id']}"
+    return f"{whose}, status {record['status']}, begun {timeline[0]['at']}"

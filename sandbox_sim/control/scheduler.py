@@ -1,0 +1,260 @@
+"""Runs jobs when they are due. `run_due` has the logic; `run_forever` is a loop around it."""
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher
+from sandbox_sim.ports import STORE_PAUSE_S, Clock, DataRefused, Store, StoreError, Topic, Unit
+from sandbox_sim.records.callbacks import CallbackRecord
+from sandbox_sim.records.jobs import Job, JobKind
+
+BATCH: Final = 100
+
+# Gateway time until the next try after the jobs could not be run.
+PAUSE: Final = timedelta(seconds=1)
+
+# `advance` treats so many records of newer requests like those that were there when it began, so
+# that a receiver that answers a callback with the next payment finds it done too.
+FOLLOWED_MEANWHILE: Final = 200
+
+# It runs the jobs of further ones in so many steps of the way, or fewer.
+STEPS: Final = 100
+
+
+# Earlier than any job is due.
+_BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+log = logging.getLogger("sandbox_sim.jobs")
+
+
+Afterwards = Callable[[], None]
+
+JobHandler = Callable[[Unit, Job, datetime], Awaitable[Afterwards | None]]
+
+
+class _Followed:
+    """The records that `advance` works for: it stops where their jobs are due, and waits for them.
+
+    A job names its record, and a callback also its payment. subjects: the records that were there
+    at the beginning. newer: how many of newer requests are added.
+    """
+
+    def __init__(self, subjects: Iterable[str] = (), newer: float = math.inf) -> None:
+        self._subjects = set(subjects)
+        self._newer = newer
+
+    def follows(self, subject: str) -> bool:
+        """Whether this record is one of them, perhaps a newer one that is added now."""
+        if subject not in self._subjects:
+            if self._newer <= 0:
+                return False
+            self._newer -= 1
+            self._subjects.add(subject)
+        return True
+
+    def follows_callback(self, callback: CallbackRecord) -> bool:
+        """Whether a callback is one of them, or that of a payment that is."""
+        if callback.network_transaction_id in self._subjects:
+            self._subjects.add(callback.id)
+        return self.follows(callback.id)
+
+
+class Scheduler:
+    """Runs each job with the handler of its kind; several jobs share one unit of work.
+
+    A handler returns what to do after the commit, and then keeps the claim of the job; or None, and
+    then the job is finished in the same unit.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        deliveries: CallbackDispatcher,
+        handlers: Mapping[JobKind, JobHandler],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._deliveries = deliveries
+        self._handlers = handlers
+        self._wake = asyncio.Event()
+        self._asleep_until: datetime | None = None
+        self._one_at_a_time = asyncio.Lock()
+        # The jobs that ran since `advance` began; None while it does not run.
+        self._ran: list[Job] | None = None
+        self._followed = _Followed()
+        store.watch_jobs(self._notice)
+
+    async def run_forever(self) -> None:
+        """Run jobs as they fall due, and log what fails; never returns."""
+        while True:
+            try:
+                if await self.run_due(self._clock.now()):
+                    continue
+                self._wake.clear()
+                self._asleep_until = None
+                self._asleep_until = await self._next_due()
+            except StoreError as error:
+                log.error("the jobs wait for the store: %s", error)  # noqa: TRY400
+                await self._clock.pause(STORE_PAUSE_S)
+                continue
+            except Exception:
+                log.exception("the jobs could not be run; trying again in %s", PAUSE)
+                self._wake.clear()
+                self._asleep_until = self._clock.now() + PAUSE
+            await self._clock.wait(self._wake, self._asleep_until)
+
+    async def run_due(self, now: datetime) -> Sequence[Job]:
+        """Run the jobs that are due at `now`, at most `BATCH`; returns them, in order.
+
+        Attempts at callbacks begin, and are not waited for. Raises `StoreError`.
+        """
+        async with self._one_at_a_time:
+            try:
+                jobs, afterwards = await self._store.run(lambda unit: self._batch(unit, now, BATCH))
+            except Exception as error:
+                if not isinstance(error, StoreError):
+                    log.exception("a job failed; trying each by itself")
+                jobs, afterwards = await self._one(now)
+            for act in afterwards:
+                act()
+            if self._ran is not None:
+                self._ran.extend(jobs)
+            return jobs
+
+    async def settle(self) -> None:
+        """Run all jobs that are due, also those they add, and wait for attempts at callbacks.
+
+        Under `advance` it goes on only as long as one of these is for a record that is followed.
+        """
+        now, followed = self._clock.now(), self._followed
+        while True:
+            ran = jobs = await self.run_due(now)
+            while len(jobs) == BATCH:
+                jobs = await self.run_due(now)
+                ran = [*ran, *jobs]
+            attempts = list(filter(followed.follows_callback, self._deliveries.taken))
+            if not attempts and not any(followed.follows(job.subject) for job in ran):
+                return
+            await self._deliveries.wait_for(attempts)
+
+    async def step(self) -> bool:
+        """Move the clock to the next due time and run what is due; False if there is no job.
+
+        Attempts at callbacks begin, and are not waited for.
+        """
+        due = await self._next_due()
+        if due is None:
+            return False
+        self._clock.move_to(max(due, self._clock.now()))
+        arrived = self._clock.state
+        await self._store.run(lambda unit: unit.save_clock(arrived))
+        while await self.run_due(self._clock.now()):
+            pass
+        return True
+
+    async def advance(self, by: timedelta) -> Sequence[Job]:
+        """Move the clock on, stopping at every due time; returns the jobs that ran, in order.
+
+        Also those that `run_forever` ran meanwhile. Requests that arrive meanwhile add jobs all the
+        time, so it stops at the due times of the records that were there when it began, of what
+        these cause, and of a few newer ones. Jobs of others run at the next stop, which is at most
+        a hundredth of the way ahead; nothing waits for their callbacks.
+
+        The target is saved first, so that a start after a crash goes on from there. The time at the
+        end is saved and announced, because real time has passed meanwhile; then other servers
+        follow.
+        """
+        target = self._clock.now() + by
+        goal = self._clock.state.moved(by)
+        await self._store.run(lambda unit: unit.save_clock(goal))
+        ran = self._ran = []
+        self._followed = await self._records_until(target)
+        try:
+            await self.settle()
+            await self._stop_on_the_way(target, by / STEPS)
+        finally:
+            self._ran = None
+            self._followed = _Followed()
+        self._clock.move_to(max(target, self._clock.now()))
+        arrived = self._clock.state
+
+        async def arrive(unit: Unit) -> None:
+            await unit.save_clock(arrived)
+            await unit.announce(Topic.CLOCK)
+
+        await self._store.run(arrive)
+        return ran
+
+    async def _records_until(self, target: datetime) -> _Followed:
+        """The records whose jobs are due until then, or whose callbacks are being sent."""
+        async with self._one_at_a_time:
+            jobs = await self._store.run(lambda unit: unit.jobs_after(_BEGINNING))
+            subjects = [job.subject for job in jobs if job.due_at <= target]
+            subjects += [callback.id for callback in self._deliveries.taken]
+        return _Followed(subjects, FOLLOWED_MEANWHILE)
+
+    async def _stop_on_the_way(self, target: datetime, least: timedelta) -> None:
+        """Move the clock towards the target, and run what is due at each stop.
+
+        least: by how much it moves where the next job is of a record that is not followed.
+        """
+        arrived = False
+        while not arrived and (job := await self._next_job()) and job.due_at <= target:
+            now = self._clock.now()
+            stop = max(job.due_at, now)
+            if not self._followed.follows(job.subject):
+                arrived = now >= target
+                stop = max(stop, min(now + least, target))
+            self._clock.move_to(stop)
+            await self.settle()
+
+    async def _batch(
+        self, unit: Unit, now: datetime, limit: int
+    ) -> tuple[Sequence[Job], list[Afterwards]]:
+        jobs = await unit.claim_due(now, limit)
+        found = [await self._handle(unit, job, now) for job in jobs]
+        return jobs, [act for act in found if act is not None]
+
+    async def _handle(self, unit: Unit, job: Job, now: datetime) -> Afterwards | None:
+        act = await self._handlers[job.kind](unit, job, now)
+        if act is None:
+            await unit.finish(job)
+        return act
+
+    async def _one(self, now: datetime) -> tuple[Sequence[Job], list[Afterwards]]:
+        """Run the next job alone; put it off if it fails."""
+        try:
+            return await self._store.run(lambda unit: self._batch(unit, now, 1))
+        except Exception as error:
+            # If the store is away, this raises too, and the job keeps its due time. If its disk is
+            # full, this may still fit; the job is tried again soon, for there may be room by then.
+            is_away = isinstance(error, StoreError) and not isinstance(error, DataRefused)
+            jobs = await self._store.run(lambda unit: _put_off(unit, now, is_away=is_away))
+            for job in jobs:
+                log.exception("%s %s failed; it is put off", job.kind, job.subject)
+            return jobs, []
+
+    async def _next_due(self) -> datetime | None:
+        return await self._store.run(lambda unit: unit.next_due())
+
+    async def _next_job(self) -> Job | None:
+        return next(iter(await self._store.run(lambda unit: unit.next_jobs(1))), None)
+
+    def _notice(self, due_at: datetime) -> None:
+        if self._asleep_until is None or due_at < self._asleep_until:
+            self._wake.set()
+
+
+async def _put_off(unit: Unit, now: datetime, *, is_away: bool) -> Sequence[Job]:
+    jobs = await unit.claim_due(now, 1)
+    for job in jobs:
+        await unit.finish(job)
+        again = job._replace(due_at=now + PAUSE, number=0) if is_away else job.put_off(now)
+        await unit.add_job(again)
+    return jobs

@@ -1,0 +1,235 @@
+"""Fills a service with payments and SMS of made-up people, processed by the sandbox rules."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import NamedTuple, Protocol, TypeVar
+
+from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.operations import Operation
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments.settlement import Settlement
+from sandbox_sim.payments.submit import LEAVE_A_TRANSACTION, SandboxProcessor
+from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.jobs import Job, JobKind
+from sandbox_sim.records.messages import SmsRequest
+from sandbox_sim.records.transactions import STATUS_OF, Choice, Payment, Status, TransactionRecord
+from sandbox_sim.sms import sandbox_rules, sms_encoding
+from sandbox_sim.sms.sms import SmsOperations
+from sandbox_sim.values import msisdn
+from sandbox_sim.values.clients import Client
+from sandbox_sim.values.response_codes import Code, Reply
+
+
+class Person(NamedTuple):
+    """A customer with a mobile money wallet.
+
+    customer_number: in local form.
+    """
+
+    name: str
+    customer_number: str
+    nw: str
+
+
+class SamplePayment(NamedTuple):
+    """A payment that was requested `ago` before now.
+
+    choice: what the person does on the card page, after `time_to_choose`; unused for other
+    payments.
+    """
+
+    network_transaction_id: str
+    payment: Payment
+    ago: timedelta
+    choice: Choice
+    time_to_choose: timedelta
+
+
+class SampleSms(NamedTuple):
+    """An SMS that was sent `ago` before now; `customer_number` in local form."""
+
+    processing_id: str
+    customer_number: str
+    sender_id: str
+    msg_body: str
+    ago: timedelta
+
+
+class SampleRecords(NamedTuple):
+    """People, their payments, and the messages sent to them."""
+
+    people: Sequence[Person]
+    purchases: Sequence[SamplePayment]
+    texts: Sequence[SampleSms]
+
+
+T = TypeVar("T", SamplePayment, SampleSms)
+
+
+class People(Protocol):
+    """Invents people, and what they pay and write."""
+
+    def sample_records(self, seed: int, service_id: int, count: int) -> SampleRecords:
+        """`count` payments and SMS; the same for the same arguments. The newest happen now.
+
+        The payments have no `callback_url`.
+        """
+        ...
+
+
+class SeedResult(NamedTuple):
+    """The people, how many payments left a transaction, and how many SMS were sent.
+
+    fewer: a sentence for each reason why there are fewer payments or SMS than were asked for.
+    """
+
+    sample: SampleRecords
+    payments: int
+    messages: int
+    fewer: Sequence[str]
+
+
+class Seeding:
+    """Seeds a service. Payments and SMS that would have ended by now end, without a callback.
+
+    people: makes people who use the numbers, cards and sender ids that a behaviour accepts.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        people: Callable[[Behaviour], People],
+        accounts: Accounts,
+        processor: SandboxProcessor,
+        settlement: Settlement,
+        sms: SmsOperations,
+        clients: Mapping[str, Client],
+        *,
+        behaviour: BehaviourHolder,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._people = people
+        self._accounts = accounts
+        self._settlement = settlement
+        self._sms = sms
+        self._clients = clients
+        self._processor = processor
+        self._behaviour = behaviour
+
+    async def seed(
+        self, seed: int, service_id: int, count: int, callback_url: str
+    ) -> SeedResult | None:
+        """Add `count` payments, and SMS as long as there are units.
+
+        Returns None, and adds nothing, if any of them are there already.
+        """
+        people = self._people(self._behaviour.present)
+        sample = people.sample_records(seed, service_id, count)
+
+        async def work(unit: Unit) -> SeedResult | None:
+            if await _are_there(unit, sample):
+                return None
+            now = self._clock.now()
+            rejected: dict[tuple[str, str], list[str]] = {}
+            messages = 0
+            for purchase in _oldest_first(sample.purchases):
+                reply = await self._pay(unit, purchase, callback_url, now)
+                if reply.code not in LEAVE_A_TRANSACTION:
+                    rejected.setdefault((reply.code, reply.rule), []).append(reply.why)
+            for text in _oldest_first(sample.texts):
+                messages += await self._send(unit, service_id, text, now)
+            fewer = _why_fewer(rejected, service_id, count - messages)
+            payments = count - sum(map(len, rejected.values()))
+            return SeedResult(sample, payments, messages, fewer)
+
+        return await self._store.run(work)
+
+    async def _pay(
+        self, unit: Unit, purchase: SamplePayment, callback_url: str, now: datetime
+    ) -> Reply:
+        """Process a payment of the past; returns the reply by the rules."""
+        payment = purchase.payment._replace(callback_url=callback_url)
+        at = now - purchase.ago
+        behaviour = self._behaviour.present
+        reply = await self._processor.decide(unit, payment, at, behaviour)
+        if reply.code not in LEAVE_A_TRANSACTION:
+            return reply
+        client_key = self._client_key(payment.service_id)
+        network_id = purchase.network_transaction_id
+        transaction = TransactionRecord.start(payment, network_id, client_key, at)
+        if reply.code == Code.DECLINED:
+            await self._settlement.decline(unit, transaction)
+            return reply
+        status, due = Status.SUCCESSFUL, at + behaviour.settle_delay
+        if payment.operation is Operation.CARD:
+            status, due = STATUS_OF[purchase.choice], at + purchase.time_to_choose
+        if due > now:
+            await self._settlement.begin(unit, transaction, due)
+        else:
+            await self._settlement.begin(unit, transaction, None)
+            await self._settlement.conclude(unit, transaction, status, due, notify=False)
+        return reply
+
+    async def _send(self, unit: Unit, service_id: int, text: SampleSms, now: datetime) -> bool:
+        """Send a message of the past; returns whether there were units for it."""
+        at, size = now - text.ago, sms_encoding.measure(text.msg_body)
+        units, subject = size.page_count, text.processing_id
+        if await self._accounts.charge(unit, service_id, units, subject, at) is None:
+            return False
+        number = msisdn.to_international(text.customer_number)
+        request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
+        message = sandbox_rules.accepted(
+            request.redacted(), number, size, at, processing_id=subject, batch_id=None
+        )
+        await unit.add_messages([message])
+        due = at + self._behaviour.present.sms_transition
+        job = Job(due, JobKind.SETTLE_SMS, service_id, subject)
+        if job.due_at > now:
+            await unit.add_job(job)
+        else:
+            await self._sms.on_due(unit, job, job.due_at)
+        return True
+
+    def _client_key(self, service_id: int) -> str:
+        """The first client that may use the service; empty if none may."""
+        clients = (each for each in self._clients.values() if each.may_use(service_id))
+        return next((each.client_key for each in clients), "")
+
+
+def _why_fewer(
+    rejected: Mapping[tuple[str, str], Sequence[str]], service_id: int, unsent: int
+) -> Sequence[str]:
+    """Why there are fewer records than were asked for.
+
+    rejected: for each code and rule, why payments were rejected. unsent: how many SMS had no units.
+    """
+    fewer = [
+        f"{len(whys)} of the payments got {code}: {whys[0]} [{rule}]"
+        for (code, rule), whys in rejected.items()
+    ]
+    if unsent:
+        fewer.append(
+            f"{unsent} SMS were not sent: service {service_id} has no units for them; "
+            "add some with `sandbox-sim ledger topup`"
+        )
+    return fewer
+
+
+async def _are_there(unit: Unit, sample: SampleRecords) -> bool:
+    """Whether any of it is kept: payments are deleted after a while, messages never."""
+    first = sample.purchases[0]
+    owner, network_id = first.payment.service_id, first.network_transaction_id
+    if await unit.transaction_by_network_id(owner, network_id) is not None:
+        return True
+    for text in sample.texts:
+        if await unit.messages(owner, text.processing_id):
+            return True
+    return False
+
+
+def _oldest_first(done: Sequence[T]) -> Sequence[T]:
+    return sorted(done, key=attrgetter("ago"), reverse=True)

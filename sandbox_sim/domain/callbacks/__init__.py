@@ -1,1 +1,0 @@
-"""Callbacks: bodies, signatures, allowed destinations, and checks of receivers."""

@@ -1,1 +1,0 @@
-"""Controls of the sandbox: overrides, faults, journal, events, snapshots and the clock."""

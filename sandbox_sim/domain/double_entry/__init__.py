@@ -1,1 +1,0 @@
-"""The ledger of production mode: double entry, holds, and what must hold for all of it."""

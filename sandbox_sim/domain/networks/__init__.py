@@ -1,1 +1,0 @@
-"""Rules of production mode: what a network may say about an attempt, and what follows from it."""

@@ -1,1 +1,0 @@
-"""Payments: the sandbox rules that decide them, and the states of a transaction."""

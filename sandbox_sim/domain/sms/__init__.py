@@ -1,1 +1,0 @@
-"""SMS: encoding, pages, and the states of a message."""

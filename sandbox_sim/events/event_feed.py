@@ -1,0 +1,407 @@
+"""The live feed: publishes what units wrote, sends events to readers, and keeps the newest.
+
+Publishing never waits for a reader. Each reader has a queue of its own. A reader that does not read
+is disconnected: it can connect again with the id of the last event that it got, and gets the events
+since then.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from operator import attrgetter
+from typing import Any, Final
+
+from sandbox_sim.events.waits import Waiters
+from sandbox_sim.ports import Clock, Relay, clock as clock_view
+from sandbox_sim.ports.clock import ClockState
+from sandbox_sim.records import (
+    callbacks,
+    inbox,
+    journal,
+    ledger,
+    messages,
+    overrides,
+    snapshots,
+    transactions,
+)
+from sandbox_sim.records.events import (
+    Event,
+    EventFilter,
+    EventText,
+    EventType,
+    NumberedEvent,
+    StoredChange,
+)
+from sandbox_sim.records.inbox import InboxMessage
+from sandbox_sim.records.overrides import DeletedRule, UserRule
+from sandbox_sim.records.snapshots import Snapshot
+
+# How many events are kept for readers that come back, and how many bytes of them.
+KEPT_EVENTS: Final = 10_000
+
+KEPT_BYTES: Final = 24 * 1024 * 1024
+
+# How many bytes the kept events and the queues of the readers take together. Beyond that, the
+# reader with the largest queue is disconnected.
+MOST_BYTES: Final = 40 * 1024 * 1024
+
+# Real time, in seconds, in which events are still kept after the last reader has left. An event
+# that is kept costs a payment as much as a reader does.
+KEPT_FOR_S: Final = 300.0
+
+# A reader with so many events in its queue, which has taken none for so many seconds of real time,
+# does not read.
+MOST_WAITING: Final = 5_000
+
+READER_STALLED_S: Final = 5.0
+
+# A reader with so many events in its queue reads too slowly, even if it reads.
+TOO_MANY: Final = 200_000
+
+# How many events a reader takes at once, and how many bytes if that is more than one event; then
+# other tasks run.
+_AT_ONCE: Final = 200
+
+_BYTES_AT_ONCE: Final = 1024 * 1024
+
+
+log = logging.getLogger("sandbox_sim.events")
+
+
+class _SharedEvent:
+    """A numbered event, and how many places keep it: the feed, and queues of readers."""
+
+    __slots__ = ("numbered", "references", "size")
+
+    def __init__(self, numbered: NumberedEvent) -> None:
+        self.numbered = numbered
+        self.size = numbered.event.size
+        self.references = 0
+
+
+class _Memory:
+    """Counts the bytes of all events that are kept anywhere; each event counts once."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def add(self, event: _SharedEvent) -> None:
+        """One more place keeps it."""
+        if event.references == 0:
+            self.bytes += event.size
+        event.references += 1
+
+    def remove(self, event: _SharedEvent) -> None:
+        """One place does not keep it any more."""
+        event.references -= 1
+        if event.references == 0:
+            self.bytes -= event.size
+
+
+class Reader:
+    """One reader of the feed, with a queue of the events that it wants.
+
+    disconnect: ends its connection if it does not take what was sent last.
+    waiting_bytes: the size of its queue, and of the events that it took last.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        memory: _Memory,
+        wanted: EventFilter,
+        missed: Iterable[_SharedEvent],
+        most_waiting: int,
+        disconnect: Callable[[], None],
+    ) -> None:
+        self.waiting_bytes = 0
+        self._clock = clock
+        self._memory = memory
+        self._wanted = wanted
+        self._queue: deque[_SharedEvent] = deque()
+        # The events that it took last: they may not have reached the client yet.
+        self._taken: list[_SharedEvent] = []
+        self._most_waiting = most_waiting
+        self._disconnect = disconnect
+        self._wake = asyncio.Event()
+        self._ended = False
+        # Since when it sends the events that it took last; None while it waits in `take`.
+        self._busy_since: float | None = clock.monotonic()
+        for event in missed:
+            self.offer(event)
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether it does not read, or reads too slowly to catch up.
+
+        A long queue alone does not mean that: the events may have come before it could run.
+        """
+        waiting = len(self._queue)
+        if waiting >= TOO_MANY:
+            return True
+        if waiting < self._most_waiting or self._busy_since is None:
+            return False
+        return self._clock.monotonic() - self._busy_since >= READER_STALLED_S
+
+    def offer(self, event: _SharedEvent) -> None:
+        """Queue the event if the reader wants it; never waits."""
+        if self._wanted.matches(event.numbered.event):
+            self._memory.add(event)
+            self.waiting_bytes += event.size
+            self._queue.append(event)
+            self._wake.set()
+
+    async def take(self, timeout_s: float) -> Sequence[NumberedEvent] | None:
+        """The next events; empty after so much real time without one, None after `end`."""
+        self._busy_since = None
+        self._remove(self._taken)
+        until = self._clock.monotonic() + timeout_s
+        while not (self._queue or self._ended) and (left := until - self._clock.monotonic()) > 0:
+            self._wake.clear()
+            await self._clock.wait_at_most(self._wake, left)
+        if self._ended:
+            return None
+        self._busy_since = self._clock.monotonic()
+        size = 0
+        while self._queue and len(self._taken) < _AT_ONCE:
+            size += self._queue[0].size
+            if self._taken and size > _BYTES_AT_ONCE:
+                break
+            self._taken.append(self._queue.popleft())
+        return [event.numbered for event in self._taken]
+
+    def end(self) -> None:
+        """Disconnect it and drop its queue; `take` returns None from now on."""
+        self._ended = True
+        self._wake.set()
+        self._disconnect()
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop all events that it keeps."""
+        self._remove(self._taken)
+        self._remove(self._queue)
+
+    def _remove(self, events: list[_SharedEvent] | deque[_SharedEvent]) -> None:
+        for event in events:
+            self.waiting_bytes -= event.size
+            self._memory.remove(event)
+        events.clear()
+
+
+class Feed:
+    """Numbers events, keeps the newest, and offers them to the readers.
+
+    run: an id of this run of the server, part of the id of each event.
+    relay: exchanges events with other servers, if there are any; their events get numbers here in
+    the order in which they arrive.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        run: str,
+        relay: Relay | None = None,
+        *,
+        kept: int = KEPT_EVENTS,
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
+        self._clock = clock
+        self._run = run
+        self._relay: Relay = relay or _NoRelay()
+        self._recording = False
+        self._stop_listening: Callable[[], None] = _nothing
+        # When recording ends, in real time, while there is no reader.
+        self._until = 0.0
+        self._count = 0
+        self._kept: deque[_SharedEvent] = deque()
+        self._most_kept = kept
+        self._kept_bytes = 0
+        self._memory = _Memory()
+        self._most_waiting = most_waiting
+        self._readers: set[Reader] = set()
+        self._closed = False
+
+    @property
+    def recording(self) -> bool:
+        """Whether events are wanted: by a reader, here or elsewhere, or one that may come back."""
+        if self._recording and not self._readers and self._clock.monotonic() >= self._until:
+            self._stop_recording()
+        return self._recording or self._relay.has_remote_readers
+
+    def publish(self, events: Sequence[Event]) -> None:
+        """Send events of one unit of work to all readers, here and elsewhere; never waits."""
+        if self._relay.has_remote_readers:
+            self._relay.publish(events)
+        self._publish_here(events)
+
+    def _publish_here(self, events: Iterable[Event]) -> None:
+        for reader in [each for each in self._readers if each.is_stuck]:
+            self._disconnect(reader)
+        for event in events:
+            self._count += 1
+            shared = _SharedEvent(NumberedEvent(self._id(self._count), EventText.of(event)))
+            self._keep(shared)
+            for reader in self._readers:
+                reader.offer(shared)
+            while self._readers and self._memory.bytes > MOST_BYTES:
+                self._disconnect(max(self._readers, key=attrgetter("waiting_bytes")))
+
+    def _keep(self, event: _SharedEvent) -> None:
+        """Keep one more event, and drop the oldest ones beyond the limits."""
+        self._memory.add(event)
+        self._kept.append(event)
+        self._kept_bytes += event.size
+        while len(self._kept) > self._most_kept or self._kept_bytes > KEPT_BYTES:
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        oldest = self._kept.popleft()
+        self._kept_bytes -= oldest.size
+        self._memory.remove(oldest)
+
+    def _disconnect(self, reader: Reader) -> None:
+        log.warning("a reader of the events did not keep up and was disconnected")
+        self._readers.discard(reader)
+        reader.end()
+
+    @contextmanager
+    def listening(
+        self, wanted: EventFilter, after: str | None, disconnect: Callable[[], None]
+    ) -> Iterator[Reader]:
+        """A reader for as long as the context lasts.
+
+        after: the id of an event. The reader gets the events since then, and first a gap if some
+        of them are not kept any more; None: the events from now on.
+        """
+        self._record()
+        missed = [] if after is None else self._since(after)
+        reader = Reader(self._clock, self._memory, wanted, missed, self._most_waiting, disconnect)
+        self._readers.add(reader)
+        if self._closed:
+            reader.end()
+        try:
+            yield reader
+        finally:
+            self._readers.discard(reader)
+            reader.clear()
+            self._until = self._clock.monotonic() + KEPT_FOR_S
+
+    @property
+    def closed(self) -> bool:
+        """Whether the server stops."""
+        return self._closed
+
+    def close(self) -> None:
+        """End all readers, and each later one at once: the server stops."""
+        self._closed = True
+        for reader in self._readers:
+            reader.end()
+
+    def _record(self) -> None:
+        if not self._recording:
+            self._stop_listening = self._relay.listen(self._publish_here)
+        self._recording = True
+
+    def _stop_recording(self) -> None:
+        """Drop all events. Skips a number, so that a reader that comes back later sees the gap."""
+        self._recording = False
+        self._stop_listening()
+        self._count += 1
+        while self._kept:
+            self._drop_oldest()
+
+    def _since(self, after: str) -> Sequence[_SharedEvent]:
+        """The kept events after the one with this id; all of them after a gap if it is unknown."""
+        before = self._id(self._count - len(self._kept))
+        ids = [before, *(event.numbered.id for event in self._kept)]
+        kept = list(self._kept)
+        if after in ids:
+            return kept[ids.index(after) :]
+        gap = EventText.of(Event(EventType.GAP, None, lambda: {"after": after}))
+        return [_SharedEvent(NumberedEvent(before, gap)), *kept]
+
+    def _id(self, number: int) -> str:
+        return f"{self._run}-{number}"
+
+
+class _NoRelay:
+    """The relay of a server that shares its store with no other."""
+
+    has_remote_readers = False
+
+    def publish(self, events: Sequence[Event]) -> None:
+        pass
+
+    def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
+        return _nothing
+
+
+def _nothing() -> None:
+    """There is no other server to stop listening to."""
+
+
+# How each record is shown that belongs to a service.
+_SHOWN: Final[Mapping[EventType, Callable[[Any], object]]] = {
+    EventType.CALLBACK: callbacks.shown,
+    EventType.SMS: messages.shown,
+    EventType.REQUEST: journal.shown,
+    EventType.LEDGER: ledger.shown,
+}
+
+
+class ChangePublisher:
+    """Publishes the changes of a store while the feed has a reader or a request waits."""
+
+    def __init__(self, feed: Feed, waiters: Waiters, clock: Clock) -> None:
+        self._feed = feed
+        self._waiters = waiters
+        self._clock = clock
+
+    def wanted(self) -> bool:
+        """Whether units are to note what they write."""
+        return bool(self._waiters.waiting) or self._feed.recording
+
+    def publish(self, changes: Sequence[StoredChange]) -> None:
+        """Pass on what a committed unit wrote."""
+        events = [event for change in changes for event in self._events(*change)]
+        if events and self._waiters.waiting:
+            self._waiters.receive(events)
+        if events and self._feed.recording:
+            self._feed.publish(events)
+
+    def _events(self, kind: EventType, subject: Any) -> Iterable[Event]:
+        """The events of a change: one, or none for a write that no reader is to see."""
+        show: Callable[[], object]
+        match subject:
+            case transactions.TransactionRecord():
+                show = partial(transactions.shown, subject, self._clock.now())
+                yield Event(kind, subject.service_id, show, record=subject)
+            case ClockState():
+                # `advance` saves its target before the clock gets there.
+                if subject == self._clock.state:
+                    yield Event(kind, None, partial(dict, clock_view.shown(self._clock)))
+            case (str() as name, InboxMessage() as message):
+                # `readyz` writes to the inbox without a name, to try the store.
+                if name:
+                    show = partial(_shown_delivery, name, message)
+                    yield Event(kind, None, show, inbox=name, record=message)
+            case UserRule():
+                yield Event(kind, subject.match.service_id, partial(overrides.shown, subject))
+            case DeletedRule():
+                deleted = {"id": subject.id, "deleted": True}
+                yield Event(kind, subject.service_id, lambda: deleted)
+            case Snapshot():
+                yield Event(kind, subject.service_id, partial(snapshots.shown, subject))
+            case int() | None:
+                yield Event(kind, subject, lambda: {"service_id": subject})
+            case _:
+                show = partial(_SHOWN[kind], subject)
+                yield Event(kind, subject.service_id, show, record=subject)
+
+
+def _shown_delivery(name: str, message: InboxMessage) -> dict[str, object]:
+    return {"name": name, **inbox.shown(message)}

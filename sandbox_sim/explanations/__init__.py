@@ -1,0 +1,79 @@
+"""The rules and response codes as data, for `sandbox-sim explain` and docs/fidelity.md."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, Literal
+
+_FOLDER: Final = files(__name__)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One `[[rule]]` of rules.toml.
+
+    provoke: how to see it; `needs` is the setting for that, as NAME=VALUE.
+    later: what is not there yet, and why.
+    """
+
+    id: str
+    section: str
+    states: str
+    settings: Sequence[str] = ()
+    scope: Literal["sandbox", "production", "control", "demo", "operator"] = "sandbox"
+    later: str = ""
+    provoke: str = ""
+    needs: str = ""
+
+    @property
+    def in_scope(self) -> bool:
+        """Whether the sandbox follows the rule today."""
+        return self.scope == "sandbox"
+
+
+@dataclass(frozen=True)
+class CodeMeaning:
+    """One `[[code]]` of codes.toml. rules: the values of `X-Sandbox-Rule` that come with it."""
+
+    code: str
+    means: str
+    rules: Sequence[str]
+    provoke: str
+    needs: str = ""
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A value of `X-Sandbox-Rule` that is no rule: what a user added decided the answer."""
+
+    id: str
+    states: str
+    provoke: str
+    change: str
+
+
+def rules() -> list[Rule]:
+    """All rules, in the order of docs/fidelity.md."""
+    return [Rule(**table) for table in _document("rules.toml")["rule"]]
+
+
+def code_meanings() -> list[CodeMeaning]:
+    """All response codes."""
+    return [CodeMeaning(**table) for table in _document("codes.toml")["code"]]
+
+
+def markers() -> list[Marker]:
+    """`override` and `fault`."""
+    return [Marker(**table) for table in _document("rules.toml")["marker"]]
+
+
+def introduction() -> str:
+    """The beginning of docs/fidelity.md."""
+    return str(_document("rules.toml")["introduction"])
+
+
+@cache
+def _document(name: str) -> dict[str, Any]:
+    return tomllib.loads((_FOLDER / name).read_text("utf-8"))

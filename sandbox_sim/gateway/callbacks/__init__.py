@@ -1,1 +1,0 @@
-"""Sending callbacks, and examining receivers."""

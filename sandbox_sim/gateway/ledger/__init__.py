@@ -1,1 +1,0 @@
-"""The balances of services, and the ledger of their postings."""

@@ -1,1 +1,0 @@
-"""Processing payments, settling transactions, and answering queries about them."""

@@ -1,0 +1,169 @@
+"""The transfers that payments and messages make, and the fixed figures of sandbox.9.
+
+Source: D21, D22, D39.
+
+In mode S what a service spends is posted when the payment is accepted, and posted back if it does
+not succeed. In mode P it is pending until the network confirmed it or it failed. What comes in is
+posted with success. SMS units are posted, and posted back, in both modes.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Final
+
+from sandbox_sim.records.attempts import Attempt
+from sandbox_sim.records.ledger import (
+    ASSET_OF_WALLET,
+    BadTransfer,
+    Reason,
+    Transfer,
+    TransferKind,
+    transfer,
+    wallet_of,
+)
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.transactions import Status, TransactionRecord
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.vocabulary import Wallet
+
+_FIXED_BALANCES: Final[Mapping[Wallet, Decimal]] = MappingProxyType(
+    {
+        Wallet.PAYOUT: Decimal(10000),
+        Wallet.COLLECTION: Decimal(100000),
+        Wallet.SMS: Decimal(500),
+        Wallet.AIRTIME: Decimal(1000),
+    }
+)
+
+_FIXED_BALANCES_OF_NINE: Final[Mapping[Wallet, Decimal]] = MappingProxyType(
+    {
+        Wallet.PAYOUT: Decimal("5.0"),
+        Wallet.COLLECTION: Decimal("10.0"),
+        Wallet.SMS: Decimal(0),
+        Wallet.AIRTIME: Decimal("1.0"),
+    }
+)
+
+
+def ends_in_nine(service_id: int) -> bool:
+    """Whether the id is one of the special service ids of sandbox.9."""
+    return service_id % 10 == 9
+
+
+def fixed_balance(service_id: int, wallet: Wallet) -> Decimal:
+    """The balance that the interface defines for a wallet (sandbox.9; `airtime` from D21)."""
+    balances = _FIXED_BALANCES_OF_NINE if ends_in_nine(service_id) else _FIXED_BALANCES
+    return balances[wallet]
+
+
+def balance_number(amount: Decimal) -> int | float:
+    """A balance as a JSON number: an integer, unless it has decimals (10.0 stays 10.0)."""
+    return float(amount) if "." in format(amount, "f") else int(amount)
+
+
+# Constants, because Python 3.11 takes half a microsecond to find a member of an enum.
+_SANDBOX: Final = ServiceMode.SANDBOX
+
+_LIVE: Final = ServiceMode.PRODUCTION
+
+_RECEIVED: Final = {Wallet.COLLECTION: Reason.COLLECTED, Wallet.PAYOUT: Reason.DEPOSITED}
+
+
+def opening(service_id: int, wallet: Wallet, sms_initial_units: int, at: datetime) -> Transfer:
+    """What opens a wallet of mode S with its fixed balance.
+
+    sms_initial_units: the opening units of SMS, where the service id does not end in 9.
+    """
+    if wallet is Wallet.SMS and not ends_in_nine(service_id):
+        amount = Decimal(sms_initial_units)
+    else:
+        amount = fixed_balance(service_id, wallet)
+    account = wallet_of(_SANDBOX, service_id, wallet)
+    return transfer(Reason.OPENING, account, amount, "", at)
+
+
+def of_transaction(transaction: TransactionRecord) -> Transfer | None:
+    """What the current status of a transaction of mode S moves, or None (live balances, D21)."""
+    status, payment = transaction.status, transaction.payment
+    row = payment.operation.row
+    spent, received = row.spends, row.fills
+    if spent and status is Status.PENDING:
+        wallet, reason = spent, Reason.SPENT
+    elif spent and status in {Status.FAILED, Status.CANCELLED}:
+        wallet, reason = spent, Reason.RETURNED
+    elif received and status is Status.SUCCESSFUL:
+        wallet, reason = received, _RECEIVED[received]
+    else:
+        return None
+    account = wallet_of(_SANDBOX, transaction.service_id, wallet)
+    at = transaction.decided_at or transaction.initiated_at
+    return transfer(reason, account, payment.amount, transaction.network_transaction_id, at)
+
+
+def units(
+    reason: Reason, mode: ServiceMode, service_id: int, count: int, subject: str, at: datetime
+) -> Transfer:
+    """SMS units that are charged for a send, given back or added.
+
+    subject: the processing_id or the batch_id of a send.
+    """
+    account = wallet_of(mode, service_id, Wallet.SMS)
+    return transfer(reason, account, Decimal(count), subject, at)
+
+
+def topup(service_id: int, wallet: Wallet, count: int, at: datetime) -> Transfer:
+    """SMS units, or airtime, that an operator gives to a service in mode P.
+
+    Raises:
+        BadTransfer: the wallet holds money. Payout funds come by a deposit (DTTW).
+    """
+    account = wallet_of(_LIVE, service_id, wallet)
+    if wallet not in ASSET_OF_WALLET:
+        raise BadTransfer(f"{account} holds money, which comes by a deposit and not by a top-up")
+    return transfer(Reason.TOPUP, account, Decimal(count), "", at)
+
+
+def spending(attempt: Attempt) -> Transfer | None:
+    """What is pending for an accepted payment; None where it spends nothing of the service's."""
+    wallet = attempt.operation.row.spends
+    if wallet is None:
+        return None
+    return _of_attempt(Reason.SPENT, attempt, wallet, attempt.created_at, TransferKind.PENDING)
+
+
+def received(attempt: Attempt, at: datetime) -> Transfer | None:
+    """Money that came in with a success; None where the operation brings none."""
+    wallet = attempt.operation.row.fills
+    if wallet is None:
+        return None
+    return _of_attempt(_RECEIVED[wallet], attempt, wallet, at)
+
+
+def suspended(attempt: Attempt, at: datetime) -> Transfer | None:
+    """A contradiction: between the network and suspense, never of the service.
+
+    Clearing then agrees with the network, and suspense has what that costs or brings until a person
+    decides. None where the network says only that it is pending: no money moved yet.
+    """
+    if attempt.contradicted_by not in {Outcome.SUCCEEDED, Outcome.FAILED}:
+        return None
+    row = attempt.operation.row
+    wallet = row.spends or row.fills or Wallet.SMS
+    found = _of_attempt(Reason.SUSPENDED, attempt, wallet, at)
+    # Money that comes in lowers clearing; money that goes out raises it. FAILED undoes either.
+    raises = (row.fills is not None) is (attempt.contradicted_by is Outcome.FAILED)
+    return found if raises else found._replace(debit=found.credit, credit=found.debit)
+
+
+def _of_attempt(
+    reason: Reason,
+    attempt: Attempt,
+    wallet: Wallet,
+    at: datetime,
+    kind: TransferKind = TransferKind.POSTED,
+) -> Transfer:
+    account = wallet_of(_LIVE, attempt.service_id, wallet, attempt.currency)
+    subject, network = attempt.network_transaction_id, attempt.network
+    return transfer(reason, account, attempt.amount, subject, at, network=network, kind=kind)

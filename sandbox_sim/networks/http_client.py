@@ -1,0 +1,422 @@
+"""The HTTP client that adapters of networks share. Source: D39.
+
+A submit goes out once, on a connection of its own, without redirects. aiohttp repeats PUT, DELETE
+and GET by itself when a connection breaks, also a fresh one; a middleware turns the broken
+connection into an exception that it does not repeat for.
+
+Whether a byte of a submit can have arrived is proven, not guessed from the exception: until there
+is a connection nothing is written, and aiohttp tells when there is one.
+
+Tokens and status queries may be repeated. aiohttp-retry alone does that, for named methods,
+exceptions and statuses, and as late as `Retry-After` asks for.
+"""
+
+import os
+import ssl
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from types import SimpleNamespace
+from typing import Final, NamedTuple
+
+import aiohttp
+from aiohttp_retry import ExponentialRetry, RetryClient
+
+from sandbox_sim import __version__
+from sandbox_sim.ports.clock import Clock
+from sandbox_sim.ports.network import Health, NetworkEvents, SubmitResult
+from sandbox_sim.records.attempts import LONGEST_PAUSE
+from sandbox_sim.records.exchanges import Exchange, Scrubber
+from sandbox_sim.records.reports import Outcome
+
+# A longer answer is none that a network of payments gives.
+MOST_ANSWER_BYTES: Final = 1024 * 1024
+
+# How often a token or a status query is sent at most, and the first pause between two tries.
+MOST_TRIES: Final = 3
+
+FIRST_PAUSE_S: Final = 0.2
+
+# A network that asks for a longer pause is asked again by the schedule of the attempt.
+LONGEST_PAUSE_S: Final = 2.0
+
+REPEATED_STATUSES: Final = frozenset({429, 502, 503, 504})
+
+
+class _BrokenExchange(Exception):
+    """A connection that broke; aiohttp repeats nothing for this."""
+
+
+REPEATED_EXCEPTIONS: Final = (aiohttp.ClientConnectionError, _BrokenExchange, TimeoutError)
+
+_HEADERS: Final = {"User-Agent": f"sandbox_sim/{__version__}"}
+
+
+class HttpAnswer(NamedTuple):
+    """An answer that arrived whole; header names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def is_server_error(self) -> bool:
+        """Whether the network says that it failed itself."""
+        return self.status >= 500
+
+
+class NoAnswer(NamedTuple):
+    """Why there is no whole answer.
+
+    may_have_arrived: False only where there was no connection, so that nothing was written.
+    network_fault: whether that is because of the network; the circuit breaker counts it.
+    """
+
+    may_have_arrived: bool
+    problem: str
+    network_fault: bool = True
+
+
+def submitted(
+    answer: HttpAnswer | NoAnswer, read: Callable[[HttpAnswer], SubmitResult]
+) -> SubmitResult:
+    """What came of a submit: `read` says what an answer means.
+
+    Without an answer it is NOT_SENT only if not a byte can have arrived. An answer with HTTP 5xx
+    that leaves a doubt is a network fault, for the circuit breaker.
+    """
+    if isinstance(answer, NoAnswer):
+        outcome = Outcome.UNKNOWN if answer.may_have_arrived else Outcome.NOT_SENT
+        return SubmitResult(outcome, reason=answer.problem, network_fault=answer.network_fault)
+    result = read(answer)
+    network_fault = answer.is_server_error and result.outcome is Outcome.UNKNOWN
+    return replace(result, network_fault=network_fault)
+
+
+_NOT_OPEN: Final = NoAnswer(
+    may_have_arrived=False, problem="the network is not open", network_fault=False
+)
+
+
+class _Sending:
+    """What is known of one submit while it is under way."""
+
+    connected = False
+
+
+class _Request(NamedTuple):
+    """A request, as the journal needs it."""
+
+    purpose: str
+    attempt_id: str
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class _Pauses(ExponentialRetry):
+    """When a query is sent again; counts the tries."""
+
+    def __init__(self, method: str, clock: Clock, first_pause_s: float) -> None:
+        super().__init__(
+            attempts=MOST_TRIES,
+            start_timeout=first_pause_s / 2,  # it is doubled before the first pause
+            max_timeout=LONGEST_PAUSE_S,
+            # The statuses are named in `_is_enough`, which also looks at Retry-After.
+            statuses=set(),
+            exceptions=set(REPEATED_EXCEPTIONS),
+            methods={method},
+            retry_all_server_errors=False,
+            evaluate_response_callback=self._is_enough,
+        )
+        self.tries = 1
+        self._clock = clock
+
+    async def _is_enough(self, response: aiohttp.ClientResponse) -> bool:
+        """Whether the answer is taken as it is; True also where the pause would be too long."""
+        if response.status not in REPEATED_STATUSES:
+            return True
+        pause = retry_after(response.headers, self._clock)
+        return pause is not None and pause.total_seconds() > LONGEST_PAUSE_S
+
+    def get_timeout(self, attempt: int, response: aiohttp.ClientResponse | None = None) -> float:
+        """The pause before the next try, in seconds."""
+        self.tries += 1
+        if response is not None:
+            asked = retry_after(response.headers, self._clock)
+            response.close()  # aiohttp-retry leaves it open
+            if asked is not None:
+                return asked.total_seconds()
+        return float(super().get_timeout(attempt))
+
+
+class NetworkHttpClient:
+    """Requests of one adapter. Each is reported to its `NetworkEvents`, with secrets scrubbed.
+
+    timeout: of one submit, or of a query with all its tries.
+    tls: a context of its own, for a network with a private authority.
+    """
+
+    def __init__(
+        self,
+        network: str,
+        clock: Clock,
+        scrubber: Scrubber,
+        timeout: timedelta,
+        *,
+        tls: ssl.SSLContext | None = None,
+        first_pause_s: float = FIRST_PAUSE_S,
+    ) -> None:
+        self._network = network
+        self._clock = clock
+        self._scrubber = scrubber
+        self._timeout = timeout
+        self._tls: ssl.SSLContext | bool = True if tls is None else tls
+        self._first_pause_s = first_pause_s
+        self._events: NetworkEvents | None = None
+        self._submits: aiohttp.ClientSession | None = None
+        self._queries: aiohttp.ClientSession | None = None
+
+    async def open(self, events: NetworkEvents) -> None:
+        """Make it ready; connects to nothing."""
+        self._events = events
+        tracing = aiohttp.TraceConfig()
+        tracing.on_connection_create_end.append(_note_connection)
+        self._submits = self._session(
+            aiohttp.TCPConnector(limit=0, force_close=True, ssl=self._tls),
+            trace_configs=[tracing],
+            middlewares=(_without_repetition,),
+        )
+        self._queries = self._session(
+            aiohttp.TCPConnector(limit=0, ssl=self._tls), middlewares=(_without_repetition,)
+        )
+
+    async def close(self) -> None:
+        """Close every connection; a request under way ends without an answer."""
+        for session in (self._submits, self._queries):
+            if session is not None:
+                await session.close()
+        self._submits = self._queries = None
+
+    async def submit(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        attempt_id: str,
+        within_s: float | None = None,
+    ) -> HttpAnswer | NoAnswer:
+        """Send a request that makes a network do something, once.
+
+        within_s: what is left of the timeout where a request for a token took a part of it; real
+        time in seconds.
+        """
+        if self._submits is None:
+            return _NOT_OPEN
+        session, sending = self._submits, _Sending()
+
+        async def exchange() -> HttpAnswer:
+            request = session.request(
+                method,
+                url,
+                headers=headers,
+                data=body,
+                allow_redirects=False,
+                trace_request_ctx=sending,
+            )
+            async with request as response:
+                return await _whole(response)
+
+        began = self._clock.monotonic()
+        answer = await self._answered(exchange(), within_s)
+        if isinstance(answer, NoAnswer):
+            answer = answer._replace(may_have_arrived=sending.connected)
+        self._tell(_Request("submit", attempt_id, method, url, headers, body), answer, began)
+        return answer
+
+    async def ask(
+        self,
+        purpose: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes = b"",
+        *,
+        attempt_id: str = "",
+    ) -> HttpAnswer | NoAnswer:
+        """Send a request that changes nothing, such as a status query; up to three times.
+
+        purpose: `status`, `token` or `health`, for the journal.
+        """
+        if self._queries is None:
+            return _NOT_OPEN
+        pauses = _Pauses(method, self._clock, self._first_pause_s)
+        client = RetryClient(client_session=self._queries, retry_options=pauses)
+
+        async def exchange() -> HttpAnswer:
+            request = client.request(
+                method, url, headers=dict(headers), data=body or None, allow_redirects=False
+            )
+            async with request as response:
+                return await _whole(response)
+
+        began = self._clock.monotonic()
+        answer = await self._answered(exchange())
+        asked = _Request(purpose, attempt_id, method, url, headers, body)
+        self._tell(asked, answer, began, pauses.tries)
+        return answer
+
+    def _session(self, connector: aiohttp.TCPConnector, **options: object) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers=_HEADERS,
+            timeout=aiohttp.ClientTimeout(total=None),
+            **options,  # type: ignore[arg-type]
+        )
+
+    async def _answered(
+        self, exchange: Coroutine[None, None, HttpAnswer], within_s: float | None = None
+    ) -> HttpAnswer | NoAnswer:
+        """What an exchange came to; nothing but a cancellation is raised."""
+        network_fault = True
+        seconds = self._timeout.total_seconds() if within_s is None else within_s
+        try:
+            async with self._clock.timeout(seconds):
+                return await exchange
+        except TimeoutError:
+            problem = f"no answer within {seconds:g} s"
+        except Exception as error:  # an adapter that raises would leave the attempt without a word
+            problem = _in_words(error)
+            # A value that HTTP cannot carry is not a fault of the network.
+            network_fault = not isinstance(error, ValueError)
+        return NoAnswer(True, self._scrubber.text(problem), network_fault)
+
+    def _tell(
+        self, request: _Request, answer: HttpAnswer | NoAnswer, began: float, tries: int = 1
+    ) -> None:
+        if self._events is None:
+            return
+        scrub = self._scrubber
+        exchange = Exchange(
+            self._network,
+            request.purpose,
+            request.attempt_id,
+            self._clock.now(),
+            round((self._clock.monotonic() - began) * 1000),
+            request.method,
+            scrub.text(request.url),
+            scrub.headers(request.headers.items()),
+            scrub.body(request.body),
+            tries=tries,
+        )
+        if isinstance(answer, NoAnswer):
+            exchange = exchange._replace(problem=answer.problem)
+        else:
+            exchange = exchange._replace(
+                status=answer.status,
+                answer_headers=scrub.headers(answer.headers.items()),
+                answer_body=scrub.body(answer.body),
+            )
+        self._events.exchanged(exchange)
+
+
+def health_of(answer: HttpAnswer | NoAnswer, *, credentials: str, path: str = "base_url") -> Health:
+    """What the answer to a health check says, with what to do where something is wrong.
+
+    credentials, path: the settings that are wrong where they are not taken, or nothing is there.
+    """
+    if isinstance(answer, NoAnswer):
+        return Health(ok=False, detail=answer.problem)
+    wrong = advice(answer.status, credentials, path)
+    if wrong:
+        return Health(ok=False, detail=f"HTTP {answer.status}: {wrong}")
+    return Health(ok=True, detail=f"answers with HTTP {answer.status}")
+
+
+def advice(status: int, credentials: str, path: str = "base_url") -> str:
+    """What to do about an HTTP status that says that the settings are wrong; empty for others."""
+    match status:
+        case 401:
+            return f"the network does not take the credentials; correct {credentials}"
+        case 403:
+            return (
+                f"the network does not let this account in; correct {credentials}, or ask the "
+                "network to add the address of this server to its list"
+            )
+        case 404:
+            return f"the network has nothing at this address; correct {path}"
+        case _:
+            return ""
+
+
+def retry_after(
+    headers: Mapping[str, str], clock: Clock, at_most: timedelta = LONGEST_PAUSE
+) -> timedelta | None:
+    """How long `Retry-After` asks to wait, in either of its forms; None where it says nothing.
+
+    at_most: the `longest_pause` of the network.
+    """
+    text = headers.get("Retry-After", headers.get("retry-after", "")).strip()
+    if text.isascii() and text.isdigit():
+        return min(timedelta(seconds=int(text[:9])), at_most)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        return None
+    return min(max(moment - clock.now(), timedelta(0)), at_most)
+
+
+async def _without_repetition(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Send a request once: aiohttp repeats some methods when it sees one of these exceptions."""
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _BrokenExchange(_in_words(error)) from error
+
+
+async def _note_connection(
+    _session: aiohttp.ClientSession, context: SimpleNamespace, _end: object
+) -> None:
+    context.trace_request_ctx.connected = True
+
+
+async def _whole(response: aiohttp.ClientResponse) -> HttpAnswer:
+    """The whole answer, or an exception where it ends too early or is too long."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > MOST_ANSWER_BYTES:
+            raise _BrokenExchange(f"the answer has more than {MOST_ANSWER_BYTES:,} bytes")
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return HttpAnswer(response.status, headers, bytes(body))
+
+
+def _in_words(error: Exception) -> str:
+    """What went wrong, for people."""
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            return f"the host {error.host} is not known"
+        case aiohttp.ClientConnectorCertificateError():
+            return f"the TLS certificate of {error.host} was not accepted"
+        case aiohttp.ClientConnectorSSLError():
+            return f"no TLS connection to {error.host}:{error.port}"
+        case aiohttp.ClientConnectorError():
+            reason = os.strerror(error.errno) if error.errno else str(error)
+            return f"no connection to {error.host}:{error.port}: {reason}"
+        case aiohttp.ServerDisconnectedError() | ConnectionResetError():
+            return "the network closed the connection without an answer"
+        case aiohttp.ClientPayloadError():
+            return "the answer broke off"
+        case _:
+            return str(error) or type(error).__name__

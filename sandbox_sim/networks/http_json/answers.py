@@ -1,0 +1,163 @@
+"""What an answer or a notification says: its word, the fields that it repeats, and the result.
+
+A word counts only with an HTTP status that fits it: HTTP 3xx and 5xx prove nothing, and 4xx proves
+no success. A word that is in no table, and an answer without a word, are UNKNOWN.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sandbox_sim.networks.http_client import HttpAnswer
+from sandbox_sim.networks.http_json.meanings import UNKNOWN, Meaning
+from sandbox_sim.networks.http_json.settings import FieldsTable
+from sandbox_sim.networks.http_json.templates import from_hex, from_minor_units
+from sandbox_sim.ports.network import StatusResult, SubmitResult
+from sandbox_sim.records.reports import NOTHING_PROMISED, AlwaysSent, Echo, Field, Outcome, Source
+from sandbox_sim.values.peer_input import amount_of, document_of, text_of
+
+# A longer reason is cut.
+MOST_CHARACTERS: Final = 200
+
+_NEGATIVE: Final = frozenset({Outcome.FAILED, Outcome.REFUSED, Outcome.NOT_SENT})
+
+_FIELDS: Final = (Field.REFERENCE, Field.AMOUNT, Field.CURRENCY)
+
+
+class AnswerReader:
+    """Reads the answers of one kind by its tables.
+
+    currency: of an `amount_minor` that comes without a currency.
+    """
+
+    def __init__(self, fields: FieldsTable, outcomes: Mapping[str, Meaning], currency: str) -> None:
+        self._fields = fields
+        self._outcomes = outcomes
+        self._currency = currency
+
+    def always_sent(self, source: Source) -> AlwaysSent:
+        """The fields that come with every success from this source."""
+        fields = self._fields
+        if not any(each.outcome is Outcome.SUCCEEDED for each in self._outcomes.values()):
+            return NOTHING_PROMISED
+        places = (fields.reference, fields.amount or fields.amount_minor, fields.currency)
+        return frozenset(
+            (source, field)
+            for field, place in zip(_FIELDS, places, strict=True)
+            if place is not None and field.value not in fields.optional
+        )
+
+    def word(self, document: Mapping[str, Any]) -> str:
+        """The first word that stands in one of the places; empty where none does."""
+        words = (_word(_member(document, place)) for place in self._fields.outcome)
+        return next(filter(None, words), "")
+
+    def meaning(self, document: Mapping[str, Any]) -> Meaning:
+        """What the word means."""
+        return self._outcomes.get(self.word(document), UNKNOWN)
+
+    def echo(self, document: Mapping[str, Any]) -> Echo:
+        """What the network says that it did."""
+        fields = self._fields
+        currency = self._text(document, fields.currency)
+        amount = amount_of(_member(document, fields.amount))
+        minor = amount_of(_member(document, fields.amount_minor))
+        if minor is not None:
+            amount = from_minor_units(minor, currency or self._currency)
+        reference = from_hex(self._text(document, fields.reference))
+        return Echo(reference or None, amount, currency or None)
+
+    def network_id(self, document: Mapping[str, Any]) -> str:
+        """The network's own identifier; empty where it says none."""
+        return self._text(document, self._fields.network_id)
+
+    def reason(self, document: Mapping[str, Any]) -> str:
+        """What the network says about a failure; its word where it says nothing else."""
+        said = (self._text(document, place) for place in self._fields.reason)
+        return (next(filter(None, said), "") or self.word(document))[:MOST_CHARACTERS]
+
+    def _text(self, document: Mapping[str, Any], place: tuple[str, ...] | None) -> str:
+        return text_of(_member(document, place))
+
+
+def submit_result(
+    answer: HttpAnswer, reader: AnswerReader, statuses: Mapping[int, Meaning]
+) -> SubmitResult:
+    """What the answer to a payment says: by its word, else by its HTTP status."""
+    document = document_of(answer.body)
+    meaning = _believed(answer.status, reader, document)
+    if not reader.word(document):
+        meaning = statuses.get(answer.status, UNKNOWN)
+    negative = meaning.outcome in {*_NEGATIVE, Outcome.UNKNOWN}
+    return SubmitResult(
+        meaning.outcome,
+        code=meaning.code,
+        reason=_in_words(answer.status, reader.reason(document)) if negative else "",
+        network_id=reader.network_id(document),
+        echo=reader.echo(document),
+    )
+
+
+def status_result(
+    answer: HttpAnswer,
+    reader: AnswerReader,
+    statuses: Mapping[int, Meaning],
+    *,
+    failure_counts: bool,
+) -> StatusResult:
+    """What the answer to a status query says.
+
+    failure_counts: False while a failure is still PENDING, by the setting `failed_after_s`.
+    """
+    document = document_of(answer.body)
+    meaning = _believed(answer.status, reader, document)
+    if meaning == UNKNOWN:
+        meaning = statuses.get(answer.status, UNKNOWN)
+    outcome = meaning.outcome
+    if outcome is Outcome.UNKNOWN:
+        reason = _in_words(answer.status, reader.reason(document))
+        return StatusResult(Outcome.UNKNOWN, found=meaning.found, reason=reason)
+    failed = outcome is Outcome.FAILED
+    if failed and not failure_counts:
+        outcome = Outcome.PENDING
+    return StatusResult(
+        outcome,
+        reason=reader.reason(document) if failed else "",
+        network_id=reader.network_id(document),
+        echo=reader.echo(document),
+    )
+
+
+def _believed(status: int, reader: AnswerReader, document: Mapping[str, Any]) -> Meaning:
+    """What the word means, if the HTTP status fits it."""
+    meaning = reader.meaning(document)
+    if 200 <= status < 300:
+        return meaning
+    if 400 <= status < 500 and (meaning.outcome in _NEGATIVE or not meaning.found):
+        return meaning
+    return UNKNOWN
+
+
+def _member(document: object, place: tuple[str, ...] | None) -> object:
+    """The value in a place of a document; None where there is none."""
+    if place is None:
+        return None
+    found = document
+    for name in place:
+        if isinstance(found, Mapping):
+            found = found.get(name)
+        elif isinstance(found, list) and name.isdecimal() and int(name) < len(found):
+            found = found[int(name)]
+        else:
+            return None
+    return found
+
+
+def _word(value: object) -> str:
+    """A word of an outcome table: a text, a whole number, `true` or `false`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return text_of(value)
+
+
+def _in_words(status: int, said: str) -> str:
+    return f"HTTP {status}, {said}" if said else f"HTTP {status}"

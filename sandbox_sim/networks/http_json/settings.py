@@ -1,0 +1,412 @@
+"""The settings of a network with `adapter = "http_json"`.
+
+A table that is wrong is refused at the start with a sentence that names the table and the field.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import AfterValidator, Field, PlainValidator, SecretStr, model_validator
+
+from sandbox_sim.networks.http_json.meanings import (
+    Meaning,
+    NotificationMeaning,
+    QueryStatuses,
+    StatusMeaning,
+    SubmitMeaning,
+    SubmitStatuses,
+)
+from sandbox_sim.networks.http_json.templates import (
+    AMOUNTS,
+    IDENTIFIERS,
+    IN_STATUS,
+    IN_SUBMIT,
+    JsonObject,
+    Text,
+    identify,
+    problem_of,
+)
+from sandbox_sim.networks.settings import (
+    AdapterSettings,
+    BaseUrl,
+    HeaderSecret,
+    HttpAdapterSettings,
+    User,
+)
+from sandbox_sim.operations import CARRIED, Operation
+from sandbox_sim.records.exchanges import SECRET_HEADERS
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.values.hosts import has_dot_segment
+from sandbox_sim.values.money import decimals_of
+
+# A card is entered on a page of the network, to which no template can lead.
+_OPERATIONS: Final = tuple(each.value for each in CARRIED if each is not Operation.CARD)
+
+_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+# Headers that the HTTP client sets.
+_OWN_HEADERS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+
+
+def _header_name(name: str) -> str:
+    if not _HEADER_NAME.fullmatch(name):
+        raise ValueError("is no name of a header")
+    if name.lower() in _OWN_HEADERS:
+        raise ValueError("is set by the HTTP client; leave it out")
+    return name
+
+
+def _public_header_name(name: str) -> str:
+    if name.lower() in SECRET_HEADERS:
+        raise ValueError(
+            'has a secret; set auth = "basic", "bearer" or "header", and auth_secret, in its place'
+        )
+    return _header_name(name)
+
+
+def _text(source: object, valid: frozenset[str]) -> Text:
+    if not isinstance(source, str):
+        raise ValueError("must be a text; placeholders may stand in it")  # noqa: TRY004
+    template = Text.parse(source)
+    _refuse_unknown(template.names, valid)
+    return template
+
+
+def _path(source: object, valid: frozenset[str]) -> Text:
+    if not isinstance(source, str) or not source.startswith("/") or source.startswith("//"):
+        raise ValueError("must be a path that begins with /, such as /payments/{reference}")
+    if any(character <= " " or character in "#\\" for character in source):
+        raise ValueError("must be without blanks, # and backslash")
+    if has_dot_segment(source.partition("?")[0]):
+        raise ValueError("must be without . and .. between slashes; write the path that is meant")
+    return _text(source, valid)
+
+
+def _json(source: object, valid: frozenset[str]) -> JsonObject:
+    if not isinstance(source, Mapping):
+        raise ValueError("must be a table")  # noqa: TRY004
+    template = JsonObject(source)
+    _refuse_unknown(template.names, valid)
+    return template
+
+
+def _refuse_unknown(names: Iterator[str], valid: frozenset[str]) -> None:
+    problem = problem_of(names, valid)
+    if problem is not None:
+        raise ValueError(problem)
+
+
+def _members(source: object) -> tuple[str, ...]:
+    names = tuple(source.split(".")) if isinstance(source, str) else ()
+    if not names or not all(names):
+        raise ValueError("must be names of members with points between them, such as data.status")
+    return names
+
+
+def _one_or_more(source: object) -> tuple[tuple[str, ...], ...]:
+    given = source if isinstance(source, list) and source else [source]
+    return tuple(map(_members, given))
+
+
+def _fixed_path(source: object) -> str:
+    return _path(source, frozenset()).text({})
+
+
+HealthPath = Annotated[str, PlainValidator(_fixed_path)]
+
+HeaderName = Annotated[str, AfterValidator(_public_header_name)]
+
+SubmitText = Annotated[Text, PlainValidator(partial(_text, valid=IN_SUBMIT))]
+
+SubmitPath = Annotated[Text, PlainValidator(partial(_path, valid=IN_SUBMIT))]
+
+SubmitJson = Annotated[JsonObject, PlainValidator(partial(_json, valid=IN_SUBMIT))]
+
+StatusText = Annotated[Text, PlainValidator(partial(_text, valid=IN_STATUS))]
+
+StatusPath = Annotated[Text, PlainValidator(partial(_path, valid=IN_STATUS))]
+
+StatusJson = Annotated[JsonObject, PlainValidator(partial(_json, valid=IN_STATUS))]
+
+# The way to a member of an answer, by the names of members; a number is a place in a list.
+Members = Annotated[tuple[str, ...], PlainValidator(_members)]
+
+Places = Annotated[tuple[tuple[str, ...], ...], PlainValidator(_one_or_more)]
+
+
+class FieldsTable(AdapterSettings):
+    """A table `fields`: where each field stands in an answer or a notification."""
+
+    outcome: Places = Field(
+        description="The word of the outcome table. Of several places, the first that has one."
+    )
+    reference: Members | None = Field(None, description="Our {reference} or {reference_hex}.")
+    amount: Members | None = Field(None, description="The amount, as a number or a text.")
+    amount_minor: Members | None = Field(None, description="The amount in the smallest unit.")
+    currency: Members | None = Field(None, description="The currency.")
+    network_id: Members | None = Field(None, description="The network's own identifier.")
+    reason: Places = Field((), description="Why a payment failed, or was refused; as outcome.")
+    optional: list[Literal["reference", "amount", "currency"]] = Field(
+        [], description="Of these fields, those that may be missing in a success."
+    )
+
+    @model_validator(mode="after")
+    def _one_amount(self) -> Self:
+        if self.amount is not None and self.amount_minor is not None:
+            raise ValueError("amount and amount_minor: only one of them can be set")
+        return self
+
+
+class _Body(AdapterSettings):
+    """The body of a request; a table has `json` or `form`."""
+
+    method: Literal["GET", "POST", "PUT"]
+
+    @model_validator(mode="after")
+    def _one_body(self) -> Self:
+        given = [name for name in ("json_body", "form") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError("json and form: only one of them can be set")
+        if self.method == "GET" and given:
+            raise ValueError("a GET has no body; leave json and form out, or set another method")
+        return self
+
+
+class SubmitTable(_Body):
+    """The table `submit`: how a payment is sent, and what its answer means."""
+
+    method: Literal["GET", "POST", "PUT"] = "POST"
+    path: SubmitPath
+    headers: dict[HeaderName, SubmitText] = Field({}, description="Further headers.")
+    json_body: SubmitJson | None = Field(None, alias="json")
+    form: dict[str, SubmitText] | None = None
+    fields: FieldsTable
+    outcomes: Annotated[dict[str, SubmitMeaning], Field(min_length=1)]
+    statuses: SubmitStatuses = Field({}, description="What HTTP statuses mean without a word.")
+
+    @model_validator(mode="after")
+    def _names_its_attempt(self) -> Self:
+        if not identify(names_in(self)):
+            raise ValueError(
+                f"path, headers, json or form: one of them needs {IDENTIFIERS}, because the "
+                "network must tell this payment from every other one; write {reference} where the "
+                "network takes your own reference"
+            )
+        return self
+
+
+class StatusTable(_Body):
+    """The table `status`: how a payment is asked for, and what the answer means.
+
+    fields, outcomes: those of `submit` where they are left out.
+    """
+
+    method: Literal["GET", "POST", "PUT"] = "GET"
+    path: StatusPath
+    headers: dict[HeaderName, StatusText] = Field({}, description="Further headers.")
+    json_body: StatusJson | None = Field(None, alias="json")
+    form: dict[str, StatusText] | None = None
+    fields: FieldsTable | None = None
+    outcomes: dict[str, StatusMeaning] | None = None
+    statuses: QueryStatuses = Field({}, description="What HTTP statuses mean without a word.")
+    failed_after_s: float = Field(
+        0, ge=0, description="How old a payment must be for failed to count; pending before."
+    )
+
+    @model_validator(mode="after")
+    def _names_its_attempt(self) -> Self:
+        asked = _names_beside_headers(self)
+        if "network_id" not in asked and not identify(asked):
+            raise ValueError(
+                f"path, json or form: one of them needs {{network_id}}, {IDENTIFIERS}, because "
+                "the answer must be about this payment; write what the network looks a payment "
+                "up by, such as /payments/{reference}"
+            )
+        return self
+
+
+def names_in(table: SubmitTable | StatusTable) -> frozenset[str]:
+    """The placeholders that a request uses."""
+    in_headers = (name for text in table.headers.values() for name in text.names)
+    return _names_beside_headers(table).union(in_headers)
+
+
+def _names_beside_headers(table: SubmitTable | StatusTable) -> frozenset[str]:
+    texts = [table.path, *(table.form or {}).values()]
+    in_json = table.json_body.names if table.json_body is not None else ()
+    return frozenset({*in_json, *(name for text in texts for name in text.names)})
+
+
+class NotificationTable(AdapterSettings):
+    """The table `notification`: what a notification is worth, and what it says.
+
+    fields, outcomes: those of `status`, else of `submit`, where they are left out.
+    """
+
+    trust: Literal["signed", "hint"]
+    signature_header: Annotated[str, AfterValidator(_header_name)] = ""
+    algorithm: Literal["sha256", "sha512"] = "sha256"
+    encoding: Literal["hex", "base64"] = "hex"
+    prefix: str = Field("", description='What stands before the signature, such as "sha256=".')
+    fields: FieldsTable | None = None
+    outcomes: dict[str, NotificationMeaning] | None = None
+
+    @model_validator(mode="after")
+    def _has_a_header(self) -> Self:
+        if self.trust == "signed" and not self.signature_header:
+            raise ValueError("signature_header: must be set where trust is signed")
+        return self
+
+
+class HttpJsonSettings(HttpAdapterSettings):
+    """The table of a network with `adapter = "http_json"`."""
+
+    base_url: BaseUrl = Field(description="Address of the API; paths are below it.")
+    status_base_url: BaseUrl = Field("", description="The same for `status`, where it is another.")
+    operations: list[Literal[_OPERATIONS]] = Field(  # type: ignore[valid-type]
+        min_length=1, description="What is sent this way."
+    )
+    currencies: list[Annotated[str, Field(pattern=r"^[A-Z]{3}$")]] = Field(
+        ["GHS"], min_length=1, description="The currencies that the network takes."
+    )
+    nws: dict[str, str] = Field(
+        {}, description="The nw that it takes, each with its {channel}; empty for every one."
+    )
+    auth: Literal["none", "basic", "bearer", "header"] = Field(
+        "none", description="How auth_secret is sent."
+    )
+    auth_user: User = Field("", description="The user of basic.")
+    auth_secret: HeaderSecret = Field(SecretStr(""), description="Password, token or key.")
+    auth_header: Annotated[str, AfterValidator(_header_name)] = Field(
+        "", description="The header of header."
+    )
+    signature_key: SecretStr = Field(
+        SecretStr(""), description="Of signed notifications; auth_secret where it is left out."
+    )
+    health_path: HealthPath = Field(
+        "/", description="What `networks check` looks at, with HEAD; below base_url."
+    )
+    repeats_within_s: float = Field(
+        0, ge=0, description="How long a second request with the same reference is the same one."
+    )
+    submit: SubmitTable
+    status: StatusTable | None = None
+    notification: NotificationTable | None = None
+
+    @model_validator(mode="after")
+    def _account_is_whole(self) -> Self:
+        needed = {
+            "none": {},
+            "basic": {"auth_user": self.auth_user, "auth_secret": self._secret},
+            "bearer": {"auth_secret": self._secret},
+            "header": {"auth_header": self.auth_header, "auth_secret": self._secret},
+        }[self.auth]
+        missing = [name for name, value in needed.items() if not value]
+        if missing:
+            raise ValueError(f"{', '.join(missing)}: must be set with auth = {self.auth!r}")
+        for title, table in (("submit", self.submit), ("status", self.status)):
+            headers = {} if table is None else table.headers
+            if self.auth_header and self.auth_header.lower() in map(str.lower, headers):
+                raise ValueError(
+                    f"{title}.headers: {self.auth_header} is auth_header; leave it out"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _amount_is_sent(self) -> Self:
+        if set(self.operations) - {"sms"} and not names_in(self.submit) & AMOUNTS:
+            raise ValueError(
+                "submit: path, headers, json or form: one of them needs {amount}, {amount_text} or "
+                "{amount_minor}, because operations lists more than sms; write it where the "
+                "network takes the amount"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _minor_units_are_known(self) -> Self:
+        tables = (self.submit.fields, self.status_fields, self.notification_fields)
+        unclear = any(
+            fields is not None
+            and fields.amount_minor is not None
+            and (fields.currency is None or "currency" in fields.optional)
+            for fields in tables
+        )
+        if unclear and len(set(map(decimals_of, self.currencies))) > 1:
+            raise ValueError(
+                "fields.amount_minor: needs fields.currency too, because the currencies have "
+                "different numbers of decimals"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _outcome_can_be_known(self) -> Self:
+        signed = self.notification is not None and self.notification.trust == "signed"
+        if signed and not self.key:
+            raise ValueError("signature_key: must be set where notification.trust is signed")
+        if self.status is None and not signed:
+            raise ValueError(
+                "status: must be set unless notification.trust is signed, because nothing else "
+                "proves the outcome of a payment"
+            )
+        fields = self.notification_fields
+        names = fields is not None and (fields.reference or fields.network_id)
+        proves = fields is not None and fields.reference and "reference" not in fields.optional
+        if signed and not proves:
+            raise ValueError(
+                "notification.fields: needs reference where trust is signed, because the signature "
+                "is over the body, and the address that names the payment is not in it"
+            )
+        if fields is not None and not names and not self.sends_callback_url:
+            raise ValueError(
+                "notification.fields: needs reference or network_id, because submit does not send "
+                "{callback_url}, which names the payment too"
+            )
+        return self
+
+    @property
+    def _secret(self) -> str:
+        return self.auth_secret.get_secret_value()
+
+    @property
+    def key(self) -> str:
+        """The key of signed notifications."""
+        return self.signature_key.get_secret_value() or self._secret
+
+    @property
+    def credentials(self) -> str:
+        """The settings that prove who we are to the API."""
+        return "auth_user and auth_secret" if self.auth == "basic" else "auth_secret"
+
+    @property
+    def sends_callback_url(self) -> bool:
+        """Whether notifications come to an address of our own for each attempt."""
+        return "callback_url" in names_in(self.submit)
+
+    @property
+    def status_fields(self) -> FieldsTable:
+        """Where the fields stand in the answer to a status query."""
+        own = None if self.status is None else self.status.fields
+        return own or self.submit.fields
+
+    @property
+    def notification_fields(self) -> FieldsTable | None:
+        """Where the fields stand in a notification; None where none are sent."""
+        if self.notification is None:
+            return None
+        return self.notification.fields or self.status_fields
+
+    @property
+    def status_outcomes(self) -> Mapping[str, Meaning]:
+        """The table of `status`, or what of that of `submit` a status query can mean."""
+        if self.status is not None and self.status.outcomes is not None:
+            return self.status.outcomes
+        can_be = {Outcome.PENDING, Outcome.SUCCEEDED, Outcome.FAILED}
+        return {word: each for word, each in self.submit.outcomes.items() if each.outcome in can_be}
+
+    @property
+    def notification_outcomes(self) -> Mapping[str, Meaning]:
+        """The table of `notification`, or that of a status query."""
+        own = None if self.notification is None else self.notification.outcomes
+        return self.status_outcomes if own is None else own

@@ -1,0 +1,292 @@
+"""Templates of requests: text in which `{name}` stands for a value, without expressions.
+
+`{{` and `}}` are braces of their own. A text that is one placeholder and nothing else keeps the
+type of its value in JSON: `"{amount_minor}"` becomes a number. Every other text stays a text.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
+from operator import attrgetter
+from string import Formatter
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from sandbox_sim.ports.network import StatusQuery, SubmitRequest
+from sandbox_sim.values import money
+from sandbox_sim.values.json_text import compact
+from sandbox_sim.values.msisdn import to_international, to_local
+
+# A text, a whole number, or an exact decimal number.
+Value = str | int | Decimal
+
+# The five groups of a UUID, with hyphens and without.
+_UUID: Final = re.compile("-".join(["([0-9a-f]{8})", *["([0-9a-f]{4})"] * 3, "([0-9a-f]{12})"]))
+
+_HEX_UUID: Final = re.compile(_UUID.pattern.replace("-(", "("))
+
+
+class NoValue(ValueError):
+    """A placeholder has no value for this request; the text says why."""
+
+
+def hex_of(reference: str) -> str:
+    """A UUID without its hyphens; another text unchanged."""
+    found = _UUID.fullmatch(reference)
+    return "".join(found.groups()) if found else reference
+
+
+def from_hex(reference: str) -> str:
+    """The UUID that `hex_of` took the hyphens from; another text unchanged."""
+    found = _HEX_UUID.fullmatch(reference)
+    return "-".join(found.groups()) if found else reference
+
+
+def in_minor_units(amount: Decimal, currency: str) -> int:
+    """An amount in the smallest unit of its currency, such as pesewas.
+
+    Raises:
+        NoValue: the amount has more decimals than the currency.
+    """
+    sign, digits, exponent = amount.as_tuple()
+    if not isinstance(exponent, int):
+        raise NoValue("the amount is not a number")
+    minor = Decimal((sign, digits, exponent + money.decimals_of(currency)))
+    if minor != minor.to_integral_value():
+        raise NoValue(f"the amount has more decimals than {currency}")
+    return int(minor)
+
+
+def from_minor_units(minor: Decimal, currency: str) -> Decimal:
+    """The amount that `in_minor_units` counts in the smallest unit; exact."""
+    sign, digits, exponent = minor.as_tuple()
+    return Decimal((sign, digits, int(exponent) - money.decimals_of(currency)))
+
+
+def _with_all_decimals(request: SubmitRequest) -> str:
+    """The amount as a text that has each decimal of its currency: 10.50 and not 10.5."""
+    minor = in_minor_units(request.amount, request.currency)
+    return format(from_minor_units(Decimal(minor), request.currency), "f")
+
+
+def _fields(*names: str) -> Mapping[str, Callable[[Any], Value]]:
+    """Placeholders that are named for the fields whose values they stand for."""
+    return {name: attrgetter(name) for name in names}
+
+
+# What both a request and a status query have.
+_SHARED: Final[Mapping[str, Callable[[Any], Value]]] = {
+    **_fields("reference", "transaction_id", "attempt_id", "service_id"),
+    "reference_hex": lambda each: hex_of(each.reference),
+    "operation": lambda each: each.operation.value,
+}
+
+SUBMIT: Final[Mapping[str, Callable[[SubmitRequest], Value]]] = {
+    **_SHARED,
+    **_fields("amount", "currency", "nw", "nickname", "description", "request_time"),
+    **_fields("text", "sender_id"),
+    "amount_text": _with_all_decimals,
+    "amount_minor": lambda request: in_minor_units(request.amount, request.currency),
+    "customer_number": lambda request: request.party,
+    "customer_number_local": lambda request: to_local(request.party) or request.party,
+    "customer_number_international": lambda request: to_international(request.party),
+    "callback_url": lambda request: request.notification_url,
+}
+
+STATUS: Final[Mapping[str, Callable[[StatusQuery], Value]]] = {
+    **_SHARED,
+    "network_id": lambda query: query.network_id,
+}
+
+# The placeholders whose value a client chooses, and the fields of `SubmitRequest` that have it.
+OF_CLIENTS: Final[Mapping[str, str]] = {
+    **{
+        name: name
+        for name in ("transaction_id", "nw", "nickname", "request_time", "text", "sender_id")
+    },
+    **dict.fromkeys(
+        ("customer_number", "customer_number_local", "customer_number_international"), "party"
+    ),
+    "description": "description",
+}
+
+# What the settings give: the network's word for `nw`, and our account.
+CHANNEL: Final = "channel"
+
+ACCOUNT: Final = ("auth_user", "auth_secret")
+
+IN_SUBMIT: Final = frozenset({*SUBMIT, CHANNEL, *ACCOUNT})
+
+IN_STATUS: Final = frozenset({*STATUS, *ACCOUNT})
+
+# What tells one attempt from every other one. Two services may use the same `transaction_id`.
+_IDENTIFIERS: Final = (
+    *(frozenset({name}) for name in ("reference", "reference_hex", "attempt_id")),
+    frozenset({"transaction_id", "service_id"}),
+)
+
+IDENTIFIERS: Final = (
+    "{reference}, {reference_hex}, {attempt_id}, or {transaction_id} together with {service_id}"
+)
+
+AMOUNTS: Final = frozenset({"amount", "amount_text", "amount_minor"})
+
+
+def identify(used: Iterable[str]) -> bool:
+    """Whether these placeholders tell one attempt from every other one."""
+    names = frozenset(used)
+    return any(each <= names for each in _IDENTIFIERS)
+
+
+def problem_of(used: Iterable[str], valid: frozenset[str]) -> str | None:
+    """A sentence about the placeholders that do not exist; None where all do."""
+    unknown = sorted(set(used) - valid)
+    if not unknown:
+        return None
+    shown = ", ".join(f"{{{name}}}" for name in unknown)
+    listed = ", ".join(f"{{{name}}}" for name in sorted(valid))
+    return f"there is no placeholder {shown} here; there are {listed}"
+
+
+Values = Mapping[str, Value]
+
+_FORMATTER: Final = Formatter()
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text with placeholders: pairs of literal text and the name that follows, or none."""
+
+    parts: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def parse(cls, source: str) -> "Text":
+        """Read a template.
+
+        Raises:
+            ValueError: a brace is alone, or a placeholder is more than a name.
+        """
+        try:
+            found = list(_FORMATTER.parse(source))
+        except ValueError:
+            raise ValueError("a brace is alone; write {{ or }} for a brace of its own") from None
+        parts = []
+        for literal, name, format_spec, conversion in found:
+            if format_spec or conversion or (name is not None and not name.isidentifier()):
+                raise ValueError("a placeholder is a name in braces, such as {reference}")
+            parts.append((literal, name or ""))
+        return cls(tuple(parts))
+
+    @property
+    def names(self) -> Iterator[str]:
+        """The placeholders."""
+        return (name for _, name in self.parts if name)
+
+    def value(self, values: Values) -> Value:
+        """The value of the only placeholder with its type, or the text."""
+        if len(self.parts) == 1 and self.parts[0][0] == "" and self.parts[0][1]:
+            return values[self.parts[0][1]]
+        return self.text(values)
+
+    def text(self, values: Values, written: Callable[[str], str] = str) -> str:
+        """The text with its placeholders filled in. written: how each value is escaped."""
+        return "".join(
+            literal + (written(as_text(values[name])) if name else "")
+            for literal, name in self.parts
+        )
+
+
+# A JSON value whose texts are parsed; everything else stays as it is.
+_Json = Text | bool | int | float | None | tuple["_Json", ...] | Mapping[str, "_Json"]
+
+
+class JsonObject:
+    """A template of a JSON object. Placeholders may stand in every text below it, not in names."""
+
+    def __init__(self, source: Mapping[str, object]) -> None:
+        """Read a template.
+
+        Raises:
+            ValueError: it has a value that JSON does not have, or a text that cannot be read.
+        """
+        self._template = _parsed(source)
+
+    @property
+    def names(self) -> Iterator[str]:
+        """The placeholders."""
+        return _names_in(self._template)
+
+    def text(self, values: Values) -> str:
+        """The object as JSON; a `Decimal` is written as an exact number."""
+        return _as_json(self._template, values)
+
+
+def _parsed(source: object) -> _Json:
+    match source:
+        case str():
+            return Text.parse(source)
+        case float() if not isfinite(source):
+            raise ValueError(f"JSON has no number {source}")
+        case None | bool() | int() | float():
+            return source
+        case list():
+            return tuple(map(_parsed, source))
+        case Mapping():
+            return {str(name): _parsed(each) for name, each in source.items()}
+        case _:
+            kind = type(source).__name__
+            raise ValueError(f"a value of the type {kind} cannot stand in JSON; write it as text")
+
+
+def _names_in(template: _Json) -> Iterator[str]:
+    match template:
+        case Text():
+            yield from template.names
+        case tuple():
+            for each in template:
+                yield from _names_in(each)
+        case Mapping():
+            for each in template.values():
+                yield from _names_in(each)
+
+
+def _as_json(template: _Json, values: Values) -> str:
+    match template:
+        case Text():
+            value = template.value(values)
+            return format(value, "f") if isinstance(value, Decimal) else compact(value)
+        case tuple():
+            return f"[{','.join(_as_json(each, values) for each in template)}]"
+        case Mapping():
+            members = [
+                f"{compact(name)}:{_as_json(each, values)}" for name, each in template.items()
+            ]
+            return f"{{{','.join(members)}}}"
+        case _:
+            return compact(template)
+
+
+def as_form(template: Mapping[str, Text], values: Values) -> str:
+    """The template as the fields of a form."""
+    return urlencode({name: each.text(values) for name, each in template.items()})
+
+
+def as_path(template: Text, values: Values) -> str:
+    """The template as the path and query of a URL; each value is percent-escaped."""
+    return template.text(values, lambda text: quote(text, safe=""))
+
+
+def names_in_path(template: Text) -> Iterator[str]:
+    """The placeholders before the query of a path."""
+    for literal, name in template.parts:
+        if "?" in literal:
+            return
+        if name:
+            yield name
+
+
+def as_text(value: Value) -> str:
+    """A value inside of a text."""
+    return format(value, "f") if isinstance(value, Decimal) else str(value)

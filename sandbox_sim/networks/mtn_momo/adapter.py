@@ -1,0 +1,266 @@
+"""The adapter for the public MTN MoMo API. Source: D39.
+
+- A collection or deposit is a request to pay (product collection), a payout a transfer (product
+  disbursement). Each product has credentials and tokens of its own.
+- The reference is `X-Reference-Id`, by which MTN tells a repeat: it answers 409 and has one
+  payment. So a request whose outcome is not known may go out again with the same reference.
+- A 401 says that MTN did not look at the request, so it goes out once more with a new token.
+- Callbacks are unsigned and sent once, so they are hints.
+- MTN's own sandbox takes one currency, so payments go out in that one there, and only there (D41).
+"""
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import quote
+
+from sandbox_sim.networks.http_client import (
+    HttpAnswer,
+    NetworkHttpClient,
+    NoAnswer,
+    retry_after,
+    submitted,
+)
+from sandbox_sim.networks.mtn_momo import messages
+from sandbox_sim.networks.mtn_momo.messages import is_of_one_request
+from sandbox_sim.networks.mtn_momo.settings import (
+    COLLECTION,
+    DISBURSEMENT,
+    SANDBOX_CURRENCY,
+    MtnMomoSettings,
+    ProductCredentials,
+)
+from sandbox_sim.networks.mtn_momo.tokens import NoToken, Tokens
+from sandbox_sim.networks.settings import adapter_factory
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports.network import (
+    Capabilities,
+    Health,
+    NetworkEnvironment,
+    NetworkEvents,
+    Notification,
+    StatusQuery,
+    StatusResult,
+    SubmitRequest,
+    SubmitResult,
+    UnreadableNotification,
+)
+from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Scrubber
+from sandbox_sim.records.reports import Field, Outcome, Source
+from sandbox_sim.values.peer_input import document_of
+from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
+
+_PRODUCTS: Final[Mapping[Operation, str]] = {
+    Operation.COLLECT: COLLECTION,
+    Operation.DEPOSIT: COLLECTION,
+    Operation.PAYOUT: DISBURSEMENT,
+}
+
+# The last part of the path of payments, and the member of their body that has the number.
+_PATHS: Final = {COLLECTION: ("requesttopay", "payer"), DISBURSEMENT: ("transfer", "payee")}
+
+_ALWAYS_SENT: Final = frozenset(
+    (Source.STATUS, field) for field in (Field.REFERENCE, Field.AMOUNT, Field.CURRENCY)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """One product of the API.
+
+    url: where its payments go.
+    party: the member of a payment that has the phone number.
+    headers: those that every request has, but for the token.
+    """
+
+    name: str
+    url: str
+    party: str
+    headers: Mapping[str, str]
+    tokens: Tokens
+
+
+class MtnMomo:
+    """The adapter for the accounts of one operator in one country."""
+
+    def __init__(
+        self, settings: MtnMomoSettings, environment: NetworkEnvironment, **options: Any
+    ) -> None:
+        """Make the adapter, not yet open; `options` go to `NetworkHttpClient`."""
+        accounts = settings.accounts
+        self._settings = settings
+        self._clock = environment.clock
+        self._longest_pause = environment.longest_pause
+        self._timeout_s = environment.timeout.total_seconds()
+        self.scrubber = Scrubber(
+            secret
+            for each in accounts.values()
+            for secret in (each.subscription_key, each.api_key, _basic(each))
+        )
+        self._http = NetworkHttpClient(
+            environment.name, environment.clock, self.scrubber, environment.timeout, **options
+        )
+        in_sandbox = settings.is_sandbox
+        self._products = {name: self._product(name, each) for name, each in accounts.items()}
+        self.capabilities = Capabilities(
+            operations=frozenset(
+                operation for operation, name in _PRODUCTS.items() if name in accounts
+            ),
+            currencies=frozenset({SANDBOX_CURRENCY if in_sandbox else settings.currency}),
+            nws=frozenset({"MTN"}),
+            repeats_within=timedelta(days=1),
+            trust=NotificationTrust.HINT,
+            always_sent=_ALWAYS_SENT,
+            sent_as={DEFAULT_CURRENCY: SANDBOX_CURRENCY} if in_sandbox else {},
+        )
+
+    async def open(self, events: NetworkEvents) -> None:
+        """Make it ready; connects to nothing."""
+        await self._http.open(events)
+
+    async def close(self) -> None:
+        """Close every connection and end a renewal of a token."""
+        for product in self._products.values():
+            await product.tokens.close()
+        await self._http.close()
+
+    async def submit(self, request: SubmitRequest) -> SubmitResult:
+        """Send a payment; a second time only after a 401, which says that MTN did not take it.
+
+        The token and the payment together take at most `timeout_s`.
+        """
+        objection = self.capabilities.objection(request)
+        if objection is not None:
+            return SubmitResult(Outcome.NOT_SENT, reason=objection)
+        product = self._products[_PRODUCTS[request.operation]]
+        ends_at = self._clock.monotonic() + self._timeout_s
+        token = await product.tokens.get(self._timeout_s)
+        if isinstance(token, NoToken):
+            fault = token.network_fault
+            return SubmitResult(Outcome.NOT_SENT, reason=token.problem, network_fault=fault)
+        answer = await self._send(product, request, token, ends_at)
+        if isinstance(answer, HttpAnswer) and answer.status == 401:
+            renewed = await product.tokens.get(self._left(ends_at), refused=token)
+            if isinstance(renewed, NoToken):
+                refused = self._read(answer)
+                return replace(refused, reason=f"{refused.reason}; {renewed.problem}")
+            answer = await self._send(product, request, renewed, ends_at)
+        result = submitted(answer, self._read)
+        if isinstance(answer, HttpAnswer) and is_of_one_request(document_of(answer.body)):
+            # MTN sends HTTP 500 for a payer without an account: that opens no circuit breaker.
+            return replace(result, network_fault=False)
+        return result
+
+    async def status(self, query: StatusQuery) -> StatusResult:
+        """Ask for a payment by its reference."""
+        product = self._products.get(_PRODUCTS.get(query.operation, ""))
+        if product is None:
+            reason = f"there are no credentials for the operation {query.operation}"
+            return StatusResult(Outcome.UNKNOWN, reason=reason)
+        answer = await self._ask(product, query, await product.tokens.get(self._timeout_s))
+        if isinstance(answer, HttpAnswer):
+            read = messages.status_result(
+                answer.status, answer.body, query.reference, query.transaction_id
+            )
+            pause = retry_after(answer.headers, self._clock, self._longest_pause)
+            return replace(read, reason=self.scrubber.text(read.reason), retry_after=pause)
+        return StatusResult(Outcome.UNKNOWN, reason=answer.problem)
+
+    def verify(self, raw: RawNotification) -> bool:
+        """False: MTN signs nothing."""
+        return False
+
+    def parse(self, raw: RawNotification) -> Sequence[Notification]:
+        """What a callback says. The address that it came to names the attempt."""
+        document = document_of(raw.body)
+        if not isinstance(document.get("status"), str):
+            raise UnreadableNotification("the callback is not a JSON object with a status")
+        outcome = messages.outcome_of(document)
+        return [
+            Notification(
+                outcome,
+                attempt_id=raw.path.strip("/"),
+                network_id=messages.network_id(document),
+                echo=messages.echo(document),
+                reason=self.scrubber.text(messages.failure(document, outcome)),
+            )
+        ]
+
+    async def health(self) -> Health:
+        """Whether MTN gives a new token for each product that has credentials."""
+        problems = []
+        for name, product in self._products.items():
+            token = await product.tokens.renew(self._timeout_s)
+            if isinstance(token, NoToken):
+                problems.append(f"{name}: {token.problem}")
+        if problems:
+            return Health(ok=False, detail="; ".join(problems))
+        return Health(ok=True, detail=f"gives tokens for {' and '.join(self._products)}")
+
+    def _read(self, answer: HttpAnswer) -> SubmitResult:
+        result = messages.submit_result(answer.status, answer.body)
+        return replace(result, reason=self.scrubber.text(result.reason))
+
+    async def _send(
+        self, product: _Product, request: SubmitRequest, token: str, ends_at: float
+    ) -> HttpAnswer | NoAnswer:
+        """Send a payment once, in the time that is left."""
+        headers = {
+            **product.headers,
+            "Authorization": f"Bearer {token}",
+            "X-Reference-Id": request.reference,
+            "Content-Type": "application/json",
+        }
+        if self._settings.callback and request.notification_url:
+            headers["X-Callback-Url"] = request.notification_url
+        return await self._http.submit(
+            "POST",
+            product.url,
+            headers,
+            messages.payment(request, product.party),
+            attempt_id=request.attempt_id,
+            within_s=self._left(ends_at),
+        )
+
+    async def _ask(
+        self, product: _Product, query: StatusQuery, token: str | NoToken, *, again: bool = True
+    ) -> HttpAnswer | NoToken | NoAnswer:
+        """Ask for a payment; after a 401 once more with a new token."""
+        if isinstance(token, NoToken):
+            return token
+        answer = await self._http.ask(
+            "status",
+            "GET",
+            f"{product.url}/{quote(query.reference, safe='')}",
+            {**product.headers, "Authorization": f"Bearer {token}"},
+            attempt_id=query.attempt_id,
+        )
+        if again and isinstance(answer, HttpAnswer) and answer.status == 401:
+            renewed = await product.tokens.get(self._timeout_s, refused=token)
+            return await self._ask(product, query, renewed, again=False)
+        return answer
+
+    def _left(self, ends_at: float) -> float:
+        """How much of the time is left, in seconds of real time."""
+        return max(ends_at - self._clock.monotonic(), 0.0)
+
+    def _product(self, name: str, account: ProductCredentials) -> _Product:
+        path, party = _PATHS[name]
+        url = f"{self._settings.base_url}/{name}"
+        headers = {
+            "Ocp-Apim-Subscription-Key": account.subscription_key,
+            "X-Target-Environment": self._settings.target_environment,
+        }
+        asking = {**headers, "Authorization": f"Basic {_basic(account)}"}
+        tokens = Tokens(self._http, f"{url}/token/", asking, self._clock, self.scrubber)
+        return _Product(name, f"{url}/v1_0/{path}", party, headers, tokens)
+
+
+def _basic(account: ProductCredentials) -> str:
+    return base64.b64encode(f"{account.api_user}:{account.api_key}".encode()).decode()
+
+
+# The factory of the entry point `mtn_momo`.
+mtn_momo = adapter_factory(MtnMomoSettings, MtnMomo)

@@ -1,0 +1,171 @@
+"""The messages of the MTN MoMo API: a payment as it is sent, and what MTN says of it.
+
+MTN sends a reason as a bare code or as a code with a message. A code that is not in the table is
+shown as it came.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sandbox_sim.ports.network import StatusResult, SubmitRequest, SubmitResult
+from sandbox_sim.records.reports import Echo, Outcome
+from sandbox_sim.values.json_text import compact
+from sandbox_sim.values.msisdn import to_international
+from sandbox_sim.values.peer_input import amount_of, document_of, text_of
+
+# The codes that MTN documents, and one that it sends without documenting it (the last).
+FAILURE_REASONS: Final[Mapping[str, str]] = {
+    "APPROVAL_REJECTED": "the payer rejected the request",
+    "COULD_NOT_PERFORM_TRANSACTION": "MTN could not do it; often the payer gave no answer",
+    "EXPIRED": "the payer did not answer in time",
+    "INTERNAL_PROCESSING_ERROR": "an error at MTN, often too little money in the account",
+    "INVALID_CALLBACK_URL_HOST": "MTN does not call the host of our callback address",
+    "INVALID_CURRENCY": "MTN does not take the currency",
+    "NOT_ALLOWED": "our API user may not do this",
+    "NOT_ALLOWED_TARGET_ENVIRONMENT": "our API user may not use the target environment",
+    "NOT_ENOUGH_FUNDS": "too little money in the account",
+    "PAYEE_LIMIT_REACHED": "the payee reached a limit of the account",
+    "PAYEE_NOT_ALLOWED_TO_RECEIVE": "the payee may not receive money",
+    "PAYEE_NOT_FOUND": "the payee has no MoMo account",
+    "PAYER_LIMIT_REACHED": "the payer reached a limit of the account",
+    "PAYER_NOT_FOUND": "the payer has no MoMo account",
+    "PAYMENT_NOT_APPROVED": "the payer did not approve the payment",
+    "RESOURCE_ALREADY_EXIST": "MTN has another payment with this reference",
+    "RESOURCE_NOT_FOUND": "MTN did not find the payment",
+    "SENDER_ACCOUNT_NOT_ACTIVE": "the account of the sender is not active",
+    "SERVICE_UNAVAILABLE": "a service of MTN was not available",
+    "TRANSACTION_CANCELED": "the payment was cancelled at MTN",
+    "TRANSACTION_NOT_FOUND": "MTN did not find the transaction",
+    "VALIDATION_ERROR": "MTN found a value in the request that it does not take",
+    "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED": (
+        "too little money, a limit was reached, or it is not allowed"
+    ),
+}
+
+# These are about the customer of one request. The others may concern every request to this account.
+_OF_ONE_REQUEST: Final = frozenset(
+    {
+        *("PAYER_NOT_FOUND", "PAYER_LIMIT_REACHED", "VALIDATION_ERROR"),
+        *("PAYEE_NOT_FOUND", "PAYEE_LIMIT_REACHED", "PAYEE_NOT_ALLOWED_TO_RECEIVE"),
+    }
+)
+
+NO_REASON: Final = "MTN gave no reason"
+
+# A longer message is cut.
+MOST_CHARACTERS: Final = 200
+
+
+def code_of(reason: object) -> str:
+    """The code of a reason in either form; empty where it has none."""
+    code: Any = reason.get("code") if isinstance(reason, Mapping) else reason
+    return code.strip() if isinstance(code, str) else ""
+
+
+def is_of_one_request(reason: object) -> bool:
+    """Whether the code is about the customer of one request, such as PAYER_NOT_FOUND."""
+    return code_of(reason) in _OF_ONE_REQUEST
+
+
+def failure_reason(reason: object) -> str:
+    """The code and what it means, at most `MOST_CHARACTERS` long."""
+    code = code_of(reason)
+    message: Any = reason.get("message") if isinstance(reason, Mapping) else None
+    meaning = FAILURE_REASONS.get(code) or (message if isinstance(message, str) else "")
+    said = ": ".join(text for text in (code, meaning.strip()) if text)
+    return (said or NO_REASON)[:MOST_CHARACTERS]
+
+
+_STATES: Final[Mapping[str, Outcome]] = {
+    "PENDING": Outcome.PENDING,
+    "SUCCESSFUL": Outcome.SUCCEEDED,
+    "FAILED": Outcome.FAILED,
+}
+
+# The statuses with which MTN says that it did not take a request, and the interface's code for
+# each. Those that concern our account and not the client's request become 500. HTTP 5xx is not
+# among them: MTN sends it for lasting faults and also where it does not know.
+_REFUSALS: Final[Mapping[int, str]] = {400: "400", 401: "500", 403: "500"}
+
+_IS_THERE: Final = "RESOURCE_ALREADY_EXIST"
+
+# MTN refuses longer messages.
+MOST_MESSAGE_CHARACTERS: Final = 160
+
+
+def payment(request: SubmitRequest, party: str) -> bytes:
+    """The body of a request to pay or a transfer. party: the name of the member with the number."""
+    message = request.description[:MOST_MESSAGE_CHARACTERS]
+    return compact(
+        {
+            "amount": format(request.amount, "f"),
+            "currency": request.currency,
+            "externalId": request.transaction_id,
+            party: {"partyIdType": "MSISDN", "partyId": to_international(request.party)},
+            "payerMessage": message,
+            "payeeNote": message,
+        }
+    ).encode()
+
+
+def submit_result(status: int, body: bytes) -> SubmitResult:
+    """What an answer to a payment says. Only what MTN documents is believed."""
+    if status == 202 and not body.strip():
+        return SubmitResult(Outcome.PENDING)
+    document = document_of(body)
+    reason = _in_words(status, document)
+    if status == 409 and code_of(document) == _IS_THERE:
+        return SubmitResult(Outcome.PENDING, reason=reason)
+    if status in _REFUSALS:
+        return SubmitResult(Outcome.REFUSED, code=_REFUSALS[status], reason=reason)
+    return SubmitResult(Outcome.UNKNOWN, reason=reason)
+
+
+def status_result(status: int, body: bytes, reference: str, transaction_id: str) -> StatusResult:
+    """What an answer to a status query says."""
+    document = document_of(body)
+    if status == 404:
+        return StatusResult(Outcome.UNKNOWN, found=False, reason=_in_words(status, document))
+    outcome = outcome_of(document) if status == 200 else Outcome.UNKNOWN
+    if outcome is Outcome.UNKNOWN:
+        return StatusResult(Outcome.UNKNOWN, reason=_in_words(status, document))
+    echoed = echo(document)
+    external_id = text_of(document.get("externalId"))
+    # MTN repeats our transaction_id and not the reference; another one speaks of another payment.
+    repeated = reference if external_id and external_id == transaction_id else external_id
+    return StatusResult(
+        outcome,
+        reason=failure(document, outcome),
+        network_id=network_id(document),
+        echo=echoed._replace(reference=repeated or None),
+    )
+
+
+def outcome_of(document: Mapping[str, Any]) -> Outcome:
+    """The outcome of a payment; UNKNOWN for a word that MTN does not document."""
+    return _STATES.get(text_of(document.get("status")), Outcome.UNKNOWN)
+
+
+def failure(document: Mapping[str, Any], outcome: Outcome) -> str:
+    """Why a payment failed; empty where it did not."""
+    return failure_reason(document.get("reason")) if outcome is Outcome.FAILED else ""
+
+
+def network_id(document: Mapping[str, Any]) -> str:
+    """MTN's own identifier of a payment; empty until it succeeded."""
+    return text_of(document.get("financialTransactionId"))
+
+
+def echo(document: Mapping[str, Any]) -> Echo:
+    """The amount and the currency that MTN repeats; None where it does not."""
+    return Echo(
+        amount=amount_of(document.get("amount")),
+        currency=text_of(document.get("currency")) or None,
+    )
+
+
+def _in_words(status: int, document: Mapping[str, Any]) -> str:
+    """The HTTP status, and the code and the message where there are any."""
+    said = document.get("message")
+    has_words = bool(code_of(document)) or (isinstance(said, str) and bool(said))
+    return f"HTTP {status}, {failure_reason(document)}" if has_words else f"HTTP {status}"

@@ -1,0 +1,135 @@
+"""The tokens of one product: cached, and renewed by one request for all that wait. Source: D39.
+
+A token is renewed when MTN refuses it with 401, and from a minute before it ends. Until it ends,
+payments go on with it and do not wait for the new one.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from sandbox_sim.networks.http_client import NetworkHttpClient, NoAnswer, advice
+from sandbox_sim.ports.clock import Clock
+from sandbox_sim.records.exchanges import Scrubber
+from sandbox_sim.values.peer_input import amount_of, document_of
+
+# A token is renewed so long before it ends, but not before half of its time is over.
+RENEWED_BEFORE_S: Final = 60.0
+
+# What MTN gives; for an answer without `expires_in`. A token that ends earlier gets 401.
+USUAL_LIFE_S: Final = 3600.0
+
+# The settings by which MTN gives a token; each begins with the name of its product.
+_CREDENTIALS: Final = "api_user, api_key and subscription_key of this product"
+
+
+class NoToken(NamedTuple):
+    """Why there is no token.
+
+    network_fault: whether that is because of MTN; the circuit breaker counts it.
+    """
+
+    problem: str
+    network_fault: bool
+
+
+class _Token(NamedTuple):
+    """A token, with its times in seconds of `Clock.monotonic`."""
+
+    text: str
+    renew_at: float
+    ends_at: float
+
+
+class Tokens:
+    """The tokens of one product.
+
+    url, headers: of the request for a token.
+    """
+
+    def __init__(
+        self,
+        http: NetworkHttpClient,
+        url: str,
+        headers: Mapping[str, str],
+        clock: Clock,
+        scrubber: Scrubber,
+    ) -> None:
+        self._http = http
+        self._url = url
+        self._headers = headers
+        self._clock = clock
+        self._scrubber = scrubber
+        self._token: _Token | None = None
+        self._newest = ""
+        self._renewal: asyncio.Task[str | NoToken] | None = None
+
+    async def get(self, within_s: float, *, refused: str = "") -> str | NoToken:
+        """A token, from the cache while it is good.
+
+        within_s: how long to wait for another one, in real time.
+        refused: the token that MTN does not take; another one is returned.
+        """
+        token = self._token
+        if token is not None and token.text == refused:
+            self._token = token = None
+        now = self._clock.monotonic()
+        if token is None or now >= token.ends_at:
+            return await self.renew(within_s)
+        if now >= token.renew_at:
+            self._start_renewal()
+        return token.text
+
+    async def renew(self, within_s: float) -> str | NoToken:
+        """A new token; one request for all that wait for it at the same time."""
+        renewal = self._start_renewal()
+        try:
+            async with self._clock.timeout(within_s):
+                await asyncio.wait({renewal})
+        except TimeoutError:
+            return NoToken(f"no token within {within_s:g} s", network_fault=True)
+        if renewal.cancelled():
+            return NoToken("the network was closed", network_fault=False)
+        return renewal.result()
+
+    async def close(self) -> None:
+        """End a renewal under way; those that wait for it get no token."""
+        if self._renewal is not None:
+            self._renewal.cancel()
+            await asyncio.wait({self._renewal})
+        self._token = self._renewal = None
+
+    def _start_renewal(self) -> "asyncio.Task[str | NoToken]":
+        """The renewal under way; a new one if there is none."""
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._fetch())
+        return self._renewal
+
+    async def _fetch(self) -> str | NoToken:
+        answer = await self._http.ask("token", "POST", self._url, self._headers)
+        if isinstance(answer, NoAnswer):
+            return NoToken(f"no token: {answer.problem}", answer.network_fault)
+        text, life = _read(answer.body) if answer.status == 200 else ("", 0.0)
+        if not text:
+            wrong = advice(answer.status, _CREDENTIALS)
+            problem = f"no token: HTTP {answer.status}{wrong and f': {wrong}'}"
+            return NoToken(problem, answer.is_server_error)
+        if self._newest != text:
+            self._scrubber.forget(self._newest)
+            self._scrubber.add(text)
+            self._newest = text
+        now = self._clock.monotonic()
+        renewed_before = min(RENEWED_BEFORE_S, life / 2)
+        self._token = _Token(text, now + life - renewed_before, now + life)
+        return text
+
+
+def _read(body: bytes) -> tuple[str, float]:
+    """The token of an answer and its life in seconds; an empty token where there is none."""
+    document = document_of(body)
+    text, life = document.get("access_token"), document.get("expires_in")
+    # A token goes into a header.
+    if not isinstance(text, str) or not text or not all("!" <= each <= "~" for each in text):
+        return "", 0.0
+    seconds = amount_of(life)
+    return text, float(seconds) if seconds is not None and seconds > 0 else USUAL_LIFE_S

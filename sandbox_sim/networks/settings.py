@@ -1,0 +1,119 @@
+"""What the settings of all adapters share."""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
+
+from sandbox_sim.http_addresses import BadAddress, check, parse
+from sandbox_sim.ports.network import Network, NetworkConfigError, NetworkEnvironment
+from sandbox_sim.values.hosts import client_host, is_loopback, normalized_host
+
+
+class AdapterSettings(BaseModel):
+    """The table of one network in the configuration, but for what every network has.
+
+    `adapter`, `timeout_s` and the times of polling are read before an adapter is made.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class HttpAdapterSettings(AdapterSettings):
+    """The table of a network with an HTTP API; the names of its addresses end in `base_url`."""
+
+    allow_plain_http: bool = Field(
+        False, description="Take an address with http:// that is not loopback; keys go in clear."
+    )
+
+    @model_validator(mode="after")
+    def _keys_are_encrypted(self) -> Self:
+        for name, address in self:
+            if not self.allow_plain_http and name.endswith("base_url") and _is_in_clear(address):
+                raise ValueError(
+                    f"{name}: is plain HTTP to a host that is not loopback, so keys and payments "
+                    "would go in clear; write https://, or set allow_plain_http = true for a host "
+                    "in a network of your own"
+                )
+        return self
+
+
+def _is_in_clear(address: str) -> bool:
+    """Whether what is sent there leaves this machine without TLS."""
+    url = parse(address) if address else None
+    if url is None or url.scheme != "http":
+        return False
+    return not is_loopback(client_host(normalized_host(url.host or ""), 0).name)
+
+
+def _without_slash(text: str) -> str:
+    try:
+        check(text)
+    except BadAddress as error:
+        raise ValueError(str(error)) from None
+    return text.rstrip("/")
+
+
+def _fits_a_header(text: str) -> str:
+    if not all("!" <= character <= "~" for character in text):
+        raise ValueError("must be ASCII without blanks and line breaks")
+    return text
+
+
+def _secret_fits_a_header(secret: SecretStr) -> SecretStr:
+    _fits_a_header(secret.get_secret_value())
+    return secret
+
+
+def _is_a_user(text: str) -> str:
+    if ":" in text:
+        raise ValueError("must be without a colon")
+    return _fits_a_header(text)
+
+
+# The address of an HTTP API, without a slash at its end.
+BaseUrl = Annotated[str, AfterValidator(_without_slash)]
+
+# A text and a secret that go into a header, and the user of Basic authentication.
+HeaderWord = Annotated[str, AfterValidator(_fits_a_header)]
+
+HeaderSecret = Annotated[SecretStr, AfterValidator(_secret_fits_a_header)]
+
+User = Annotated[str, AfterValidator(_is_a_user)]
+
+
+S = TypeVar("S", bound=AdapterSettings)
+
+
+def adapter_factory(
+    settings: type[S], adapter: Callable[[S, NetworkEnvironment], Network]
+) -> Callable[[Mapping[str, object], NetworkEnvironment], Network]:
+    """The factory of an entry point: it checks the table of a network and makes the adapter.
+
+    What it returns raises `NetworkConfigError` with every setting that is wrong.
+    """
+
+    def make(table: Mapping[str, object], environment: NetworkEnvironment) -> Network:
+        try:
+            return adapter(settings.model_validate(table), environment)
+        except ValidationError as error:
+            raise NetworkConfigError(problems_of(error)) from None
+
+    return make
+
+
+def problems_of(error: ValidationError) -> str:
+    """Every setting that is wrong and what is wrong with it; never its value, a secret may be."""
+    return "; ".join(
+        f"{'.'.join(str(name) for name in detail['loc'] if name != '[key]') or 'the network'}: "
+        + detail["msg"].removeprefix("Value error, ")
+        for detail in error.errors(include_url=False, include_input=False)
+    )

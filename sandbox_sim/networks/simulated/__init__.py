@@ -1,0 +1,1 @@
+"""The sandbox rules as a network. Source: D39, sandbox."""

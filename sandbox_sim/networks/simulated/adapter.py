@@ -1,0 +1,350 @@
+"""The sandbox rules as a network, for staging and tests of production mode. Source: D39, sandbox.
+
+The network has two halves in one process: the adapter, which the gateway calls, and the carrier,
+which takes requests, decides them and forgets them when the process ends. Between the two a request
+or an answer can be lost.
+
+What it decides: a number outside of the allowlist is refused with 019, an amount above the cap with
+016; a last digit 9 is taken and fails later, so that staging sees 001 with its callback; everything
+else succeeds.
+"""
+
+import asyncio
+import contextlib
+import heapq
+import itertools
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, Literal
+
+from pydantic import Field
+
+from sandbox_sim.networks.settings import AdapterSettings, adapter_factory
+from sandbox_sim.operations import CARRIED, Operation
+from sandbox_sim.payments import sandbox_rules
+from sandbox_sim.payments.sandbox_rules import Facts
+from sandbox_sim.ports.network import (
+    Capabilities,
+    Health,
+    NetworkEnvironment,
+    NetworkEvents,
+    Notification,
+    StatusQuery,
+    StatusResult,
+    SubmitRequest,
+    SubmitResult,
+    UnreadableNotification,
+)
+from sandbox_sim.records import reports
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.exchanges import Exchange, NotificationTrust, RawNotification, Scrubber
+from sandbox_sim.records.reports import Echo, Outcome, Source
+from sandbox_sim.records.transactions import Payment
+from sandbox_sim.values.msisdn import is_declined
+from sandbox_sim.values.response_codes import ACCEPTED, Reply
+from sandbox_sim.values.vocabulary import CARD_CURRENCIES
+
+_DECLINED: Final = "015"
+
+_SANDBOX: Final = Behaviour(accept_international=True)
+
+CAPABILITIES: Final = Capabilities(
+    operations=frozenset(CARRIED),
+    currencies=frozenset({*CARD_CURRENCIES, "SMS"}),
+    repeats_within=timedelta(days=1),
+    trust=NotificationTrust.SIGNED,
+    always_sent=frozenset(itertools.product((Source.STATUS, Source.NOTIFICATION), reports.Field)),
+)
+
+
+class SubmitFailure(StrEnum):
+    """What can go wrong with a submit."""
+
+    NOT_SENT = "not_sent"  # there is no connection to the carrier
+    LOST_REQUEST = "lost_request"  # no answer, and the carrier has nothing
+    LOST_ANSWER = "lost_answer"  # no answer, and the carrier has the request
+
+
+class Notify(StrEnum):
+    """When the carrier notifies."""
+
+    NEVER = "never"
+    ONCE = "once"
+    TWICE = "twice"
+    BEFORE_ANSWER = "before_answer"
+
+
+_LOST: Final = SubmitResult(Outcome.UNKNOWN, reason="no answer", network_fault=True)
+
+_FAILURES: Final[Mapping[SubmitFailure, SubmitResult]] = {
+    SubmitFailure.NOT_SENT: SubmitResult(
+        Outcome.NOT_SENT, reason="no connection to the simulated carrier", network_fault=True
+    ),
+    SubmitFailure.LOST_REQUEST: _LOST,
+    SubmitFailure.LOST_ANSWER: _LOST,
+}
+
+Share = float
+
+
+class SimulatedSettings(AdapterSettings):
+    """The settings of a network with `adapter = "simulated"`."""
+
+    latency_ms: float = Field(0, ge=0, description="Real time until a submit is answered.")
+    status_latency_ms: float = Field(0, ge=0, description="The same for a status query.")
+    settle_after_ms: float = Field(1000, ge=0, description="From the submit to the decision.")
+    notify: Notify = Field(Notify.ONCE, description="never, once, twice or before_answer.")
+    notify_after_ms: float = Field(0, ge=0, description="From the decision to the notification.")
+    failures: dict[SubmitFailure, Share] = Field(
+        {}, description="Shares of submits that are lost: not_sent, lost_request, lost_answer."
+    )
+
+
+@dataclass(slots=True)
+class Taken:
+    """A request that the carrier took.
+
+    echo: what it says that it did; other than the request only where a test wants that.
+    """
+
+    request: SubmitRequest
+    network_id: str
+    decided_at: datetime
+    decision: Literal[Outcome.SUCCEEDED, Outcome.FAILED]
+    echo: Echo
+    reason: str = ""
+
+    def outcome(self, now: datetime) -> Outcome:
+        """What the carrier says of it."""
+        return self.decision if now >= self.decided_at else Outcome.PENDING
+
+
+@dataclass(slots=True)
+class Carrier:
+    """The other side.
+
+    submits: the references of all requests that arrived, repetitions too.
+    failures: what goes wrong with the next calls, before the shares of the settings are asked; a
+    status query that fails has no answer, whichever of them it is.
+    """
+
+    taken: dict[str, Taken] = field(default_factory=dict)
+    submits: list[str] = field(default_factory=list)
+    failures: deque[SubmitFailure] = field(default_factory=deque)
+
+    def take(self, request: SubmitRequest, network_id: str, decided_at: datetime) -> Taken | Reply:
+        """Take a request, or refuse it; one that is repeated is taken once."""
+        self.submits.append(request.reference)
+        known = self.taken.get(request.reference)
+        if known is not None:
+            return known
+        decided = _decide(request)
+        declined = decided.code == _DECLINED
+        if decided.code not in ACCEPTED and not declined:
+            return decided
+        taken = Taken(
+            request,
+            network_id,
+            decided_at,
+            Outcome.FAILED if declined else Outcome.SUCCEEDED,
+            Echo(request.reference, request.amount, request.currency, request.operation),
+            decided.why if declined else "",
+        )
+        self.taken[request.reference] = taken
+        return taken
+
+
+class SimulatedNetwork:
+    """The adapter. `carrier` is for tests and staging; the gateway does not look at it."""
+
+    capabilities = CAPABILITIES
+
+    def __init__(self, settings: SimulatedSettings, environment: NetworkEnvironment) -> None:
+        self.carrier = Carrier()
+        self._settings = settings
+        self._name = environment.name
+        self._clock = environment.clock
+        self._ids = environment.ids
+        self.scrubber = Scrubber()
+        self._events: NetworkEvents | None = None
+        self._due: list[tuple[datetime, int, str]] = []
+        self._numbered = 0
+        self._wake = asyncio.Event()
+        self._notifying: asyncio.Task[None] | None = None
+
+    async def open(self, events: NetworkEvents) -> None:
+        """Begin to notify."""
+        self._events = events
+        self._notifying = asyncio.create_task(self._notify(events))
+
+    async def close(self) -> None:
+        """Notify no more."""
+        if self._notifying is not None:
+            self._notifying.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._notifying
+        self._notifying = self._events = None
+
+    async def submit(self, request: SubmitRequest) -> SubmitResult:
+        """Let the carrier take a request, unless the next failure is one that loses it."""
+        if self._events is None:
+            return SubmitResult(Outcome.NOT_SENT, reason="the network is not open")
+        objection = self.capabilities.objection(request)
+        if objection is not None:
+            return SubmitResult(Outcome.NOT_SENT, reason=objection)
+        failure = self._next_failure()
+        if failure is None:
+            result = await self._arrive(request)
+        else:
+            result = _FAILURES[failure]
+            if failure is SubmitFailure.LOST_ANSWER:
+                await self._arrive(request)
+        await self._clock.pause(self._settings.latency_ms / 1000)
+        self._tell("submit", request.attempt_id, request.reference, result.outcome, result.reason)
+        return result
+
+    async def status(self, query: StatusQuery) -> StatusResult:
+        """What the carrier says of a request."""
+        await self._clock.pause(self._settings.status_latency_ms / 1000)
+        taken = self.carrier.taken.get(query.reference)
+        if self.carrier.failures:
+            self.carrier.failures.popleft()
+            result = StatusResult(Outcome.UNKNOWN, reason=_LOST.reason)
+        elif taken is None:
+            result = StatusResult(Outcome.UNKNOWN, found=False, reason="no such reference")
+        else:
+            outcome = taken.outcome(self._clock.now())
+            result = StatusResult(
+                outcome,
+                reason=taken.reason if outcome is Outcome.FAILED else "",
+                network_id=taken.network_id,
+                echo=taken.echo,
+            )
+        self._tell("status", query.attempt_id, query.reference, result.outcome, result.reason)
+        return result
+
+    def verify(self, raw: RawNotification) -> bool:
+        """False: the carrier notifies inside of the process, so what comes by HTTP is not its."""
+        return False
+
+    def parse(self, raw: RawNotification) -> Sequence[Notification]:
+        """Nothing comes by HTTP."""
+        raise UnreadableNotification("the simulated network sends no notification by HTTP")
+
+    async def health(self) -> Health:
+        """It is there as long as it is open, unless no submit ever reaches the carrier."""
+        if self._settings.failures.get(SubmitFailure.NOT_SENT, 0) >= 1:
+            return Health(ok=False, detail=_FAILURES[SubmitFailure.NOT_SENT].reason)
+        return Health(self._events is not None, "the simulated carrier runs in this process")
+
+    def _next_failure(self) -> SubmitFailure | None:
+        if self.carrier.failures:
+            return self.carrier.failures.popleft()
+        if not self._settings.failures:
+            return None
+        draw = self._ids.draw()
+        for failure, share in self._settings.failures.items():
+            if draw < share:
+                return failure
+            draw -= share
+        return None
+
+    async def _arrive(self, request: SubmitRequest) -> SubmitResult:
+        """What the carrier answers."""
+        early = self._settings.notify is Notify.BEFORE_ANSWER
+        delay_ms = 0 if early else self._settings.settle_after_ms
+        decided_at = self._clock.now() + timedelta(milliseconds=delay_ms)
+        is_new = request.reference not in self.carrier.taken
+        taken = self.carrier.take(request, self._ids.network_transaction_id(), decided_at)
+        if isinstance(taken, Reply):
+            reason = taken.message or taken.why
+            return SubmitResult(Outcome.REFUSED, code=taken.code, reason=reason)
+        if is_new:
+            await self._plan_notifications(taken)
+        return SubmitResult(
+            Outcome.PENDING,
+            network_id=taken.network_id,
+            redirect_url=request.landing_page if request.operation is Operation.CARD else "",
+        )
+
+    async def _plan_notifications(self, taken: Taken) -> None:
+        notify, events = self._settings.notify, self._events
+        if notify is Notify.BEFORE_ANSWER and events is not None:
+            await events.notified(_notification(taken))
+            return
+        due = taken.decided_at + timedelta(milliseconds=self._settings.notify_after_ms)
+        for _ in range({Notify.ONCE: 1, Notify.TWICE: 2}.get(notify, 0)):
+            self._numbered += 1
+            heapq.heappush(self._due, (due, self._numbered, taken.request.reference))
+        self._wake.set()
+
+    async def _notify(self, events: NetworkEvents) -> None:
+        """Send each notification when it falls due."""
+        while True:
+            while self._due and self._due[0][0] <= self._clock.now():
+                reference = heapq.heappop(self._due)[2]
+                await events.notified(_notification(self.carrier.taken[reference]))
+            self._wake.clear()
+            await self._clock.wait(self._wake, self._due[0][0] if self._due else None)
+
+    def _tell(
+        self, purpose: str, attempt_id: str, reference: str, outcome: Outcome, reason: str
+    ) -> None:
+        if self._events is None:
+            return
+        self._events.exchanged(
+            Exchange(
+                self._name,
+                purpose,
+                attempt_id,
+                self._clock.now(),
+                0,
+                "CALL",
+                f"simulated:{self._name}",
+                {},
+                self.scrubber.text(f"reference {reference}"),
+                answer_body=outcome.value,
+                problem=self.scrubber.text(reason),
+            )
+        )
+
+
+def _decide(request: SubmitRequest) -> Reply:
+    if request.operation is Operation.SMS:
+        if not _SANDBOX.allowlist.allows(request.party, either_form=True):
+            return Reply("S002", "sandbox.1", "the number is not allowlisted")
+        if is_declined(request.party):
+            return Reply(_DECLINED, "sandbox.3", "last digit 9 is not delivered")
+        return Reply("370", "sandbox.10", "allowlisted number")
+    payment = Payment(
+        request.operation,
+        request.service_id,
+        request.transaction_id,
+        request.description,
+        request.amount,
+        request.nw,
+        request.party,
+        request.payment_mode,
+        request.currency,
+        callback_url="",
+        landing_page=request.landing_page,
+    )
+    return sandbox_rules.decide(payment, _SANDBOX, Facts())
+
+
+def _notification(taken: Taken) -> Notification:
+    return Notification(
+        taken.decision,
+        attempt_id=taken.request.attempt_id,
+        reference=taken.request.reference,
+        network_id=taken.network_id,
+        echo=taken.echo,
+        reason=taken.reason,
+    )
+
+
+# The factory of the entry point `simulated`.
+simulated = adapter_factory(SimulatedSettings, SimulatedNetwork)

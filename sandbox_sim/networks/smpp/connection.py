@@ -1,0 +1,431 @@
+"""A bound connection to an SMSC: requests with answers, what the SMSC sends, and binding again.
+
+Theory of operation. One task reads: it hands each answer to the request with the same sequence
+number, and each `deliver_sm` to `Deliveries`. A second task asks with `enquire_link` whether the
+SMSC is still there. When the connection has ended, every request that is under way ends without an
+answer.
+
+What an SMSC does not read would fill our memory. So while the buffer of the connection is full,
+nothing is read and nothing is sent, and the connection ends if that lasts too long.
+"""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Final
+
+from sandbox_sim.networks.smpp import pdus
+from sandbox_sim.networks.smpp.pdus import Pdu, UnreadablePdu
+from sandbox_sim.networks.smpp.settings import SmppSettings
+from sandbox_sim.ports import Clock, Ids
+
+
+class Pauses:
+    """Waits of any number of tasks, which `end` ends for ever.
+
+    They loop because `Clock.wait_at_most` also returns, with its event set, when gateway time is
+    moved.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._wake = asyncio.Event()
+        self.has_ended = False
+
+    async def wait(self, seconds: float) -> None:
+        """Return after so much real time, or when the pauses are ended."""
+        ends_at = self._clock.monotonic() + seconds
+        while not self.has_ended and (left := ends_at - self._clock.monotonic()) > 0:
+            self._wake.clear()
+            await self._clock.wait_at_most(self._wake, left)
+
+    def end(self) -> None:
+        """End every pause, now and later."""
+        self.has_ended = True
+        self._wake.set()
+
+
+# So many are taken care of at once; the SMSC is to repeat any more later.
+MOST_AT_ONCE: Final = 1000
+
+
+log = logging.getLogger("sandbox_sim.networks")
+
+
+class Deliveries:
+    """Each `deliver_sm` in a task of its own, which goes on when its connection ends.
+
+    take_care: does what one asks for; returns the status to answer it with.
+    """
+
+    def __init__(self, take_care: Callable[[Pdu], Awaitable[int]]) -> None:
+        self._take_care = take_care
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, pdu: Pdu, send: Callable[[bytes], None]) -> None:
+        """Take care of a `deliver_sm`; `send` sends its answer, if that still can be sent."""
+        if len(self._tasks) >= MOST_AT_ONCE:
+            send(pdus.answer(pdu, pdus.TEMPORARY_ERROR))
+            return
+        task = asyncio.create_task(self._answer(pdu, send))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """End what is under way without an answer, so that it comes again."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _answer(self, pdu: Pdu, send: Callable[[bytes], None]) -> None:
+        try:
+            status = await self._take_care(pdu)
+        except Exception:
+            log.exception("a deliver_sm could not be taken care of; the SMSC is to repeat it")
+            status = pdus.TEMPORARY_ERROR
+        send(pdus.answer(pdu, status))
+
+
+# So many answers that come too late are waited for.
+MOST_LATE: Final = 1000
+
+
+class NotWritten(Exception):
+    """Nothing was sent; the text says why."""
+
+
+class NoSmppResponse(Exception):
+    """The request may have arrived, and no answer came; the text says why."""
+
+
+class SmscConnection:
+    """An open connection.
+
+    on_end: called once when the connection has ended.
+    within_s: how long the SMSC may take to answer, in real time.
+    """
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        clock: Clock,
+        deliveries: Deliveries,
+        within_s: float,
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._clock = clock
+        self._deliveries = deliveries
+        self._within_s = within_s
+        self._sequence = 0
+        self._answers: dict[int, asyncio.Future[Pdu]] = {}
+        self._late: dict[int, Callable[[Pdu], None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._pauses = Pauses(clock)
+        self.problem = ""
+        self.on_end: Callable[[], None] = lambda: None
+        self._start(self._read())
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing can be sent any more; `problem` says why."""
+        return self._pauses.has_ended
+
+    async def ask(
+        self, write: Callable[[int], bytes], late: Callable[[Pdu], None] | None = None
+    ) -> Pdu:
+        """Send a request, once, and return its answer.
+
+        write: makes the request with a sequence number.
+        late: called with the answer if it comes after this gave up waiting.
+
+        Raises:
+            NotWritten: the connection ended before, or the SMSC does not read.
+            NoAnswer: no answer came in time, or the connection ended.
+        """
+        await self._room()
+        if self.has_ended:
+            raise NotWritten(self.problem)
+        sequence = self._sequence = self._sequence % pdus.LAST_SEQUENCE + 1
+        octets = write(sequence)
+        waiting: asyncio.Future[Pdu] = asyncio.get_running_loop().create_future()
+        self._answers[sequence] = waiting
+        try:
+            async with self._clock.timeout(self._within_s):
+                self._writer.write(octets)
+                return await waiting
+        except TimeoutError:
+            if late is not None and len(self._late) < MOST_LATE:
+                self._late[sequence] = late
+            raise NoSmppResponse(f"no answer within {self._within_s:g} s") from None
+        finally:
+            self._answers.pop(sequence, None)
+
+    def enquire_each(self, seconds: float) -> None:
+        """From now on ask so often whether the SMSC is there; end the connection if it is not."""
+        self._start(self._enquire(seconds))
+
+    async def close(self) -> None:
+        """Tell the SMSC that we go, and end everything."""
+        if not self.has_ended:
+            self._send(pdus.request(pdus.UNBIND, self._sequence % pdus.LAST_SEQUENCE + 1))
+            self._end("the network was closed")
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(OSError):
+            await self._writer.wait_closed()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _send(self, octets: bytes) -> None:
+        """Send what needs no answer; where the connection has ended, nothing."""
+        if not self.has_ended:
+            self._writer.write(octets)
+
+    async def _room(self) -> None:
+        """Return when there is room in the buffer, or the connection has ended."""
+        _, full = self._writer.transport.get_write_buffer_limits()
+        if self._writer.transport.get_write_buffer_size() <= full:
+            return
+        try:
+            async with self._clock.timeout(self._within_s):
+                await self._writer.drain()
+        except TimeoutError:
+            self._end("the SMSC does not read")
+        except OSError as error:
+            self._end(_broke(error))
+
+    def _end(self, problem: str) -> None:
+        """End the connection once. What is still in its buffer is dropped."""
+        if self.has_ended:
+            return
+        self.problem = problem
+        self._pauses.end()
+        for waiting in self._answers.values():
+            if not waiting.done():
+                waiting.set_exception(NoSmppResponse(problem))
+        self._late.clear()
+        if self._writer.transport.get_write_buffer_size():
+            self._writer.transport.abort()  # it would wait for an SMSC that does not read
+        else:
+            self._writer.close()
+        self.on_end()
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                self._handle(await pdus.read_pdu(self._reader))
+                await self._room()
+                if self.has_ended:
+                    return
+        except asyncio.IncompleteReadError:
+            self._end("the SMSC ended the connection")
+        except OSError as error:
+            self._end(_broke(error))
+        except UnreadablePdu as error:
+            self._end(f"the SMSC sent {error}")
+
+    def _handle(self, pdu: Pdu) -> None:
+        if pdu.is_answer:
+            waiting, late = self._answers.get(pdu.sequence), self._late.pop(pdu.sequence, None)
+            if waiting is not None and not waiting.done():
+                waiting.set_result(pdu)
+            elif late is not None:
+                late(pdu)
+        elif pdu.command == pdus.DELIVER_SM:
+            self._deliveries.begin(pdu, self._send)
+        elif pdu.command == pdus.ENQUIRE_LINK:
+            self._send(pdus.answer(pdu))
+        elif pdu.command == pdus.UNBIND:
+            self._send(pdus.answer(pdu))
+            self._end("the SMSC unbound us")
+        else:
+            self._send(pdus.not_understood(pdu))
+
+    async def _enquire(self, seconds: float) -> None:
+        while not self.has_ended:
+            await self._pauses.wait(seconds)
+            try:
+                await self.ask(lambda sequence: pdus.request(pdus.ENQUIRE_LINK, sequence))
+            except NotWritten:
+                return
+            except NoSmppResponse as error:
+                self._end(f"enquire_link: {error}")
+
+
+def _broke(error: OSError) -> str:
+    return f"the connection broke: {type(error).__name__}"
+
+
+# Pauses are longer by up to this share, so that several servers do not all bind at once.
+JITTER: Final = 0.1
+
+# How long, in real time, the end of TLS may take.
+TLS_END_S: Final = 1.0
+
+NOT_OPEN: Final = "the network is not open"
+
+
+class BindRefused(Exception):
+    """The SMSC does not bind us, with this status."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(f"the SMSC refuses the bind: {status}")
+        self.network_fault = status in pdus.SYSTEM_ERRORS
+
+
+class SmppLink:
+    """The bind of one network.
+
+    name: of the network, for the log.
+    within_s: how long a connection, a bind or an answer may take, in real time.
+    problem: why there is no bind.
+    network_fault: whether that is because of the SMSC or the connection to it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        settings: SmppSettings,
+        clock: Clock,
+        ids: Ids,
+        deliveries: Deliveries,
+        within_s: float,
+    ) -> None:
+        self._name = name
+        self._settings = settings
+        self._clock = clock
+        self._ids = ids
+        self._deliveries = deliveries
+        self._within_s = within_s
+        self._connection: SmscConnection | None = None
+        self._bound, self._lost, self._tried = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._tried.set()
+        self._outlives_at = 0.0
+        self._running: asyncio.Task[None] | None = None
+        self.problem, self.network_fault = NOT_OPEN, False
+
+    def open(self) -> None:
+        """Begin to bind; does not wait for it."""
+        self._tried.clear()
+        self._running = asyncio.create_task(self._run())
+
+    async def close(self) -> None:
+        """Unbind, and bind no more."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+            self._running = None
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+        self.problem, self.network_fault = NOT_OPEN, False
+        self._tried.set()
+
+    async def bound(self) -> SmscConnection | None:
+        """The bound connection, after the bind that is under way; None where it failed.
+
+        None at once in a pause between two binds.
+        """
+        await self._tried.wait()
+        return self._connection
+
+    async def bound_within(self, seconds: float) -> SmscConnection | None:
+        """The bound connection, waiting for it for so much real time; None where none came."""
+        try:
+            async with self._clock.timeout(seconds):
+                await self._bound.wait()
+        except TimeoutError:
+            return None
+        return self._connection
+
+    async def _run(self) -> None:
+        """Bind again and again. A bind that lasted longer than the pause is followed at once."""
+        failures = 0
+        while True:
+            pause = self._pause(failures)
+            self._outlives_at = self._clock.monotonic() + pause
+            await self._bind()
+            if self._connection is not None:
+                await self._lost.wait()
+            if not self._tried.is_set():
+                failures = 0
+                continue
+            failures += 1
+            await Pauses(self._clock).wait(pause)
+            self._tried.clear()
+
+    def _pause(self, failures: int) -> float:
+        """Seconds until the next bind, after so many that failed before the last one."""
+        longest = self._settings.reconnect_at_most_s
+        pause = min(self._settings.reconnect_after_s * 2.0 ** min(failures, 30), longest)
+        return pause * (1 + JITTER * self._ids.draw())
+
+    async def _bind(self) -> None:
+        """Bind, or say why not in `problem`."""
+        settings = self._settings
+        try:
+            connection = await self._connected()
+        except BindRefused as refusal:
+            self.problem, self.network_fault = str(refusal), refusal.network_fault
+        except (NoSmppResponse, NotWritten, OSError, ValueError) as error:
+            why = str(error) or type(error).__name__
+            self.problem = f"no bind at {settings.host}:{settings.port}: {why}"
+            self.network_fault = True
+        else:
+            log.info("network %s is bound as %s", self._name, settings.system_id)
+            connection.on_end = self._ended
+            connection.enquire_each(settings.enquire_link_s)
+            self._connection = connection
+            self._lost.clear()
+            self._bound.set()
+        if self._connection is None:
+            log.warning("network %s: %s", self._name, self.problem)
+        self._tried.set()
+
+    async def _connected(self) -> SmscConnection:
+        """A connection on which the SMSC has taken our bind."""
+        settings, tls = self._settings, self._settings.tls
+        async with self._clock.timeout(self._within_s):
+            streams = await asyncio.open_connection(
+                settings.host,
+                settings.port,
+                ssl=ssl.create_default_context() if tls else None,
+                ssl_shutdown_timeout=TLS_END_S if tls else None,
+            )
+        connection = SmscConnection(*streams, self._clock, self._deliveries, self._within_s)
+        try:
+            await self._ask_to_bind(connection)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def _ask_to_bind(self, connection: SmscConnection) -> None:
+        settings = self._settings
+        account = settings.system_id, settings.password.get_secret_value(), settings.system_type
+        answer = await connection.ask(lambda number: pdus.bind_transceiver(number, *account))
+        if (answer.command, answer.status) != (pdus.BOUND, pdus.OK):
+            raise BindRefused(pdus.name_of(answer.status))
+        if connection.has_ended:
+            raise NoSmppResponse(connection.problem)
+
+    def _ended(self) -> None:
+        """The connection has ended: until the next bind is tried, there is none."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self.problem, self.network_fault = connection.problem, True
+            log.warning("network %s: %s", self._name, self.problem)
+        if self._clock.monotonic() >= self._outlives_at:
+            self._tried.clear()  # the next bind follows at once
+        self._bound.clear()
+        self._lost.set()

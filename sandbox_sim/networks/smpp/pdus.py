@@ -1,0 +1,270 @@
+"""The PDUs and command statuses of SMPP 3.4.
+
+A status that is not listed here, such as one of a vendor, says nothing: the SMSC may have taken the
+message.
+
+The package smpp34 writes `submit_sm` and reads `deliver_sm`. The others are a header and a few
+texts that end in a zero octet.
+"""
+
+import asyncio
+import struct
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sandbox_sim.values.response_codes import Code
+
+if TYPE_CHECKING:
+    from smpp34 import DeliverSm
+
+    from sandbox_sim.networks.smpp.outgoing import Part
+
+
+OK: Final = 0x00
+
+INVALID_COMMAND: Final = 0x03
+
+# To an SMSC: deliver it again later, or never.
+TEMPORARY_ERROR: Final = 0x64
+
+PERMANENT_ERROR: Final = 0x65
+
+
+_NAMES: Final[Mapping[int, str]] = {
+    0x00: "ESME_ROK",
+    0x01: "ESME_RINVMSGLEN",
+    0x02: "ESME_RINVCMDLEN",
+    0x03: "ESME_RINVCMDID",
+    0x04: "ESME_RINVBNDSTS",
+    0x05: "ESME_RALYBND",
+    0x06: "ESME_RINVPRTFLG",
+    0x07: "ESME_RINVREGDLVFLG",
+    0x08: "ESME_RSYSERR",
+    0x0A: "ESME_RINVSRCADR",
+    0x0B: "ESME_RINVDSTADR",
+    0x0C: "ESME_RINVMSGID",
+    0x0D: "ESME_RBINDFAIL",
+    0x0E: "ESME_RINVPASWD",
+    0x0F: "ESME_RINVSYSID",
+    0x11: "ESME_RCANCELFAIL",
+    0x13: "ESME_RREPLACEFAIL",
+    0x14: "ESME_RMSGQFUL",
+    0x15: "ESME_RINVSERTYP",
+    0x33: "ESME_RINVNUMDESTS",
+    0x34: "ESME_RINVDLNAME",
+    0x40: "ESME_RINVDESTFLAG",
+    0x42: "ESME_RINVSUBREP",
+    0x43: "ESME_RINVESMCLASS",
+    0x44: "ESME_RCNTSUBDL",
+    0x45: "ESME_RSUBMITFAIL",
+    0x48: "ESME_RINVSRCTON",
+    0x49: "ESME_RINVSRCNPI",
+    0x50: "ESME_RINVDSTTON",
+    0x51: "ESME_RINVDSTNPI",
+    0x53: "ESME_RINVSYSTYP",
+    0x54: "ESME_RINVREPFLAG",
+    0x55: "ESME_RINVNUMMSGS",
+    0x58: "ESME_RTHROTTLED",
+    0x61: "ESME_RINVSCHED",
+    0x62: "ESME_RINVEXPIRY",
+    0x63: "ESME_RINVDFTMSGID",
+    0x64: "ESME_RX_T_APPN",
+    0x65: "ESME_RX_P_APPN",
+    0x66: "ESME_RX_R_APPN",
+    0x67: "ESME_RQUERYFAIL",
+    0xC0: "ESME_RINVOPTPARSTREAM",
+    0xC1: "ESME_ROPTPARNOTALLWD",
+    0xC2: "ESME_RINVPARLEN",
+    0xC3: "ESME_RMISSINGOPTPARAM",
+    0xC4: "ESME_RINVOPTPARAMVAL",
+    0xFE: "ESME_RDELIVERYFAILURE",
+    0xFF: "ESME_RUNKNOWNERR",
+}
+
+# The SMSC took nothing and will take it later.
+THROTTLED: Final = frozenset({"ESME_RTHROTTLED", "ESME_RMSGQFUL"})
+
+# The SMSC itself failed, and may have taken the message.
+SYSTEM_ERRORS: Final = frozenset({"ESME_RSYSERR", "ESME_RX_T_APPN", "ESME_RUNKNOWNERR"})
+
+# The SMSC took nothing, and the interface's code for it. ESME_RSYSERR, ESME_RX_T_APPN,
+# ESME_RDELIVERYFAILURE and ESME_RUNKNOWNERR are left out: they do not say that it took nothing.
+REFUSALS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("ESME_RINVDSTADR", "ESME_RINVDSTTON", "ESME_RINVDSTNPI"), Code.NOT_ALLOWED),
+    **dict.fromkeys(("ESME_RINVSRCADR", "ESME_RINVSRCTON", "ESME_RINVSRCNPI"), Code.NO_SENDER_ID),
+    **dict.fromkeys(
+        (
+            *("ESME_RINVMSGLEN", "ESME_RINVCMDLEN", "ESME_RINVCMDID", "ESME_RINVBNDSTS"),
+            *("ESME_RINVPRTFLG", "ESME_RINVREGDLVFLG", "ESME_RINVSERTYP"),
+            *("ESME_RINVNUMDESTS", "ESME_RINVDLNAME", "ESME_RINVDESTFLAG"),
+            *("ESME_RINVSUBREP", "ESME_RINVESMCLASS", "ESME_RCNTSUBDL", "ESME_RSUBMITFAIL"),
+            *("ESME_RINVSYSTYP", "ESME_RINVREPFLAG", "ESME_RINVNUMMSGS"),
+            *("ESME_RINVSCHED", "ESME_RINVEXPIRY", "ESME_RINVDFTMSGID"),
+            *("ESME_RX_P_APPN", "ESME_RX_R_APPN", "ESME_RINVOPTPARSTREAM"),
+            *("ESME_ROPTPARNOTALLWD", "ESME_RINVPARLEN", "ESME_RMISSINGOPTPARAM"),
+            "ESME_RINVOPTPARAMVAL",
+        ),
+        Code.SMS_NOT_PROCESSED,
+    ),
+}
+
+
+def name_of(status: int) -> str:
+    """The name of a status; one that SMPP does not list is named by its number."""
+    return _NAMES.get(status) or f"status {status:#010x}"
+
+
+try:
+    import smpp34
+except ImportError:
+    raise ImportError(
+        "the package smpp34 is not installed: install the extra smpp of sandbox-sim"
+    ) from None
+
+
+SUBMIT_SM: Final = 0x04
+
+DELIVER_SM: Final = 0x05
+
+UNBIND: Final = 0x06
+
+BIND_TRANSCEIVER: Final = 0x09
+
+ENQUIRE_LINK: Final = 0x15
+
+GENERIC_NACK: Final = 0x80000000
+
+# An answer has the command of its request and this bit.
+ANSWER: Final = 0x80000000
+
+BOUND: Final = BIND_TRANSCEIVER | ANSWER
+
+SMPP_3_4: Final = 0x34
+
+RECEIPT_WANTED: Final = 0x01
+
+# A longer PDU is none; `deliver_sm` with a whole message_payload is shorter.
+MOST_OCTETS: Final = 0x20000
+
+LAST_SEQUENCE: Final = 0x7FFFFFFF
+
+# SMPP allows 64 characters; some SMSCs write more.
+LONGEST_ID: Final = 255
+
+
+_HEADER: Final = struct.Struct(">IIII")
+
+
+class UnreadablePdu(ValueError):
+    """What came is no PDU of SMPP; the text says why."""
+
+
+class Pdu(NamedTuple):
+    """A PDU as it came; `octets` is all of it."""
+
+    command: int
+    status: int
+    sequence: int
+    octets: bytes
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it answers a request of ours."""
+        return bool(self.command & ANSWER)
+
+    @property
+    def message_id(self) -> str:
+        """The first text of the body, the identifier in `submit_sm_resp`; empty for a bad one."""
+        try:
+            return identifier(self.octets[_HEADER.size :].partition(b"\0")[0])
+        except UnreadablePdu:
+            return ""
+
+
+def identifier(octets: bytes) -> str:
+    """The identifier that an SMSC gave a message.
+
+    Raises:
+        UnreadablePdu: it is longer than SMPP allows by far, or not of printable ASCII.
+    """
+    text = octets.decode("latin-1").strip()
+    if len(text) > LONGEST_ID:
+        raise UnreadablePdu(f"an identifier of {len(text)} characters")
+    if not all(" " <= character <= "~" for character in text):
+        raise UnreadablePdu("an identifier with characters other than printable ASCII")
+    return text
+
+
+async def read_pdu(reader: asyncio.StreamReader) -> Pdu:
+    """The next PDU.
+
+    Raises:
+        UnreadablePdu: its length cannot be.
+        asyncio.IncompleteReadError: the connection ended.
+    """
+    head = await reader.readexactly(_HEADER.size)
+    length, command, status, sequence = _HEADER.unpack(head)
+    if not _HEADER.size <= length <= MOST_OCTETS:
+        raise UnreadablePdu(f"a PDU of {length} octets")
+    body = await reader.readexactly(length - _HEADER.size)
+    return Pdu(command, status, sequence, head + body)
+
+
+def delivered(pdu: Pdu) -> "DeliverSm":
+    """What a `deliver_sm` says.
+
+    Raises:
+        UnreadablePdu: its fields cannot be read.
+    """
+    try:
+        found = smpp34.decode(pdu.octets)
+    except smpp34.SmppError as error:
+        raise UnreadablePdu(str(error)) from None
+    if not isinstance(found, smpp34.DeliverSm):
+        raise UnreadablePdu("it is no deliver_sm")
+    return found
+
+
+def submit_sm(sequence: int, part: "Part") -> bytes:
+    """A request to send a part of a message, with a receipt."""
+    octets: bytes = smpp34.SubmitSm(
+        part.source.text,
+        part.destination.text,
+        part.octets,
+        source_addr_ton=part.source.ton,
+        source_addr_npi=part.source.npi,
+        dest_addr_ton=part.destination.ton,
+        dest_addr_npi=part.destination.npi,
+        esm_class=part.esm_class,
+        registered_delivery=RECEIPT_WANTED,
+        data_coding=part.data_coding,
+        sequence_number=sequence,
+    ).encode()
+    return octets
+
+
+def bind_transceiver(sequence: int, system_id: str, password: str, system_type: str) -> bytes:
+    """A request to send and receive over this connection."""
+    texts = b"".join(text.encode("ascii") + b"\0" for text in (system_id, password, system_type))
+    # Then the type and the range of our addresses, which are the SMSC's to know.
+    return _written(BIND_TRANSCEIVER, OK, sequence, texts + bytes([SMPP_3_4, 0, 0, 0]))
+
+
+def request(command: int, sequence: int) -> bytes:
+    """A request without a body: `enquire_link` or `unbind`."""
+    return _written(command, OK, sequence)
+
+
+def answer(pdu: Pdu, status: int = OK) -> bytes:
+    """The answer to a request of the SMSC."""
+    body = b"\0" if pdu.command == DELIVER_SM else b""  # its message_id is not used
+    return _written(pdu.command | ANSWER, status, pdu.sequence, body)
+
+
+def not_understood(pdu: Pdu) -> bytes:
+    """The answer to a request that the adapter does not know."""
+    return _written(GENERIC_NACK, INVALID_COMMAND, pdu.sequence)
+
+
+def _written(command: int, status: int, sequence: int, body: bytes = b"") -> bytes:
+    return _HEADER.pack(_HEADER.size + len(body), command, status, sequence) + body

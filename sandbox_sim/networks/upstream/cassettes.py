@@ -1,0 +1,408 @@
+"""Cassettes: what was recorded of one payment at a network, each in one readable file.
+
+Source: D39.
+
+A cassette has the request, its answer, the status queries and the callbacks, each with its time
+since the request in milliseconds. It has no credentials and no header that carries any. Phone and
+account numbers, ids, names and free texts are replaced, the same text by the same replacement in
+all cassettes of a recording, so that the relations between the fields stay. A replaced number keeps
+its first digits and its last one.
+
+The recorder stands between the adapter and its HTTP client, and changes nothing of what they say.
+It writes the file of a payment anew after each exchange, so a process that ends loses none. What
+cannot be recorded is logged, and changes nothing about the payment.
+"""
+
+import json
+import logging
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from sandbox_sim.networks.http_client import HttpAnswer, NetworkHttpClient, NoAnswer
+from sandbox_sim.operations import OF_PATH
+from sandbox_sim.ports.clock import Clock
+from sandbox_sim.ports.network import NetworkEvents
+from sandbox_sim.records.exchanges import Scrubber
+from sandbox_sim.values.json_text import compact
+from sandbox_sim.values.peer_input import read_json
+
+# Amounts and codes are what a replay is about, so they stay.
+_KEPT: Final = frozenset(
+    {
+        *("amount", "currency_val", "currency_code", "response_code", "response_message", "nw"),
+        *("trans_type", "payment_option", "payment_mode", "trans_status", "status", "status_desc"),
+        *("service_id", "event_type"),
+    }
+)
+
+# The fields that hold something about a person or of a client, and the word of the replacement.
+_REPLACED: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("transaction_id", "trans_ref"), "T"),
+    **dict.fromkeys(("reference", "order_id"), "Order"),
+    "nickname": "Customer",
+}
+
+_ADDRESSES: Final = frozenset({"callback_url", "landing_page", "redirect_url"})
+
+_LONG_NUMBER: Final = re.compile("[0-9]{8,}")
+
+# What may be a replacement in a cassette that is there.
+_REPLACEMENT: Final = re.compile("[A-Za-z]+-[0-9]+|[0-9]+")
+
+# The fields with the number that a payment is about, and the fewest digits of one.
+PARTIES: Final = ("customer_number", "account_number")
+
+_FEWEST_DIGITS: Final = 6
+
+# A shorter text is replaced only where it is a whole value: it may be part of any word.
+_SHORTEST_PART: Final = 6
+
+# A longer text is cut.
+_MOST_CHARACTERS: Final = 10_000
+
+
+class BadCassette(ValueError):
+    """A file is no cassette; the text names it and says what is wrong."""
+
+
+class RecordedAnswer(NamedTuple):
+    """An answer of the network, or why there was none.
+
+    after_ms: since the request was sent.
+    status: HTTP status; None where no answer came.
+    may_have_arrived: of a request without an answer.
+    """
+
+    after_ms: int
+    status: int | None
+    body: Any
+    problem: str = ""
+    may_have_arrived: bool = True
+
+
+class RecordedCallback(NamedTuple):
+    """A verified callback and when it came, in milliseconds since the request."""
+
+    after_ms: int
+    body: Any
+
+
+class Cassette(NamedTuple):
+    """What was recorded of one payment."""
+
+    path: str
+    request: Mapping[str, Any]
+    answer: RecordedAnswer
+    statuses: Sequence[RecordedAnswer] = ()
+    callbacks: Sequence[RecordedCallback] = ()
+
+
+class Replacements:
+    """Replaces what is about a person; the same text always gets the same replacement.
+
+    A text costs the same however many are known: at each place it looks for a known one of each
+    length that there is.
+
+    scrub: removes secrets and card numbers from a text.
+    taken: the text of the cassettes that are there; what it has in it is not given out again.
+    """
+
+    def __init__(self, scrub: Callable[[str], str], taken: str = "") -> None:
+        self._scrub = scrub
+        self._known: dict[str, str] = {}
+        # The lengths of what is known and may be a part of a text, the longest first.
+        self._lengths: list[int] = []
+        self._used = set(_REPLACEMENT.findall(taken))
+        # By the shape of a replacement, the number that was used last.
+        self._last: Counter[object] = Counter()
+
+    def document(self, document: Any, name: str = "") -> Any:
+        """The document with every text replaced that has to be."""
+        if isinstance(document, dict):
+            self._learn(document)
+            return {key: self.document(value, key) for key, value in document.items()}
+        if isinstance(document, list):
+            return [self.document(each, name) for each in document]
+        return self._text(document, name) if isinstance(document, str) else document
+
+    def text(self, text: str) -> str:
+        """A text in which what is known, every long number and every secret is replaced."""
+        if text in self._known:
+            return self._known[text]
+        return "".join(self._parts(self._scrub(text)[:_MOST_CHARACTERS]))
+
+    def _parts(self, text: str) -> Iterator[str]:
+        """The text in parts, those replaced that have to be; from left to right, in one pass.
+
+        A replacement may look like a number that has to be replaced.
+        """
+        at = 0
+        while at < len(text):
+            known = self._known_at(text, at)
+            number = None if known else _LONG_NUMBER.match(text, at)
+            found = known or (number[0] if number else text[at])
+            at += len(found)
+            yield self._known.get(found) or (self._number(found) if number else found)
+
+    def _known_at(self, text: str, at: int) -> str:
+        """The longest known text that stands there; empty where none does."""
+        parts = (text[at : at + length] for length in self._lengths)
+        return next((part for part in parts if part in self._known), "")
+
+    def _text(self, text: str, name: str) -> str:
+        if name in _KEPT:
+            return self._scrub(text)
+        if name in _ADDRESSES:
+            return f"https://{name.partition('_')[0]}.example/" if text else text
+        return self.text(text)
+
+    def _learn(self, document: Mapping[str, Any]) -> None:
+        """Find the replacements of the fields that are about a person."""
+        for name, value in document.items():
+            if not isinstance(value, str) or not value or value in self._known:
+                continue
+            if name in _REPLACED:
+                self._know(value, self._named(_REPLACED[name]))
+            elif name in PARTIES and self._scrub(value) == value:
+                long = value.isdecimal() and len(value) >= _FEWEST_DIGITS
+                self._know(value, self._number(value) if long else self._named("Account"))
+
+    def _know(self, text: str, replacement: str) -> None:
+        self._known[text] = replacement
+        if len(text) >= _SHORTEST_PART and len(text) not in self._lengths:
+            self._lengths = sorted([*self._lengths, len(text)], reverse=True)
+
+    def _named(self, word: str) -> str:
+        """A new replacement of a text that is no number."""
+        return self._unused(word, lambda number: f"{word}-{number}")
+
+    def _number(self, digits: str) -> str:
+        """Another number with the same first digits, the same last one and the same length."""
+        known = self._known.get(digits)
+        if known is not None:
+            return known
+        international = digits.startswith("233") and len(digits) == len("233244000001")
+        local = f"0{digits[3:]}" if international else digits
+        if local not in self._known:
+            first = local[: 4 if local.startswith("0") else 3]
+            middle, last = len(local) - len(first) - 1, local[-1]
+            shape = first, middle, last
+            self._know(local, self._unused(shape, lambda n: f"{first}{n:0{middle}d}{last}"))
+            if local.startswith("0") and len(local) == len("0244000001"):
+                self._know(f"233{local[1:]}", f"233{self._known[local][1:]}")
+        return self._known.get(digits, self._known[local])
+
+    def _unused(self, shape: object, write: Callable[[int], str]) -> str:
+        """The next text of a row that no cassette has and that stands for nothing else."""
+        while True:
+            self._last[shape] += 1
+            text = write(self._last[shape])
+            if text not in self._used:
+                self._used.add(text)
+                return text
+
+
+def written(cassette: Cassette) -> str:
+    """The text of the file, with every number exact."""
+    document = {
+        "path": cassette.path,
+        "request": cassette.request,
+        "answer": _answer_document(cassette.answer),
+        "statuses": [_answer_document(each) for each in cassette.statuses],
+        "callbacks": [each._asdict() for each in cassette.callbacks],
+    }
+    # json writes no Decimal, so each becomes a text that no body can have, and then a number.
+    text = json.dumps(document, indent=2, ensure_ascii=False, default=lambda n: f"\0{n}")
+    return re.sub(r'"\\u0000([0-9.E+-]+)"', r"\1", text) + "\n"
+
+
+def read(file: Path) -> Cassette:
+    """The cassette of a file.
+
+    Raises:
+        BadCassette: it cannot be read.
+    """
+    try:
+        found = read_json(file.read_bytes())
+        return Cassette(
+            str(found["path"]),
+            dict(found["request"]),
+            _answer(found["answer"]),
+            [_answer(each) for each in found["statuses"]],
+            [RecordedCallback(int(each["after_ms"]), each["body"]) for each in found["callbacks"]],
+        )
+    except OSError as error:
+        raise BadCassette(f"{file} cannot be read: {error.strerror}") from None
+    except KeyError as error:
+        raise BadCassette(f"{file} is no cassette: {error} is missing") from None
+    except (ValueError, TypeError) as error:
+        raise BadCassette(f"{file} is no cassette: {error}") from None
+
+
+def body_text(document: Any) -> str:
+    """A body as it goes over the wire; every number to the last digit."""
+    return document if isinstance(document, str) else compact(document)
+
+
+def _answer_document(answer: RecordedAnswer) -> Mapping[str, Any]:
+    if answer.status is not None:
+        return {"after_ms": answer.after_ms, "status": answer.status, "body": answer.body}
+    return {
+        "after_ms": answer.after_ms,
+        "problem": answer.problem,
+        "may_have_arrived": answer.may_have_arrived,
+    }
+
+
+def _answer(document: Mapping[str, Any]) -> RecordedAnswer:
+    if "status" in document:
+        return RecordedAnswer(int(document["after_ms"]), int(document["status"]), document["body"])
+    arrived = bool(document["may_have_arrived"])
+    return RecordedAnswer(int(document["after_ms"]), None, "", str(document["problem"]), arrived)
+
+
+# Status queries and callbacks are added to so many cassettes; the oldest ones are complete.
+_MOST_OPEN: Final = 1_000
+
+_WORDS: Final = {
+    path: operations[0].value if len(operations) == 1 else "payment"
+    for path, operations in OF_PATH.items()
+}
+
+
+log = logging.getLogger("sandbox_sim.networks")
+
+
+class _Open(NamedTuple):
+    """A cassette that may still grow; `began`: when its request was sent."""
+
+    file: Path
+    began: datetime
+    cassette: Cassette
+
+
+class Recorder:
+    """An HTTP client that records, in place of the one that it passes everything on to.
+
+    folder: is there already.
+    base_url: of the other gateway; a cassette has only what follows it.
+    """
+
+    def __init__(
+        self, http: NetworkHttpClient, folder: Path, base_url: str, scrubber: Scrubber, clock: Clock
+    ) -> None:
+        self._http = http
+        self._folder = folder
+        self._base_url = base_url
+        self._clock = clock
+        files = sorted(folder.glob("*.json"))
+        taken = "".join(each.read_text("utf-8", "replace") for each in files)
+        self._replace = Replacements(scrubber.text, taken)
+        self._number = len(files)
+        self._open: OrderedDict[str, _Open] = OrderedDict()
+
+    async def open(self, events: NetworkEvents) -> None:
+        """Make it ready."""
+        await self._http.open(events)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.close()
+
+    async def submit(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, *, attempt_id: str
+    ) -> HttpAnswer | NoAnswer:
+        """Send a request once, and begin a cassette."""
+        began = self._clock.now()
+        answer = await self._http.submit(method, url, headers, body, attempt_id=attempt_id)
+        with self._only_logged():
+            request = read_json(body)
+            path = url.removeprefix(self._base_url)
+            replaced = self._replace.document(request)
+            cassette = Cassette(path, replaced, self._answer(answer, began))
+            opened = _Open(self._new_file(path), began, cassette)
+            self._keep(str(request["transaction_id"]), opened)
+        return answer
+
+    async def ask(
+        self,
+        purpose: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes = b"",
+        *,
+        attempt_id: str = "",
+    ) -> HttpAnswer | NoAnswer:
+        """Send a request that changes nothing, and add a status to the cassette of its payment."""
+        answer = await self._http.ask(purpose, method, url, headers, body, attempt_id=attempt_id)
+        with self._only_logged():
+            if purpose == "status":
+                self._status(str(read_json(body)["transaction_id"]), answer)
+        return answer
+
+    def callback(self, transaction_id: str, body: bytes) -> None:
+        """Add a verified callback to the cassette of its payment, unless it has the same one."""
+        with self._only_logged():
+            found = self._open.get(transaction_id)
+            if found is None:
+                return
+            replaced = self._body(body)
+            if any(each.body == replaced for each in found.cassette.callbacks):
+                return
+            callback = RecordedCallback(self._since(found.began), replaced)
+            cassette = found.cassette._replace(callbacks=[*found.cassette.callbacks, callback])
+            self._keep(transaction_id, found._replace(cassette=cassette))
+
+    def _status(self, transaction_id: str, answer: HttpAnswer | NoAnswer) -> None:
+        """Add a status to the cassette of its payment."""
+        found = self._open.get(transaction_id)
+        if found is not None:
+            statuses = [*found.cassette.statuses, self._answer(answer, found.began)]
+            cassette = found.cassette._replace(statuses=statuses)
+            self._keep(transaction_id, found._replace(cassette=cassette))
+
+    @contextmanager
+    def _only_logged(self) -> Iterator[None]:
+        """Log what goes wrong with a recording, such as a full disk; the payment goes on."""
+        try:
+            yield
+        except Exception as error:
+            what = error.strerror if isinstance(error, OSError) else repr(error)
+            log.error("an exchange is not recorded in %s: %s", self._folder, what)  # noqa: TRY400
+
+    def _keep(self, transaction_id: str, opened: _Open) -> None:
+        self._open[transaction_id] = opened
+        self._open.move_to_end(transaction_id)
+        if len(self._open) > _MOST_OPEN:
+            self._open.popitem(last=False)
+        # A reader never sees half a file.
+        unfinished = opened.file.with_suffix(".part")
+        unfinished.write_text(written(opened.cassette), "utf-8")
+        unfinished.replace(opened.file)
+
+    def _new_file(self, path: str) -> Path:
+        self._number += 1
+        return self._folder / f"{self._number:04d}-{_WORDS.get(path, 'request')}.json"
+
+    def _answer(self, answer: HttpAnswer | NoAnswer, began: datetime) -> RecordedAnswer:
+        after_ms = self._since(began)
+        if isinstance(answer, NoAnswer):
+            problem = self._replace.text(answer.problem)
+            return RecordedAnswer(after_ms, None, "", problem, answer.may_have_arrived)
+        return RecordedAnswer(after_ms, answer.status, self._body(answer.body))
+
+    def _body(self, raw: bytes) -> Any:
+        """A body as it is kept: parsed where it is JSON."""
+        try:
+            return self._replace.document(read_json(raw))
+        except ValueError:
+            return self._replace.text(raw.decode("utf-8", "replace"))
+
+    def _since(self, began: datetime) -> int:
+        return round((self._clock.now() - began).total_seconds() * 1000)

@@ -1,0 +1,174 @@
+"""How `upstream` speaks: the bodies that it sends, and how it reads answers. Source: D39.
+
+An answer is read by its `response_code`, in tables. A code that is in none, an HTTP 3xx or 5xx, and
+a body that is not the interface's are UNKNOWN.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sandbox_sim.networks.http_client import HttpAnswer
+from sandbox_sim.operations import PAYMENTS, Operation
+from sandbox_sim.ports.network import StatusQuery, StatusResult, SubmitRequest, SubmitResult
+from sandbox_sim.records.messages import SmsStatus
+from sandbox_sim.records.reports import Echo, Outcome
+from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.json_text import compact
+from sandbox_sim.values.peer_input import amount_of, document_of
+from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
+
+# Payments with a path of their own have neither a currency nor the other fields of `make_payment`.
+_WITHOUT_CURRENCY: Final = frozenset(each for each, row in PAYMENTS.items() if not row.options)
+
+_TAKEN: Final = frozenset({"202", "000", "370"})
+
+# The definite refusals, and the code that the client gets. Those that concern our account at the
+# other gateway and not the client's request become 500.
+_REFUSALS: Final[Mapping[str, str]] = {
+    **{code: code for code in ("400", "402", "429", "015", "016", "019")},
+    **{code: code for code in ("216", "371", "389", "S002")},
+    **dict.fromkeys(("100", "401", "403", "237"), "500"),
+}
+
+_DUPLICATE: Final = "219"
+
+HISTORY: Final = "393"
+
+_NOT_FOUND: Final = "404"
+
+_NOT_FOUND_OR_EXPIRED: Final = "027"
+
+OUTCOMES: Final[Mapping[str, Outcome]] = {
+    Status.SUCCESSFUL.value: Outcome.SUCCEEDED,
+    Status.FAILED.value: Outcome.FAILED,
+    Status.PENDING.value: Outcome.PENDING,
+    Status.CANCELLED.value: Outcome.FAILED,
+}
+
+
+# The statuses of an SMS; any other word is UNKNOWN.
+_SMS_OUTCOMES: Final[Mapping[str, Outcome]] = {
+    SmsStatus.QUEUED.value: Outcome.PENDING,
+    SmsStatus.ACKNOWLEDGED.value: Outcome.PENDING,
+    SmsStatus.SENT.value: Outcome.SUCCEEDED,
+    SmsStatus.FAILED.value: Outcome.FAILED,
+    SmsStatus.REFUNDED.value: Outcome.FAILED,
+}
+
+
+def objection(request: SubmitRequest) -> str | None:
+    """Why the interface cannot say what is asked, in words; None where it can."""
+    if request.operation in _WITHOUT_CURRENCY and request.currency != DEFAULT_CURRENCY:
+        only = f"so it takes {DEFAULT_CURRENCY} only"
+        return f"the interface has no currency for {request.operation}, {only}"
+    return None
+
+
+def body_of(request: SubmitRequest) -> str:
+    """The body of the request.
+
+    The interface gives an SMS no reference of ours. `transaction_id` is ours all the same: the
+    other gateway ignores a field that it does not know, and recordings name the attempt by it.
+    """
+    if request.operation is not Operation.SMS:
+        return compact({"amount": request.amount, **_fields(request)})
+    fields = {
+        "service_id": request.service_id,
+        "customer_number": request.party,
+        "msg_body": request.text,
+        "sender_id": request.sender_id,
+        "transaction_id": request.reference,
+    }
+    return compact(fields)
+
+
+def sms_result(item: Mapping[str, Any], query: StatusQuery) -> StatusResult:
+    """What the history says of a message; its identifier proves which one it is."""
+    outcome = _SMS_OUTCOMES.get(text_of(item, "status"), Outcome.UNKNOWN)
+    return StatusResult(
+        outcome,
+        reason=text_of(item, "error_message") if outcome is Outcome.FAILED else "",
+        network_id=query.network_id,
+        echo=Echo(query.reference, amount_of(item.get("units_charged"))),
+    )
+
+
+def _fields(request: SubmitRequest) -> dict[str, object]:
+    """The body of the request, without `amount`."""
+    operation, row = request.operation, PAYMENTS[request.operation]
+    fields: dict[str, object] = {
+        "service_id": request.service_id,
+        "reference": request.description,
+        "transaction_id": request.reference,
+        "trans_type": row.trans_type,
+        "nw": request.nw,
+        "callback_url": request.notification_url,
+        "request_time": request.request_time,
+        "payment_option": request.payment_mode,
+    }
+    if operation is not Operation.CARD:
+        fields[row.party_field] = request.party
+    if operation not in _WITHOUT_CURRENCY:
+        fields["currency_code"] = request.currency
+        optional = {
+            "nickname": request.nickname,
+            "currency_val": request.currency_val,
+            "landing_page": request.landing_page,
+        }
+        fields.update((name, text) for name, text in optional.items() if text)
+    return fields
+
+
+def submit_result(answer: HttpAnswer, *, repeated: bool) -> SubmitResult:
+    """The two tables, and UNKNOWN for everything else."""
+    code, body = code_of(answer)
+    said = text_of(body, "response_message")
+    unlisted = f"HTTP {answer.status}, response_code {code or 'missing'}"
+    if code in _TAKEN and answer.status < 300:
+        record = body.get("response_data")
+        network_id = text_of(record, "processing_id") if isinstance(record, dict) else ""
+        page = text_of(body, "redirect_url")
+        return SubmitResult(Outcome.PENDING, network_id=network_id, redirect_url=page)
+    if code == _DUPLICATE and not repeated:
+        # Our only request did not begin this transaction, so an older one has the same id.
+        return SubmitResult(Outcome.REFUSED, code=_DUPLICATE, reason=said or unlisted)
+    if code in _REFUSALS:
+        return SubmitResult(Outcome.REFUSED, code=_REFUSALS[code], reason=said or unlisted)
+    return SubmitResult(Outcome.UNKNOWN, reason=unlisted)
+
+
+def status_result(answer: HttpAnswer, *, remembered: bool) -> StatusResult:
+    """What an answer to a status query says.
+
+    remembered: whether the payment is so young that the other gateway cannot have forgotten it.
+    """
+    code, body = code_of(answer)
+    if code in {_NOT_FOUND, _NOT_FOUND_OR_EXPIRED}:
+        found = code == _NOT_FOUND_OR_EXPIRED and not remembered
+        return StatusResult(Outcome.UNKNOWN, found, reason=text_of(body, "response_message"))
+    record = body.get("response_data")
+    if code != "000" or answer.status != 200 or not isinstance(record, dict):
+        reason = f"HTTP {answer.status}, response_code {code or 'missing'}"
+        return StatusResult(Outcome.UNKNOWN, reason=reason)
+    status = text_of(record, "status")
+    outcome = OUTCOMES.get(status, Outcome.UNKNOWN)
+    return StatusResult(
+        outcome,
+        reason=text_of(record, "status_desc") if outcome is Outcome.FAILED else "",
+        network_id=text_of(record, "network_transaction_id"),
+        echo=Echo(text_of(record, "transaction_id") or None),
+        cancelled=status == Status.CANCELLED.value,
+    )
+
+
+def code_of(answer: HttpAnswer) -> tuple[str, Mapping[str, Any]]:
+    """The `response_code` and the body; both empty where this is no answer of the interface."""
+    if 300 <= answer.status < 400 or answer.status >= 500:
+        return "", {}
+    body = document_of(answer.body)
+    return text_of(body, "response_code"), body
+
+
+def text_of(body: Mapping[str, Any], name: str) -> str:
+    value = body.get(name)
+    return value if isinstance(value, str) else ""

@@ -1,0 +1,1 @@
+"""What users set while the server runs: outcomes of requests, failures, and its behaviour."""

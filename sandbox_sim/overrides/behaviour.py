@@ -1,0 +1,67 @@
+"""The present `Behaviour`: read by the use cases, replaced as a whole on all servers.
+
+A change lasts until a reset of everything, or until a server starts on the same store. Then every
+server behaves again as the settings say that it was started with: those of flags, environment and
+file win over a change.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sandbox_sim.ports import Store, Topic, Unit
+from sandbox_sim.records.behaviour import Behaviour
+
+
+@dataclass(slots=True)
+class BehaviourHolder:
+    """What the parts of one server share. A use case reads `present` once for each request."""
+
+    present: Behaviour
+
+
+class BehaviourControl:
+    """Replaces the behaviour, and follows the changes of other servers.
+
+    configured: as the settings of this server say.
+    """
+
+    def __init__(self, store: Store, holder: BehaviourHolder) -> None:
+        self.configured = holder.present
+        self._store = store
+        self._holder = holder
+        store.watch_topic(Topic.BEHAVIOUR, self._follow)
+
+    @property
+    def present(self) -> Behaviour:
+        """What applies now."""
+        return self._holder.present
+
+    async def start(self) -> None:
+        """Undo what was changed before this server started."""
+        await self._store.run(undo_changes)
+
+    async def change(self, changed: Callable[[Behaviour], Behaviour]) -> Behaviour:
+        """Replace the behaviour; returns the new one, which all servers have when this returns.
+
+        changed: makes the new behaviour of the present one; it may be called again. Raises what it
+        raises, or `StoreError`.
+        """
+
+        async def work(unit: Unit) -> Behaviour:
+            behaviour = changed(await unit.behaviour() or self.configured)
+            await unit.save_behaviour(behaviour)
+            await unit.announce(Topic.BEHAVIOUR)
+            return behaviour
+
+        return await self._store.run(work)
+
+    async def _follow(self) -> None:
+        saved = await self._store.run(lambda unit: unit.behaviour())
+        self._holder.present = saved or self.configured
+
+
+async def undo_changes(unit: Unit) -> None:
+    """Let every server behave as it was configured."""
+    if await unit.behaviour() is not None:
+        await unit.save_behaviour(None)
+        await unit.announce(Topic.BEHAVIOUR)

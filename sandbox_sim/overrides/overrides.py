@@ -1,0 +1,235 @@
+"""What users set for requests, and which override a request follows. Source: D16, D31.
+
+Every server keeps a copy of the user rules, so a request without a matching rule costs no query. Of
+the rules that match a request and are not used up, the first one by `in_order` applies.
+"""
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final
+
+from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters
+from sandbox_sim.ports import Clock, Ids, Store, StoreError, Topic, Unit
+from sandbox_sim.records import callbacks
+from sandbox_sim.records.events import EventType
+from sandbox_sim.records.listing import Listing, merged_page
+from sandbox_sim.records.overrides import (
+    MAX_USER_RULES,
+    Match,
+    MatchFacts,
+    Override,
+    UserRule,
+    UserRuleKind,
+    in_order,
+    parse_override,
+)
+from sandbox_sim.records.transactions import Payment
+from sandbox_sim.values.response_codes import ACCEPTED, Reply
+
+
+class TooManyUserRules(Exception):
+    """There are `MAX_USER_RULES` of the kind already, and none of them is used up."""
+
+
+class UserRules:
+    """Adds, lists and deletes user rules, and finds those that match a request.
+
+    loaded: the copy of each kind, by `in_order`; the counts in it may be out of date. Each change
+    makes every server load it again. The lists themselves stay the same objects, so a caller can
+    keep one and look whether it is empty.
+    """
+
+    def __init__(self, store: Store, clock: Clock, ids: Ids) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self.loaded: Mapping[UserRuleKind, list[UserRule]] = {kind: [] for kind in UserRuleKind}
+        store.watch_topic(Topic.RULES, self.load)
+
+    async def load(self) -> None:
+        """Load the copy from the store again."""
+        rules = await self._store.run(lambda unit: unit.user_rules())
+        for kind, loaded in self.loaded.items():
+            loaded[:] = in_order(rule for rule in rules if rule.kind is kind)
+
+    def for_request(self, kind: UserRuleKind, asked: MatchFacts) -> Sequence[UserRule]:
+        """The loaded rules of a kind that match a request and are not used up, by `in_order`."""
+        return [
+            rule for rule in self.loaded[kind] if not rule.used_up and rule.match.matches(asked)
+        ]
+
+    async def add(
+        self, kind: UserRuleKind, match: Match, effect: Mapping[str, Any], times: int | None
+    ) -> UserRule:
+        """Add a rule and return it. If there are too many, those that are used up are deleted.
+
+        Raises `TooManyUserRules` if none is.
+        """
+        rule = UserRule(self._ids.record_id(), kind, match, effect, times, self._clock.now())
+
+        async def work(unit: Unit) -> None:
+            others = [other for other in await unit.user_rules() if other.kind is kind]
+            if len(others) >= MAX_USER_RULES:
+                used_up = [other for other in others if other.used_up]
+                if not used_up:
+                    raise TooManyUserRules
+                for other in used_up:
+                    await unit.delete_user_rule(other)
+            await unit.save_user_rule(rule)
+            await unit.announce(Topic.RULES)
+
+        await self._store.run(work)
+        return rule
+
+    async def listed(self, kind: UserRuleKind, listing: Listing) -> Sequence[UserRule]:
+        """A page of the rules of a kind, newest first, with their present counts."""
+        rules = await self._store.run(lambda unit: unit.user_rules())
+        asked = [rule for rule in rules if _is_of(rule, kind, listing.service_id)]
+        return merged_page([asked], listing, attrgetter("id"), attrgetter("created_at"))
+
+    async def clear(self, kind: UserRuleKind, service_id: int | None) -> int:
+        """Delete the rules of one service, or all of the kind; returns how many there were."""
+
+        async def work(unit: Unit) -> int:
+            rules = [rule for rule in await unit.user_rules() if _is_of(rule, kind, service_id)]
+            for rule in rules:
+                await unit.delete_user_rule(rule)
+            await unit.announce(Topic.RULES)
+            return len(rules)
+
+        return await self._store.run(work)
+
+    async def remove(self, kind: UserRuleKind, rule_id: str) -> bool:
+        """Delete one rule; returns whether there was one."""
+
+        async def work(unit: Unit) -> bool:
+            rule = await unit.user_rule(rule_id)
+            if rule is None or rule.kind is not kind:
+                return False
+            await unit.delete_user_rule(rule)
+            await unit.announce(Topic.RULES)
+            return True
+
+        return await self._store.run(work)
+
+
+def _is_of(rule: UserRule, kind: UserRuleKind, service_id: int | None) -> bool:
+    return rule.kind is kind and service_id in {None, rule.match.service_id}
+
+
+async def still_open(unit: Unit, known: UserRule) -> UserRule | None:
+    """The present state of a loaded rule, which it locks; None if it is gone or used up."""
+    rule = await unit.user_rule(known.id)
+    return None if rule is None or rule.used_up else rule
+
+
+async def count(unit: Unit, rule: UserRule, *, applied: bool) -> None:
+    """Count a request that a rule matched; if that uses it up, every server loads the rules."""
+    met = rule.counted(applied=applied)
+    await unit.save_user_rule(met)
+    if met.used_up:
+        await unit.announce(Topic.RULES)
+
+
+# Real time, in seconds, that an answer waits for a callback which is to come before it. The wait
+# ends, because a receiver may not be able to answer before it has our answer.
+LONGEST_WAIT_S: Final = 3.0
+
+# The callback that an answer waits for is among so many of the newest ones of its service.
+_NEWEST: Final = 100
+
+
+class Overrides:
+    """Applies the user rules of kind `OVERRIDE`: the first by `in_order` that applies to a request.
+
+    loaded: all of them; a request costs nothing more while there are none.
+    """
+
+    def __init__(self, store: Store, rules: UserRules, waiters: Waiters) -> None:
+        self._store = store
+        self._rules = rules
+        self._waiters = waiters
+        self.loaded: Sequence[UserRule] = rules.loaded[UserRuleKind.OVERRIDE]
+
+    async def decide(
+        self, unit: Unit, payment: Payment, usual: Reply
+    ) -> tuple[Reply, Override | None]:
+        """The reply to a payment, and the override that it follows, or None; counts its use.
+
+        usual: the reply by the rules. An override that asks for no outcome of its own is not used
+        if that is a rejection.
+        """
+        accepted = usual.code in ACCEPTED
+        override = await self._followed(
+            unit, self._open(match_facts_of_payment(payment)), lambda one: one.decides or accepted
+        )
+        if override is None:
+            return usual, None
+        return override.reply(payment.operation), override
+
+    async def refusal(self, asked: MatchFacts) -> Reply | None:
+        """The rejection of a request that is no payment, if an override asks for one; else None."""
+        known = self._open(asked)
+        if not known:
+            return None
+        override = await self._store.run(lambda unit: self._followed(unit, known))
+        return None if override is None else override.refusal(asked.operation)
+
+    def _open(self, asked: MatchFacts) -> Sequence[UserRule]:
+        """The overrides that the request may follow, by `in_order`."""
+        return [
+            rule
+            for rule in self._rules.for_request(UserRuleKind.OVERRIDE, asked)
+            if rule.match.operation or _read(rule).applies_to(asked.operation)
+        ]
+
+    async def _followed(
+        self,
+        unit: Unit,
+        known: Sequence[UserRule],
+        applies: Callable[[Override], bool] = lambda _override: True,
+    ) -> Override | None:
+        """The first of these that still exists and applies; counts the request for each tried."""
+        for each in known:
+            rule = await still_open(unit, each)
+            if rule is None:
+                continue
+            override = _read(rule)
+            applied = applies(override)
+            await count(unit, rule, applied=applied)
+            if applied:
+                return override
+        return None
+
+    async def first_attempt(self, service_id: int, network_id: str) -> None:
+        """Return after the first attempt at a transaction's callback, or after `LONGEST_WAIT_S`."""
+
+        def was_tried(record: Shown) -> bool:
+            return record["network_transaction_id"] == network_id and bool(record["attempts"])
+
+        async def search() -> Sequence[Shown]:
+            newest = Listing(service_id, limit=_NEWEST)
+            kept = await self._store.run(lambda unit: unit.list_callbacks(newest))
+            ours = (each for each in kept if each.network_transaction_id == network_id)
+            return [shown for shown in map(callbacks.shown, ours) if shown["attempts"]][:1]
+
+        wanted = Awaited(Subject(EventType.CALLBACK, service_id), "id", was_tried)
+        with contextlib.suppress(StoreError):  # the payment itself is saved
+            await self._waiters.until(wanted, search, LONGEST_WAIT_S)
+
+
+def match_facts_of_payment(payment: Payment) -> MatchFacts:
+    """The facts of a payment that a rule can match."""
+    return MatchFacts(
+        payment.service_id,
+        payment.operation,
+        payment.transaction_id,
+        (payment.party,),
+        payment.nw,
+        payment.amount,
+    )
+
+
+def _read(rule: UserRule) -> Override:
+    return parse_override({"id": rule.id, **rule.effect})

@@ -1,0 +1,1 @@
+"""Payments in sandbox mode: the rules that decide, submitting, settling and queries."""

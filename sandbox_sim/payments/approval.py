@@ -1,0 +1,201 @@
+"""Approval on the handset: the payer enters a PIN and approves, or declines. Source: D33.
+
+With the setting `approval` on, a collection or deposit from a wallet follows an override of our
+own: it becomes 003 when the prompt times out. So the wait is stored with the transaction, and its
+end is the job that settles it.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import partial
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeVar
+
+from sandbox_sim.operations import PAYMENTS, Party
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments.settlement import Settlement
+from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.messages import Message
+from sandbox_sim.records.overrides import Override
+from sandbox_sim.records.transactions import Payment, Status, TransactionRecord
+from sandbox_sim.values import msisdn
+from sandbox_sim.values.clients import ServiceMode
+
+# The rule of the answer, in `X-Sandbox-Rule` and in the journal.
+APPROVAL_RULE: Final = "D33"
+
+# The path of the handset pages, below the address that clients reach the server at.
+HANDSET_PAGES: Final = "/_sandbox/handset"
+
+# How the `id` of the override begins; the id of a user's override that applies too follows.
+_APPROVAL: Final = "approval"
+
+ASKED: Final = frozenset(
+    each for each, row in PAYMENTS.items() if each.row.fills and row.party is Party.PHONE
+)
+
+
+class PromptDecision(StrEnum):
+    """What the payer answers to the prompt: one button each."""
+
+    APPROVE = "approve"
+    DECLINE = "decline"
+
+
+STATUS_OF: Final = MappingProxyType(
+    {PromptDecision.APPROVE: Status.SUCCESSFUL, PromptDecision.DECLINE: Status.FAILED}
+)
+
+
+class Prompt(NamedTuple):
+    """A payment that waits for the payer. times_out_at: when it becomes 003."""
+
+    transaction: TransactionRecord
+    times_out_at: datetime
+
+
+def approval_override(
+    payment: Payment, timeout: timedelta, decided_by: Override | None
+) -> Override | None:
+    """What a payment follows that the payer has to approve; None where no prompt comes.
+
+    decided_by: the override that applies to the payment. One that sets the outcome, or asks for
+    the callback before the answer, leaves the payer nothing to decide. Its delay does not apply.
+    """
+    if payment.operation not in ASKED or not payment.is_mobile:
+        return None
+    delay_ms = round(timeout.total_seconds() * 1000)
+    if decided_by is None:
+        return Override(_APPROVAL, Status.CANCELLED, delay_ms=delay_ms)
+    if decided_by.decides or decided_by.callback.before_response:
+        return None
+    return decided_by._replace(
+        id=f"{_APPROVAL} {decided_by.id}", status=Status.CANCELLED, delay_ms=delay_ms
+    )
+
+
+def is_approval(override_id: str) -> bool:
+    """Whether the override with this id is a prompt on the handset."""
+    return override_id.partition(" ")[0] == _APPROVAL
+
+
+def prompt_of(transaction: TransactionRecord) -> Prompt | None:
+    """The prompt that a transaction waits for; None if it waits for none."""
+    override = transaction.override
+    if override is None or transaction.status is not Status.PENDING:
+        return None
+    if not is_approval(override.id):
+        return None
+    return Prompt(transaction, transaction.initiated_at + override.delay)
+
+
+# A handset looks through so many of the newest records of each kind, in pieces of `_AT_ONCE`.
+_MOST_READ: Final = 5_000
+
+_AT_ONCE: Final = 500
+
+_MOST_MESSAGES: Final = 50
+
+# Networks send their own prompts to the payers of mode P.
+_MODE: Final = ServiceMode.SANDBOX
+
+
+R = TypeVar("R", Message, TransactionRecord)
+
+
+class HandsetRecords(NamedTuple):
+    """What a handset shows. messages: newest first. prompts: oldest first."""
+
+    messages: Sequence[Message]
+    prompts: Sequence[Prompt]
+
+
+class Answered(NamedTuple):
+    """The transaction after an answer, and whether it was waiting for one."""
+
+    transaction: TransactionRecord
+    was_waiting: bool
+
+
+class Handsets:
+    """The handsets of all numbers that the allowlist accepts; `number` is in local form."""
+
+    def __init__(
+        self, store: Store, clock: Clock, settlement: Settlement, behaviour: BehaviourHolder
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._settlement = settlement
+        self._behaviour = behaviour
+
+    def number_of(self, number: str) -> str | None:
+        """The local form of a number in either form; None if sandbox does not accept it."""
+        local, allowlist = msisdn.to_local(number), self._behaviour.present.allowlist
+        return local if local is not None and allowlist.allows(local) else None
+
+    async def view(self, number: str) -> HandsetRecords:
+        """The newest SMS to a number, and its open prompts."""
+        forms = {number, msisdn.to_international(number)}
+        messages = [
+            each
+            async for each in self._newest(
+                lambda unit, page: unit.list_messages(page), lambda each: each.processing_id
+            )
+            if each.customer_number in forms
+        ]
+        prompts = [
+            prompt
+            async for each in self._newest(
+                lambda unit, page: unit.list_transactions(page._replace(mode=_MODE)),
+                lambda each: each.network_transaction_id,
+            )
+            if each.payment.party in forms and (prompt := prompt_of(each)) is not None
+        ]
+        return HandsetRecords(messages[:_MOST_MESSAGES], prompts[::-1])
+
+    async def answer(
+        self, number: str, service_id: int, network_transaction_id: str, decision: PromptDecision
+    ) -> Answered | None:
+        """Approve or decline a payment, with its callback; None if the number pays no such one.
+
+        An answer after the prompt has timed out, or a second one, changes nothing.
+        """
+        forms = {number, msisdn.to_international(number)}
+
+        async def work(unit: Unit) -> Answered | None:
+            transaction = await unit.transaction_by_network_id(service_id, network_transaction_id)
+            if transaction is None or transaction.payment.party not in forms:
+                return None
+            prompt, now = prompt_of(transaction), self._clock.now()
+            if prompt is None or prompt.times_out_at <= now:
+                return Answered(transaction, was_waiting=False)
+            to = STATUS_OF[decision]
+            decided = await self._settlement.conclude(unit, transaction, to, now)
+            return Answered(decided, was_waiting=True)
+
+        return await self._store.run(work)
+
+    async def _newest(
+        self,
+        listed: Callable[[Unit, Listing], Awaitable[Sequence[R]]],
+        id_of: Callable[[R], str],
+    ) -> AsyncIterator[R]:
+        """The newest records of all services; other work runs between two pieces."""
+        after: str | None = None
+        for _ in range(_MOST_READ // _AT_ONCE):
+            page = Listing(None, after, _AT_ONCE)
+            found = await self._store.run(partial(_listed, listed, page))
+            for each in found:
+                yield each
+            if len(found) < _AT_ONCE:
+                return
+            after = id_of(found[-1])
+            await self._clock.pause(0)
+
+
+async def _listed(
+    listed: Callable[[Unit, Listing], Awaitable[Sequence[R]]], page: Listing, unit: Unit
+) -> Sequence[R]:
+    return await listed(unit, page)

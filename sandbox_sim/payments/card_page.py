@@ -1,0 +1,84 @@
+"""The hosted card page behind `redirect_url`: a person decides the payment, or time does (D20)."""
+
+from typing import NamedTuple
+
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments.sandbox_rules import card_refusal
+from sandbox_sim.payments.settlement import Settlement
+from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.records.transactions import STATUS_OF, CardPage, Choice, Status, TransactionRecord
+
+
+class Page(NamedTuple):
+    """What the page shows.
+
+    problem: what is wrong with the card number that was entered; None if nothing is.
+    """
+
+    card_page: CardPage
+    transaction: TransactionRecord
+    problem: str | None = None
+
+
+class CardPages:
+    """Every method returns None for a page that does not exist or has expired."""
+
+    def __init__(
+        self, store: Store, clock: Clock, settlement: Settlement, behaviour: BehaviourHolder
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._settlement = settlement
+        self._behaviour = behaviour
+
+    async def view(self, card_page_id: str, *, opening: bool) -> Page | None:
+        """The page of this id.
+
+        opening: a browser opens it (GET, not HEAD), so that from now on a person decides.
+        """
+
+        async def work(unit: Unit) -> Page | None:
+            page = await self._page(unit, card_page_id)
+            if page is not None and opening and page.transaction.settles_by_itself:
+                await unit.save_transaction(page.transaction._replace(by_hand=True))
+            return page
+
+        return await self._store.run(work)
+
+    async def choose(self, card_page_id: str, choice: Choice, card_number: str) -> Page | None:
+        """Pay, fail or cancel; a payment that was decided before stays as it is."""
+
+        async def work(unit: Unit) -> Page | None:
+            page = await self._page(unit, card_page_id)
+            if page is None or page.transaction.status is not Status.PENDING:
+                return page
+            transaction = page.transaction
+            if transaction.payment.uses_card_entry and choice is Choice.PAY:
+                refusal = card_refusal(card_number, None, self._behaviour.present)
+                if refusal is not None:
+                    return page._replace(problem="This card is not one of the sandbox test cards")
+                paid = transaction.payment.with_masked_card(card_number)
+                transaction = transaction._replace(payment=paid)
+            to = transaction.final_status if choice is Choice.PAY else STATUS_OF[choice]
+            if to is Status.PENDING:
+                return page  # an override keeps it pending
+            # A failed payment sends no callback; a cancelled one does (D31).
+            decided = await self._settlement.conclude(
+                unit,
+                transaction,
+                to,
+                self._clock.now(),
+                notify=choice is not Choice.FAIL,
+            )
+            return page._replace(transaction=decided)
+
+        return await self._store.run(work)
+
+    async def _page(self, unit: Unit, card_page_id: str) -> Page | None:
+        card_page = await unit.card_page(card_page_id)
+        if card_page is None:
+            return None
+        transaction = await unit.transaction_by_network_id(
+            card_page.service_id, card_page.network_transaction_id
+        )
+        return None if transaction is None else Page(card_page, transaction)

@@ -1,0 +1,160 @@
+"""The clock: gateway time, shifted or frozen, and real time with its limits for work of others."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Final, Protocol, TypedDict, TypeVar
+
+from sandbox_sim.values.timestamps import Timestamp, iso
+
+
+@dataclass(frozen=True, slots=True)
+class ClockState:
+    """How the clock is set.
+
+    shift: the difference to the machine's time; the time spent frozen is added on resume.
+    frozen_at: the moment at which the clock stands still, or None.
+    """
+
+    shift: timedelta = timedelta()
+    frozen_at: datetime | None = None
+
+    def now(self, machine: datetime) -> datetime:
+        """Gateway time when the machine's clock shows `machine`."""
+        if self.frozen_at is not None:
+            return self.frozen_at
+        return machine + self.shift if self.shift else machine
+
+    def moved(self, by: timedelta) -> "ClockState":
+        """The clock moved by this much, forward or back; a frozen clock stays frozen."""
+        return ClockState(self.shift + by, self.frozen_at and self.frozen_at + by)
+
+    def frozen(self, machine: datetime) -> "ClockState":
+        """The clock frozen at its current time."""
+        return ClockState(self.shift, self.now(machine))
+
+    def resumed(self, machine: datetime) -> "ClockState":
+        """The clock running again, from the time it shows."""
+        return ClockState(self.now(machine) - machine)
+
+
+class Clock(Protocol):
+    """Two times: gateway time, which can be moved and frozen, and real time, which always runs."""
+
+    def now(self) -> datetime:
+        """Gateway time, in UTC."""
+        ...
+
+    def machine_now(self) -> datetime:
+        """The machine's time, in UTC, wherever gateway time is."""
+        ...
+
+    def monotonic(self) -> float:
+        """Real time in seconds, for durations only."""
+        ...
+
+    @property
+    def state(self) -> ClockState:
+        """How gateway time is set."""
+        ...
+
+    def set_to(self, state: ClockState) -> None:
+        """Set gateway time as another clock is set. Every `wait` returns, to look again."""
+        ...
+
+    def move_to(self, moment: datetime) -> None:
+        """Set gateway time to this moment. Every `wait` for an earlier one returns."""
+        ...
+
+    def freeze(self) -> None:
+        """Stop gateway time; real time goes on."""
+        ...
+
+    def resume(self) -> None:
+        """Let gateway time go on from where it stands."""
+        ...
+
+    async def wait_at_most(self, wake: asyncio.Event, seconds: float) -> None:
+        """Return when `wake` is set, or after so much real time."""
+        ...
+
+    async def pause(self, seconds: float) -> None:
+        """Return after so much real time."""
+        ...
+
+    async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
+        """Return when `wake` is set or gateway time has reached `until`; perhaps earlier.
+
+        until: None waits for `wake` alone. It can return early, so the caller looks again.
+        """
+        ...
+
+    def timeout(self, seconds: float | None) -> asyncio.Timeout:
+        """A limit in real time for an `async with`; None for one that is set later."""
+        ...
+
+
+class ClockView(TypedDict):
+    """Gateway time."""
+
+    now: Timestamp
+    frozen: Annotated[bool, "whether gateway time is frozen"]
+    shift_s: Annotated[float, "by how many seconds it was moved from the time of the machine"]
+
+
+def shown(clock: Clock) -> ClockView:
+    """Gateway time, whether it is frozen, and how far it was moved in seconds."""
+    state = clock.state
+    return {
+        "now": iso(clock.now()),
+        "frozen": state.frozen_at is not None,
+        "shift_s": state.shift.total_seconds(),
+    }
+
+
+T = TypeVar("T")
+
+
+# How long work that was cancelled may take to end, in seconds of real time.
+CANCELLATION_S: Final = 1.0
+
+
+class NotEnded(Exception):
+    """A task has no result: its time was over, or it was cancelled."""
+
+
+async def ended_within(task: asyncio.Task[T], seconds: float, clock: Clock) -> T:
+    """The result of a task, or its exception; cancels it when its time is over.
+
+    A task that does not end within `CANCELLATION_S` of its cancellation goes on by itself.
+
+    Raises:
+        NotEnded: there is no result; the task is done unless it ignores its cancellation.
+    """
+    try:
+        await _wait(task, seconds, clock)
+        if not task.done():
+            task.cancel()
+            await _wait(task, CANCELLATION_S, clock)
+    except asyncio.CancelledError:
+        _leave(task)
+        raise
+    if not task.done() or task.cancelled():
+        _leave(task)
+        raise NotEnded
+    return task.result()
+
+
+def _leave(task: asyncio.Task[T]) -> None:
+    """Cancel a task without waiting for its end."""
+    task.cancel()
+    # Read its exception, or asyncio logs that it was never retrieved.
+    task.add_done_callback(lambda ended: None if ended.cancelled() else ended.exception())
+
+
+async def _wait(task: asyncio.Task[T], seconds: float, clock: Clock) -> None:
+    """Return when the task is done, or after so much real time; cancels nothing."""
+    with suppress(TimeoutError):
+        async with clock.timeout(seconds):
+            await asyncio.wait({task})

@@ -1,0 +1,99 @@
+"""The state, behind atomic units of work: what a store offers, raises and passes on."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Final, Protocol, TypeVar
+
+from sandbox_sim.ports.unit import Topic, Unit
+from sandbox_sim.records.events import Event, StoredChange
+
+# Real time, in seconds, between two tries of a task that needs a store which is away.
+STORE_PAUSE_S: Final = 1.0
+
+
+class StoreError(Exception):
+    """The state cannot be opened, read or saved; the text says why. Nothing was half done."""
+
+
+class StoreInUse(StoreError):
+    """Another server has the state open, and it can be open once only."""
+
+
+class DataRefused(StoreError):
+    """The store cannot hold one of the values: the same unit fails again, however often it is run.
+
+    So it is never waited for as a store that is away is; jobs obey `Job.put_off`.
+    """
+
+
+class JobLost(Exception):
+    """A claimed job is not ours any more: finished, deleted, or claimed by another server."""
+
+
+class Relay(Protocol):
+    """Sends events to the servers that share a store, and receives theirs."""
+
+    @property
+    def has_remote_readers(self) -> bool:
+        """Whether another server listens."""
+        ...
+
+    def publish(self, events: Sequence[Event]) -> None:
+        """Send events of this server to the others; never waits."""
+        ...
+
+    def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
+        """Call `heard` with the events of other servers; returns a function that stops it."""
+        ...
+
+
+T = TypeVar("T")
+
+
+class Store(Protocol):
+    """The state, behind atomic units of work."""
+
+    async def open(self) -> None:
+        """Make the state ready for `run`; raises `StoreError` if that is not possible."""
+        ...
+
+    async def close(self) -> None:
+        """Finish the units that have begun, and release files and connections."""
+        ...
+
+    async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+        """Run `work` as one unit and commit it; returns what `work` returned.
+
+        Returns when the writes are as durable as the store makes them. If `work` raises, nothing is
+        saved and the exception is raised here. Raises `StoreError` if the unit cannot be run or
+        saved. A store may call `work` again with a new unit, so `work` changes nothing outside.
+        """
+        ...
+
+    def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
+        """Call `notice` after each commit that wrote something; returns a function that stops it.
+
+        `notice` must not block. Commits of other servers are not noticed.
+        """
+        ...
+
+    def watch_changes(
+        self, wanted: Callable[[], bool], notice: Callable[[Sequence[StoredChange]], None]
+    ) -> None:
+        """Call `notice` with what each unit wrote that began while `wanted` was true.
+
+        After the commit, and after the listeners of the topics that the unit announced. Neither
+        must block. Commits of other servers are not noticed.
+        """
+        ...
+
+    def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
+        """Call `notice` with the earliest due time of the jobs that a commit added.
+
+        Commits of other servers are noticed too.
+        """
+        ...
+
+    def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
+        """Await `notice` on every server after the topic was announced, before `run` returns."""
+        ...

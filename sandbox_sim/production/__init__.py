@@ -1,0 +1,1 @@
+"""Production mode: what carries payments and messages, and how outcomes are found out."""

@@ -1,0 +1,99 @@
+"""Claimed jobs whose work waits for something outside of the store, each in a task of its own.
+
+The work ends its job itself, in the unit of work that saves what it did. While the store is away it
+is done again from the beginning, so it must be safe to repeat. Work that raises is put off by the
+policy of `Job.put_off`; the number of failures is saved with the job. If the process dies, the
+claim runs out and another server does it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from functools import partial
+
+from sandbox_sim.ports import STORE_PAUSE_S, Clock, DataRefused, JobLost, Store, StoreError, Unit
+from sandbox_sim.records.jobs import Job
+
+GiveUp = Callable[[Unit, Job, str], Awaitable[None]]
+
+
+log = logging.getLogger("sandbox_sim.networks")
+
+
+class BackgroundJobs:
+    """Runs the work of jobs of one kind.
+
+    give_up: ends a job that failed so often that it is listed, in the unit that deletes it; gets
+    the name of the exception. None where such a job is still tried, by `Job.put_off`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        work: Callable[[Job], Awaitable[None]],
+        give_up: GiveUp | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._work = work
+        self._give_up = give_up
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def on_due(self, _unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
+        """The handler of these jobs: the work begins after the commit of the claim."""
+        return partial(self.start, job)
+
+    def start(self, job: Job) -> None:
+        """Begin the work of a claimed job."""
+        task = asyncio.create_task(self._run(job))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    @property
+    def idle(self) -> bool:
+        """Whether no work is under way."""
+        return not self._tasks
+
+    async def wait_idle(self) -> None:
+        """Return when no work is under way."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def close(self) -> None:
+        """Cancel what is under way; the jobs stay claimed until the store is closed."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _run(self, job: Job) -> None:
+        while True:
+            try:
+                return await self._work(job)
+            except JobLost as lost:
+                return log.warning("%s %s is not recorded: %s", job.kind, job.subject, lost)
+            except Exception as error:
+                if isinstance(error, StoreError) and not isinstance(error, DataRefused):
+                    log.error("%s %s waits for the store: %s", job.kind, job.subject, error)  # noqa: TRY400
+                    await self._clock.pause(STORE_PAUSE_S)
+                    continue
+                log.exception("%s %s failed", job.kind, job.subject)
+                return await self._put_off(job, type(error).__name__)
+
+    async def _put_off(self, job: Job, problem: str) -> None:
+        try:
+            await self._store.run(partial(self._planned_again, job, problem))
+        except (StoreError, JobLost) as error:
+            log.error("%s %s is lost until the claim ends: %s", job.kind, job.subject, error)  # noqa: TRY400
+
+    async def _planned_again(self, job: Job, problem: str, unit: Unit) -> None:
+        await unit.finish(job)
+        again = job.put_off(self._clock.now())
+        if again.is_listed:
+            times = again.failures
+            log.error("%s %s failed %d times and is listed", job.kind, job.subject, times)
+        if again.is_listed and self._give_up is not None:
+            await self._give_up(unit, job, problem)
+        else:
+            await unit.add_job(again)

@@ -1,0 +1,77 @@
+"""The circuit breaker of a network: no submit goes to a network that cannot be reached. D39.
+
+CLOSED lets every submit pass. Five network faults in a row open it; an answer of any other kind, a
+decline too, starts the count again. OPEN lets nothing pass until `open_for` is over. Then one
+submit passes, the probe: an answer closes the breaker, a fault opens it again, and where nothing
+was sent for a reason of ours the next submit is the probe. Status queries and notifications never
+ask the breaker.
+"""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+OPENS_AFTER: Final = 5
+
+OPEN_FOR: Final = timedelta(seconds=30)
+
+# After this time another probe may leave: the worker of the first one may have died.
+PROBE_ENDS_AFTER: Final = timedelta(seconds=60)
+
+
+class BreakerState(StrEnum):
+    """What a breaker does with submits."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    PROBING = "probing"
+
+
+class Breaker(NamedTuple):
+    """The state of one network's breaker.
+
+    faults: network faults in a row.
+    opened_at: when it opened last; None while it is closed.
+    probe_at: when the probe left; None where none is under way.
+    """
+
+    faults: int = 0
+    opened_at: datetime | None = None
+    probe_at: datetime | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it holds submits back, but for the probe."""
+        return self.opened_at is not None
+
+    @property
+    def state(self) -> BreakerState:
+        """Its state, in one word."""
+        if self.opened_at is None:
+            return BreakerState.CLOSED
+        return BreakerState.OPEN if self.probe_at is None else BreakerState.PROBING
+
+    def admit(self, now: datetime) -> tuple["Breaker", bool]:
+        """The breaker afterwards, and whether a submit may leave now."""
+        if self.opened_at is None:
+            return self, True
+        probing = self.probe_at is not None and now < self.probe_at + PROBE_ENDS_AFTER
+        if now < self.opened_at + OPEN_FOR or probing:
+            return self, False
+        return self._replace(probe_at=now), True
+
+    def after_unsent_probe(self) -> "Breaker":
+        """The breaker after a probe that ended for a reason of ours before anything was sent."""
+        return self._replace(probe_at=None)
+
+    def after_fault(self, now: datetime) -> "Breaker":
+        """The breaker after a network fault, as `SubmitResult.network_fault` has it."""
+        faults = self.faults + 1
+        if self.probe_at is None and (self.is_open or faults < OPENS_AFTER):
+            # A fault of a submit that left before the breaker opened does not keep it open.
+            return self._replace(faults=faults)
+        return Breaker(faults, opened_at=now)
+
+    def after_answer(self) -> "Breaker":
+        """The breaker after any answer of the network, a decline too."""
+        return Breaker()

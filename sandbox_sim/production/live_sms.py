@@ -1,0 +1,235 @@
+"""SMS of mode P: queued and charged at once, then sent over a network by a job. D32, D39.
+
+A send is accepted in one unit of work: the units are charged, and each recipient gets a message, an
+attempt and a job. The job sends the message; what the network decides is recorded as for payments:
+SENT, or FAILED and, in the same unit, REFUNDED with the refund posted.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+from typing import Final, NamedTuple
+
+from sandbox_sim.ledger import movements
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports import Clock, Ids, Store, Unit
+from sandbox_sim.ports.network import SubmitRequest, SubmitResult
+from sandbox_sim.production import processor
+from sandbox_sim.production.background_jobs import BackgroundJobs
+from sandbox_sim.production.outcome_recorder import OutcomeRecorder, plan_asking
+from sandbox_sim.production.registry import ConfiguredNetwork, Networks
+from sandbox_sim.records.attempts import Attempt, Change
+from sandbox_sim.records.jobs import Job, JobKind
+from sandbox_sim.records.ledger import SMS_UNITS, Overdrawn, Reason, unopened, wallet_of
+from sandbox_sim.records.messages import HistoryQuery, Message, SmsRequest
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.sms import sandbox_rules, sms, sms_encoding
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.response_codes import Code, Reply
+from sandbox_sim.values.vocabulary import Wallet
+
+_RULE: Final = "D39"
+
+# How many messages are being submitted at once.
+SENDS_AT_ONCE: Final = 16
+
+
+log = logging.getLogger("sandbox_sim.networks")
+
+
+class _Outgoing(NamedTuple):
+    """A message that was saved as being sent, and the request that goes out."""
+
+    attempt: Attempt
+    request: SubmitRequest
+
+
+class LiveSms:
+    """The four SMS operations of mode P, and the jobs of kind `SEND_SMS`."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        networks: Networks,
+        recorder: OutcomeRecorder,
+        approved_senders: frozenset[str] = frozenset(),
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._networks = networks
+        self._recorder = recorder
+        self._approved_senders = approved_senders
+        self._sending = asyncio.Semaphore(SENDS_AT_ONCE)
+        self.background = BackgroundJobs(store, clock, self._run)
+
+    async def send(self, request: SmsRequest, our_address: Callable[[], str]) -> Reply:
+        """`sms/send` and `sms/bulk`: charges all recipients and takes them all, or none."""
+        recipients = sandbox_rules.decide_live(request, self._approved_senders)
+        if isinstance(recipients, Reply):
+            return recipients
+        usable = [each for each in self._candidates() if not self._networks.holds_back(each.name)]
+        if not usable:
+            why = "no route leads to a network for SMS, or its circuit breaker is open"
+            log.error("an SMS of service %d fails: %s", request.service_id, why)
+            return Reply(Code.SMS_NOT_PROCESSED, "D32", why)
+        size, now = sms_encoding.measure(request.msg_body), self._clock.now()
+        mode = ServiceMode.PRODUCTION
+        kept = request.redacted()
+        messages = sms.messages_of(kept, recipients, size, now, self._ids, mode)
+        requests = [self._request(request, each, our_address()) for each in messages]
+        unfit = [each.network.capabilities.unfit_value(requests[0]) for each in usable]
+        if all(unfit):
+            return Reply(Code.BAD_REQUEST, "D5", str(unfit[0]), f"Bad request: {unfit[0]}")
+        first = usable[unfit.index(None)]
+        outgoing = [self._outgoing(first, 1, now, each) for each in requests]
+        accept = partial(self._accept, request.service_id, messages, outgoing, now)
+        left = await self._store.run(accept)
+        if left is None:
+            units = size.page_count * len(messages)
+            why = f"{units} units are needed and the SMS balance of the service is lower"
+            return Reply(Code.INSUFFICIENT_SMS_UNITS, _RULE, why)
+        return sms.received(request, messages, size, left, _RULE)
+
+    async def history(self, query: HistoryQuery) -> Reply:
+        """`sms/history`."""
+        return await sms.history_of(self._store, replace(query, mode=ServiceMode.PRODUCTION))
+
+    async def balance(self, service_id: int) -> Reply:
+        """`sms/balance`."""
+        account = wallet_of(ServiceMode.PRODUCTION, service_id, Wallet.SMS)
+        found = await self._store.run(lambda unit: unit.balance(account))
+        balance = found or unopened(self._clock.now())
+        return sms.balance_reply(service_id, int(balance.available), balance.updated_at, _RULE)
+
+    async def _accept(
+        self,
+        service_id: int,
+        messages: Sequence[Message],
+        outgoing: Sequence[_Outgoing],
+        now: datetime,
+        unit: Unit,
+    ) -> int | None:
+        """Charge and save a send; returns the units that are left, None where there are too few."""
+        units = sum(each.units_charged for each in messages)
+        subject = messages[0].batch_id or messages[0].processing_id
+        mode = ServiceMode.PRODUCTION
+        charge = movements.units(Reason.CHARGE, mode, service_id, units, subject, now)
+        try:
+            await unit.add_transfer(charge)
+        except Overdrawn:
+            return None
+        await unit.add_messages(messages)
+        for attempt, request in outgoing:
+            await unit.add_attempt(attempt, processor.written(request))
+            await unit.add_job(_sending_job(attempt, now))
+        balance = await unit.balance(charge.debit)
+        return None if balance is None else int(balance.available)
+
+    async def _run(self, job: Job) -> None:
+        async with self._sending:
+            outgoing = await self._store.run(partial(self._begin, job))
+            if outgoing is None:
+                return
+            attempt, request = outgoing
+            result = await self._networks.submit(attempt.network, request)
+            await self._store.run(partial(self._record, outgoing, result))
+
+    async def _begin(self, job: Job, unit: Unit) -> _Outgoing | None:
+        """Save that the message begins to be sent; None where that was begun before.
+
+        From here on the outcome is asked for, and a crash sends nothing twice.
+        """
+        await unit.finish(job)
+        attempt = await unit.attempt(job.subject)
+        if attempt is None or attempt.submits or not attempt.is_open:
+            return None
+        saved = processor.read(await unit.saved_request(attempt.id))
+        terms, now = self._networks.terms(attempt.network), self._clock.now()
+        begun = attempt.submitted()._replace(
+            next_ask_at=now + terms.timeout + terms.schedule.poll_after
+        )
+        await unit.save_attempt(begun)
+        await plan_asking(unit, begun)
+        return None if saved is None else _Outgoing(begun, replace(saved, repeated=False))
+
+    async def _record(self, outgoing: _Outgoing, result: SubmitResult, unit: Unit) -> None:
+        attempt = await unit.attempt(outgoing.attempt.id)
+        if attempt is None:
+            return
+        now = self._clock.now()
+        judged = self._recorder.judge(attempt, result.report, now)
+        not_sent = judged.change is Change.ENDED and judged.attempt.outcome is Outcome.NOT_SENT
+        following = self._following(attempt.network) if not_sent else None
+        if following is None:
+            await self._recorder.save(unit, attempt, judged, now)
+            return
+        # Nothing reached the first network, so the next one is tried, with a new reference.
+        await unit.save_attempt(judged.attempt)
+        again = self._outgoing(following, attempt.number + 1, now, outgoing.request)
+        await unit.add_attempt(again.attempt, processor.written(again.request))
+        await unit.add_job(_sending_job(again.attempt, now))
+
+    def _candidates(self) -> Sequence[ConfiguredNetwork]:
+        found = self._networks.candidates(Operation.SMS, "")
+        return [each for each in found if Operation.SMS in each.network.capabilities.operations]
+
+    def _following(self, network: str) -> ConfiguredNetwork | None:
+        """The network that is tried after this one."""
+        names = [each.name for each in self._candidates()]
+        rest = names[names.index(network) + 1 :] if network in names else []
+        return self._networks.by_name[rest[0]] if rest else None
+
+    def _request(self, request: SmsRequest, message: Message, our_address: str) -> SubmitRequest:
+        """The message as it goes out; `_outgoing` puts the ids of the attempt into it."""
+        return SubmitRequest(
+            attempt_id="",
+            reference="",
+            transaction_id=message.processing_id,
+            service_id=message.service_id,
+            operation=Operation.SMS,
+            amount=Decimal(message.units_charged),
+            currency=SMS_UNITS,
+            nw="",
+            party=message.customer_number,
+            payment_mode="",
+            description="",
+            request_time="",
+            notification_url=our_address,
+            text=request.msg_body,
+            sender_id=request.sender_id,
+        )
+
+    def _outgoing(
+        self, to: ConfiguredNetwork, number: int, now: datetime, request: SubmitRequest
+    ) -> _Outgoing:
+        attempt_id, reference = self._ids.token(), self._ids.uuid()
+        base = request.notification_url.partition("/_networks/")[0]
+        address = f"{base}/_networks/{to.name}/{attempt_id}"
+        attempt = Attempt(
+            attempt_id,
+            request.service_id,
+            request.transaction_id,
+            number,
+            to.name,
+            reference,
+            request.operation,
+            request.amount,
+            request.currency,
+            now,
+            transaction_id=request.transaction_id,
+        )
+        named = replace(
+            request, attempt_id=attempt_id, reference=reference, notification_url=address
+        )
+        return _Outgoing(attempt, named)
+
+
+def _sending_job(attempt: Attempt, due_at: datetime) -> Job:
+    return Job(due_at, JobKind.SEND_SMS, attempt.service_id, attempt.id)

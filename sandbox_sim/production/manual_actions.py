@@ -1,0 +1,141 @@
+"""What a person does in production mode: settle what waits. Source: D39."""
+
+from dataclasses import dataclass
+from functools import partial
+
+from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.ports.network import StatusResult
+from sandbox_sim.production.attempt_views import transaction_or_stand_in
+from sandbox_sim.production.decisions import (
+    ForceNeeded,
+    IllegalSettlement,
+    objection,
+    settled_by_person,
+    words_of,
+)
+from sandbox_sim.production.outcome_recorder import OutcomeRecorder
+from sandbox_sim.production.registry import Networks
+from sandbox_sim.production.status_asking import StatusAsking
+from sandbox_sim.records.attempts import Attempt, Change, Judgement, KeptDecision
+from sandbox_sim.records.reports import Outcome, status_of
+from sandbox_sim.records.transactions import Status, TransactionRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person decides, who, and why.
+
+    force: even against what the network says.
+    """
+
+    status: Status
+    by: str
+    reason: str
+    force: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome that the attempt is to have."""
+        return Outcome.SUCCEEDED if self.status is Status.SUCCESSFUL else Outcome.FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class SettledByHand:
+    """A transaction after a decision, and what its network was heard to say just before."""
+
+    transaction: TransactionRecord
+    network_said: str
+
+
+class LiveActions:
+    """Changes records of mode P, and keeps who did it and why."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        networks: Networks,
+        asking: StatusAsking,
+        recorder: OutcomeRecorder,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._networks = networks
+        self._asking = asking
+        self._recorder = recorder
+
+    async def knows(self, network_transaction_id: str, service_id: int | None) -> bool:
+        """Whether there is an attempt for this id, of one service or of any."""
+        found = await self._store.run(lambda unit: unit.attempts_of(network_transaction_id))
+        return bool(found) and service_id in {None, found[0].service_id}
+
+    async def settle(self, network_transaction_id: str, decision: Decision) -> SettledByHand | None:
+        """Settle the attempt of a transaction that waits; None where there is none at all.
+
+        Of several attempts it is the newest one that is open or in doubt. The network is asked
+        first, and its answer is saved whatever becomes of the decision. If that answer decides the
+        attempt, nothing is settled by hand.
+
+        Raises `IllegalSettlement` where that cannot be, with the reason in words, and of it
+        `ForceNeeded` where it can be by force only.
+        """
+        attempts = await self._store.run(lambda unit: unit.attempts_of(network_transaction_id))
+        if not attempts:
+            return None
+        in_doubt = [each for each in attempts if each.is_open or each.is_doubted]
+        attempt = (in_doubt or attempts)[-1]
+        self._settled(attempt, decision)  # what cannot be is refused before anyone is asked
+        result = await self._asking.ask_now(attempt)
+        settled = await self._store.run(partial(self._settle, attempt.id, decision, result))
+        if isinstance(settled, IllegalSettlement):
+            raise settled
+        return settled
+
+    def _settled(self, attempt: Attempt, decision: Decision) -> Attempt:
+        now, by, reason = self._clock.now(), decision.by, decision.reason
+        after = settled_by_person(attempt, decision.outcome, by=by, reason=reason, now=now)
+        if attempt.is_open:
+            after = after._replace(cancelled=decision.status is Status.CANCELLED)
+        return after
+
+    async def _settle(
+        self, attempt_id: str, decision: Decision, result: StatusResult | None, unit: Unit
+    ) -> SettledByHand | IllegalSettlement:
+        """Save the answer of the network and then, unless something is against it, the decision.
+
+        A refusal is returned and not raised: the answer stays saved.
+        """
+        before = await unit.attempt(attempt_id)
+        if before is None:
+            return IllegalSettlement("the attempt is gone")
+        judged = Judgement(before, Change.NOTHING)
+        if result is not None:
+            judged = await self._asking.record(unit, before, result)
+        report = None if result is None else result.report
+        said = words_of(before.network, report)
+        if judged.change is Change.ENDED:
+            return await self._ended_by_network(unit, judged.attempt, decision, said)
+        now, terms = self._clock.now(), self._networks.terms(before.network)
+        against = objection(judged, report, decision.outcome, terms, now)
+        if against and not decision.force:
+            return ForceNeeded(
+                f"{said}, and {against}. Nothing was settled; if you know better, do it by force: "
+                '--force on the command line, "force": true in the control API'
+            )
+        try:
+            after = self._settled(judged.attempt, decision)
+        except IllegalSettlement as refused:
+            return refused
+        change = Change.ENDED if judged.attempt.is_open else Change.NOTED
+        await self._recorder.save(unit, judged.attempt, Judgement(after, change), now)
+        person = decision.status, decision.by, decision.reason
+        await unit.add_decision(KeptDecision(attempt_id, now, *person, bool(against), said))
+        return SettledByHand(await transaction_or_stand_in(unit, after), said)
+
+    async def _ended_by_network(
+        self, unit: Unit, attempt: Attempt, decision: Decision, said: str
+    ) -> SettledByHand | IllegalSettlement:
+        words = f"{said}, which decides it; nothing was settled by hand"
+        if status_of(attempt.outcome, cancelled=attempt.cancelled) is not decision.status:
+            return IllegalSettlement(words)
+        return SettledByHand(await transaction_or_stand_in(unit, attempt), words)

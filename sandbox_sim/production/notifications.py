@@ -1,0 +1,461 @@
+"""Takes the notifications of networks: verified, stored, acknowledged, then read. Source: D39.
+
+A signed notification counts as a report after `verify` over its exact bytes. Any other one is a
+hint: it only makes us ask for the status now. A signed one that fits no attempt yet is tried again.
+
+Anybody can send a hint. An attempt is saved before its request leaves, so a hint that names no
+attempt is about none of ours: it is counted and not stored. While too many of those come, no hint
+is looked at; signed notifications are taken all the same.
+"""
+
+import asyncio
+import json
+import logging
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from sandbox_sim.events.activity_log import LogThrottle
+from sandbox_sim.ports import STORE_PAUSE_S, Clock, DataRefused, Store, StoreError, Unit
+from sandbox_sim.ports.network import Notification, UnreadableNotification, scrubber_of
+from sandbox_sim.production.background_jobs import BackgroundJobs
+from sandbox_sim.production.outcome_recorder import OutcomeRecorder
+from sandbox_sim.production.registry import Networks
+from sandbox_sim.records.attempts import Attempt
+from sandbox_sim.records.exchanges import (
+    EVENT,
+    KEPT_UNMATCHED,
+    Exchange,
+    KeptNotification,
+    MessagePart,
+    NotificationQuery,
+    NotificationState,
+    NotificationView,
+    RawNotification,
+    Scrubber,
+    Standing,
+    exchange_of,
+    next_match,
+    shown,
+    standing,
+    together,
+)
+from sandbox_sim.records.jobs import LISTED_FROM, Job, JobKind
+from sandbox_sim.records.journal import NO_SERVICE
+from sandbox_sim.records.reports import FINAL, Outcome
+from sandbox_sim.values.peer_input import identifier
+from sandbox_sim.values.rate_limit import Buckets, RateLimit
+
+# A real network sends no hint about an attempt that it does not have from us.
+HINTS_WITHOUT_ATTEMPT: Final = RateLimit(per_minute=600, burst=100)
+
+# Each hint makes us ask once; more of them would say the same.
+HINTS_OF_ATTEMPT: Final = RateLimit(per_minute=60, burst=5)
+
+# How many notifications one unit of the cleaning changes, and real time between two cleanings.
+CLEANED_AT_ONCE: Final = 200
+
+CLEANED_EACH_S: Final = 60.0
+
+# How long a notification waits for the answer to the submit of its part.
+FIRST_WAIT: Final = timedelta(seconds=1)
+
+FIRST_TRY: Final = timedelta(0)
+
+# What is kept of a notification of an adapter.
+_WRITTEN: Final = ("outcome", "attempt_id", "reference", "network_id", "part_id", "reason")
+
+
+log = logging.getLogger("sandbox_sim.networks")
+
+
+class NetworkNotifications:
+    """Receives notifications, and runs the jobs of kind `READ_NOTIFICATION`.
+
+    keep_for: the setting `keep_notifications_days`.
+    dropped: how many came by HTTP and were not stored, by network, since the process started.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        networks: Networks,
+        recorder: OutcomeRecorder,
+        keep_for: timedelta = timedelta(days=30),
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._networks = networks
+        self._recorder = recorder
+        self._keep_for = keep_for
+        self._without_attempt = Buckets(HINTS_WITHOUT_ATTEMPT)
+        self._of_attempt = Buckets(HINTS_OF_ATTEMPT)
+        self._log_dropped, self._log_unverified = LogThrottle(clock), LogThrottle(clock)
+        self.dropped: Counter[str] = Counter()
+        self.background = BackgroundJobs(store, clock, self._read, self._give_up)
+
+    def knows(self, network: str) -> bool:
+        """Whether a network has this name."""
+        return network in self._networks.by_name
+
+    async def receive(self, raw: RawNotification) -> float:
+        """Take a notification that came by HTTP; returns when it is stored or dropped.
+
+        Returns 0 where it is to be acknowledged, else the seconds after which it may come again.
+        """
+        if self._standing(raw) is not Standing.COUNTS:
+            now = self._clock.monotonic()
+            wait = self._without_attempt.wait(raw.network, now)
+            if wait:
+                self._drop(raw.network)
+                return wait
+            said = self._said(raw)
+            attempt = await self._store.run(lambda unit: self._first_matching(unit, raw, said))
+            if attempt is None:
+                self._without_attempt.take(raw.network, now)
+            if attempt is None or self._of_attempt.take(attempt.id, now):
+                self._drop(raw.network)
+                return 0.0
+        await self._store.run(partial(self._keep, raw, FIRST_TRY))
+        return 0.0
+
+    async def listed(self, query: NotificationQuery) -> Sequence[NotificationView]:
+        """A page of the notifications that are kept, newest first, scrubbed."""
+        found = await self._store.run(lambda unit: unit.list_notifications(query))
+        return [shown(each, self._scrubber(each.raw.network)) for each in found]
+
+    async def run_forever(self) -> None:
+        """Clean up now and then; never returns."""
+        while True:
+            try:
+                await self.clean_up()
+            except StoreError as error:
+                log.warning("old notifications of networks wait for the store: %s", error)
+            await self._clock.pause(CLEANED_EACH_S)
+
+    async def clean_up(self) -> None:
+        """Scrub what is done with, also by older releases, and delete what is too old.
+
+        In small units, so that payments run between them.
+        """
+        before = self._clock.now() - self._keep_for
+        while (
+            await self._store.run(lambda unit: unit.delete_notifications(before, CLEANED_AT_ONCE))
+            == CLEANED_AT_ONCE
+        ):
+            pass
+        while await self._store.run(self._scrub_some) == CLEANED_AT_ONCE:
+            pass
+
+    async def notified(self, network: str, notification: Notification) -> None:
+        """Take a notification that an adapter proved by its own connection, as a signed one.
+
+        Returns when it is saved. The attempt was saved before its request was sent, so one that
+        fits no attempt is kept for people and not tried again; but one about a part is, because
+        the network's identifier of a part is saved only after the network answers. One that cannot
+        be applied because of a fault of ours is stored, and tried again like one by HTTP.
+        """
+        try:
+            await self._saved(network, partial(self._take, network, notification))
+        except Exception:
+            log.exception("a notification of %s could not be applied", network)
+            raw = self._event(network, notification)
+            await self._saved(network, partial(self._keep, raw, FIRST_TRY))
+
+    async def part_taken(self, part: MessagePart) -> None:
+        """Save a part of a message that its network took; returns when it is saved."""
+        await self._saved(part.network, lambda unit: unit.add_message_part(part))
+
+    async def _saved(self, network: str, work: Callable[[Unit], Awaitable[None]]) -> None:
+        """Do the work in a unit; while the store is away, again and again."""
+        while True:
+            try:
+                return await self._store.run(work)
+            except DataRefused:
+                raise
+            except StoreError as error:
+                log.error("a notification of %s waits for the store: %s", network, error)  # noqa: TRY400
+                await self._clock.pause(STORE_PAUSE_S)
+
+    async def _take(self, network: str, notification: Notification, unit: Unit) -> None:
+        attempt = await self._record(unit, network, notification, self._clock.now())
+        raw = self._event(network, notification)
+        if attempt is not None:
+            scrubber = self._scrubber(network)
+            await unit.add_exchanges([exchange_of(raw, attempt.id, scrubber)])
+            return
+        if notification.part_id:
+            await self._keep(raw, FIRST_WAIT, unit)
+            return
+        number = await unit.add_raw_notification(raw)
+        unmatched = KeptNotification(number, raw, NotificationState.UNMATCHED, 1)
+        await self._save_done(unit, unmatched._replace(note="it fits no attempt"))
+        log.warning("a notification of network %s fits no attempt", network)
+
+    def _event(self, network: str, notification: Notification) -> RawNotification:
+        """A notification over an adapter's own connection, as it is stored."""
+        path, body = notification.attempt_id, _written(notification)
+        return RawNotification(network, EVENT, path, "", {}, body, self._clock.now())
+
+    async def _keep(self, raw: RawNotification, wait: timedelta, unit: Unit) -> None:
+        """Store a notification, and plan that it is read."""
+        number = await unit.add_raw_notification(raw)
+        await unit.add_job(_reading_job(number, self._clock.now() + wait))
+
+    def _drop(self, network: str) -> None:
+        self.dropped[network] += 1
+        if count := self._log_dropped.due():
+            text = "%d notifications proved nothing and were dropped, the last for network %s"
+            log.warning(text, count, network)
+
+    async def _scrub_some(self, unit: Unit) -> int:
+        unmatched_before = self._clock.now() - 2 * KEPT_UNMATCHED
+        found = await unit.notifications_with_secrets(unmatched_before, CLEANED_AT_ONCE)
+        for kept in found:
+            await self._save_done(unit, kept)
+        return len(found)
+
+    async def _save_done(self, unit: Unit, kept: KeptNotification) -> None:
+        """Save a notification with which nothing more is done."""
+        scrubber = self._scrubber(kept.raw.network)
+        await unit.save_raw_notification(kept.without_secrets(scrubber))
+
+    def _scrubber(self, network: str) -> Scrubber:
+        found = self._networks.by_name.get(network)
+        return Scrubber() if found is None else scrubber_of(found.network)
+
+    async def _give_up(self, unit: Unit, job: Job, problem: str) -> None:
+        """Keep a notification that could not be read or applied, for people."""
+        kept = await unit.raw_notification(int(job.subject))
+        if kept is not None:
+            note = f"reading it failed {LISTED_FROM} times ({problem}); the log says how"
+            failed = kept._replace(state=NotificationState.FAILED, note=note)
+            await self._save_done(unit, failed)
+
+    async def _read(self, job: Job) -> None:
+        kept = await self._store.run(lambda unit: unit.raw_notification(int(job.subject)))
+        if kept is None or kept.raw.network not in self._networks.by_name:
+            await self._store.run(lambda unit: unit.finish(job))
+            return
+        standing_of_it, notifications, note = self._understood(kept.raw)
+        work = partial(self._apply, job, kept, standing_of_it, notifications, note)
+        await self._store.run(work)
+
+    def _understood(self, raw: RawNotification) -> tuple[Standing, Sequence[Notification], str]:
+        """What a notification may do, what it says, and what is wrong with it, in words."""
+        if raw.method == EVENT:
+            return Standing.COUNTS, [_notification_of(raw.body)], ""
+        may = self._standing(raw)
+        if may is Standing.REFUSED:
+            return may, (), "it is not proven and the network cannot be asked"
+        try:
+            return may, self._networks.by_name[raw.network].network.parse(raw), ""
+        except UnreadableNotification as error:
+            return Standing.REFUSED, (), f"it cannot be read: {error}"
+
+    def _standing(self, raw: RawNotification) -> Standing:
+        """What a notification may do. One that an adapter cannot verify is not proven."""
+        network = self._networks.by_name[raw.network].network
+        verified = False
+        try:
+            verified = network.verify(raw)
+        except Exception as error:  # anybody may send anything here
+            if count := self._log_unverified.due():
+                text = "%d notifications of network %s or another one could not be verified: %s"
+                log.warning(text, count, raw.network, type(error).__name__)
+        can = network.capabilities
+        return standing(can.trust, verified=verified, has_status=can.has_status)
+
+    def _said(self, raw: RawNotification) -> Sequence[Notification]:
+        """What a notification says that is not proven; nothing where it cannot be read."""
+        try:
+            return self._networks.by_name[raw.network].network.parse(raw)
+        except Exception:  # also a bug of the adapter, which an attacker may look for
+            return ()
+
+    async def _first_matching(
+        self, unit: Unit, raw: RawNotification, said: Iterable[Notification]
+    ) -> Attempt | None:
+        """The attempt that a notification names by its address or by what it says."""
+        by_address = Notification(Outcome.UNKNOWN, attempt_id=raw.path.strip("/"))
+        for each in (by_address, *said):
+            attempt = await self._matching(unit, raw.network, each)
+            if attempt is not None:
+                return attempt
+        return None
+
+    async def _apply(
+        self,
+        job: Job,
+        kept: KeptNotification,
+        may: Standing,
+        notifications: Sequence[Notification],
+        note: str,
+        unit: Unit,
+    ) -> None:
+        await unit.finish(job)
+        now, tries = self._clock.now(), kept.tries + 1
+        if may is Standing.REFUSED:
+            log.warning("a notification of network %s is refused: %s", kept.raw.network, note)
+            refused = kept._replace(state=NotificationState.REFUSED, tries=tries, note=note)
+            return await self._save_done(unit, refused)
+        matched = ""
+        for each in notifications:
+            if may is Standing.COUNTS:
+                attempt = await self._record(unit, kept.raw.network, each, now)
+            else:
+                attempt = await self._matching(unit, kept.raw.network, each)
+                if attempt is not None:
+                    await self._recorder.hint(unit, attempt, now)
+            if attempt is not None:
+                matched = attempt.id
+                scrubber = self._scrubber(kept.raw.network)
+                await unit.add_exchanges([exchange_of(kept.raw, attempt.id, scrubber)])
+        if matched:
+            applied = kept._replace(state=NotificationState.APPLIED, attempt_id=matched, note="")
+            return await self._save_done(unit, applied._replace(tries=tries))
+        unmatched = kept._replace(
+            state=NotificationState.UNMATCHED, tries=tries, note="it fits no attempt"
+        )
+        counts = may is Standing.COUNTS
+        again = next_match(kept.raw.received_at, tries, now) if counts else None
+        if again is None:
+            log.warning("a notification of network %s fits no attempt", kept.raw.network)
+            return await self._save_done(unit, unmatched)
+        await unit.save_raw_notification(unmatched)
+        await unit.add_job(_reading_job(kept.number, again))
+        return None
+
+    async def _record(
+        self, unit: Unit, network: str, notification: Notification, now: datetime
+    ) -> Attempt | None:
+        """Record what a proven notification says; returns its attempt, None where it fits none."""
+        report = notification.report
+        if notification.part_id:
+            found = await unit.find_message_part(network, notification.part_id)
+            attempt = None if found is None else await unit.attempt(found.attempt_id)
+            if found is None or attempt is None:
+                return None
+            outcome = await self._report_part(unit, attempt, found.number, report.outcome)
+            report = report._replace(outcome=outcome)
+        else:
+            attempt = await self._matching(unit, network, notification)
+        if attempt is not None:
+            await self._recorder.record(unit, attempt, report, now)
+        return attempt
+
+    async def _report_part(
+        self, unit: Unit, attempt: Attempt, number: int, outcome: Outcome
+    ) -> Outcome:
+        """Save what is reported of a part; returns what that says of the whole message."""
+        parts = {part.number: part for part in await unit.message_parts(attempt.id)}
+        part = parts[number]
+        parts[number] = part.reported(outcome)
+        await unit.save_message_part(parts[number])
+        if not attempt.is_open and outcome in FINAL:
+            # The word of the network against its earlier one, if it is against it.
+            parts[number] = part._replace(outcome=outcome)
+        return together(list(parts.values()))
+
+    async def _matching(
+        self, unit: Unit, network: str, notification: Notification
+    ) -> Attempt | None:
+        """The attempt that a notification is about, if there is exactly one of this network."""
+        ids: Sequence[str] = [notification.attempt_id] if notification.attempt_id else ()
+        if not ids and notification.reference:
+            ids = await unit.find_attempts(network, reference=notification.reference)
+        if not ids and notification.network_id:
+            ids = await unit.find_attempts(network, network_id=notification.network_id)
+        attempt = await unit.attempt(ids[0]) if len(ids) == 1 else None
+        return attempt if attempt is not None and attempt.network == network else None
+
+
+def _reading_job(number: int, due_at: datetime) -> Job:
+    return Job(due_at, JobKind.READ_NOTIFICATION, NO_SERVICE, str(number))
+
+
+def _written(notification: Notification) -> bytes:
+    """A notification of an adapter, as it is stored and shown."""
+    values = {name: getattr(notification, name) for name in _WRITTEN}
+    return json.dumps({name: value for name, value in values.items() if value}).encode()
+
+
+def _notification_of(body: bytes) -> Notification:
+    """The notification that was stored."""
+    values = json.loads(body)
+    return Notification(**{**values, "outcome": Outcome(values["outcome"])})
+
+
+# So many exchanges wait for a store that is away; the oldest are dropped.
+MOST_WAITING: Final = 10_000
+
+# Exchanges of so many seconds of real time are saved together; a crash loses those of that time.
+TOGETHER_S: Final = 0.05
+
+
+class ExchangeLog:
+    """Saves scrubbed exchanges in the background, so that no network waits for it."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._noted: deque[Exchange] = deque(maxlen=MOST_WAITING)
+        self._any = asyncio.Event()
+
+    def note(self, exchange: Exchange) -> None:
+        """Remember an exchange; never waits and never fails."""
+        self._noted.append(exchange)
+        self._any.set()
+
+    async def run_forever(self) -> None:
+        """Save exchanges soon after they were noted."""
+        while True:
+            await self._any.wait()
+            await self._clock.pause(TOGETHER_S)
+            try:
+                await self.save()
+            except StoreError as error:
+                log.error("exchanges with networks wait for the store: %s", error)  # noqa: TRY400
+                await self._clock.pause(STORE_PAUSE_S)
+
+    async def save(self) -> None:
+        """Save all noted exchanges. Raises `StoreError`; then they are kept for the next time."""
+        self._any.clear()
+        noted, self._noted = list(self._noted), deque(maxlen=MOST_WAITING)
+        if not noted:
+            return
+        try:
+            await self._store.run(lambda unit: unit.add_exchanges(noted))
+        except StoreError:
+            self._noted = deque([*noted, *self._noted], maxlen=MOST_WAITING)
+            self._any.set()
+            raise
+
+
+class NetworkEventSink:
+    """The events of one network, as `NetworkEvents` says."""
+
+    def __init__(
+        self, network: str, exchanges: ExchangeLog, notifications: NetworkNotifications
+    ) -> None:
+        self._network = network
+        self._exchanges = exchanges
+        self._notifications = notifications
+
+    def exchanged(self, exchange: Exchange) -> None:
+        """As `NetworkEvents.exchanged`."""
+        self._exchanges.note(exchange)
+
+    async def notified(self, notification: Notification) -> None:
+        """As `NetworkEvents.notified`."""
+        await self._notifications.notified(self._network, notification)
+
+    async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
+        """As `NetworkEvents.part_taken`."""
+        # Cleaned as `Notification.part_id` is, which has to match it.
+        key = identifier(network_id)
+        part = MessagePart(self._network, attempt_id, number, total, key)
+        await self._notifications.part_taken(part)

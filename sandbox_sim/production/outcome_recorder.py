@@ -1,0 +1,152 @@
+"""What a word of a network changes: the attempt, its transaction, the ledger and the callback. D39.
+
+All of it happens in one unit of work, under the lock of the payment.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from sandbox_sim.ledger import movements
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports import Ids, Unit
+from sandbox_sim.production.registry import Networks
+from sandbox_sim.records.attempts import Attempt, Change, Judgement, after_hint, apply, recheck_at
+from sandbox_sim.records.callbacks import CallbackRecord
+from sandbox_sim.records.jobs import Job, JobKind
+from sandbox_sim.records.ledger import Reason
+from sandbox_sim.records.messages import SmsStatus
+from sandbox_sim.records.reports import Outcome, Report, status_of
+from sandbox_sim.records.transactions import Status, TransactionRecord
+from sandbox_sim.values.clients import ServiceMode
+
+log = logging.getLogger("sandbox_sim.networks")
+
+
+def ask_job(attempt: Attempt) -> Job | None:
+    """The job of the next status query; None where there is none."""
+    if attempt.next_ask_at is None:
+        return None
+    return Job(attempt.next_ask_at, JobKind.ASK_NETWORK, attempt.service_id, attempt.id)
+
+
+async def plan_asking(unit: Unit, attempt: Attempt) -> None:
+    """Add the job of the next status query, where there is one."""
+    job = ask_job(attempt)
+    if job is not None:
+        await unit.add_job(job)
+
+
+async def transaction_of(unit: Unit, attempt: Attempt) -> TransactionRecord | None:
+    """The transaction that an attempt is for; None once it is deleted, and for a message."""
+    return await unit.transaction_by_network_id(
+        attempt.service_id, attempt.network_transaction_id, ServiceMode.PRODUCTION
+    )
+
+
+class OutcomeRecorder:
+    """Records what networks say.
+
+    callback_for: makes the callback that reports the status of a transaction at a time.
+    """
+
+    def __init__(
+        self,
+        networks: Networks,
+        ids: Ids,
+        callback_for: Callable[[TransactionRecord, datetime], CallbackRecord],
+    ) -> None:
+        self._networks = networks
+        self._ids = ids
+        self._callback_for = callback_for
+
+    def judge(self, attempt: Attempt, report: Report, now: datetime) -> Judgement:
+        """The attempt after a report."""
+        terms = self._networks.terms(attempt.network)
+        return apply(attempt, report, terms, now, self._ids.draw())
+
+    async def record(
+        self, unit: Unit, attempt: Attempt, report: Report, now: datetime
+    ) -> Judgement:
+        """Judge a report about an attempt that was read in this unit, and save what it changes."""
+        judged = self.judge(attempt, report, now)
+        await self.save(unit, attempt, judged, now)
+        return judged
+
+    async def hint(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
+        """A notification that proves nothing came: ask at once, also for a final outcome."""
+        await self.save(unit, attempt, Judgement(after_hint(attempt, now), Change.NOTHING), now)
+
+    async def save(self, unit: Unit, before: Attempt, judged: Judgement, now: datetime) -> None:
+        """Save an attempt after a report, and all that follows from it."""
+        attempt, change = judged
+        await unit.save_attempt(attempt)
+        if change is Change.ENDED:
+            await self.end(unit, attempt, now)
+            await self.recheck_later(unit, attempt, now)
+        elif change is Change.CONTRADICTION:
+            suspended = movements.suspended(attempt, now)
+            if suspended is not None:
+                await unit.add_transfer(suspended)
+            log.error("attempt %s at %s: %s", attempt.id, attempt.network, attempt.contradiction)
+        elif change is Change.MISMATCH:
+            log.error("attempt %s at %s: %s", attempt.id, attempt.network, attempt.mismatch)
+        if attempt.next_ask_at != before.next_ask_at:
+            await plan_asking(unit, attempt)
+
+    async def recheck_later(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
+        """Add the job that asks for a final outcome again, if it is to be asked for."""
+        due = recheck_at(attempt, self._networks.terms(attempt.network), now)
+        if due is not None:
+            await unit.add_job(Job(due, JobKind.RECHECK_FINAL, attempt.service_id, attempt.id))
+
+    async def end(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
+        """End what an attempt that is final was for: a payment, or a message."""
+        if attempt.operation is Operation.SMS:
+            await _end_message(unit, attempt, now)
+            return
+        transaction = await transaction_of(unit, attempt)
+        await _move_money(unit, attempt, now)
+        if transaction is None or transaction.status is not Status.PENDING:
+            return
+        status = status_of(attempt.outcome, cancelled=attempt.cancelled)
+        if status is None:
+            await unit.delete_transaction(transaction)
+            return
+        decided = transaction.moved(status, now)
+        # From now on the callback keeps the secret part of its address.
+        await unit.save_transaction(decided._replace(callback_target=None))
+        callback = self._callback_for(decided, now)._replace(mode=ServiceMode.PRODUCTION)
+        await unit.save_callback(callback)
+        await unit.add_job(callback.delivery_job(now))
+
+
+async def _move_money(unit: Unit, attempt: Attempt, now: datetime) -> None:
+    """Post what came in, and post or void what was pending."""
+    succeeded = attempt.outcome is Outcome.SUCCEEDED
+    received = movements.received(attempt, now) if succeeded else None
+    if received is not None:
+        await unit.add_transfer(received)
+    spending = movements.spending(attempt)
+    if spending is None:
+        return
+    pending = await unit.open_transfer(spending.debit, spending.subject)
+    if pending is not None:
+        posted = pending.posted(now, spending.credit)
+        await unit.add_transfer(posted if succeeded else pending.voided(now))
+
+
+async def _end_message(unit: Unit, attempt: Attempt, now: datetime) -> None:
+    """Mark the message as sent, or as refunded with its units given back."""
+    key, mode = attempt.network_transaction_id, ServiceMode.PRODUCTION
+    for message in await unit.messages(attempt.service_id, key, mode):
+        if message.status is not SmsStatus.QUEUED:
+            continue
+        if attempt.outcome is Outcome.SUCCEEDED:
+            await unit.save_messages([message.moved(SmsStatus.SENT, now)])
+        else:
+            reason = attempt.reason or f"network {attempt.network}: {attempt.outcome}"
+            await unit.save_messages([message.refunded(reason, now)])
+            units = int(attempt.amount)
+            refund = movements.units(Reason.REFUND, mode, attempt.service_id, units, key, now)
+            await unit.add_transfer(refund)

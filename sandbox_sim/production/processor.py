@@ -1,0 +1,281 @@
+"""The payment processor of production mode: accept, submit, record. Source: D32, D39.
+
+1. accept, one unit of work: the transaction, its hold, its attempt and the job that asks for the
+   outcome are committed. The first attempt counts as submitted from here on.
+2. submit, outside of any unit: the request goes to the network, at most once.
+3. record, one unit of work: what the network answered. If the store is away, the client gets 202
+   and the job of step 1 finds the outcome.
+
+Steps 2 and 3 run in a task of this processor: a client that hangs up does not cancel them. A second
+network is tried only after the first one got nothing, in a new attempt with a new reference. The
+request is saved with its attempt, to go out again after a crash, but without a card number (D38): a
+payout to a card is not repeated by another process.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+from typing import Final, NamedTuple
+
+from sandbox_sim.ledger import movements
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports import Clock, Ids, PaymentDecision, PaymentRequest, Store, StoreError, Unit
+from sandbox_sim.ports.network import SubmitRequest, SubmitResult
+from sandbox_sim.production.outcome_recorder import OutcomeRecorder, plan_asking
+from sandbox_sim.production.registry import ConfiguredNetwork, Networks
+from sandbox_sim.records.attempts import Attempt, Change
+from sandbox_sim.records.ledger import LedgerLine, Overdrawn
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.transactions import TransactionRecord
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.response_codes import Code, Reply
+from sandbox_sim.values.vocabulary import PaymentOption
+
+
+def written(request: SubmitRequest) -> str:
+    """The request as JSON."""
+    if request.payment_mode == PaymentOption.CARD:
+        request = replace(request, party="")
+    values = asdict(request)
+    return json.dumps({**values, "amount": str(request.amount)})
+
+
+def read(document: str) -> SubmitRequest | None:
+    """The request to send again; None where none is stored, or not the whole of it."""
+    if not document:
+        return None
+    values = json.loads(document)
+    values.update(amount=Decimal(values["amount"]), operation=Operation(values["operation"]))
+    request = SubmitRequest(**values)
+    is_whole = bool(request.party) or request.operation is Operation.CARD
+    return replace(request, repeated=True) if is_whole else None
+
+
+_RULE: Final = "D39"
+
+_DUPLICATE: Final = Reply(Code.DUPLICATE, _RULE, "the service has used this transaction_id before")
+
+
+log = logging.getLogger("sandbox_sim.networks")
+
+
+class _UnsentRequest(NamedTuple):
+    """A request that is saved and still has to be sent.
+
+    following: the networks to try where this one got nothing.
+    """
+
+    attempt: Attempt
+    request: SubmitRequest
+    following: Sequence[ConfiguredNetwork]
+
+
+class NetworkProcessor:
+    """Processes the payments of mode P over the configured networks."""
+
+    def __init__(
+        self, store: Store, clock: Clock, ids: Ids, networks: Networks, recorder: OutcomeRecorder
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._networks = networks
+        self._recorder = recorder
+        self._tasks: set[asyncio.Task[Reply]] = set()
+
+    async def process(self, unit: Unit, request: PaymentRequest) -> PaymentDecision:
+        """Accept a payment: save its transaction, what it spends and its attempt, or reject it."""
+        payment = request.payment
+        service_id, mode = payment.service_id, ServiceMode.PRODUCTION
+        if await unit.transaction(service_id, payment.transaction_id, mode) is not None:
+            return _DUPLICATE
+        usable, problem = self._usable(request)
+        unfit = None if usable else self._unfit_value(request)
+        if unfit is not None:
+            message = f"Bad request: {unfit}"
+            return Reply(Code.BAD_REQUEST, "D5", unfit, message)
+        if not usable:
+            log.error("a payment of service %d fails: %s", payment.service_id, problem)
+            return Reply(Code.SERVER_ERROR, "D32", problem)
+        sending = self._sending(request, usable, 1, request.received_at)
+        spending = movements.spending(sending.attempt)
+        number = 0
+        try:
+            if spending is not None:
+                number = await unit.add_transfer(spending)
+        except Overdrawn:
+            wallet = payment.operation.row.spends
+            why = f"less than {payment.amount} is available in the {wallet} wallet"
+            return Reply(Code.INSUFFICIENT_BALANCE, _RULE, why)
+        started = TransactionRecord.start(
+            payment,
+            request.network_transaction_id,
+            request.client.client_key,
+            request.received_at,
+            mode=mode,
+        )
+        if not await unit.add_transaction(started):
+            # Another unit committed the same transaction_id after it was looked for above.
+            if spending is not None:
+                pending = LedgerLine(number, spending)
+                await unit.add_transfer(pending.voided(request.received_at))
+            return _DUPLICATE
+        await unit.add_attempt(sending.attempt, written(sending.request))
+        await plan_asking(unit, sending.attempt)
+        return partial(self._send, request, sending)
+
+    async def close(self, grace: float) -> None:
+        """Wait for the submits under way, for `grace` seconds at most."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=grace)
+
+    def _usable(self, request: PaymentRequest) -> tuple[Sequence[ConfiguredNetwork], str]:
+        """The networks that take the payment now; where there is none, why, in words."""
+        payment = request.payment
+        candidates = self._networks.candidates(payment.operation, payment.nw)
+        if not candidates:
+            return (), f"no route leads to a network for {payment.operation} and nw {payment.nw}"
+        usable, problems = [], []
+        for each in candidates:
+            asked = self._request(request, each, "", "")
+            objection = each.network.capabilities.objection(asked)
+            if objection is None and self._networks.holds_back(each.name):
+                objection = "its circuit breaker is open"
+            if objection is None:
+                usable.append(each)
+            else:
+                problems.append(f"{each.name}: {objection}")
+        return usable, "; ".join(problems)
+
+    def _unfit_value(self, request: PaymentRequest) -> str | None:
+        """What the client must change for any network of the route; None where that is nothing."""
+        payment = request.payment
+        problems = [
+            each.network.capabilities.unfit_value(self._request(request, each, "", ""))
+            for each in self._networks.candidates(payment.operation, payment.nw)
+        ]
+        return problems[0] if problems and all(problems) else None
+
+    def _sending(
+        self,
+        request: PaymentRequest,
+        usable: Sequence[ConfiguredNetwork],
+        number: int,
+        now: datetime,
+    ) -> _UnsentRequest:
+        """A new attempt at the first of these networks."""
+        to, *following = usable
+        payment, attempt_id = request.payment, self._ids.token()
+        takes_ours = to.network.capabilities.reference_is_transaction_id and number == 1
+        reference = payment.transaction_id if takes_ours else self._ids.uuid()
+        asked = self._request(request, to, attempt_id, reference)
+        attempt = Attempt(
+            attempt_id,
+            payment.service_id,
+            request.network_transaction_id,
+            number,
+            to.name,
+            reference,
+            payment.operation,
+            payment.amount,
+            payment.currency_code,
+            now,
+            next_ask_at=now + to.terms.timeout + to.terms.schedule.poll_after,
+            transaction_id=payment.transaction_id,
+            sent_currency="" if asked.currency == payment.currency_code else asked.currency,
+        )
+        return _UnsentRequest(attempt.submitted(), asked, following)
+
+    def _request(
+        self, request: PaymentRequest, to: ConfiguredNetwork, attempt_id: str, reference: str
+    ) -> SubmitRequest:
+        payment, details = request.payment, request.details
+        capabilities = to.network.capabilities
+        address = (
+            f"{request.public_address()}/_networks/{to.name}/{attempt_id}" if attempt_id else ""
+        )
+        return SubmitRequest(
+            attempt_id=attempt_id,
+            reference=reference,
+            transaction_id=payment.transaction_id,
+            service_id=payment.service_id,
+            operation=payment.operation,
+            amount=payment.amount,
+            currency=capabilities.sent_as.get(payment.currency_code, payment.currency_code),
+            nw=payment.nw,
+            party=payment.party,
+            payment_mode=payment.payment_mode,
+            description=payment.reference,
+            request_time=details.request_time,
+            notification_url=address,
+            nickname=details.nickname,
+            currency_val=details.currency_val,
+            landing_page=payment.landing_page,
+        )
+
+    async def _send(self, request: PaymentRequest, sending: _UnsentRequest) -> Reply:
+        """Submit and record in a task that outlives the request."""
+        task = asyncio.create_task(self._submit(request, sending))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return await asyncio.shield(task)
+
+    def _ended(self, task: "asyncio.Task[Reply]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a submit was not recorded", exc_info=task.exception())
+
+    async def _submit(self, request: PaymentRequest, sending: _UnsentRequest) -> Reply:
+        while True:
+            result = await self._networks.submit(sending.attempt.network, sending.request)
+            try:
+                recorded = await self._store.run(partial(self._record, request, sending, result))
+            except StoreError as error:
+                name = sending.attempt.id
+                log.error("the answer to attempt %s is not recorded: %s", name, error)  # noqa: TRY400
+                return _accepted(sending.attempt, replace(result, redirect_url=""))
+            if isinstance(recorded, Attempt):
+                return _answer(recorded, result)
+            sending = recorded
+
+    async def _record(
+        self, request: PaymentRequest, sending: _UnsentRequest, result: SubmitResult, unit: Unit
+    ) -> Attempt | _UnsentRequest:
+        """Record what came of a submit; returns the next one where another network is tried."""
+        attempt = await unit.attempt(sending.attempt.id)
+        if attempt is None:
+            raise StoreError(f"attempt {sending.attempt.id} is gone")
+        now = self._clock.now()
+        judged = self._recorder.judge(attempt, result.report, now)
+        not_sent = judged.change is Change.ENDED and judged.attempt.outcome is Outcome.NOT_SENT
+        if not not_sent or not sending.following:
+            await self._recorder.save(unit, attempt, judged, now)
+            return judged.attempt
+        await unit.save_attempt(judged.attempt)
+        again = self._sending(request, sending.following, attempt.number + 1, now)
+        await unit.add_attempt(again.attempt, written(again.request))
+        await plan_asking(unit, again.attempt)
+        return again
+
+
+def _answer(attempt: Attempt, result: SubmitResult) -> Reply:
+    """What the client gets, by what is known of the attempt now."""
+    why = f"network {attempt.network}: {result.reason or result.outcome}"
+    if attempt.outcome is Outcome.NOT_SENT:
+        return Reply(Code.SERVER_ERROR, _RULE, f"not sent; {why}")
+    if attempt.outcome is Outcome.REFUSED:
+        return Reply(result.code, _RULE, why, result.reason or None)
+    return _accepted(attempt, result)
+
+
+def _accepted(attempt: Attempt, result: SubmitResult) -> Reply:
+    why = f"network {attempt.network}: {result.reason or attempt.outcome}"
+    if attempt.operation is Operation.CARD and result.redirect_url:
+        fields = {"redirect_url": result.redirect_url}
+        return Reply(Code.SUCCESS, _RULE, why, fields=fields)
+    return Reply(Code.RECEIVED, _RULE, why)

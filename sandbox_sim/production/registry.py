@@ -1,0 +1,295 @@
+"""The configured networks: routing, circuit breakers, and calls with a limit in real time.
+
+Source: D32, D39.
+
+A route without `operations` or without `nws` fits every one of them. The next network is tried only
+after NOT_SENT, so a routing decision is made once for each attempt and saved with it.
+
+A call runs in a task of its own and is cancelled when its limit is over. An adapter keeps the
+setting `timeout_s` itself; our limit is `MARGIN_S` later and ends only what hangs. A task that
+ignores its cancellation is abandoned: it goes on, and nobody waits for it.
+
+Each abandoned task keeps its memory and perhaps a connection. So after `MOST_ABANDONED` of them the
+adapter is not called until some end: a process may open 1,024 files on many machines, and its
+clients need them too.
+
+A breaker is in the memory of one process: each server counts the faults that it met itself.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeVar
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports import Clock
+from sandbox_sim.ports.clock import NotEnded, ended_within
+from sandbox_sim.ports.network import (
+    Health,
+    Network,
+    NetworkConfigError,
+    NetworkEvents,
+    StatusQuery,
+    StatusResult,
+    SubmitRequest,
+    SubmitResult,
+)
+from sandbox_sim.production.circuit_breaker import Breaker
+from sandbox_sim.records.attempts import Terms
+from sandbox_sim.records.reports import Outcome
+
+
+class NetworkRoute(NamedTuple):
+    """One row of the routing table."""
+
+    network: str
+    operations: frozenset[Operation] = frozenset()
+    nws: frozenset[str] = frozenset()
+
+    def fits(self, operation: Operation, nw: str | None) -> bool:
+        """Whether the route takes this operation; nw None is an operation without one, an SMS."""
+        return (not self.operations or operation in self.operations) and (
+            not self.nws or nw in self.nws
+        )
+
+
+def fitting(
+    routes: Iterable[NetworkRoute], operation: Operation, nw: str | None
+) -> tuple[str, ...]:
+    """The networks to try, in order, each once; empty where no route fits."""
+    return tuple(dict.fromkeys(route.network for route in routes if route.fits(operation, nw)))
+
+
+def without_network(routes: Iterable[NetworkRoute], networks: Collection[str]) -> Sequence[str]:
+    """The networks that routes name and that are not configured."""
+    return sorted({route.network for route in routes} - set(networks))
+
+
+def dropped(open_attempts: Mapping[str, int], networks: Collection[str]) -> Mapping[str, int]:
+    """Networks with open attempts that are not configured any more, and how many each has.
+
+    The start refuses such a configuration: status and notifications go to the network of the
+    attempt, whatever routing says today.
+    """
+    return {
+        name: count
+        for name, count in sorted(open_attempts.items())
+        if count and name not in networks
+    }
+
+
+T = TypeVar("T")
+
+
+MARGIN_S: Final = 2.0
+
+MOST_ABANDONED: Final = 256
+
+
+log = logging.getLogger("sandbox_sim.networks")
+
+
+class NoResult(Exception):
+    """A call has no result; the text says why. was_called: whether it began."""
+
+    def __init__(self, why: str, *, was_called: bool) -> None:
+        super().__init__(why)
+        self.was_called = was_called
+
+
+class AdapterCalls:
+    """The calls into one adapter."""
+
+    def __init__(self, network: str, clock: Clock) -> None:
+        self._network = network
+        self._clock = clock
+        self._abandoned: set[asyncio.Task[Any]] = set()
+
+    async def call(self, method: str, work: Callable[[], Awaitable[T]], timeout_s: float) -> T:
+        """The result of a call, or the exception that it raises.
+
+        method: for the log. A `close` is called however many calls are abandoned.
+        timeout_s: how long the adapter itself lets it take, in real time.
+
+        Raises:
+            NoResult: it took longer or was cancelled, or too many calls are abandoned.
+        """
+        if len(self._abandoned) >= MOST_ABANDONED and method != "close":
+            why = f"{len(self._abandoned)} calls into its adapter have not ended"
+            raise NoResult(f"network {self._network} is not called: {why}", was_called=False)
+        name, seconds = f"{method} at network {self._network}", timeout_s + MARGIN_S
+        task = asyncio.create_task(_awaited(work), name=name)
+        try:
+            return await ended_within(task, seconds, self._clock)
+        except NotEnded:
+            end = "" if task.done() else "; it ignores its cancellation and is abandoned"
+            log.error("%s gave no result in %g s%s", name, seconds, end)  # noqa: TRY400
+            why = f"the adapter gave no result in {seconds:g} s"
+            raise NoResult(why, was_called=True) from None
+        finally:
+            if not task.done():
+                self._abandoned.add(task)
+                task.add_done_callback(self._abandoned.discard)
+
+
+async def _awaited(work: Callable[[], Awaitable[T]]) -> T:
+    return await work()
+
+
+# How many status queries run at once at one network.
+QUERIES_AT_ONCE: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredNetwork:
+    """A network of the configuration.
+
+    adapter: the name of its adapter, for people.
+    """
+
+    name: str
+    adapter: str
+    network: Network
+    terms: Terms
+
+
+class Networks:
+    """The networks by name, and the routes to them."""
+
+    def __init__(
+        self, networks: Iterable[ConfiguredNetwork], routes: Sequence[NetworkRoute], clock: Clock
+    ) -> None:
+        self.by_name: Mapping[str, ConfiguredNetwork] = {each.name: each for each in networks}
+        self.routes = routes
+        self._clock = clock
+        self._breakers = dict.fromkeys(self.by_name, Breaker())
+        self._submits: Mapping[str, Counter[Outcome]] = {name: Counter() for name in self.by_name}
+        self._calls = {name: AdapterCalls(name, clock) for name in self.by_name}
+        self._queries = {name: asyncio.Semaphore(QUERIES_AT_ONCE) for name in self.by_name}
+
+    async def open(self, events_of: Callable[[str], NetworkEvents]) -> None:
+        """Open every network; those that were opened are closed again if one raises.
+
+        Raises:
+            NetworkConfigError: one did not end in time.
+        """
+        opened: list[str] = []
+        try:
+            for name, each in self.by_name.items():
+                await self._call(name, "open", partial(each.network.open, events_of(name)))
+                opened.append(name)
+        except BaseException as error:
+            await self._close(opened)
+            if isinstance(error, NoResult):
+                problem = f"networks.{name}: it could not be opened: {error}"
+                raise NetworkConfigError(problem) from None
+            raise
+
+    async def close(self) -> None:
+        """Close every network."""
+        await self._close(self.by_name)
+
+    async def _close(self, names: Iterable[str]) -> None:
+        await asyncio.gather(*map(self._close_one, names))
+
+    async def _close_one(self, name: str) -> None:
+        try:
+            await self._call(name, "close", self.by_name[name].network.close)
+        except NoResult as error:
+            log.error("network %s could not be closed: %s", name, error)  # noqa: TRY400
+        except Exception:
+            log.exception("network %s could not be closed", name)
+
+    async def _call(self, name: str, what: str, work: Callable[[], Awaitable[T]]) -> T:
+        """Call an adapter, which has its `timeout_s`. Raises what it raises, and `NoResult`."""
+        timeout_s = self.terms(name).timeout.total_seconds()
+        return await self._calls[name].call(what, work, timeout_s)
+
+    def terms(self, name: str) -> Terms:
+        """What holds for the attempts at a network; the usual for one that is not configured."""
+        found = self.by_name.get(name)
+        return Terms() if found is None else found.terms
+
+    def candidates(self, operation: Operation, nw: str) -> Sequence[ConfiguredNetwork]:
+        """The networks to try for a payment, in the order of the routes."""
+        return [self.by_name[name] for name in fitting(self.routes, operation, nw)]
+
+    def holds_back(self, name: str) -> bool:
+        """Whether the circuit breaker of a network lets no submit pass now."""
+        _, admitted = self._breakers[name].admit(self._clock.now())
+        return not admitted
+
+    def breaker(self, name: str) -> Breaker:
+        """The circuit breaker of a network."""
+        return self._breakers[name]
+
+    def submits(self, name: str) -> Mapping[Outcome, int]:
+        """How many submits had each outcome, since this process started."""
+        return self._submits[name]
+
+    async def submit(self, name: str, request: SubmitRequest) -> SubmitResult:
+        """Send a request to a network, at most once; nothing leaves while its breaker is open.
+
+        An adapter that raises or takes too long may have sent the request: UNKNOWN.
+        """
+        breaker, admitted = self._breakers[name].admit(self._clock.now())
+        self._breakers[name] = breaker
+        if not admitted:
+            reason = f"the circuit breaker of network {name} is open"
+            result = SubmitResult(Outcome.NOT_SENT, reason=reason)
+        else:
+            result = await self._submitted(name, request)
+            self._note(name, result, is_probe=breaker.is_open)
+        self._submits[name][result.outcome] += 1
+        return result
+
+    async def _submitted(self, name: str, request: SubmitRequest) -> SubmitResult:
+        network = self.by_name[name].network
+        within = network.capabilities.submit_within or self.terms(name).timeout
+        work = partial(network.submit, request)
+        try:
+            return await self._calls[name].call("submit", work, within.total_seconds())
+        except NoResult as error:
+            outcome = Outcome.UNKNOWN if error.was_called else Outcome.NOT_SENT
+            return SubmitResult(outcome, reason=str(error), network_fault=True)
+        except Exception:
+            log.exception("the adapter of network %s failed to submit", name)
+            reason = "the adapter failed; the log says how"
+            return SubmitResult(Outcome.UNKNOWN, reason=reason, network_fault=True)
+
+    def _note(self, name: str, result: SubmitResult, *, is_probe: bool) -> None:
+        """Tell the breaker, as it is now, how a submit ended; others ended meanwhile."""
+        breaker = self._breakers[name]
+        if result.network_fault:
+            self._breakers[name] = breaker.after_fault(self._clock.now())
+            if self._breakers[name].is_open and not breaker.is_open:
+                log.warning("the circuit breaker of network %s opens: %s", name, result.reason)
+        elif result.outcome is not Outcome.NOT_SENT:
+            self._breakers[name] = breaker.after_answer()
+        elif is_probe:
+            self._breakers[name] = breaker.after_unsent_probe()
+
+    async def status(self, name: str, query: StatusQuery) -> StatusResult:
+        """Ask a network about an attempt; the breaker is not asked."""
+        work = partial(self.by_name[name].network.status, query)
+        async with self._queries[name]:
+            try:
+                return await self._call(name, "status", work)
+            except NoResult as error:
+                return StatusResult(Outcome.UNKNOWN, reason=str(error))
+            except Exception:
+                log.exception("the adapter of network %s failed to ask for a status", name)
+                return StatusResult(Outcome.UNKNOWN, reason="the adapter failed")
+
+    async def health(self, name: str) -> Health:
+        """Whether a network can be reached, for people."""
+        try:
+            return await self._call(name, "health", self.by_name[name].network.health)
+        except NoResult as error:
+            return Health(ok=False, detail=str(error))
+        except Exception as error:
+            log.exception("the adapter of network %s failed to check its health", name)
+            return Health(ok=False, detail=f"the adapter failed: {type(error).__name__}")

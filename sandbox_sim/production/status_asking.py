@@ -1,0 +1,223 @@
+"""Asks networks for the outcome of attempts that are open. Source: D39.
+
+Each attempt has one next question, `next_ask_at`, and a job at that time. A job that comes before
+the time of the next question is left over from a plan that was changed, and only ends. So an
+attempt never loses its chain of jobs, and two chains of one attempt become one. A final attempt has
+such a question because of a hint only, and a chain of its own that rechecks it once a day.
+
+The claim of the job is the lease of the attempt: one server at a time asks, and sends a request
+again where the network allows that.
+"""
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.ports.network import StatusQuery, StatusResult, SubmitRequest, SubmitResult
+from sandbox_sim.production import processor
+from sandbox_sim.production.background_jobs import BackgroundJobs
+from sandbox_sim.production.outcome_recorder import OutcomeRecorder
+from sandbox_sim.production.registry import Networks
+from sandbox_sim.records.attempts import (
+    LONGEST_PAUSE,
+    Attempt,
+    Change,
+    Judgement,
+    latest_ask,
+    may_submit_again,
+    repeats_end_at,
+)
+from sandbox_sim.records.jobs import Job, JobKind
+
+log = logging.getLogger("sandbox_sim.networks")
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What to ask, and whom."""
+
+    network: str
+    query: StatusQuery
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeat:
+    """A request to send again, and from when on it must not leave."""
+
+    request: SubmitRequest
+    ends_at: datetime
+
+
+class StatusAsking:
+    """Runs the jobs `ASK_NETWORK` in `background`, and `RECHECK_FINAL` in `rechecks`."""
+
+    def __init__(
+        self, store: Store, clock: Clock, networks: Networks, recorder: OutcomeRecorder
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._networks = networks
+        self._recorder = recorder
+        self.background = BackgroundJobs(store, clock, self._ask)
+        self.rechecks = BackgroundJobs(store, clock, self._recheck)
+
+    async def bring_back(self) -> None:
+        """Ask earlier what would be asked for later than the schedule ever says.
+
+        Earlier releases kept any time of a network, such as the year 2099.
+        """
+        late = self._clock.now() + LONGEST_PAUSE
+        jobs = await self._store.run(lambda unit: unit.jobs_after(late))
+        for attempt_id in {each.subject for each in jobs if each.kind is JobKind.ASK_NETWORK}:
+            await self._store.run(partial(self._bring_back, attempt_id))
+
+    async def _bring_back(self, attempt_id: str, unit: Unit) -> None:
+        attempt, now = await unit.attempt(attempt_id), self._clock.now()
+        if attempt is None or not attempt.is_open or attempt.next_ask_at is None:
+            return
+        latest = latest_ask(attempt, self._networks.terms(attempt.network), now)
+        if attempt.next_ask_at > latest:
+            earlier = Judgement(attempt._replace(next_ask_at=latest), Change.NOTHING)
+            await self._recorder.save(unit, attempt, earlier, now)
+
+    async def ask_now(self, attempt: Attempt) -> StatusResult | None:
+        """What the network says of an attempt now; None where it cannot be asked. Saves nothing."""
+        if not self._can_ask(attempt):
+            return None
+        return await self._networks.status(attempt.network, _query(attempt))
+
+    async def record(self, unit: Unit, before: Attempt, result: StatusResult) -> Judgement:
+        """Save what the network said of an attempt that was read in this unit."""
+        now = self._clock.now()
+        judged = self._recorder.judge(before, result.report, now)
+        judged = self._as_late_as_asked(judged, result, now)
+        await self._recorder.save(unit, before, judged, now)
+        return judged
+
+    async def _recheck(self, job: Job) -> None:
+        """Ask for a final outcome once more; a network that disagrees makes a contradiction."""
+        attempt = await self._store.run(lambda unit: unit.attempt(job.subject))
+        if attempt is None or not self._can_ask(attempt):
+            await self._store.run(lambda unit: unit.finish(job))
+            return
+        result = await self._networks.status(attempt.network, _query(attempt))
+        await self._store.run(partial(self._record_recheck, job, result))
+
+    async def _record_recheck(self, job: Job, result: StatusResult, unit: Unit) -> None:
+        await unit.finish(job)
+        attempt = await unit.attempt(job.subject)
+        if attempt is None:
+            return
+        now = self._clock.now()
+        judged = await self._recorder.record(unit, attempt, result.report, now)
+        await self._recorder.recheck_later(unit, judged.attempt, now)
+
+    async def _ask(self, job: Job) -> None:
+        question = await self._store.run(partial(self._question, job))
+        if question is None:
+            return
+        result = await self._networks.status(question.network, question.query)
+        again = await self._store.run(partial(self._record, job, result))
+        if again is None:
+            return
+        # What the network answers to a repeat is recorded as ever; if this process dies before
+        # that, or the commit took too long, the job that was added together with the repeat asks
+        # for its outcome.
+        attempt_id = again.request.attempt_id
+        if self._clock.now() >= again.ends_at:
+            log.warning("attempt %s goes out no more: the store took too long", attempt_id)
+            return
+        answer = await self._networks.submit(question.network, again.request)
+        await self._store.run(partial(self._record_repeat, attempt_id, answer))
+
+    async def _question(self, job: Job, unit: Unit) -> _Question | None:
+        """What to ask for a job; None where it is left over, which ends the job."""
+        attempt = await unit.attempt(job.subject)
+        if attempt is None or not _is_due(attempt, job) or not self._can_ask(attempt):
+            await unit.finish(job)
+            return None
+        if not attempt.is_open:
+            # A hint that comes from now on needs a question of its own.
+            await unit.save_attempt(attempt._replace(asked_at=self._clock.now()))
+        return _Question(attempt.network, _query(attempt))
+
+    def _can_ask(self, attempt: Attempt) -> bool:
+        configured = attempt.network in self._networks.by_name
+        return configured and self._networks.terms(attempt.network).has_status
+
+    async def _record(self, job: Job, result: StatusResult, unit: Unit) -> _Repeat | None:
+        """Record what the network says; returns the request if it has to go out again."""
+        await unit.finish(job)
+        before = await unit.attempt(job.subject)
+        if before is None:
+            return None
+        now = self._clock.now()
+        if not before.is_open and _is_due(before, job):
+            before = before._replace(next_ask_at=None)
+        judged = self._recorder.judge(before, result.report, now)
+        judged = self._as_late_as_asked(judged, result, now)
+        again = await self._repeat(unit, judged.attempt, now)
+        if again is not None:
+            terms = self._networks.terms(before.network)
+            later = now + terms.timeout + terms.schedule.poll_after
+            submitted = judged.attempt.submitted()._replace(next_ask_at=later)
+            judged = judged._replace(attempt=submitted)
+        await self._recorder.save(unit, before, judged, now)
+        self._log_given_up(before, judged.attempt, now)
+        return again
+
+    def _as_late_as_asked(
+        self, judged: Judgement, result: StatusResult, now: datetime
+    ) -> Judgement:
+        """The judgement with its next question as late as the network wants it, within bounds."""
+        attempt, pause = judged.attempt, result.retry_after
+        if pause is None or attempt.next_ask_at is None or judged.change is Change.ENDED:
+            return judged
+        bounded = min(pause, self._networks.terms(attempt.network).schedule.longest_pause)
+        later = max(attempt.next_ask_at, now + bounded)
+        return judged._replace(attempt=attempt._replace(next_ask_at=later))
+
+    def _log_given_up(self, before: Attempt, after: Attempt, now: datetime) -> None:
+        """Log once that an attempt waits for a person from now on."""
+        schedule = self._networks.terms(after.network).schedule
+        since = before.asked_at or before.created_at
+        given_up = schedule.given_up(after.created_at, now)
+        if after.is_open and given_up and not schedule.given_up(before.created_at, since):
+            name = after.id, after.network
+            log.error("attempt %s at %s has no outcome and waits for a person", *name)
+
+    async def _repeat(self, unit: Unit, attempt: Attempt, now: datetime) -> _Repeat | None:
+        terms = self._networks.terms(attempt.network)
+        if not may_submit_again(attempt, terms, now):
+            return None
+        request = processor.read(await unit.saved_request(attempt.id))
+        return None if request is None else _Repeat(request, repeats_end_at(attempt, terms))
+
+    async def _record_repeat(self, attempt_id: str, answer: SubmitResult, unit: Unit) -> None:
+        attempt = await unit.attempt(attempt_id)
+        if attempt is not None:
+            await self._recorder.record(unit, attempt, answer.report, self._clock.now())
+
+
+def _query(attempt: Attempt) -> StatusQuery:
+    return StatusQuery(
+        attempt.id,
+        attempt.reference,
+        attempt.transaction_id,
+        attempt.service_id,
+        attempt.operation,
+        attempt.network_id,
+        attempt.created_at,
+    )
+
+
+def _is_due(attempt: Attempt, job: Job) -> bool:
+    """Whether a job asks the next question of its attempt, and is not left over."""
+    if attempt.next_ask_at is None:
+        return False
+    # Of a final attempt one job alone asks, so that a job from before the end asks no second time.
+    return (
+        attempt.next_ask_at <= job.due_at if attempt.is_open else attempt.next_ask_at == job.due_at
+    )

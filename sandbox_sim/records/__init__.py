@@ -1,0 +1,1 @@
+"""What is saved and shown: a transaction, a message, a callback, a job, an attempt."""

@@ -1,0 +1,523 @@
+"""One attempt at a network: its record, its transitions, and when it is asked for next.
+
+Source: D39, D44.
+
+The first question comes after `poll_after`, each further one after twice as long, but never more
+than `poll_at_most`. An attempt older than `give_up_after` is asked for once a day. A network that
+wants not to be asked (`Retry-After`) is left alone, but no longer than `longest_pause`.
+
+Theory of operation:
+
+- The attempt is saved before the first byte is sent. It begins as UNKNOWN, which is also the truth
+  after a crash between the save and the answer.
+- NOT_SENT and REFUSED come only from the answer to the first submit, and only while the network has
+  said nothing else. After a second submit with the same reference they prove nothing about the
+  first one, so they count as UNKNOWN.
+- SUCCEEDED counts only if the report speaks of what was sent; else the attempt stays open and
+  carries the difference in `mismatch`.
+- Where money leaves us (payout, bill, airtime) FAILED counts only from a status query, and only
+  when the network still says so after `failure_grace`.
+- A final outcome is never overwritten. A later report that disagrees sets `contradiction`; a
+  person decides.
+
+The network is asked first and its answer is saved. What it calls pending is settled only by force,
+until the network is given up. A decision that gives money or units back needs force longer: as long
+as the network calls it pending, and until it is given up whatever it says. The network may still
+carry out the request, and the service could spend them a second time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from sandbox_sim.operations import PAYMENTS, Operation
+from sandbox_sim.records.reports import (
+    FINAL,
+    NOTHING_PROMISED,
+    WITHOUT_MONEY,
+    AlwaysSent,
+    Echo,
+    Outcome,
+    Report,
+    Source,
+    differences,
+)
+from sandbox_sim.records.transactions import Status
+
+ONCE_GIVEN_UP: Final = timedelta(days=1)
+
+# Jitter adds up to this share, so that attempts of one outage are not all asked for at once. It
+# never makes a question earlier than the schedule says.
+JITTER: Final = 0.1
+
+# A network is left alone for so long where it wants that, or for `poll_at_most` if that is longer.
+LONGEST_PAUSE: Final = timedelta(hours=1)
+
+# Hints may come in any number; an attempt is asked for at most once in this time because of them.
+BETWEEN_HINTS: Final = timedelta(seconds=1)
+
+BETWEEN_HINTS_ONCE_FINAL: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class PollingSchedule:
+    """The settings `poll_after_s`, `poll_at_most_s` and `give_up_after_s` of a network."""
+
+    poll_after: timedelta = timedelta(seconds=5)
+    poll_at_most: timedelta = timedelta(seconds=300)
+    give_up_after: timedelta = timedelta(seconds=86_400)
+
+    @property
+    def longest_pause(self) -> timedelta:
+        """The longest pause between two questions that a `Retry-After` may cause."""
+        return max(self.poll_at_most, LONGEST_PAUSE)
+
+    def interval(self, polls: int) -> timedelta:
+        """The time to the next question after so many, without jitter."""
+        # In seconds, because a timedelta has a bound; the exponent has one because a float has.
+        seconds = self.poll_after.total_seconds() * 2.0 ** min(polls, 100)
+        return timedelta(seconds=min(seconds, self.poll_at_most.total_seconds()))
+
+    def given_up(self, created_at: datetime, now: datetime) -> bool:
+        """Whether an attempt is so old that it waits for a person."""
+        return now - created_at >= self.give_up_after
+
+    def next_ask(self, created_at: datetime, polls: int, now: datetime, jitter: float) -> datetime:
+        """When to ask next, after `polls` questions.
+
+        jitter: a random number, at least 0 and below 1.
+        """
+        given_up = self.given_up(created_at, now)
+        interval = ONCE_GIVEN_UP if given_up else self.interval(polls)
+        return now + interval * (1 + JITTER * jitter)
+
+    def latest_ask(self, created_at: datetime, now: datetime) -> datetime:
+        """The latest time of the next question; it bounds `Retry-After`."""
+        if self.given_up(created_at, now):
+            return now + ONCE_GIVEN_UP * (1 + JITTER)
+        return now + self.longest_pause
+
+
+def ask_after_hint(
+    last_asked_at: datetime | None, now: datetime, between: timedelta = BETWEEN_HINTS
+) -> datetime:
+    """When to ask because of a hint: now, or as soon as the last question is old enough."""
+    if last_asked_at is None:
+        return now
+    return max(now, last_asked_at + between)
+
+
+# What an outcome may become. A report of UNKNOWN changes no outcome.
+TRANSITIONS: Final[Mapping[Outcome, frozenset[Outcome]]] = MappingProxyType(
+    {
+        Outcome.UNKNOWN: frozenset({Outcome.PENDING, *FINAL}),
+        Outcome.PENDING: frozenset({Outcome.SUCCEEDED, Outcome.FAILED}),
+        **{outcome: frozenset() for outcome in FINAL},
+    }
+)
+
+# The operations by which money leaves us.
+MONEY_OUT: Final = frozenset(each for each in PAYMENTS if each.row.spends)
+
+# A recent final outcome is asked for again so often. One that a person decided is asked for again
+# after these times too, because the network may be about to do otherwise.
+RECHECKED_EACH: Final = timedelta(days=1)
+
+RECHECKED_AFTER_A_PERSON: Final = tuple(timedelta(minutes=each) for each in (1, 5, 15, 60))
+
+# A status query must miss the reference so often before the same request may go out again.
+MISSED_BEFORE_REPEAT: Final = 2
+
+
+class Attempt(NamedTuple):
+    """A request to one network, from before its first byte on.
+
+    id: ours, unguessable; it is part of the address that notifications come to.
+    network_transaction_id: of the transaction that it belongs to.
+    number: 1 for the first attempt of its transaction.
+    network: its name in the configuration.
+    reference: the idempotency reference at the network; a repeat has the same one.
+    submits: how many times the request began to be sent; saved before each.
+    polls: how many status queries were answered or failed.
+    missed: how many status queries in a row did not find the reference.
+    asked_at: when it was asked for last; of a final one, when the last question began or ended.
+    next_ask_at: when to ask next; once it is final, when to ask because of a hint, else None.
+    failing_since: when a status query first said that a payout failed.
+    network_id: the network's own identifier.
+    reason: why it failed, or the request or a repeat was refused, in the network's words; not that
+    of a refusal of a repeat that may pass.
+    mismatch, contradiction: in words, empty where there is none.
+    contradicted_by: the outcome that the network reported against a final one.
+    settled_by, settled_reason: the person who decided, and why.
+    transaction_id: the client's, or of a message its processing_id.
+    sent_currency: the currency that went out in place of `currency` (D41); usually empty.
+    """
+
+    id: str
+    service_id: int
+    network_transaction_id: str
+    number: int
+    network: str
+    reference: str
+    operation: Operation
+    amount: Decimal
+    currency: str
+    created_at: datetime
+    outcome: Outcome = Outcome.UNKNOWN
+    cancelled: bool = False
+    submits: int = 0
+    polls: int = 0
+    missed: int = 0
+    asked_at: datetime | None = None
+    next_ask_at: datetime | None = None
+    failing_since: datetime | None = None
+    decided_at: datetime | None = None
+    network_id: str = ""
+    reason: str = ""
+    mismatch: str = ""
+    contradiction: str = ""
+    contradicted_by: Outcome | None = None
+    settled_by: str = ""
+    settled_reason: str = ""
+    transaction_id: str = ""
+    sent_currency: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its outcome is not final."""
+        return self.outcome not in FINAL
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether its network speaks against it and no person has looked into that."""
+        return bool(self.mismatch or self.contradiction) and not self.settled_by
+
+    @property
+    def sent(self) -> Echo:
+        """What a report about this attempt must repeat: what went out, not what was asked for."""
+        currency = self.sent_currency or self.currency
+        return Echo(self.reference, self.amount, currency, self.operation)
+
+    def submitted(self) -> "Attempt":
+        """The attempt as it is saved before the request is sent, the first time or again."""
+        return self._replace(submits=self.submits + 1, missed=0)
+
+
+class AttemptQuery(NamedTuple):
+    """Which attempts, newest first; what is None fits every one.
+
+    since, until: bounds of `created_at`, the second one excluded.
+    after: the id of the last attempt of the page before.
+    """
+
+    network: str | None = None
+    service_id: int | None = None
+    reference: str | None = None
+    network_id: str | None = None
+    outcome: Outcome | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    after: str | None = None
+    limit: int = 20
+
+    def matches(self, attempt: Attempt) -> bool:
+        """Whether an attempt passes the filters; `after` and `limit` are none."""
+        return (
+            self.network in {None, attempt.network}
+            and self.service_id in {None, attempt.service_id}
+            and self.reference in {None, attempt.reference}
+            and self.network_id in {None, attempt.network_id}
+            and self.outcome in {None, attempt.outcome}
+            and (self.since is None or attempt.created_at >= self.since)
+            and (self.until is None or attempt.created_at < self.until)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds for all attempts at one network: its capabilities and settings.
+
+    always_sent: the fields that the network sends with every success.
+    failure_grace: the setting `failure_grace_s`.
+    has_status: whether the network can be asked for the status.
+    repeats_within: how long after the first submit a repeat with the same reference is still one
+    request for the network; None where a repeat may be a second request.
+    timeout: the setting `timeout_s`, how long a submit may take.
+    recheck_for: the setting `recheck_days`, how long a final outcome is asked for again once a day.
+    """
+
+    schedule: PollingSchedule = field(default_factory=PollingSchedule)
+    always_sent: AlwaysSent = NOTHING_PROMISED
+    failure_grace: timedelta = timedelta(0)
+    has_status: bool = True
+    repeats_within: timedelta | None = None
+    timeout: timedelta = timedelta(seconds=10)
+    recheck_for: timedelta = timedelta(0)
+
+
+class Change(StrEnum):
+    """What a report did to an attempt."""
+
+    NOTHING = "nothing"  # a repetition, or late
+    NOTED = "noted"  # still open; something about it is new
+    ENDED = "ended"  # its outcome is final now
+    MISMATCH = "mismatch"  # the report speaks of something else than what was saved
+    CONTRADICTION = "contradiction"  # it disagrees with a final outcome
+
+
+class Judgement(NamedTuple):
+    """An attempt after a report, and what changed."""
+
+    attempt: Attempt
+    change: Change
+
+
+def apply(
+    attempt: Attempt, report: Report, terms: Terms, now: datetime, jitter: float = 0.0
+) -> Judgement:
+    """The attempt after a report of its network.
+
+    jitter: a random number, at least 0 and below 1, for the time of the next question.
+    """
+    counted = _counted(attempt, report, terms, now)
+    outcome = _meaning(attempt, report)
+    if outcome in {Outcome.SUCCEEDED, Outcome.FAILED}:
+        different = differences(report._replace(outcome=outcome), attempt.sent, terms.always_sent)
+        if different:
+            return _mismatched(counted, report, "; ".join(different), terms, now, jitter)
+    if not attempt.is_open:
+        return _after_the_end(counted, outcome, report)
+    if outcome is Outcome.FAILED and attempt.operation in MONEY_OUT:
+        return _failing(counted, report, terms, now)
+    if outcome in FINAL:
+        return Judgement(_ended(counted, outcome, report, now), Change.ENDED)
+    return _still_open(counted, outcome, report, terms, now, jitter)
+
+
+def after_hint(attempt: Attempt, now: datetime) -> Attempt:
+    """The attempt after a notification that is not proven: only the next question comes earlier."""
+    if not attempt.is_open:
+        return _hinted_once_final(attempt, now)
+    soon = ask_after_hint(attempt.asked_at, now)
+    earlier = soon if attempt.next_ask_at is None else min(soon, attempt.next_ask_at)
+    return attempt._replace(next_ask_at=earlier)
+
+
+def latest_ask(attempt: Attempt, terms: Terms, now: datetime) -> datetime:
+    """The latest time of the next question about an open attempt; it bounds `Retry-After`."""
+    latest = terms.schedule.latest_ask(attempt.created_at, now)
+    if attempt.failing_since is None:
+        return latest
+    return max(latest, attempt.failing_since + terms.failure_grace)
+
+
+def recheck_at(attempt: Attempt, terms: Terms, now: datetime) -> datetime | None:
+    """When a final outcome is asked for again: each day until `recheck_for` is over; else None.
+
+    One that a person decided is also asked for after 1, 5, 15 and 60 minutes.
+    """
+    if not _was_taken(attempt) or not terms.has_status or attempt.decided_at is None:
+        return None
+    if attempt.settled_by:
+        for after in RECHECKED_AFTER_A_PERSON:
+            if attempt.decided_at + after > now:
+                return attempt.decided_at + after
+    days = (now - attempt.decided_at) // RECHECKED_EACH + 1
+    due = attempt.decided_at + days * RECHECKED_EACH
+    return due if due <= attempt.decided_at + terms.recheck_for else None
+
+
+def may_submit_again(attempt: Attempt, terms: Terms, now: datetime) -> bool:
+    """Whether the same request may go out again with the same reference.
+
+    Only where the network takes a repeat for the same request, and has twice said that it does not
+    know the reference. Not after a repeat was refused for what it asks for, which is the `reason`
+    of an attempt that is UNKNOWN: the next one would be refused too.
+    """
+    return (
+        attempt.outcome is Outcome.UNKNOWN
+        and not attempt.mismatch
+        and not attempt.reason
+        and attempt.missed >= MISSED_BEFORE_REPEAT
+        and attempt.created_at + terms.timeout <= now < repeats_end_at(attempt, terms)
+    )
+
+
+def repeats_end_at(attempt: Attempt, terms: Terms) -> datetime:
+    """From when on no repeat may leave.
+
+    A submit takes up to `timeout`, and the network must get it within `repeats_within`: later it
+    may have forgotten the first one, and would pay twice.
+    """
+    if terms.repeats_within is None:
+        return attempt.created_at
+    return attempt.created_at + terms.repeats_within - terms.timeout
+
+
+def _hinted_once_final(attempt: Attempt, now: datetime) -> Attempt:
+    """A final attempt after a hint: it is asked for once more, unless that is planned already.
+
+    A question that has begun does not count, because its answer may be older than the hint. One
+    that is overdue for long does not count either: its job was lost.
+    """
+    if not _was_taken(attempt):
+        return attempt
+    planned, asked_at = attempt.next_ask_at, attempt.asked_at
+    if planned is not None:
+        has_begun = asked_at is not None and asked_at >= planned
+        if not has_begun and now < planned + BETWEEN_HINTS_ONCE_FINAL:
+            return attempt
+    return attempt._replace(next_ask_at=ask_after_hint(asked_at, now, BETWEEN_HINTS_ONCE_FINAL))
+
+
+def _was_taken(attempt: Attempt) -> bool:
+    """Whether it is final and the network took it; only then can the network be asked for it."""
+    return attempt.outcome in {Outcome.SUCCEEDED, Outcome.FAILED}
+
+
+def _meaning(attempt: Attempt, report: Report) -> Outcome:
+    """The outcome that a report stands for, in the place where it came from."""
+    if not report.found:
+        return Outcome.UNKNOWN
+    if report.source is Source.SUBMIT:
+        proves = attempt.submits <= 1 and attempt.outcome is not Outcome.PENDING
+        if report.outcome in {Outcome.NOT_SENT, Outcome.REFUSED} and not proves:
+            return Outcome.UNKNOWN
+        return report.outcome
+    if report.outcome is Outcome.REFUSED:
+        return Outcome.FAILED  # a refusal that comes later
+    return Outcome.UNKNOWN if report.outcome is Outcome.NOT_SENT else report.outcome
+
+
+def _counted(attempt: Attempt, report: Report, terms: Terms, now: datetime) -> Attempt:
+    """The attempt with this report counted, and with the network's identifier if it is new."""
+    if report.network_id and not attempt.network_id:
+        attempt = attempt._replace(network_id=report.network_id)
+    if report.source is not Source.STATUS:
+        return attempt
+    known = report.outcome not in {Outcome.UNKNOWN, Outcome.NOT_SENT}
+    if not report.found:
+        # Two jobs of one attempt may ask at the same time, after a restart: that is one question.
+        apart = terms.schedule.poll_after / 2
+        is_new = attempt.asked_at is None or now - attempt.asked_at >= apart
+        missed = attempt.missed + is_new
+    else:
+        missed = 0 if known else attempt.missed
+    return attempt._replace(polls=attempt.polls + 1, missed=missed, asked_at=now)
+
+
+def _ended(attempt: Attempt, outcome: Outcome, report: Report, now: datetime) -> Attempt:
+    return attempt._replace(
+        outcome=outcome,
+        cancelled=report.cancelled and outcome is Outcome.FAILED,
+        decided_at=now,
+        next_ask_at=None,
+        failing_since=None,
+        reason=report.reason,
+    )
+
+
+def _after_the_end(attempt: Attempt, outcome: Outcome, report: Report) -> Judgement:
+    """A final attempt after one more report: unchanged, but for a contradiction."""
+    if attempt.outcome is Outcome.SUCCEEDED:
+        disagrees = outcome is Outcome.FAILED
+    else:
+        never_taken = attempt.outcome in {Outcome.NOT_SENT, Outcome.REFUSED}
+        taken = {Outcome.SUCCEEDED, Outcome.PENDING} if never_taken else {Outcome.SUCCEEDED}
+        disagrees = attempt.outcome in WITHOUT_MONEY and outcome in taken
+    # A success after a pending is new: only now money moved.
+    if not disagrees or attempt.contradicted_by in {outcome, Outcome.SUCCEEDED}:
+        return Judgement(attempt, Change.NOTHING)
+    said = f"{report.source} says {outcome} after {attempt.outcome}"
+    if report.reason:
+        said += f": {report.reason}"
+    noted = attempt._replace(
+        contradiction=said, contradicted_by=outcome, settled_by="", settled_reason=""
+    )
+    return Judgement(noted, Change.CONTRADICTION)
+
+
+def _mismatched(
+    attempt: Attempt, report: Report, different: str, terms: Terms, now: datetime, jitter: float
+) -> Judgement:
+    """The attempt after a final word about something else than what was saved.
+
+    A new mismatch is listed again, even after a person decided.
+    """
+    is_new = different != attempt.mismatch
+    noted = attempt
+    if is_new:
+        noted = attempt._replace(mismatch=different, settled_by="", settled_reason="")
+    if attempt.is_open:
+        noted = _next_question(noted, report, terms, now, jitter)
+    return Judgement(noted, Change.MISMATCH if is_new else Change.NOTHING)
+
+
+def _failing(attempt: Attempt, report: Report, terms: Terms, now: datetime) -> Judgement:
+    """The attempt after money that left us is said to have failed."""
+    if report.source is not Source.STATUS:
+        # Only a status query confirms a failure, so ask now.
+        noted = attempt._replace(outcome=Outcome.PENDING, reason=report.reason)
+        return Judgement(after_hint(noted, now), Change.NOTED)
+    since = attempt.failing_since or now
+    if now >= since + terms.failure_grace:
+        return Judgement(_ended(attempt, Outcome.FAILED, report, now), Change.ENDED)
+    noted = attempt._replace(
+        outcome=Outcome.PENDING,
+        failing_since=since,
+        next_ask_at=since + terms.failure_grace,
+        reason=report.reason,
+    )
+    return Judgement(noted, Change.NOTED)
+
+
+def _still_open(
+    attempt: Attempt,
+    outcome: Outcome,
+    report: Report,
+    terms: Terms,
+    now: datetime,
+    jitter: float,
+) -> Judgement:
+    """The attempt after a report that decides nothing."""
+    noted = attempt
+    refused = report.source is Source.SUBMIT and report.outcome is Outcome.REFUSED
+    if refused and not report.may_pass and attempt.outcome is Outcome.UNKNOWN:
+        noted = attempt._replace(reason=f"a repeat was refused: {report.reason}")
+    if outcome is Outcome.PENDING:
+        noted = attempt._replace(outcome=Outcome.PENDING)
+        if report.source is Source.STATUS:
+            noted = noted._replace(failing_since=None)
+    changed = noted != attempt
+    noted = _next_question(noted, report, terms, now, jitter)
+    return Judgement(noted, Change.NOTED if changed else Change.NOTHING)
+
+
+def _next_question(
+    attempt: Attempt, report: Report, terms: Terms, now: datetime, jitter: float
+) -> Attempt:
+    """The attempt with the time of its next question; a notification leaves that as it is."""
+    if report.source is Source.NOTIFICATION:
+        return attempt
+    due = terms.schedule.next_ask(attempt.created_at, attempt.polls, now, jitter)
+    return attempt._replace(next_ask_at=due)
+
+
+class KeptDecision(NamedTuple):
+    """What a person decided about an attempt.
+
+    forced: whether it went against an objection.
+    network_said: what the network answered just before, in words.
+    """
+
+    attempt_id: str
+    at: datetime
+    status: Status
+    by: str
+    reason: str
+    forced: bool
+    network_said: str

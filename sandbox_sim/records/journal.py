@@ -1,0 +1,156 @@
+"""The journal: each request to the gateway, its answer, the rule that decided, and why.
+
+Card numbers and passwords are masked before an entry is stored (D38).
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+from typing import Annotated, Any, Final, NamedTuple, TypedDict
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.records.listing import FieldValues, values_of
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.json_text import parse_json
+from sandbox_sim.values.redaction import (
+    mask_long_numbers,
+    redact_body,
+    redact_document,
+    redact_json,
+    redact_text,
+)
+from sandbox_sim.values.response_codes import CATALOGUE
+from sandbox_sim.values.timestamps import Timestamp, iso
+from sandbox_sim.values.vocabulary import PaymentOption
+
+# The limits of the journal: requests of one service, and bytes of each request.
+KEPT_REQUESTS: Final = 10_000
+
+KEPT_REQUEST_BYTES: Final = 16_384
+
+# The service of requests that name none; real ids begin at 1.
+NO_SERVICE: Final = 0
+
+_CARD_OPTIONS: Final = (PaymentOption.CARD, PaymentOption.CARD_AND_MOBILE_MONEY)
+
+_MAY_NAME_A_CARD: Final = re.compile(rb"CR[DM]|\\u")
+
+
+class JournalEntry(NamedTuple):
+    """One request and its answer.
+
+    id: the `X-Sandbox-Request-Id` of the answer.
+    service_id, operation, transaction_id: None where the body could not be read that far.
+    request: at most 16 KiB of the body, redacted (see `redacted`).
+    answer: the body of the answer.
+    duration_ms: from the head of the request to its answer, in real time.
+    mode: of the credentials; None where they were not recognised.
+    """
+
+    id: str
+    at: datetime
+    service_id: int | None
+    operation: str | None
+    transaction_id: str | None
+    method: str
+    path: str
+    request: bytes
+    http_status: int
+    code: str
+    rule: str
+    why: str
+    warnings: tuple[str, ...]
+    answer: bytes
+    duration_ms: float
+    mode: ServiceMode | None = None
+
+    @property
+    def response_code(self) -> str:
+        """The name of `code` in what is shown; searches compare it without showing the entry."""
+        return self.code
+
+
+class RequestView(TypedDict):
+    """An entry as the control API shows it."""
+
+    id: Annotated[str, "the X-Sandbox-Request-Id of the answer"]
+    at: Timestamp
+    service_id: int | None
+    operation: Annotated[str | None, Operation]
+    transaction_id: str | None
+    method: str
+    path: str
+    request: Annotated[object, "the body, masked; a string where it is not JSON"]
+    http_status: int
+    response_code: str
+    code: Annotated[str, "the same as response_code, under its older name"]
+    rule: str
+    why: str
+    warnings: list[str]
+    answer: Annotated[object, "the body of the answer"]
+    duration_ms: Annotated[float, "real time from the head of the request to its answer"]
+    mode: Annotated[str | None, ServiceMode]
+
+
+SHOWN_FIELDS: Final = tuple(RequestView.__annotations__)
+
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
+    {
+        "operation": values_of(Operation, optional=True),
+        "response_code": values_of(CATALOGUE),
+        "code": values_of(CATALOGUE),
+        "mode": values_of(ServiceMode, optional=True),
+    }
+)
+
+
+def redacted(entry: JournalEntry, raw: bytes) -> JournalEntry:
+    """The entry with its secrets masked, as it is stored and shown (D38).
+
+    `why` and `warnings` are redacted before. raw: the whole body of the request.
+    """
+    redact = _redact_card_request if _MAY_NAME_A_CARD.search(raw) else redact_document
+    return entry._replace(
+        transaction_id=entry.transaction_id and redact_text(entry.transaction_id),
+        method=redact_text(entry.method),
+        path=redact_text(entry.path),
+        request=redact_body(raw, KEPT_REQUEST_BYTES, redact),
+        answer=redact_json(entry.answer.decode("utf-8", "replace")).encode(),
+    )
+
+
+def _redact_card_request(document: Any) -> Any:
+    """Redact a body where `customer_number` is a card number, even a mistyped one."""
+    found = redact_document(document)
+    if isinstance(document, dict) and document.get("payment_option") in _CARD_OPTIONS:
+        number = document.get("customer_number")
+        masked = mask_long_numbers(str(number))
+        if masked != str(number):
+            found["customer_number"] = masked
+    return found
+
+
+def shown(entry: JournalEntry) -> RequestView:
+    """An entry as the control API shows it; a body that is JSON is shown parsed."""
+    request = entry.request.decode("utf-8", "replace")
+    answer = entry.answer.decode("utf-8", "replace")
+    return {
+        "id": entry.id,
+        "at": iso(entry.at),
+        "service_id": entry.service_id,
+        "operation": entry.operation,
+        "transaction_id": entry.transaction_id,
+        "method": entry.method,
+        "path": entry.path,
+        "request": parse_json(request, request),
+        "http_status": entry.http_status,
+        "response_code": entry.code,
+        "code": entry.code,
+        "rule": entry.rule,
+        "why": entry.why,
+        "warnings": list(entry.warnings),
+        "answer": parse_json(answer, answer),
+        "duration_ms": round(entry.duration_ms, 3),
+        "mode": entry.mode and entry.mode.value,
+    }

@@ -1,0 +1,140 @@
+"""What a network says about an attempt, and its outcome in one word. Source: D39.
+
+Only what the network confirmed is final. A timeout, a reset, an HTTP 5xx, an unlisted word, an
+answer that cannot be read, and a status query that does not find the reference are all UNKNOWN.
+"""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.records.transactions import Status
+
+
+class Outcome(StrEnum):
+    """What is known of an attempt."""
+
+    NOT_SENT = "not_sent"  # not a byte of the request can have arrived
+    REFUSED = "refused"  # the network said no before it took the request
+    PENDING = "pending"  # the network has it and has not decided
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+
+FINAL: Final = frozenset({Outcome.NOT_SENT, Outcome.REFUSED, Outcome.SUCCEEDED, Outcome.FAILED})
+
+# The outcomes under which the network moved no money.
+WITHOUT_MONEY: Final = frozenset({Outcome.NOT_SENT, Outcome.REFUSED, Outcome.FAILED})
+
+
+# The status a client sees. NOT_SENT and REFUSED leave no transaction, so they have none.
+_STATUSES: Final[Mapping[Outcome, Status]] = MappingProxyType(
+    {
+        Outcome.PENDING: Status.PENDING,
+        Outcome.UNKNOWN: Status.PENDING,
+        Outcome.SUCCEEDED: Status.SUCCESSFUL,
+        Outcome.FAILED: Status.FAILED,
+    }
+)
+
+
+def status_of(outcome: Outcome, *, cancelled: bool = False) -> Status | None:
+    """The transaction status for an outcome; None where no transaction is kept.
+
+    cancelled: the failure is a cancellation, status 003.
+    """
+    if outcome is Outcome.FAILED and cancelled:
+        return Status.CANCELLED
+    return _STATUSES.get(outcome)
+
+
+class Source(StrEnum):
+    """How the word of a network reached us."""
+
+    SUBMIT = "submit"  # the answer to the request itself
+    STATUS = "status"  # the answer to a status query
+    NOTIFICATION = "notification"  # a verified notification; a hint is no report
+
+
+class Field(StrEnum):
+    """The fields of a request that a network may send back."""
+
+    REFERENCE = "reference"
+    AMOUNT = "amount"
+    CURRENCY = "currency"
+    OPERATION = "operation"
+
+
+class Echo(NamedTuple):
+    """What the network says it did; None where it does not say."""
+
+    reference: str | None = None
+    amount: Decimal | None = None
+    currency: str | None = None
+    operation: Operation | None = None
+
+
+SAYS_NOTHING: Final = Echo()
+
+
+class Report(NamedTuple):
+    """One word of a network about one attempt.
+
+    found: False where a status query did not find the reference.
+    cancelled: a failure that is a cancellation by the customer.
+    network_id: the network's own identifier, empty where it gives none.
+    reason: why it failed or was refused, in the network's words.
+    may_pass: a refusal that is not of the request itself, so the same one may be taken later.
+    """
+
+    outcome: Outcome
+    source: Source
+    echo: Echo = SAYS_NOTHING
+    found: bool = True
+    cancelled: bool = False
+    network_id: str = ""
+    reason: str = ""
+    may_pass: bool = False
+
+
+# The fields that a network always sends with a success, each with where it sends them.
+AlwaysSent = frozenset[tuple[Source, Field]]
+
+NOTHING_PROMISED: Final[AlwaysSent] = frozenset()
+
+
+_READ: Final[Mapping[Field, Callable[[Echo], object]]] = MappingProxyType(
+    {
+        Field.REFERENCE: lambda echo: echo.reference,
+        Field.AMOUNT: lambda echo: echo.amount,
+        Field.CURRENCY: lambda echo: echo.currency,
+        Field.OPERATION: lambda echo: echo.operation,
+    }
+)
+
+
+def differences(report: Report, sent: Echo, always_sent: AlwaysSent) -> tuple[str, ...]:
+    """What in the report is not what was sent, in words; empty where nothing differs.
+
+    A missing field differs only in a success, and only where the network always sends it.
+    """
+    found = []
+    for field, read in _READ.items():
+        said, expected = read(report.echo), read(sent)
+        if said is None:
+            if report.outcome is Outcome.SUCCEEDED and (report.source, field) in always_sent:
+                found.append(f"{field} is missing")
+        elif not _same(said, expected):
+            found.append(f"{field} is {said} and not {expected}")
+    return tuple(found)
+
+
+def _same(said: object, expected: object) -> bool:
+    """Whether they are equal. NaN equals nothing, and a signalling NaN raises when compared."""
+    if isinstance(said, Decimal) and not said.is_finite():
+        return False
+    return said == expected

@@ -1,0 +1,211 @@
+"""Reads the settings from flags, environment and file.
+
+A setting `some_name` is a key of the TOML file, `SANDBOX_SIM_SOME_NAME` in the environment and
+`--set some_name=value` on the command line. A flag overrides the environment, the environment the
+file, and the file the default. All problems are reported together, a line for each.
+"""
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, cast, get_args
+
+from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic_core import ErrorDetails
+
+from sandbox_sim.settings.networks import merged_variables
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.redaction import nearest, suggestion
+
+ENV_PREFIX: Final = "SANDBOX_SIM_"
+NETWORK_PREFIX: Final = f"{ENV_PREFIX}NETWORKS__"
+_ENVIRONMENT: Final = "environment"
+_FLAG: Final = "flag"
+# These give values as text: lists and tables in JSON.
+_TEXT_ORIGINS: Final = frozenset({_ENVIRONMENT, _FLAG})
+_KIND: Final = {"list_type": "a list", "dict_type": "a table"}
+_SHOULD: Final = re.compile(r"^\w+ should")
+
+
+class ConfigError(Exception):
+    """Settings are wrong; each line names one, where it came from, and what it accepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings, and the origin of each one that is not a default."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Loaded:
+    """Read file, environment and flags; raises `ConfigError` with a line for each problem."""
+    layers: dict[str, Mapping[str, Any]] = {}
+    if file is not None:
+        layers[str(file)] = _file_values(file)
+    layers[_ENVIRONMENT] = _environment()
+    layers[_FLAG] = flags or {}
+    problems: list[str] = []
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for origin, layer in layers.items():
+        problems += _unknown(layer, origin)
+        known = {name: value for name, value in layer.items() if name in Settings.model_fields}
+        if origin in _TEXT_ORIGINS:
+            known, undecodable = _decoded(known, origin)
+            problems += undecodable
+        values |= known
+        origins |= dict.fromkeys(known, origin)
+        if origin == _ENVIRONMENT and (variables := _network_variables()):
+            values["networks"] = merged_variables(values.get("networks", {}), variables)
+            origins.setdefault("networks", origin)
+    settings = _settings(values, origins, problems)
+    return Loaded(settings, {**origins, **settings.turned_on})
+
+
+def settings_from(values: Mapping[str, Any], place: str) -> Settings:
+    """The settings with these values; file and environment are not read.
+
+    place: where the values were given, for the lines of `ConfigError`, which it may raise.
+    """
+    known = {name: value for name, value in values.items() if name in Settings.model_fields}
+    return _settings(known, dict.fromkeys(known, place), [*_unknown(values, place)])
+
+
+def _settings(
+    values: Mapping[str, Any], origins: Mapping[str, str], problems: Sequence[str]
+) -> Settings:
+    """Make the settings; raises `ConfigError` if they are wrong or there were problems before."""
+    try:
+        settings = Settings(**values)
+    except ValidationError as error:
+        problems = [*problems, *_sentences(error, origins)]
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return settings
+
+
+def _file_values(file: Path) -> Mapping[str, Any]:
+    import tomllib  # noqa: PLC0415 -- needed only with a file
+
+    try:
+        return tomllib.loads(file.read_text("utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: is not TOML: {error}") from None
+
+
+def _environment() -> Mapping[str, str]:
+    names = {f"{ENV_PREFIX}{name}".lower(): name for name in Settings.model_fields}
+    return {names[key.lower()]: text for key, text in os.environ.items() if key.lower() in names}
+
+
+def _network_variables() -> Mapping[str, str]:
+    """The variables of settings of one network, by what follows the beginning of their names."""
+    return {
+        key[len(NETWORK_PREFIX) :]: text
+        for key, text in os.environ.items()
+        if key.upper().startswith(NETWORK_PREFIX)
+    }
+
+
+def _decoded(texts: Mapping[str, str], origin: str) -> tuple[dict[str, Any], Sequence[str]]:
+    """Parse texts as pydantic-settings does, JSON for lists and tables; also the problems."""
+    if not any(isinstance(_default(name), list | dict | BaseModel) for name in texts):
+        return dict(texts), []
+    # Imported only here, because it takes longer than everything else that a start loads.
+    from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError  # noqa: PLC0415
+
+    source = EnvSettingsSource(cast("type[BaseSettings]", Settings))
+    values: dict[str, Any] = {}
+    problems = []
+    for name, text in texts.items():
+        source.env_vars = {name: text}
+        try:
+            values |= source()
+        except SettingsError:
+            kind = "a list" if isinstance(_default(name), list) else "a table"
+            problems.append(f"{name} (from {origin}): must be {kind}, {_example(name, origin)}")
+    return values, problems
+
+
+def _unknown(names: Iterable[str], place: str) -> Iterator[str]:
+    for name in names:
+        if name not in Settings.model_fields:
+            yield no_such_setting(name, place, Settings.model_fields)
+
+
+def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "") -> str:
+    """The error about an unknown setting, with a similar name that may be meant.
+
+    prefix: the beginning of all these names where the user writes them.
+    """
+    near = nearest(name, known)
+    hint = f"; did you mean {prefix}{near}?" if near else ""
+    return f"{prefix}{name} (from {place}): there is no such setting{hint}"
+
+
+def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[str]:
+    """One line for each problem: the setting, its origin, and what is wrong."""
+    for detail in error.errors(include_url=False, include_input=False):
+        if detail["loc"]:
+            name, *rest = (str(part) for part in detail["loc"] if part != "[key]")
+            path = "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)
+            origin = origins.get(name, "default")
+            yield f"{name}{path} (from {origin}): {_problem(name, rest, detail, origin)}"
+            continue
+        for line in _message(detail).splitlines():
+            name, _, problem = line.partition(": ")
+            origin = origins.get(name.partition(".")[0], "default")
+            yield f"{name} (from {origin}): {problem}"
+
+
+def _problem(name: str, rest: Sequence[str], detail: ErrorDetails, origin: str) -> str:
+    match detail["type"]:
+        case "missing":
+            return "is required"
+        case "extra_forbidden":
+            return f"is unknown; {suggestion(rest[-1], _fields_of_entry(name))}"
+        case "list_type" | "dict_type" as kind if not rest:
+            return f"must be {_KIND[kind]}, {_example(name, origin)}"
+    return _message(detail)
+
+
+def _message(detail: ErrorDetails) -> str:
+    return _SHOULD.sub("must", detail["msg"].removeprefix("Value error, "))
+
+
+def _fields_of_entry(name: str) -> Iterable[str]:
+    """The fields of the model that the entries of a setting have, such as `[[credentials]]`."""
+    (model,) = get_args(Settings.model_fields[name].annotation)
+    return cast("type[BaseModel]", model).model_fields
+
+
+def _example(name: str, origin: str) -> str:
+    """An example of a list or a table, as it is written at this origin."""
+    (example,) = Settings.model_fields[name].examples or [_default(name)]
+    text = json.dumps(example) if origin in _TEXT_ORIGINS else as_toml(example)
+    return f"such as {text}"
+
+
+def as_toml(value: object) -> str:
+    """A value in TOML; only tables differ from JSON."""
+    if isinstance(value, dict):
+        pairs = ", ".join(f"{json.dumps(key)} = {as_toml(item)}" for key, item in value.items())
+        return f"{{ {pairs} }}" if pairs else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(as_toml, value))}]"
+    return json.dumps(value, default=_unmasked)
+
+
+def _unmasked(value: object) -> str:
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+
+
+def _default(name: str) -> object:
+    return Settings.model_fields[name].get_default()

@@ -1,0 +1,512 @@
+"""The settings: names, types, bounds, defaults, descriptions, and what they rule out together."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_serializer,
+    model_validator,
+)
+
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.tls import TlsError, authority_file, from_files
+from sandbox_sim.callbacks.destinations import CallbackHosts, CallbackRoutes
+from sandbox_sim.operations import CARRIED
+from sandbox_sim.ports.network import NetworkConfigError
+from sandbox_sim.production.registry import without_network
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.callbacks import Profile
+from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE, KEPT_IN_MEMORY
+from sandbox_sim.settings.networks import NetworkTable, RouteTable, networks_made
+from sandbox_sim.settings.values import (
+    AllowedHost,
+    BasePath,
+    CallbackHost,
+    CardNumber,
+    Credentials,
+    Headers,
+    LocalNumber,
+    MagicKey,
+    MagicOutcome,
+    Prefix,
+    PublicUrl,
+    Rewrites,
+    StoreName,
+    host_in,
+    read_secret,
+)
+from sandbox_sim.values.cards import TEST_CARDS, Brand
+from sandbox_sim.values.clients import SANDBOX_CLIENT, Client, ServiceMode
+from sandbox_sim.values.hosts import Host, is_loopback, is_postgres, masked, parse_host_pattern
+
+DEFAULT_PORT: Final = 8233
+# The longest delay: a pending transaction is stored that long, and no timer overflows.
+A_DAY_S: Final = 86_400
+A_DAY_MS: Final = A_DAY_S * 1000
+
+
+# What `rate_limit = "field"` sets, beside the default of rate_limit_burst (D10).
+_RATE_IN_THE_FIELD: Final = 100.0
+# What the setting `lenient` turns on (D34).
+LENIENT: Final[Mapping[str, Any]] = MappingProxyType(
+    {"accept_international": True, "callback_profile": Profile.SUPERSET}
+)
+
+
+_SANDBOX_CREDENTIALS: Final = Credentials(
+    client_key=SANDBOX_CLIENT.client_key, secret_key=SecretStr(SANDBOX_CLIENT.secret_key)
+)
+
+
+class Settings(BaseModel):
+    """Every setting with its default; the descriptions are the documentation."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(
+        DEFAULT_PORT, ge=0, le=65535, description="Port to listen on; 0 picks a free one."
+    )
+    base_path: BasePath = Field(
+        "", description="Every path also works under this prefix, such as /gateway/v1."
+    )
+    public_url: PublicUrl = Field(
+        None,
+        description="Address of this server in redirect_url; by default the one it is served at.",
+    )
+    store: StoreName = Field(
+        "sqlite:",
+        description="Where the state lives: sqlite:PATH (sqlite: alone is a file for this port in "
+        "your state directory), memory:, which forgets all when it stops, or "
+        "postgresql://USER@HOST/DATABASE, which several servers may share.",
+    )
+    workers: int = Field(
+        1, ge=1, description="Processes that serve the port; several need a Postgres store."
+    )
+    durability: Literal["process", "power"] = Field(
+        "process",
+        description="What a SQLite store survives: a kill of the process, or a power failure too.",
+    )
+    keep_transactions: int | None = Field(
+        None,
+        ge=1,
+        description="How many transactions are kept for people and the control API; by default "
+        f"{KEPT_IN_MEMORY:,} of each service in memory, {KEPT_IN_A_DATABASE:,} in all on a file or "
+        "Postgres. What is open, of mode P or younger than 15 minutes is never dropped.",
+    )
+    fast_path: bool = Field(
+        True, description="Serve plain requests without aiohttp's protocol: faster, same answers."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info",
+        description="info has a line for each request and each callback, debug everything.",
+    )
+    quiet: bool = Field(
+        False, description="No line at info about requests and callbacks that went well."
+    )
+    log_format: Literal["text", "json"] = Field("text", description="text, or JSON lines.")
+    cert: str | None = Field(
+        None,
+        description="PEM file with the certificate of this server, and those between it and its "
+        "authority; with key, the server speaks HTTPS.",
+    )
+    key: str | None = Field(
+        None, description="PEM file with the private key of cert, without a passphrase."
+    )
+    tls: bool = Field(
+        False,
+        description="Speak HTTPS, with a certificate of an authority of this machine; for "
+        "development.",
+    )
+    tls_terminated: bool = Field(
+        False, description="A proxy in front does HTTPS, so no warning about plain HTTP."
+    )
+    control_token: SecretStr | None = Field(
+        None, description="Bearer token of the control API; required unless host is loopback."
+    )
+    control_token_file: str | None = Field(
+        None, description="A file that has the control_token, in its place."
+    )
+    allowed_hosts: list[AllowedHost] = Field(
+        [],
+        examples=[["gateway.example"]],
+        description="More host names of this server, such as that of a tunnel, and hosts whose "
+        "pages may use it and show ours in frames: gateway.example, *.example or localhost:3000.",
+    )
+    max_body_bytes: int = Field(
+        1024 * 1024, ge=1, description="A larger request body gets HTTP 413, code 400."
+    )
+    sandbox_reject_status: int = Field(
+        200, ge=200, le=599, description="HTTP status of the codes 015, 016, 019 and 027."
+    )
+    rate_limit: Literal["field"] | None = Field(
+        None,
+        examples=["field"],
+        description="field: the limit that clients in the field know, 100 requests a minute after "
+        "20 at once. The next two settings change its parts.",
+    )
+    rate_limit_per_minute: float | None = Field(
+        None, gt=0, description="Requests a minute for each client key; unset, there is no limit."
+    )
+    rate_limit_burst: int = Field(
+        20, ge=1, description="Requests that pass at once before rate_limit_per_minute counts."
+    )
+
+    lenient: bool = Field(
+        False,
+        description="Take what real clients need and the interface does not promise: "
+        "accept_international, and superset as the callback_profile. Each can be set by itself.",
+    )
+    allowed_prefixes: list[Prefix] = Field(
+        ["0244", "0200", "0270"], min_length=1, description="Local prefixes of the allowlist."
+    )
+    allowed_numbers: list[LocalNumber] = Field(
+        [],
+        examples=[["0244000001"]],
+        description="If given, only these local numbers, and only under the prefixes.",
+    )
+    match_network: bool = Field(
+        False, description="nw must be the network of the prefix: 0244 MTN, 0200 VOD, 0270 AIR."
+    )
+    accept_international: bool = Field(
+        False,
+        description="Payments take 233244000001 as well as 0244000001; they and SMS take "
+        "+233244000001.",
+    )
+    duplicates: Literal["accept", "reject"] = Field(
+        "accept", description="A repeated transaction_id replaces the older one, or gets 219."
+    )
+    magic_outcomes: dict[MagicKey, MagicOutcome] = Field(
+        {},
+        examples=[{"0244000003": "003", "13.37": "001"}],
+        description="Ours, not the interface's: numbers or amounts and the status (001, 002, 003) "
+        'or the code that payments of them get, such as "0244000003" = "003" or "13.37" = "001".',
+    )
+    settle_delay_ms: int = Field(
+        1000, ge=0, le=A_DAY_MS, description="From the 202 to status 000 and the callback."
+    )
+    approval: Literal["auto", "handset"] = Field(
+        "auto",
+        description="handset: a collection or deposit from a wallet waits until the payer approves "
+        "or declines it at /_sandbox/handset/NUMBER.",
+    )
+    approval_timeout_s: float = Field(
+        120, gt=0, le=A_DAY_S, description="Seconds a payer has to answer; then it becomes 003."
+    )
+    test_cards: dict[CardNumber, Brand] = Field(
+        dict(TEST_CARDS), description="Test card numbers and their brand."
+    )
+    sandbox_card_entry: bool = Field(
+        False, description="nw CRD is taken and the hosted page asks for the card."
+    )
+    card_auto_complete_ms: int = Field(
+        3000,
+        ge=0,
+        le=A_DAY_MS,
+        description="A card page that no browser opens completes after this; 0: never.",
+    )
+    balances: Literal["fixed", "live"] = Field(
+        "fixed", description="The fixed balances of the interface, or balances that move."
+    )
+
+    sms_initial_units: int = Field(
+        500, ge=0, description="SMS units of a new service; 0 where its id ends in 9."
+    )
+    sms_transition_ms: int = Field(
+        800, ge=0, le=A_DAY_MS, description="From ACKNOWLEDGED to SENT or REFUNDED."
+    )
+    approved_senders: list[str] = Field(
+        [],
+        examples=[["Shop"]],
+        description="If given, only these sender_id are approved; others get 216.",
+    )
+
+    callback_profile: Profile = Field(
+        Profile.TRANS, description="Body of callbacks: trans, trans_bare, flat, event or superset."
+    )
+    callback_profiles: dict[str, Profile] = Field(
+        {"*/wc-api/*": Profile.EVENT}, description="Globs over callback_url that choose a profile."
+    )
+    sign_callbacks: bool = Field(True, description="X-Service-Signature on every callback.")
+    callback_attempts: int = Field(3, ge=1, description="How often a callback is tried.")
+    callback_retry_interval_s: float = Field(
+        300, ge=0, le=A_DAY_S, description="Seconds between attempts."
+    )
+    callback_timeout_s: float = Field(
+        30, gt=0, le=A_DAY_S, description="Seconds a receiver has to answer."
+    )
+    callback_hosts: dict[Literal["allow", "deny"], list[CallbackHost]] = Field(
+        {"allow": [], "deny": []},
+        examples=[{"deny": ["10.0.0.0/8"]}],
+        description="Where callbacks may go: host names, globs, addresses and ranges such as "
+        "10.0.0.0/8. deny goes first; an empty allow means anywhere. What is refused is an attempt "
+        "that failed.",
+    )
+    callback_rewrites: Rewrites = Field(
+        {},
+        examples=[{"https://shop.example": "http://localhost:5000"}],
+        description="Callbacks to an address with this beginning go to one with another beginning, "
+        'such as "https://shop.example" = "http://localhost:5000". It is a whole host and whole '
+        "parts of the path; the longest wins.",
+    )
+    callback_headers: Headers = Field(
+        {},
+        examples=[{"X-Staging": "1"}],
+        description="Headers that every callback carries in addition to its own, which stay.",
+    )
+
+    production: bool = Field(
+        False, description="Credentials of mode P work: their payments go to networks."
+    )
+    allow_memory: bool = Field(
+        False, description="Production may use store memory:, which forgets all payments."
+    )
+    keep_notifications_days: int = Field(
+        30,
+        ge=1,
+        le=3650,
+        description="How long notifications of networks are kept, in days. Their exchanges with an "
+        "attempt stay.",
+    )
+    networks: dict[str, NetworkTable] = Field(
+        {},
+        examples=[{"staging": {"adapter": "simulated"}}],
+        description="The networks of production, by a name of your own: adapter and its settings.",
+    )
+    routes: list[RouteTable] = Field(
+        [],
+        examples=[[{"network": "staging", "nw": ["MTN"]}]],
+        description="Which network carries what, by operation and nw; the first that fits.",
+    )
+
+    credentials: list[Credentials] = Field(
+        [_SANDBOX_CREDENTIALS],
+        min_length=1,
+        examples=[[{"client_key": "shop", "secret_key": "shop-secret"}]],
+        description="Credential sets; these replace the one.",
+    )
+
+    @field_serializer("store", when_used="json")
+    def _shown_store(self, store: str) -> str:
+        return masked(store)
+
+    @model_validator(mode="after")
+    def _turned_on(self) -> "Settings":
+        """Set what `lenient` and `rate_limit` turn on, without counting it as given."""
+        self.__dict__.update({name: LENIENT[name] for name in self.turned_on_by_lenient})
+        if "rate_limit_per_minute" in self.turned_on:
+            self.__dict__["rate_limit_per_minute"] = _RATE_IN_THE_FIELD
+        return self
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Settings":
+        """Raise `ValueError`, a line `name: problem` for each setting that another rules out."""
+        problems = []
+        try:
+            self._read_token()
+        except ValueError as error:
+            problems.append(str(error))
+        problems += _problems(self)
+        if problems:
+            raise ValueError("\n".join(problems))
+        return self
+
+    def _read_token(self) -> None:
+        """Read `control_token` from its file. Raises `ValueError`."""
+        if self.control_token_file is None:
+            return
+        if self.control_token is not None:
+            raise ValueError("control_token_file: control_token is set too; keep one of them")
+        token = read_secret("control_token_file", self.control_token_file)
+        self.__dict__["control_token"] = SecretStr(token)
+
+    @property
+    def turned_on_by_lenient(self) -> tuple[str, ...]:
+        """The settings that `lenient` turned on: those that were not set by themselves (D34)."""
+        if not self.lenient:
+            return ()
+        return tuple(name for name in LENIENT if name not in self.model_fields_set)
+
+    @property
+    def turned_on(self) -> Mapping[str, str]:
+        """The settings that another setting turned on, each with the name of that one."""
+        found = dict.fromkeys(self.turned_on_by_lenient, "lenient")
+        if self.rate_limit and "rate_limit_per_minute" not in self.model_fields_set:
+            found["rate_limit_per_minute"] = "rate_limit"
+        return found
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        return is_loopback(self.host)
+
+    @property
+    def serves_others(self) -> bool:
+        """Whether clients on other machines reach the server, directly or through a proxy."""
+        return not self.loopback or self.tls_terminated
+
+    @property
+    def scheme(self) -> str:
+        """Of the addresses of this server."""
+        return "https" if self.tls or self.cert else "http"
+
+    @property
+    def is_secured(self) -> bool:
+        """Whether what clients send is encrypted, by this server or by a proxy in front."""
+        return self.scheme == "https" or self.tls_terminated
+
+    @property
+    def trusted(self) -> Path | None:
+        """The file by which clients trust this server; None where it speaks plain HTTP."""
+        if self.cert:
+            return Path(self.cert).expanduser()
+        return authority_file(authority_folder()) if self.tls else None
+
+    @property
+    def sqlite_path(self) -> Path:
+        """The file of a SQLite store; by default one in the user's state directory.
+
+        Each setting `port` has a default file of its own, so servers on two ports run side by side.
+        """
+        path = self.store.removeprefix("sqlite:")
+        if path:
+            return Path(path).expanduser()
+        suffix = "" if self.port == DEFAULT_PORT else f"-{self.port}"
+        return state_folder() / f"sandbox-sim{suffix}.sqlite3"
+
+    @property
+    def shown_store(self) -> str:
+        """The place of the state, in words."""
+        if self.store == "memory:":
+            return "in memory, gone when the server stops"
+        return masked(self.store) if is_postgres(self.store) else str(self.sqlite_path)
+
+    @property
+    def token(self) -> str | None:
+        """The setting `control_token`, unmasked; None where it is empty, as `${TOKEN}` may be."""
+        return self.control_token.get_secret_value() or None if self.control_token else None
+
+    def listed_hosts(self) -> list[Host]:
+        """The hosts of `allowed_hosts` and of `public_url`."""
+        public = [host_in(self.public_url)] if self.public_url else []
+        return [*map(parse_host_pattern, self.allowed_hosts), *public]
+
+    def receivers(self) -> CallbackHosts:
+        """The hosts that callbacks may go to."""
+        lists = self.callback_hosts
+        parsed = CallbackHosts.parse(lists.get("allow", ()), lists.get("deny", ()))
+        return replace(parsed, refuse_private=self.production)
+
+    def callback_routes(self) -> CallbackRoutes:
+        """The rewrites and additional headers of callbacks."""
+        headers = {name: text.get_secret_value() for name, text in self.callback_headers.items()}
+        return CallbackRoutes.parse(self.callback_rewrites, headers)
+
+    def behaviour(self) -> Behaviour:
+        """The settings that can change while the server runs, as they are when it starts."""
+        return Behaviour.parse({**vars(self), "turned_on_by_lenient": self.turned_on_by_lenient})
+
+    def clients(self) -> dict[str, Client]:
+        """The clients by their key."""
+        found = (entry.client() for entry in self.credentials)
+        modes = {ServiceMode.SANDBOX, *([ServiceMode.PRODUCTION] if self.production else [])}
+        return {each.client_key: replace(each, served=each.mode in modes) for each in found}
+
+
+def _problems(settings: Settings) -> Iterator[str]:
+    """A line `name: problem` for each setting that cannot be together with the others."""
+    keys = [entry.client_key for entry in settings.credentials]
+    if len(set(keys)) < len(keys):
+        yield "credentials: each client_key must be there once only"
+    if not settings.loopback and settings.token is None:
+        yield (
+            f"control_token: must be set because host {settings.host} is not loopback, "
+            "so others could steer the sandbox"
+        )
+    if settings.workers > 1 and not is_postgres(settings.store):
+        needed = "processes need a store that they can share, postgresql://USER@HOST/DATABASE"
+        yield f"workers: {settings.workers} {needed}; store is {settings.store}"
+    yield from _tls_problems(settings)
+    yield from _network_problems(settings)
+
+
+def _tls_problems(settings: Settings) -> Iterator[str]:
+    if settings.tls and (settings.cert or settings.key):
+        yield "tls: makes a certificate of its own; give either tls, or cert and key"
+    elif settings.cert and settings.key:
+        try:
+            from_files(settings.cert, settings.key)
+        except TlsError as error:
+            yield f"cert: {error}"
+    elif settings.cert:
+        yield "cert: needs key too, the file with its private key"
+    elif settings.key:
+        yield "key: needs cert too, the file with its certificate"
+
+
+def _network_problems(settings: Settings) -> Iterator[str]:
+    """A line `name: problem` for each setting of networks that cannot be, or is unsafe."""
+    routes = [table.route for table in settings.routes]
+    named = {each for route in routes for each in route.operations}
+    for operation in sorted(named.difference(CARRIED)):
+        yield f"routes: no network carries the operation {operation}"
+    if settings.production:
+        for name in without_network(routes, settings.networks):
+            yield f"routes: there is no table [networks.{name}]"
+        try:
+            networks_made(settings.networks, SystemClock(), RandomIds())
+        except NetworkConfigError as error:
+            yield from str(error).splitlines()
+        yield from _unsafe(settings)
+
+
+def _unsafe(settings: Settings) -> Iterator[str]:
+    """What is too dangerous where money is moved."""
+    builtin = SANDBOX_CLIENT.client_key, SANDBOX_CLIENT.secret_key
+    pairs = {
+        (each.client_key, each.secret_key.get_secret_value()): each.mode
+        for each in settings.credentials
+    }
+    if ServiceMode.PRODUCTION not in pairs.values():
+        yield 'production: needs a table [[credentials]] with mode = "P"'
+    if pairs.get(builtin) is ServiceMode.PRODUCTION:
+        yield "credentials: the built-in pair is public, so it cannot have mode P"
+    if not settings.loopback and builtin in pairs:
+        yield f"credentials: the built-in pair is public, and host {settings.host} is not loopback"
+    if not settings.loopback and not settings.is_secured:
+        yield (
+            f"host: {settings.host} is not loopback and this is plain HTTP; give --tls, or --cert "
+            "and --key, or set tls_terminated where a proxy in front does HTTPS"
+        )
+    if settings.tls_terminated and not settings.public_url:
+        yield (
+            "public_url: must be set with tls_terminated, because networks and browsers call the "
+            'address of the proxy, which this server does not know; write it as "https://YOUR-HOST"'
+        )
+    if settings.store == "memory:" and not settings.allow_memory:
+        yield "store: memory: forgets payments when it stops; set allow_memory = true for tests"
+
+
+def state_folder() -> Path:
+    """The folder in which the state of this user's servers is kept."""
+    from platformdirs import user_state_path  # noqa: PLC0415 -- not every command needs it
+
+    return user_state_path("sandbox-sim", appauthor=False)
+
+
+def authority_folder() -> Path:
+    """The folder of the certificate authority of this machine, for the setting `tls`."""
+    return state_folder() / "tls"
+
+
+def defaults() -> dict[str, Any]:
+    """The default of every setting."""
+    return {name: field.get_default() for name, field in Settings.model_fields.items()}

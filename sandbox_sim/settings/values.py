@@ -1,0 +1,215 @@
+"""The types of settings that need their own validation, and the table of credentials.
+
+Each error says what the value must be.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+from sandbox_sim.callbacks.destinations import parse_entry, parse_rewrites, parse_url_prefix
+from sandbox_sim.http_addresses import MAX_CHARACTERS, TOO_LONG, check as check_address
+from sandbox_sim.records.callbacks import SIGNATURE_HEADER, Profile
+from sandbox_sim.records.magic_outcomes import check_key, check_outcome
+from sandbox_sim.values.clients import Client, ServiceMode
+from sandbox_sim.values.hosts import Host, is_postgres, parse_host_pattern
+from sandbox_sim.values.redaction import nearest
+
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FIELD_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+# Headers that every callback sets itself, and those that HTTP needs.
+_OWN_HEADERS: Final = frozenset(
+    {
+        *("content-type", "content-length", "content-encoding", "host", SIGNATURE_HEADER.lower()),
+        *("connection", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
+    }
+)
+
+
+def _prefix(value: str) -> str:
+    if not value.isascii() or not value.isdigit() or len(value) > 10 or value[0] != "0":
+        raise ValueError("must be the first digits of a local number, such as 0244")
+    return value
+
+
+def _local_number(value: str) -> str:
+    if not value.isascii() or not value.isdigit() or len(value) != 10:
+        raise ValueError("must be a local number of ten digits")
+    return value
+
+
+def _base_path(value: str) -> str:
+    path = "/" + value.strip("/") if value.strip("/") else ""
+    if any(char in path for char in "{}?#% "):
+        raise ValueError("must be a path such as /gateway/v1")
+    if f"{path}/".startswith("/_sandbox/"):
+        raise ValueError("must not begin with /_sandbox, which is the control API's")
+    return path
+
+
+def _public_url(value: str | None) -> str | None:
+    if value is None:
+        return None
+    if len(value) > MAX_CHARACTERS:
+        raise ValueError(TOO_LONG)
+    try:
+        check_address(value)
+        is_plain = not any(char in value for char in "?#")
+        if is_plain and urlsplit(value).scheme in {"http", "https"} and host_in(value):
+            return value.rstrip("/")
+    except ValueError:
+        pass
+    raise ValueError("must be an address such as https://gateway.example")
+
+
+def host_in(url: str) -> Host:
+    """The host of one of our own URLs, as browsers write it; raises `ValueError`."""
+    return parse_host_pattern((urlsplit(url).hostname or "").encode("idna").decode())
+
+
+def _allowed_host(value: str) -> str:
+    parse_host_pattern(value)
+    return value
+
+
+def _callback_host(value: str) -> str:
+    parse_entry(value)
+    return value
+
+
+def _url_prefix(value: str) -> str:
+    parse_url_prefix(value)
+    check_address(value)
+    return value
+
+
+def _rewrites(value: dict[str, str]) -> dict[str, str]:
+    parse_rewrites(value)
+    return value
+
+
+def _header_name(value: str) -> str:
+    if not _TOKEN.fullmatch(value):
+        raise ValueError("must be the name of a header, such as X-Staging")
+    if value.lower() in _OWN_HEADERS:
+        raise ValueError("is a header that the gateway writes itself; choose another")
+    return value
+
+
+def _header_value(value: SecretStr) -> SecretStr:
+    if not _FIELD_VALUE.fullmatch(value.get_secret_value()):
+        raise ValueError("must be one line of ASCII, with no space at either end")
+    return value
+
+
+def _client_key(value: str) -> str:
+    if not value or ":" in value:
+        raise ValueError("must be text without a colon, which is what ends it in Basic credentials")
+    return value
+
+
+def _headers(value: dict[str, SecretStr]) -> dict[str, SecretStr]:
+    seen: dict[str, str] = {}
+    for name in value:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise ValueError(f"{other} and {name} are the same header; keep one of them")
+    return value
+
+
+def _store(value: str) -> str:
+    if value in {"memory", "sqlite"}:
+        return f"{value}:"
+    if is_postgres(value) or value == "memory:":
+        return value
+    if not value.startswith("sqlite:"):
+        names = "must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE"
+        raise ValueError(f"{names}{_meant_store(value)}")
+    if "\x00" in value:
+        raise ValueError("must not hold a NUL")
+    try:
+        Path(value.removeprefix("sqlite:")).expanduser()
+    except RuntimeError:
+        raise ValueError("must be a path whose home folder, after ~, is known") from None
+    return value
+
+
+def _meant_store(value: str) -> str:
+    """The end of the error about a store: what a word or a path without `sqlite:` may mean."""
+    if not value or ":" in value:
+        return ""
+    is_path = any(char in value for char in "./\\~")
+    meant = None if is_path else nearest(f"{value}:", ("memory:", "sqlite:"))
+    return f"; did you mean {meant or f'sqlite:{value}'}?"
+
+
+def _card(value: str) -> str:
+    if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
+        raise ValueError("must be a card number of 12 to 19 digits")
+    return value
+
+
+def read_secret(name: str, path: str) -> str:
+    """The text of a file, without blanks around it. Raises `ValueError` with the setting's name."""
+    try:
+        secret = Path(path).expanduser().read_text("utf-8").strip()
+    except (OSError, RuntimeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{name}: the file cannot be read: {error}") from None
+    if not secret:
+        raise ValueError(f"{name}: the file {path} is empty")
+    return secret
+
+
+Prefix = Annotated[str, AfterValidator(_prefix)]
+LocalNumber = Annotated[str, AfterValidator(_local_number)]
+BasePath = Annotated[str, AfterValidator(_base_path)]
+PublicUrl = Annotated[str | None, AfterValidator(_public_url)]
+AllowedHost = Annotated[str, AfterValidator(_allowed_host)]
+UrlPrefix = Annotated[str, AfterValidator(_url_prefix)]
+Rewrites = Annotated[dict[UrlPrefix, UrlPrefix], AfterValidator(_rewrites)]
+HeaderName = Annotated[str, AfterValidator(_header_name)]
+HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
+Headers = Annotated[dict[HeaderName, HeaderValue], AfterValidator(_headers)]
+CallbackHost = Annotated[str, AfterValidator(_callback_host)]
+StoreName = Annotated[str, AfterValidator(_store)]
+ClientKey = Annotated[str, AfterValidator(_client_key)]
+MagicKey = Annotated[str, AfterValidator(check_key)]
+MagicOutcome = Annotated[str, AfterValidator(check_outcome)]
+CardNumber = Annotated[str, AfterValidator(_card)]
+
+
+class Credentials(BaseModel):
+    """One `[[credentials]]` table. secret_key_file: a file that has the `secret_key`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    client_key: ClientKey
+    secret_key: SecretStr = Field(min_length=1)
+    secret_key_file: str | None = None
+    mode: ServiceMode = ServiceMode.SANDBOX
+    service_ids: list[Annotated[int, Field(ge=1)]] = []
+    callback_profile: Profile | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, values: Any) -> Any:
+        """Read the `secret_key` from its file."""
+        if not isinstance(values, dict) or not isinstance(values.get("secret_key_file"), str):
+            return values
+        if "secret_key" in values:
+            raise ValueError("has secret_key and secret_key_file; keep one of them")
+        secret = read_secret("secret_key_file", values["secret_key_file"])
+        return {**values, "secret_key": secret}
+
+    def client(self) -> Client:
+        """The client that uses these credentials."""
+        return Client(
+            self.client_key,
+            self.secret_key.get_secret_value(),
+            self.mode,
+            frozenset(self.service_ids),
+            self.callback_profile,
+        )

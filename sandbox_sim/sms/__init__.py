@@ -1,0 +1,1 @@
+"""SMS: encoding and pages, the rules that decide, and the operations."""

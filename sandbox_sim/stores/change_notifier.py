@@ -1,0 +1,80 @@
+"""Listeners of a store: it notifies them of writes, of new jobs and of announced topics."""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
+from functools import partial
+
+from sandbox_sim.ports import Topic
+from sandbox_sim.records.events import StoredChange
+
+log = logging.getLogger("sandbox_sim.store")
+
+
+class TopicNotifier:
+    """The listeners of a store, by topic.
+
+    It calls them one after another, so a listener that reads the store sees the newest state last.
+    A listener must not announce a topic.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._watchers: dict[Topic, list[Callable[[], Awaitable[None]]]] = defaultdict(list)
+
+    def watch(self, topic: Topic, listener: Callable[[], Awaitable[None]]) -> None:
+        """Call `listener` for each announcement of this topic; a topic may have several."""
+        self._watchers[topic].append(listener)
+
+    async def notify(self, topics: Iterable[Topic]) -> bool:
+        """Call all listeners of these topics and wait for each; returns whether all succeeded.
+
+        A listener that raises is logged and does not stop the others, because the unit is
+        committed.
+        """
+        all_handled = True
+        async with self._lock:
+            for listener in [listener for topic in topics for listener in self._watchers[topic]]:
+                try:
+                    await listener()
+                except Exception:
+                    log.exception("a listener failed for an announced topic")
+                    all_handled = False
+        return all_handled
+
+
+class ChangeNotifier:
+    """The part of a `Store` that keeps the listeners; the store itself calls them."""
+
+    def __init__(self) -> None:
+        self._job_listener: Callable[[datetime], None] | None = None
+        self._watchers: list[Callable[[], None]] = []
+        self._topic_notifier = TopicNotifier()
+        self._changes_wanted: Callable[[], bool] = lambda: False
+        self._on_changes: Callable[[Sequence[StoredChange]], None] = lambda _changes: None
+
+    def watch(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after each unit of this server that wrote; returns a function that stops
+        it.
+        """
+        self._watchers.append(listener)
+        return partial(self._watchers.remove, listener)
+
+    def watch_changes(
+        self, wanted: Callable[[], bool], listener: Callable[[Sequence[StoredChange]], None]
+    ) -> None:
+        """Call `listener` with what each unit wrote that began while `wanted` was true."""
+        self._changes_wanted, self._on_changes = wanted, listener
+
+    def watch_jobs(self, listener: Callable[[datetime], None]) -> None:
+        """Call `listener` with the due time of each job that any server adds."""
+        self._job_listener = listener
+
+    def watch_topic(self, topic: Topic, listener: Callable[[], Awaitable[None]]) -> None:
+        """Call `listener` when any server announces the topic.
+
+        `Store.run` of the announcing unit returns after that.
+        """
+        self._topic_notifier.watch(topic, listener)

@@ -1,0 +1,284 @@
+"""Production mode and the ledger in memory: attempts, what networks send, and transfers."""
+
+import heapq
+import itertools
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+from operator import attrgetter
+from typing import Final
+
+from sandbox_sim.ports import Clock
+from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision
+from sandbox_sim.records.events import EventType
+from sandbox_sim.records.exchanges import (
+    Exchange,
+    KeptNotification,
+    MessagePart,
+    NotificationQuery,
+    NotificationState,
+    RawNotification,
+)
+from sandbox_sim.records.ledger import (
+    MOVES,
+    WALLET,
+    ZERO,
+    Account,
+    Balance,
+    LedgerLine,
+    LedgerQuery,
+    PendingEnded,
+    Transfer,
+    TransferKind,
+    add,
+    subtract,
+    unopened,
+)
+from sandbox_sim.records.reports import WITHOUT_MONEY, Outcome
+from sandbox_sim.stores.memory.state import MemoryState, Service
+from sandbox_sim.values.clients import ServiceMode
+
+_NEVER_TAKEN = WITHOUT_MONEY - {Outcome.FAILED}
+
+
+@dataclass(slots=True)
+class LiveRecords:
+    """Attempts, and what networks send. Containers keep the order of adding."""
+
+    attempts: dict[str, Attempt] = field(default_factory=dict)
+    requests: dict[str, str] = field(default_factory=dict)
+    decisions: dict[str, list[KeptDecision]] = field(default_factory=dict)
+    notifications: dict[int, KeptNotification] = field(default_factory=dict)
+    exchanges: dict[str, list[Exchange]] = field(default_factory=dict)
+    parts: dict[tuple[str, int], MessagePart] = field(default_factory=dict)
+
+
+class ReferenceUsed(Exception):
+    """Another attempt at the same network has the reference."""
+
+
+class MemoryLive(MemoryState):
+    """The part of a `Unit` that stores what production mode has."""
+
+    def __init__(self, clock: Clock, keep_transactions: int) -> None:
+        super().__init__(clock, keep_transactions)
+        self._live = LiveRecords()
+
+    def _replace(self, name: str, value: object) -> None:
+        self.undo.append(partial(setattr, self._live, name, getattr(self._live, name)))
+        setattr(self._live, name, value)
+
+    async def add_attempt(self, attempt: Attempt, request: str) -> None:
+        if attempt.outcome not in _NEVER_TAKEN and self._is_used(attempt):
+            raise ReferenceUsed(f"{attempt.network} has the reference {attempt.reference}")
+        self._set(self._live.attempts, attempt.id, attempt)
+        self._set(self._live.requests, attempt.id, request)
+
+    def _is_used(self, attempt: Attempt) -> bool:
+        key = attempt.network, attempt.reference, attempt.service_id
+        return any(
+            (each.network, each.reference, each.service_id) == key
+            and each.outcome not in _NEVER_TAKEN
+            for each in self._live.attempts.values()
+        )
+
+    async def attempt(self, attempt_id: str) -> Attempt | None:
+        return self._live.attempts.get(attempt_id)
+
+    async def save_attempt(self, attempt: Attempt) -> None:
+        self._set(self._live.attempts, attempt.id, attempt)
+        if not attempt.is_open:
+            self._set(self._live.requests, attempt.id, "")
+
+    async def saved_request(self, attempt_id: str) -> str:
+        return self._live.requests.get(attempt_id, "")
+
+    async def find_attempts(
+        self, network: str, *, reference: str = "", network_id: str = ""
+    ) -> Sequence[str]:
+        def fits(attempt: Attempt) -> bool:
+            if reference:
+                return attempt.reference == reference
+            return bool(network_id) and attempt.network_id == network_id
+
+        newest = reversed(self._live.attempts.values())
+        found = (each.id for each in newest if each.network == network and fits(each))
+        return list(itertools.islice(found, 2))
+
+    async def attempts_of(self, network_transaction_id: str) -> Sequence[Attempt]:
+        return self._attempts_where(lambda a: a.network_transaction_id == network_transaction_id)
+
+    async def list_attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
+        newest = reversed(self._live.attempts.values())
+        if query.after is not None:
+            _ = any(each.id == query.after for each in newest)
+        return list(itertools.islice(filter(query.matches, newest), query.limit))
+
+    async def open_attempts(self) -> Mapping[str, int]:
+        return Counter(each.network for each in self._attempts_where(lambda a: a.is_open))
+
+    async def doubtful_attempts(self, opened_before: datetime) -> Sequence[Attempt]:
+        return self._attempts_where(
+            lambda a: a.is_doubted or (a.is_open and a.created_at <= opened_before)
+        )
+
+    async def add_decision(self, decision: KeptDecision) -> None:
+        before = self._live.decisions.get(decision.attempt_id, [])
+        self._set(self._live.decisions, decision.attempt_id, [*before, decision])
+
+    async def decisions_of(self, attempt_id: str) -> Sequence[KeptDecision]:
+        return self._live.decisions.get(attempt_id, [])
+
+    def _attempts_where(self, holds: Callable[[Attempt], bool]) -> Sequence[Attempt]:
+        return [each for each in self._live.attempts.values() if holds(each)]
+
+    async def add_raw_notification(self, raw: RawNotification) -> int:
+        number = next(reversed(self._live.notifications), 0) + 1
+        self._set(self._live.notifications, number, KeptNotification(number, raw))
+        return number
+
+    async def raw_notification(self, number: int) -> KeptNotification | None:
+        return self._live.notifications.get(number)
+
+    async def save_raw_notification(self, kept: KeptNotification) -> None:
+        self._set(self._live.notifications, kept.number, kept)
+
+    async def list_notifications(self, query: NotificationQuery) -> Sequence[KeptNotification]:
+        newest = reversed(self._live.notifications.values())
+        return list(itertools.islice(filter(query.matches, newest), query.limit))
+
+    async def count_notifications(self) -> Mapping[tuple[str, NotificationState], int]:
+        return Counter((each.raw.network, each.state) for each in self._live.notifications.values())
+
+    async def notifications_with_secrets(
+        self, unmatched_before: datetime, limit: int
+    ) -> Sequence[KeptNotification]:
+        def is_done(kept: KeptNotification) -> bool:
+            if kept.state is NotificationState.UNMATCHED:
+                return kept.raw.received_at < unmatched_before
+            return kept.state is not NotificationState.NEW
+
+        kept = self._live.notifications.values()
+        found = (each for each in kept if not each.scrubbed and is_done(each))
+        return list(itertools.islice(found, limit))
+
+    async def delete_notifications(self, before: datetime, limit: int) -> int:
+        kept = self._live.notifications
+        old = [
+            number
+            for number, each in kept.items()
+            if each.raw.received_at < before and each.state is not NotificationState.NEW
+        ][:limit]
+        if old:
+            gone = frozenset(old)
+            self._replace("notifications", {n: e for n, e in kept.items() if n not in gone})
+        return len(old)
+
+    async def add_exchanges(self, exchanges: Sequence[Exchange]) -> None:
+        for each in exchanges:
+            before = self._live.exchanges.get(each.attempt_id, [])
+            self._set(self._live.exchanges, each.attempt_id, [*before, each])
+
+    async def exchanges_of(self, attempt_id: str) -> Sequence[Exchange]:
+        return self._live.exchanges.get(attempt_id, [])
+
+    async def add_message_part(self, part: MessagePart) -> None:
+        if (part.attempt_id, part.number) not in self._live.parts:
+            await self.save_message_part(part)
+
+    async def save_message_part(self, part: MessagePart) -> None:
+        self._set(self._live.parts, (part.attempt_id, part.number), part)
+
+    async def find_message_part(self, network: str, network_id: str) -> MessagePart | None:
+        newest = reversed(self._live.parts.values())
+        key = network, network_id
+        return next((each for each in newest if (each.network, each.network_id) == key), None)
+
+    async def message_parts(self, attempt_id: str) -> Sequence[MessagePart]:
+        of_attempt = (each for each in self._live.parts.values() if each.attempt_id == attempt_id)
+        return sorted(of_attempt, key=lambda part: part.number)
+
+
+_NUMBER: Final = attrgetter("number")
+
+# Constants, because Python 3.11 takes half a microsecond to find a member of an enum.
+_LIVE: Final = ServiceMode.PRODUCTION
+
+_PENDING: Final = TransferKind.PENDING
+
+
+class MemoryLedger(MemoryState):
+    """The part of a `Unit` that stores the ledger."""
+
+    def __init__(self, clock: Clock, keep_transactions: int) -> None:
+        super().__init__(clock, keep_transactions)
+        self._live_sums: dict[Account, Decimal] = {}
+
+    async def balance(self, wallet: Account) -> Balance | None:
+        return self._of_account(wallet).balances.get(wallet)
+
+    async def add_transfer(self, transfer: Transfer) -> int:
+        wallet, ended = transfer.account, transfer.pending
+        service = self._of_account(wallet or transfer.debit)
+        named = None
+        if ended is not None:
+            named = service.pending.get(ended)
+            if named is None:
+                raise PendingEnded(f"transfer {ended} is not pending")
+        if wallet is not None:
+            before = service.balances.get(wallet) or unopened(transfer.at)
+            self._set(service.balances, wallet, before.after(wallet, transfer, named))
+        if ended is not None:
+            self._remove(service.pending, ended)
+        number = next(self._numbers)
+        if transfer.kind is _PENDING:
+            self._set(service.pending, number, transfer)
+        elif transfer.debit.mode is _LIVE:
+            self._add_up(transfer)
+        service.lines.append(LedgerLine(number, transfer))
+        self.undo.append(service.lines.pop)
+        self._note(EventType.LEDGER, transfer)
+        return number
+
+    def _add_up(self, transfer: Transfer) -> None:
+        debit, credit, sums = transfer.debit, transfer.credit, self._live_sums
+        if transfer.kind not in MOVES:
+            return
+        if debit.kind is not WALLET:
+            self._set(sums, debit, subtract(sums.get(debit, ZERO), transfer.amount))
+        if credit.kind is not WALLET:
+            self._set(sums, credit, add(sums.get(credit, ZERO), transfer.amount))
+
+    async def open_transfer(self, wallet: Account, subject: str) -> LedgerLine | None:
+        newest = reversed(self._of_account(wallet).pending.items())
+        found = (LedgerLine(*each) for each in newest if each[1].subject == subject)
+        return next((line for line in found if line.transfer.debit == wallet), None)
+
+    async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
+        services = self._chosen(query.service_id, query.mode)
+        lists = [_older(each.lines, query.after) for each in services]
+        older = heapq.merge(*lists, key=_NUMBER, reverse=True)
+        return list(itertools.islice(filter(query.matches, older), query.limit))
+
+    async def balances(
+        self, mode: ServiceMode | None, service_id: int | None
+    ) -> Mapping[Account, Balance]:
+        services = self._chosen(service_id, mode)
+        return {account: has for each in services for account, has in each.balances.items()}
+
+    def _of_account(self, account: Account) -> Service:
+        """What has the transfers of an account: those of no wallet are with service 0."""
+        return self._in_mode(account.mode, account.service_id)
+
+    async def live_sums(self) -> Mapping[Account, Decimal]:
+        return dict(self._live_sums)
+
+
+def _older(lines: Sequence[LedgerLine], after: int | None) -> Iterator[LedgerLine]:
+    """The lines with numbers below `after`, newest first."""
+    end = len(lines) if after is None else bisect_left(lines, after, key=_NUMBER)
+    return (lines[place] for place in range(end - 1, -1, -1))

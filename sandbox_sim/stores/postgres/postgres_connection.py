@@ -1,0 +1,154 @@
+"""Connections to Postgres, descriptions of their errors, and our tables there.
+
+Beside the tables that both databases have, the table `gateway` has one row with the schema version.
+"""
+
+from typing import Any, Final, TypeAlias
+
+import asyncpg
+
+from sandbox_sim.ports import StoreError
+from sandbox_sim.stores.sql import schema
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+Borrowed: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
+
+Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
+
+
+# The schema of our tables, which keeps them apart from those of other programs.
+SCHEMA: Final = "sandbox_sim"
+
+# The application_name of the sessions that listen to other servers.
+LISTENER_NAME: Final = f"{SCHEMA} line"
+
+# Errors when Postgres is unavailable, restarts, does not answer, or rejects a statement.
+POSTGRES_ERRORS: Final = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+)
+
+# Errors of a value: what the encoding or a type does not have, and what is too long for an index.
+DATA_ERRORS: Final = (asyncpg.DataError, asyncpg.ProgramLimitExceededError)
+
+# How many units of work one process runs at once. The others wait in the process, not in Postgres.
+CONNECTIONS: Final = 10
+
+# Seconds to wait for a connection, and for each statement.
+CONNECT_TIMEOUT_S: Final = 5.0
+
+STATEMENT_TIMEOUT_S: Final = 10.0
+
+_OPTIONS: Final[dict[str, Any]] = {
+    "timeout": CONNECT_TIMEOUT_S,
+    "command_timeout": STATEMENT_TIMEOUT_S,
+    "max_cached_statement_lifetime": 0,
+    "server_settings": {
+        "application_name": SCHEMA,
+        "search_path": SCHEMA,
+        # Each statement sees what was committed before it, even if the database has another
+        # default.
+        "default_transaction_isolation": "read committed",
+        # The locks of a server that hangs or disappears do not last long.
+        "idle_in_transaction_session_timeout": "15000",
+        "tcp_keepalives_idle": "10",
+        "tcp_keepalives_interval": "5",
+        "tcp_keepalives_count": "3",
+    },
+}
+
+
+async def connect(url: str) -> Connection:
+    """A connection of our own; raises one of `POSTGRES_ERRORS`.
+
+    Its time limits are shorter than a lease, so it can fail and be opened again before the lease
+    ends.
+    """
+    session = {**_OPTIONS["server_settings"], "application_name": LISTENER_NAME}
+    options = {"command_timeout": CONNECT_TIMEOUT_S, "server_settings": session}
+    return await asyncpg.connect(url, **{**_OPTIONS, **options})
+
+
+async def open_pool(url: str) -> Pool:
+    """The connection pool for units of work; opens one connection to check that it works.
+
+    Raises one of `POSTGRES_ERRORS`, or `StoreError` for an invalid address.
+    """
+    pool = await asyncpg.create_pool(
+        url, min_size=0, max_size=CONNECTIONS, reset=_no_reset, **_OPTIONS
+    )
+    try:
+        await pool.release(await pool.acquire())
+    except POSTGRES_ERRORS:
+        raise
+    except (ValueError, OverflowError):
+        example = "postgresql://user:password@host:5432/database"
+        raise StoreError(f"it is no address such as {example}") from None
+    return pool
+
+
+async def _no_reset(_connection: Connection) -> None:
+    """Do nothing: units of work leave no state in a session, so returning it costs no statement."""
+
+
+def describe_error(error: Exception) -> str:
+    """The problem as half a sentence that contains no value."""
+    if isinstance(error, TimeoutError):
+        return "it does not answer"
+    if isinstance(error, DATA_ERRORS):
+        return "it cannot hold one of the values"
+    if isinstance(error, OSError):
+        return f"it cannot be reached: {error.strerror or error}"
+    return str(error).partition("\n")[0] or type(error).__name__
+
+
+# Servers that start at the same time take this lock, so that they create the tables one after
+# another; "sbox".
+_LOCK: Final = f"SELECT pg_advisory_xact_lock({0x73626F78})"
+
+# The encoding of the database, whether our schema is there, and whether it has our tables. A query
+# of the catalogue would take longer than all the rest where there is nothing to migrate.
+_STATE: Final = f"""
+SELECT current_setting('server_encoding'),
+    to_regnamespace('{SCHEMA}') IS NOT NULL, to_regclass('{SCHEMA}.gateway') IS NOT NULL
+"""
+
+_HAS_TABLES: Final = "SELECT EXISTS (SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1)"
+
+_FOUNDATION: Final = """
+CREATE TABLE gateway (
+    version INTEGER NOT NULL
+);
+INSERT INTO gateway VALUES (0);
+"""
+
+
+async def migrate(connection: Borrowed) -> None:
+    """Migrate the tables to the newest version, completely or not at all.
+
+    Raises `StoreError` that says why not, or an error of Postgres.
+    """
+    async with connection.transaction():
+        await connection.execute(_LOCK)
+        ((encoding, has_schema, is_ours),) = await connection.fetch(_STATE)
+        if encoding != "UTF8":
+            raise StoreError("its encoding is not UTF8; make the database with ENCODING 'UTF8'")
+        if not has_schema:
+            await connection.execute(f"CREATE SCHEMA {SCHEMA}")
+        if not is_ours:
+            if await connection.fetchval(_HAS_TABLES, SCHEMA):
+                raise StoreError(f"its schema {SCHEMA} belongs to another program")
+            await connection.execute(_FOUNDATION)
+        version = await connection.fetchval(f"SELECT version FROM {SCHEMA}.gateway")
+        newest = len(schema.MIGRATIONS)
+        if version > newest:
+            raise StoreError(
+                f"it has version {version} and this sandbox_sim knows up to {newest}; "
+                "install a newer sandbox_sim or choose another database"
+            )
+        if version < newest:
+            await connection.execute(schema.script(version, schema.POSTGRES))
+            await connection.execute(f"UPDATE gateway SET version = {newest}")

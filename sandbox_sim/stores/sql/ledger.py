@@ -1,0 +1,205 @@
+"""The ledger in SQL. Amounts are exact, as text; accounts are stored by their names."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+
+from sandbox_sim.ports import Clock
+from sandbox_sim.records.events import EventType
+from sandbox_sim.records.ledger import (
+    WALLET,
+    ZERO,
+    Account,
+    Balance,
+    LedgerLine,
+    LedgerQuery,
+    PendingEnded,
+    Reason,
+    Transfer,
+    TransferKind,
+    add,
+    multiply,
+    named,
+    unopened,
+)
+from sandbox_sim.stores.sql.rows import (
+    Row,
+    SqlBase,
+    insert,
+    select,
+    to_datetime,
+    to_micros,
+    upsert,
+    where,
+)
+from sandbox_sim.values.clients import ServiceMode
+
+_TRANSFER: Final = (
+    *("mode", "kind", "debit", "credit", "amount", "reason", "subject", "at", "pending"),
+    *("service_id", "wallet"),
+)
+
+_ADD_TRANSFER = insert("transfers", _TRANSFER) + " RETURNING number"
+
+_LINE: Final = ("number", *_TRANSFER[:-2])
+
+_HAS_NOT_ENDED: Final = (
+    "NOT EXISTS (SELECT 1 FROM transfers AS ends WHERE ends.pending = transfers.number)"
+)
+
+_PENDING = select(_LINE, "transfers", f"number = ? AND kind = ? AND {_HAS_NOT_ENDED}")
+
+# The mode is a constant, so that the index of mode P by subject serves; nothing else is pending.
+_OPEN = select(
+    _LINE,
+    "transfers",
+    "mode = 'P' AND subject = ? AND debit = ? AND kind = ? AND "
+    f"{_HAS_NOT_ENDED} ORDER BY number DESC LIMIT 1",
+)
+
+_WALLET: Final = ("mode", "name", "service_id", "available", "pending", "updated_at")
+
+_BALANCE = select(_WALLET, "wallets", "service_id = ? AND mode = ? AND name = ?")
+
+_SAVE_BALANCE = upsert("wallets", "service_id, mode, name", _WALLET)
+
+_CHECKPOINT = "SELECT number, sums FROM ledger_checkpoints ORDER BY number DESC LIMIT 1"
+
+# Most transfers have one of a few amounts, and no database adds up texts exactly.
+_MOVED = (
+    "SELECT debit, credit, amount, count(*) FROM transfers WHERE mode = 'P' "
+    f"AND kind IN ('{TransferKind.POSTED}', '{TransferKind.POST}') AND number > ? "
+    "{until}GROUP BY debit, credit, amount"
+)
+
+# Postgres gives numbers before the commit, so that one may appear below those that were added up;
+# no unit lasts as long as this.
+_SETTLED_AFTER: Final = timedelta(minutes=15)
+
+_SETTLED = "SELECT max(number), count(*) FROM transfers WHERE mode = 'P' AND number > ? AND at <= ?"
+
+# How many transfers `live_sums` adds up before it saves a checkpoint.
+CHECKPOINT_EVERY: Final = 10_000
+
+_SAVE_CHECKPOINT = upsert("ledger_checkpoints", "number", ("number", "sums"))
+
+_MAX_NUMBER: Final = 2**62
+
+
+Sums = dict[Account, Decimal]
+
+
+class SqlLedger(SqlBase):
+    """The part of a `Unit` that stores the ledger."""
+
+    _clock: Clock
+
+    async def balance(self, wallet: Account) -> Balance | None:
+        name = str(wallet)
+        await self._lock("wallet", wallet.mode, name)
+        row = await self._fetch_one(_BALANCE, wallet.service_id, wallet.mode.value, name)
+        return None if row is None else _to_balance(row)
+
+    async def add_transfer(self, transfer: Transfer) -> int:
+        wallet = transfer.account
+        if wallet is not None:
+            before = await self.balance(wallet) or unopened(transfer.at)
+            ended = transfer.pending
+            begun = None if ended is None else await self._pending(ended)
+            after = before.after(wallet, transfer, begun)
+            await self._fetch(_SAVE_BALANCE, *_from_balance(wallet, after))
+        ((number,),) = await self._fetch(_ADD_TRANSFER, *_from_transfer(transfer))
+        self._note(EventType.LEDGER, transfer)
+        return int(number)
+
+    async def _pending(self, number: int) -> Transfer:
+        row = await self._fetch_one(_PENDING, number, TransferKind.PENDING.value)
+        if row is None:
+            raise PendingEnded(f"transfer {number} is not pending")
+        return _to_line(row).transfer
+
+    async def open_transfer(self, wallet: Account, subject: str) -> LedgerLine | None:
+        row = await self._fetch_one(_OPEN, subject, str(wallet), TransferKind.PENDING.value)
+        return None if row is None else _to_line(row)
+
+    async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
+        after = None if query.after is None else min(query.after, _MAX_NUMBER)
+        condition, values = where(
+            {
+                "service_id = ?": query.service_id,
+                "wallet = ?": query.account and query.account.value,
+                "reason = ?": query.reason,
+                "subject = ?": query.subject,
+                "number < ?": None if after is None else max(after, 0),
+            }
+        )
+        if query.mode is not None:  # a constant, because some indexes are of mode P only
+            condition += f" AND mode = '{query.mode.value}'"
+        page = select(_LINE, "transfers", f"{condition} ORDER BY number DESC LIMIT ?")
+        return [_to_line(row) for row in await self._fetch(page, *values, query.limit)]
+
+    async def balances(
+        self, mode: ServiceMode | None, service_id: int | None
+    ) -> Mapping[Account, Balance]:
+        chosen = {"mode = ?": mode and mode.value, "service_id = ?": service_id}
+        condition, values = where(chosen)
+        found = await self._fetch(select(_WALLET, "wallets", condition), *values)
+        return {named(ServiceMode(row[0]), row[1]): _to_balance(row) for row in found}
+
+    async def live_sums(self) -> Mapping[Account, Decimal]:
+        row = await self._fetch_one(_CHECKPOINT)
+        start, kept = (0, "{}") if row is None else row
+        sums = {named(ServiceMode.PRODUCTION, n): Decimal(s) for n, s in json.loads(kept).items()}
+        bound = to_micros(self._clock.now() - _SETTLED_AFTER)
+        ((settled, count),) = await self._fetch(_SETTLED, start, bound)
+        if count >= CHECKPOINT_EVERY:
+            moved = await self._fetch(_MOVED.format(until="AND number <= ? "), start, settled)
+            start, sums = settled, _added_up(sums, moved)
+            texts = json.dumps({str(account): str(amount) for account, amount in sums.items()})
+            await self._fetch(_SAVE_CHECKPOINT, settled, texts)
+            await self._fetch("DELETE FROM ledger_checkpoints WHERE number < ?", settled)
+        return _added_up(sums, await self._fetch(_MOVED.format(until=""), start))
+
+
+def _added_up(sums: Sums, moved: Sequence[Row]) -> Sums:
+    """The sums of the accounts of ours after what was moved."""
+    found = dict(sums)
+    for debit, credit, amount, times in moved:
+        total = Decimal(amount)
+        for name, signed in ((debit, total.copy_negate()), (credit, total)):
+            account = named(ServiceMode.PRODUCTION, name)
+            if account.kind is not WALLET:
+                found[account] = add(found.get(account, ZERO), multiply(signed, Decimal(times)))
+    return found
+
+
+def _from_balance(wallet: Account, balance: Balance) -> Row:
+    available, pending, updated_at = balance
+    of_service = wallet.mode.value, str(wallet), wallet.service_id
+    return *of_service, str(available), str(pending), to_micros(updated_at)
+
+
+def _to_balance(row: Row) -> Balance:
+    available, pending, updated_at = row[3:]
+    return Balance(Decimal(available), Decimal(pending), to_datetime(updated_at))
+
+
+def _from_transfer(transfer: Transfer) -> Row:
+    debit, credit, amount, reason, subject, at, kind, pending = transfer
+    wallet = transfer.account
+    of_service: Row = 0, None
+    if wallet is not None and wallet.wallet is not None:
+        of_service = wallet.service_id, wallet.wallet.value
+    ends = str(debit), str(credit), str(amount)
+    said = str(reason), subject, to_micros(at)
+    return debit.mode.value, str(kind), *ends, *said, pending, *of_service
+
+
+def _to_line(row: Row) -> LedgerLine:
+    number, mode, kind, debit, credit, amount, reason, subject, at, pending = row
+    of_mode = ServiceMode(mode)
+    ends = named(of_mode, debit), named(of_mode, credit), Decimal(amount)
+    said = Reason(reason), subject, to_datetime(at)
+    return LedgerLine(number, Transfer(*ends, *said, TransferKind(kind), pending))

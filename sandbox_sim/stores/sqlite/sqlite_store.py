@@ -1,0 +1,436 @@
+"""The SQLite store: one file; an answered request has been saved.
+
+One thread owns the connection. It takes all waiting units of work, runs them in one database
+transaction, commits, and only then returns their results, so many requests share one commit. If a
+unit raises, the whole batch is rolled back and its units run again one by one, so that only the
+failing unit fails.
+"""
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Final, Literal, NamedTuple, TypeVar
+
+from sandbox_sim.ports import Clock, DataRefused, StoreError, StoreInUse, Topic, Unit
+from sandbox_sim.records.events import StoredChange
+from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE
+from sandbox_sim.stores.change_notifier import ChangeNotifier
+from sandbox_sim.stores.sql import schema
+from sandbox_sim.stores.sql.rows import Row
+from sandbox_sim.stores.sql.sql_unit import CLEANUP_INTERVAL, DROPPED_AT_ONCE, SqlUnit
+from sandbox_sim.stores.sqlite.file_watch import WatchedFiles, is_empty_with_log
+
+T = TypeVar("T")
+
+
+Durability = Literal["process", "power"]
+
+
+# "sbox": distinguishes our files from the SQLite files of other programs.
+APPLICATION_ID: Final = 0x73626F78
+
+_MAX_BATCH: Final = 256
+
+# The lock lasts as long as the process; the system releases it even after a kill.
+_LOCK: Final = "PRAGMA locking_mode = EXCLUSIVE"
+
+_PRAGMAS: Final = (
+    "PRAGMA journal_mode = WAL",
+    # A limit for units that write this much in one go; see `_CHECKPOINT_AFTER_CHANGES`.
+    "PRAGMA wal_autocheckpoint = 8000",
+    # 8 MiB; the system caches the other pages of the file.
+    "PRAGMA cache_size = -8192",
+    # Some builds overwrite deleted data with zeros. That takes time and hides little: the addresses
+    # with a password (D38) were in the file for as long as their callbacks.
+    "PRAGMA secure_delete = OFF",
+)
+
+# After this many row changes the log is copied to the file, when the answers have been sent; the
+# next units wait some milliseconds for it.
+_CHECKPOINT_AFTER_CHANGES: Final = 1000
+
+_CHECKPOINT: Final = "PRAGMA wal_checkpoint(PASSIVE)"
+
+_SYNCHRONOUS: Final[dict[Durability, str]] = {"process": "NORMAL", "power": "FULL"}
+
+_REASONS: Final = {
+    "SQLITE_BUSY": "another server is using it",
+    "SQLITE_CANTOPEN": "it cannot be opened or made there",
+    "SQLITE_CORRUPT": "it is damaged",
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_NOTADB": "it is no SQLite database",
+    "SQLITE_READONLY": "it cannot be written to",
+}
+
+# Errors in our code, not of the file: callers must not treat them as a store that is unavailable.
+_PROGRAMMING_ERRORS: Final = (
+    sqlite3.IntegrityError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+)
+
+# A text with an unpaired surrogate, a number beyond 64 bits, a value that is too long.
+_DATA_ERRORS: Final = (UnicodeEncodeError, OverflowError, sqlite3.DataError)
+
+
+class _WorkItem(NamedTuple):
+    """A unit of work that waits for the thread, and the future of its caller.
+
+    noting: whether it is to note what it writes.
+    """
+
+    work: Callable[[Unit], Awaitable[Any]]
+    done: asyncio.Future[Any]
+    noting: bool
+
+
+class _Result(NamedTuple):
+    """The result or the exception of a work item, what it announced, and what it noted."""
+
+    done: asyncio.Future[Any]
+    result: object
+    error: BaseException | None
+    announced: frozenset[Topic] = frozenset()
+    noted: Sequence[StoredChange] | None = None
+
+
+class _BatchResult(NamedTuple):
+    """The results of a batch, the due time of its earliest new job, and whether SQLite failed."""
+
+    done: list[_Result]
+    earliest_added: datetime | None
+    failed: bool = False
+
+
+class SqliteStore(ChangeNotifier):
+    """The default `Store` of `serve`.
+
+    durability: with `process`, commits survive a kill of the process; with `power`, a power failure
+    too. keep_transactions: how many are kept, beside those that are never dropped.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        durability: Durability = "process",
+        keep_transactions: int = KEPT_IN_A_DATABASE,
+    ) -> None:
+        super().__init__()
+        self._path = path
+        self._clock = clock
+        self._synchronous = _SYNCHRONOUS[durability]
+        # The units submitted in this iteration of the event loop, and the batches for the thread;
+        # None ends it.
+        self._pending: list[_WorkItem] = []
+        self._queue: SimpleQueue[Sequence[_WorkItem] | None] = SimpleQueue()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread: threading.Thread | None = None
+        self._cleanup_at: datetime | None = None
+        self._keep_transactions = keep_transactions
+        self._excess = 0  # the transactions to drop
+        self._files: WatchedFiles
+
+    async def open(self) -> None:
+        """Open the file and migrate it to the newest version; raises `StoreError` that says why
+        not.
+        """
+        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._thread = threading.Thread(
+            target=self._run_thread,
+            args=(asyncio.get_running_loop(), opened),
+            name="sqlite",
+            daemon=True,
+        )
+        self._thread.start()
+        try:
+            await opened
+        except Exception:
+            self._thread = None
+            raise
+
+    async def close(self) -> None:
+        """Wait for the submitted units and close the file."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._submit()
+            self._queue.put(None)
+            await asyncio.to_thread(thread.join)
+
+    async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+        """Run `work` in the next commit and return its result afterwards; raises what it raised."""
+        if self._thread is None:
+            raise StoreError(f"{self._path}: the store is closed")
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        if not self._pending:
+            loop.call_soon(self._submit)
+        self._pending.append(_WorkItem(work, done, self._changes_wanted()))
+        return await done
+
+    def _submit(self) -> None:
+        """Wake the thread once for all units of this iteration of the event loop."""
+        ordered, self._pending = self._pending, []
+        for first in range(0, len(ordered), _MAX_BATCH):
+            self._queue.put(ordered[first : first + _MAX_BATCH])
+
+    def _run_thread(self, loop: asyncio.AbstractEventLoop, opened: asyncio.Future[None]) -> None:
+        """The main function of the thread."""
+        try:
+            connection = self._connect()
+        except Exception as error:
+            loop.call_soon_threadsafe(
+                _resolve, [_Result(opened, None, self._as_store_error(error))]
+            )
+            return
+        try:
+            loop.call_soon_threadsafe(_resolve, [_Result(opened, None, None)])
+            cursor = connection.cursor()
+            changes = copied = connection.total_changes
+            while batch := self._next_batch():
+                committed = self._commit(cursor, batch)
+                before, changes = changes, connection.total_changes
+                loop.call_soon_threadsafe(self._finish, committed, changes > before)
+                # Also after a failure: a long log may be the reason why the disk is full.
+                if committed.failed or changes - copied >= _CHECKPOINT_AFTER_CHANGES:
+                    copied = changes
+                    self._checkpoint(cursor)
+        finally:
+            self._files.disconnect()
+
+    def _checkpoint(self, cursor: sqlite3.Cursor) -> None:
+        """Copy the log to the file; what cannot be copied stays in the log until the next time."""
+        with contextlib.suppress(sqlite3.Error, OSError, StoreError):
+            self._files.check()
+            cursor.execute(_CHECKPOINT).fetchall()
+
+    def _next_batch(self) -> Sequence[_WorkItem]:
+        """All waiting units; empty when the store is to be closed."""
+        items = self._queue.get()
+        batch: list[_WorkItem] = []
+        while items is not None:
+            batch.extend(items)
+            if self._queue.empty() or len(batch) >= _MAX_BATCH:
+                return batch
+            items = self._queue.get()
+        if batch:
+            self._queue.put(None)
+        return batch
+
+    def _commit(self, cursor: sqlite3.Cursor, batch: Sequence[_WorkItem]) -> _BatchResult:
+        """Run a batch as one transaction; if that fails, run each unit in its own."""
+        unit = _SqliteUnit(cursor, self._clock)
+        try:
+            self._begin(cursor)
+            done = [_execute(item, unit) for item in batch]
+            self._clean_up(unit)
+            cursor.execute("COMMIT")
+            self._files.check()
+        except BaseException as error:
+            with contextlib.suppress(sqlite3.Error):
+                cursor.connection.rollback()
+            if len(batch) == 1:
+                failed = _Result(batch[0].done, None, self._as_store_error(error))
+                return _BatchResult([failed], None, isinstance(error, sqlite3.Error))
+            alone = [self._commit(cursor, [item]) for item in batch]
+            return _BatchResult(
+                [one for committed in alone for one in committed.done],
+                min(
+                    (each.earliest_added for each in alone if each.earliest_added is not None),
+                    default=None,
+                ),
+                any(each.failed for each in alone),
+            )
+        return _BatchResult(done, unit.earliest_added)
+
+    def _begin(self, cursor: sqlite3.Cursor) -> None:
+        """Begin a transaction; check the files first, because SQLite does not."""
+        self._files.check()
+        cursor.execute("BEGIN IMMEDIATE")
+
+    def _clean_up(self, unit: "_SqliteUnit") -> None:
+        """Delete what is not kept, the transactions in steps beside the units of a batch."""
+        now = self._clock.now()
+        if self._cleanup_at is None or now >= self._cleanup_at:
+            self._cleanup_at = now + CLEANUP_INTERVAL
+            _run_sync(unit.delete_expired(now))
+            self._excess = _run_sync(unit.transactions_beyond(self._keep_transactions))
+        if self._excess:
+            step = min(self._excess, DROPPED_AT_ONCE)
+            dropped = _run_sync(unit.drop_transactions(step, now))
+            self._excess = self._excess - dropped if dropped == step else 0
+
+    def _finish(self, committed: _BatchResult, wrote: bool) -> None:
+        """In the event loop: return results and notify listeners."""
+        if committed.earliest_added is not None and self._job_listener is not None:
+            self._job_listener(committed.earliest_added)
+        # Units without announcements do not wait: a listener may itself wait for one of them.
+        self._resolve([one for one in committed.done if not one.announced])
+        announcing = [one for one in committed.done if one.announced]
+        if announcing:
+            task = asyncio.create_task(self._notify_listeners(announcing))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        for notice in self._watchers if wrote else ():
+            notice()
+
+    async def _notify_listeners(self, announcing: Sequence[_Result]) -> None:
+        """Return results after all listeners have run, which may take more units of work."""
+        await self._topic_notifier.notify(frozenset().union(*(one.announced for one in announcing)))
+        self._resolve(announcing)
+
+    def _resolve(self, done: Sequence[_Result]) -> None:
+        _resolve(done)
+        for one in done:
+            if one.noted:
+                self._on_changes(one.noted)
+
+    def _connect(self) -> sqlite3.Connection:
+        self._make_folder()
+        connection = sqlite3.connect(self._path, timeout=0, isolation_level=None)
+        try:
+            connection.execute(_LOCK)
+            version = self._version(connection)
+            for pragma in (*_PRAGMAS, f"PRAGMA synchronous = {self._synchronous}"):
+                connection.execute(pragma)
+            self._migrate(connection, version)
+            connection.execute("UPDATE jobs SET lease_until = 0 WHERE lease_until > 0")
+            self._files = WatchedFiles(connection, self._path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _make_folder(self) -> None:
+        """Create the folder, and refuse files for which SQLite's own error is unclear."""
+        if self._path.exists() and not os.access(self._path, os.W_OK):
+            raise StoreError("it cannot be written to")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise StoreError("its folder cannot be made, because a file is in the way") from None
+        if is_empty_with_log(self._path):
+            raise StoreError(
+                "it is empty, but the file beside it that ends in -wal has its changes; "
+                "restore the file that they belong to, or move both away to begin anew"
+            )
+
+    def _version(self, connection: sqlite3.Connection) -> int:
+        """The schema version of our file; 0 for a new one.
+
+        Raises `StoreError` for any other file, before anything in it changes.
+        """
+        connection.execute("BEGIN EXCLUSIVE")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (owner,) = connection.execute("PRAGMA application_id").fetchone()
+        (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        connection.execute("COMMIT")
+        if owner != APPLICATION_ID and (owner or version or tables):
+            raise StoreError("it belongs to another program")
+        newest = len(schema.MIGRATIONS)
+        if version > newest:
+            raise StoreError(
+                f"it has version {version} and this sandbox_sim knows up to {newest}; "
+                "install a newer sandbox_sim or choose another file"
+            )
+        return int(version)
+
+    def _migrate(self, connection: sqlite3.Connection, version: int) -> None:
+        """Migrate the tables to the newest version, completely or not at all."""
+        newest = len(schema.MIGRATIONS)
+        if version == newest:
+            return
+        script = schema.script(version, schema.SQLITE)
+        try:
+            connection.executescript(
+                f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {newest};"
+                f"PRAGMA application_id = {APPLICATION_ID}; COMMIT"
+            )
+        except sqlite3.Error as error:
+            with contextlib.suppress(sqlite3.Error):
+                connection.rollback()
+            raise StoreError(
+                f"it could not be brought from version {version} to {newest}, "
+                f"and is as it was: {_describe_error(error)}"
+            ) from error
+
+    def _as_store_error(self, error: BaseException) -> BaseException:
+        """A `StoreError` for problems of the file; any other error unchanged."""
+        if isinstance(error, _PROGRAMMING_ERRORS):
+            return error
+        if isinstance(error, _DATA_ERRORS):
+            return DataRefused(f"{self._path}: it cannot hold one of the values")
+        if isinstance(error, sqlite3.Error):
+            problem = _describe_error(error)
+            is_busy = problem == _REASONS["SQLITE_BUSY"]
+            return (StoreInUse if is_busy else StoreError)(f"{self._path}: {problem}")
+        if isinstance(error, OSError):
+            return StoreError(f"{self._path}: {error.strerror}")
+        if isinstance(error, StoreError):
+            return StoreError(f"{self._path}: {error}")
+        return error
+
+
+class _SqliteUnit(SqlUnit):
+    """A unit whose coroutines never suspend: each statement is done when the call returns."""
+
+    LEASE = "1"
+    COLUMN_NAMES = "SELECT name FROM pragma_table_info(?)"
+
+    def __init__(self, cursor: sqlite3.Cursor, clock: Clock) -> None:
+        super().__init__(clock)
+        self._cursor = cursor
+
+    async def _fetch(self, statement: str, *values: object) -> Sequence[Row]:
+        return self._cursor.execute(statement, values).fetchall()
+
+    async def _lock(self, *key: object) -> None:
+        """Do nothing: there is one writer, so no other unit runs."""
+
+    async def _lock_all(self) -> None:
+        """Do nothing: no other unit runs."""
+
+    async def _execute_many(self, statement: str, values: Iterable[Row]) -> None:
+        self._cursor.executemany(statement, values)
+
+
+def _describe_error(error: sqlite3.Error) -> str:
+    """The problem of the file in words; SQLite's own text where we have none."""
+    kind = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
+    return _REASONS.get(kind, str(error))
+
+
+def _run_sync(work: Awaitable[T]) -> T:
+    """Run a coroutine that awaits only methods of units; raises `RuntimeError` if it suspends."""
+    steps = work.__await__()
+    try:
+        next(steps)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+    raise RuntimeError("a unit of work awaited something that is not its unit")
+
+
+def _execute(item: _WorkItem, unit: "_SqliteUnit") -> _Result:
+    """Run a work item in a unit that other items of the batch share."""
+    unit.announced = set()
+    unit.noted = [] if item.noting else None
+    result = _run_sync(item.work(unit))
+    return _Result(item.done, result, None, frozenset(unit.announced), unit.noted)
+
+
+def _resolve(done: Iterable[_Result]) -> None:
+    """Set the results of the futures whose callers still wait."""
+    for future, result, error, *_ in done:
+        if future.done():
+            continue
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)

@@ -1,0 +1,493 @@
+"""The other side of a network with `adapter = "http_json"`, made of the tables of its settings.
+
+It takes a request that has the form of the templates, reads the values in the places of the
+placeholders, and answers with the words of the outcome tables. So the proofs run over the tables
+that a user wrote, without the network that they describe.
+"""
+
+import base64
+import hmac
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from string import Formatter
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+from sandbox_sim.networks.http_json.adapter import HttpJson
+from sandbox_sim.networks.http_json.meanings import Meaning
+from sandbox_sim.networks.http_json.settings import FieldsTable, HttpJsonSettings
+from sandbox_sim.networks.http_json.templates import (
+    NoValue,
+    from_hex,
+    from_minor_units,
+    hex_of,
+    in_minor_units,
+)
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports.network import (
+    Network,
+    NetworkEnvironment,
+    StatusQuery,
+    StatusResult,
+    SubmitRequest,
+    SubmitResult,
+)
+from sandbox_sim.records.exchanges import RawNotification
+from sandbox_sim.records.reports import Echo, Outcome
+from sandbox_sim.testing.network_contract.bench import NotProven
+from sandbox_sim.testing.network_contract.contract import NOT_PROVEN, Proof, ProofVerdict, verdict
+from sandbox_sim.testing.network_contract.fault_server import HttpReply, HttpRequest
+from sandbox_sim.testing.network_contract.http_peer import http_peer
+from sandbox_sim.testing.network_contract.peer import Decided, Signature, Submitted
+from sandbox_sim.values import money, peer_input
+from sandbox_sim.values.json_text import compact
+
+# What an adapter under test writes before the reference, to make each other identifier of it.
+PREFIXES: Final[Mapping[str, str]] = {
+    name: f"{name}-" for name in ("attempt_id", "transaction_id", "network_id")
+}
+
+# The form of values that may stand side by side; every other value is any text.
+_FORMS: Final[Mapping[str, str]] = {
+    **{name: rf"{prefix}.*?" for name, prefix in PREFIXES.items()},
+    **dict.fromkeys(("amount", "amount_text"), r"[0-9]+(?:\.[0-9]+)?"),
+    **dict.fromkeys(("amount_minor", "service_id"), r"[0-9]+"),
+    "currency": r"[A-Z]{3}",
+}
+
+
+# What stands in the place of each placeholder of a request.
+Values = Mapping[str, str]
+
+
+class _OtherForm(ValueError):
+    """A request does not have the form of a template."""
+
+
+class RequestForm:
+    """The form of one request: a table `submit` or `status` and the header with the secret."""
+
+    def __init__(
+        self, table: Mapping[str, Any], method: str, host: str, auth: Mapping[str, str]
+    ) -> None:
+        self._method = table.get("method", method)
+        self._path = _Form(host + table["path"], decoded=True)
+        headers = {**table.get("headers", {}), **auth}
+        self._headers = {name.lower(): _Form(text) for name, text in headers.items()}
+        self._form = {name: _Form(text) for name, text in table.get("form", {}).items()}
+        self._json = _json_form(table["json"]) if "json" in table else None
+        everywhere = [self._path, *self._headers.values(), *self._form.values()]
+        self.names = {name for each in everywhere for name in each.names} | _names(self._json)
+
+    def values(self, request: HttpRequest) -> Values | None:
+        """What stands in the places of the placeholders; None for a request of another form."""
+        if request.method != self._method:
+            return None
+        found: dict[str, str] = {}
+        try:
+            for name, value in self._pairs(request):
+                if found.setdefault(name, value) != value:
+                    return None
+        except (ValueError, KeyError):  # another form, or a body that cannot be read
+            return None
+        return found
+
+    def _pairs(self, request: HttpRequest) -> Iterator[tuple[str, str]]:
+        yield from self._path.pairs(unquote(request.path))
+        for name, form in self._headers.items():
+            yield from form.pairs(request.headers[name])
+        if self._form:
+            fields = dict(parse_qsl(request.body.decode(), keep_blank_values=True))
+            for name, form in self._form.items():
+                yield from form.pairs(fields[name])
+        if self._json is not None:
+            yield from _json_pairs(self._json, peer_input.read_json(request.body))
+
+
+class _Form:
+    """The form of one text: a pattern with a group for each placeholder."""
+
+    def __init__(self, source: str, *, decoded: bool = False) -> None:
+        pattern = ""
+        self.names: set[str] = set()
+        for literal, name, _, _ in Formatter().parse(source):
+            pattern += re.escape(unquote(literal) if decoded else literal)
+            if name:
+                form = _FORMS.get(name, ".*?")
+                pattern += f"(?P={name})" if name in self.names else f"(?P<{name}>{form})"
+                self.names.add(name)
+        self._pattern = re.compile(pattern, re.DOTALL)
+
+    def pairs(self, text: str) -> Iterator[tuple[str, str]]:
+        """Each placeholder with what stands in its place.
+
+        Raises:
+            _OtherForm: the text does not have this form.
+        """
+        found = self._pattern.fullmatch(text)
+        if found is None:
+            raise _OtherForm(text)
+        yield from found.groupdict().items()
+
+
+def _json_form(source: Any) -> Any:
+    """A template of JSON with a form in place of each text, and its numbers exact."""
+    match source:
+        case str():
+            return _Form(source)
+        case list():
+            return list(map(_json_form, source))
+        case Mapping():
+            return {name: _json_form(each) for name, each in source.items()}
+        case _:
+            return peer_input.read_json(compact(source))
+
+
+def _names(form: Any) -> set[str]:
+    """The placeholders of a form of JSON."""
+    match form:
+        case _Form():
+            return form.names
+        case list():
+            return {name for each in form for name in _names(each)}
+        case Mapping():
+            return {name for each in form.values() for name in _names(each)}
+        case _:
+            return set()
+
+
+def _json_pairs(form: Any, found: Any) -> Iterator[tuple[str, str]]:
+    """Each placeholder with what stands in its place in a document.
+
+    Raises:
+        _OtherForm: the document does not have this form.
+    """
+    match form, found:
+        case _Form(), Decimal():
+            yield from form.pairs(format(found, "f"))
+        case _Form(), str():
+            yield from form.pairs(found)
+        case list(), list() if len(form) == len(found):
+            for each, value in zip(form, found, strict=True):
+                yield from _json_pairs(each, value)
+        case dict(), dict() if form.keys() == found.keys():
+            for name, each in form.items():
+                yield from _json_pairs(each, found[name])
+        case _ if form != found:
+            raise _OtherForm(str(found))
+
+
+# In the place of the user's secrets; a text that appears nowhere else.
+_CANARY: Final = "canary-secret-of-the-network"
+
+_SECRETS: Final = ("auth_secret", "signature_key")
+
+# Where status queries go if the settings send them to another host.
+_STATUS_HOST: Final = "/the-host-of-status-queries"
+
+_LONG_AGO: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+_NO_WORD: Final = "no word of the tables"
+
+
+class _Identified(HttpJson):
+    """The adapter under test, where every identifier of a payment is made of its reference.
+
+    A network that knows payments by another identifier can then tell which reference it is.
+    """
+
+    async def submit(self, request: SubmitRequest) -> SubmitResult:
+        """Submit it under these identifiers."""
+        names = _identifiers(request.reference)
+        del names["network_id"]  # it has none before it is submitted
+        return await super().submit(replace(request, **names))
+
+    async def status(self, query: StatusQuery) -> StatusResult:
+        """Ask for it under these identifiers."""
+        return await super().status(replace(query, **_identifiers(query.reference)))
+
+
+class HttpJsonDialect:
+    """How the network of some tables speaks. Its adapter never gets the `base_url` of the tables.
+
+    settings: the table of the network in the configuration, without `adapter`, `timeout_s` and what
+    concerns polling.
+
+    Raises:
+        ValidationError: the settings are wrong.
+    """
+
+    needs_tokens = False
+
+    def __init__(self, settings: Mapping[str, Any]) -> None:
+        canaries = {name: _CANARY for name in _SECRETS if name in settings}
+        self._tables = {**settings, **canaries}
+        self._settings = read = HttpJsonSettings.model_validate(self._tables)
+        basic = base64.b64encode(f"{read.auth_user}:{_CANARY}".encode()).decode()
+        auth = {
+            "none": {},
+            "basic": {"Authorization": f"Basic {basic}"},
+            "bearer": {"Authorization": f"Bearer {_CANARY}"},
+            "header": {read.auth_header: _CANARY},
+        }[read.auth]
+        self.secrets = (_CANARY, basic) if canaries else ()
+        payments = [each for each in read.operations if each != "sms"]
+        self.large_operation = Operation((payments or read.operations)[0])
+        self._submits = RequestForm(self._tables["submit"], "POST", "", auth)
+        self._asks: RequestForm | None = None
+        if read.status is not None:
+            host = _STATUS_HOST if read.status_base_url else ""
+            self._asks = RequestForm(self._tables["status"], "GET", host, auth)
+
+    @property
+    def not_shown(self) -> Mapping[str, str]:
+        """The proofs that ask for an answer that the tables do not have, each with why."""
+        found = {}
+        submit, status = self._settings.submit, self._settings.status
+        if status is not None and not status.statuses and not self._words_for_not_found():
+            found["an_unknown_reference_is_unknown"] = (
+                "nothing in status.outcomes or status.statuses means not_found"
+            )
+        if _word(submit.outcomes, Outcome.PENDING) is None and not self._taken_without_word():
+            found["a_decision_at_once_is_read_right"] = "nothing in submit means pending"
+        if self._refusal() is None:
+            found["a_refusal_is_read_right"] = "nothing in submit means refused"
+        if 200 in submit.statuses:
+            found["submit_under_empty_200"] = "submit.statuses takes HTTP 200 without a word"
+        return found
+
+    @property
+    def without_cents(self) -> bool:
+        """Whether `submit` cannot send the amounts of the proofs, which have two decimals."""
+        currencies = self._settings.currencies
+        used = "GHS" if "GHS" in currencies else min(currencies)
+        needs_all_decimals = not self._submits.names.isdisjoint({"amount_text", "amount_minor"})
+        return needs_all_decimals and money.decimals_of(used) < 2
+
+    def network(self, base_url: str, environment: NetworkEnvironment) -> Network:
+        """The adapter with these tables, sent to this address alone."""
+        addresses = {"base_url": base_url}
+        if self._settings.status_base_url:
+            addresses["status_base_url"] = base_url + _STATUS_HOST
+        read = HttpJsonSettings.model_validate({**self._tables, **addresses})
+        return _Identified(read, environment, first_pause_s=0.001)
+
+    def submitted(self, request: HttpRequest) -> Submitted | None:
+        """What the request says in the places of the placeholders of `submit`."""
+        values = self._submits.values(request)
+        reference = None if values is None else _reference(values)
+        if values is None or reference is None:
+            return None
+        operation = values.get("operation")
+        return Submitted(
+            reference,
+            self._amount(values),
+            values.get("currency"),
+            frozenset(map(Operation, (operation,) if operation else self._settings.operations)),
+            next((values[name] for name in values if name.startswith("customer_number")), None),
+        )
+
+    def asked(self, request: HttpRequest) -> str | None:
+        """The reference in the places of the placeholders of `status`."""
+        values = None if self._asks is None else self._asks.values(request)
+        return None if values is None else _reference(values)
+
+    def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
+        """The word for pending, else the HTTP status for it, else the word for succeeded."""
+        submit = self._settings.submit
+        submitted = self.submitted(request)
+        echo = Echo(submitted and submitted.reference, submitted and submitted.amount, None)
+        word, status = _word(submit.outcomes, Outcome.PENDING), self._taken_without_word()
+        if word is None and status is not None:
+            return HttpReply(status, b"{}")
+        word = word or _word(submit.outcomes, Outcome.SUCCEEDED) or _NO_WORD
+        return self._reply(submit.fields, word, echo)
+
+    def decided_at_once(self, request: HttpRequest, decided: Decided) -> HttpReply:
+        """The word of `submit` for a decision; one of no list where it has none."""
+        submit = self._settings.submit
+        word = _word(submit.outcomes, decided.outcome) or _NO_WORD
+        return self._reply(submit.fields, word, decided.echo)
+
+    def refused(self, request: HttpRequest) -> HttpReply:
+        """The word or HTTP status of `submit` for a refusal."""
+        return self._refusal() or HttpReply(400, b"{}")
+
+    def status(self, decided: Decided | None) -> HttpReply:
+        """The words of `status` for a decision, or for a reference that is not known."""
+        table, fields = self._settings.status, self._settings.status_fields
+        words = self._settings.status_outcomes
+        if decided is None:
+            statuses = () if table is None else tuple(table.statuses)
+            if statuses:
+                return HttpReply(statuses[0], b"{}")
+            return self._reply(fields, next(iter(self._words_for_not_found()), _NO_WORD), Echo())
+        word = _word(words, decided.outcome)
+        if word is None and decided.outcome is Outcome.PENDING and table and table.failed_after_s:
+            word = _word(words, Outcome.FAILED)  # one word for both, until failed_after_s
+        if word is None:
+            raise NotProven(f"no word in status.outcomes means {decided.outcome}")
+        return self._reply(fields, word, decided.echo)
+
+    def unknown_word(self, request: HttpRequest) -> HttpReply:
+        """A word that is in none of the tables."""
+        asks = self.asked(request) is not None
+        fields = self._settings.status_fields if asks else self._settings.submit.fields
+        return self._reply(fields, _NO_WORD, Echo())
+
+    def token(self, request: HttpRequest, number: int) -> HttpReply | None:
+        """None: the adapter uses no tokens."""
+        return None
+
+    def has_token(self, request: HttpRequest, oldest: int) -> bool:
+        """True: the adapter uses no tokens."""
+        return True
+
+    def unauthorized(self) -> HttpReply:
+        """The answer to a request without the credentials."""
+        return HttpReply(401, b"{}")
+
+    def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:
+        """The notification with the word of its table, signed as the table says."""
+        table, fields = self._settings.notification, self._settings.notification_fields
+        if table is None or fields is None:
+            return None
+        word = _word(self._settings.notification_outcomes, decided.outcome)
+        if word is None:
+            raise NotProven(f"no word in notification.outcomes means {decided.outcome}")
+        document = self._document(fields, word, decided.echo)
+        body = b" " + compact(document).encode()
+        headers = {}
+        given = self._signature(body, signature)
+        if table.trust == "signed" and given:
+            headers[table.signature_header.lower()] = given
+        names_attempt = self._settings.sends_callback_url
+        path = decided.request.attempt_id if names_attempt else ""
+        return RawNotification("testnet", "POST", path, "", headers, body, _LONG_AGO)
+
+    def _signature(self, body: bytes, signature: Signature) -> str:
+        """The value of the header; empty where it is absent."""
+        table = self._settings.notification
+        if table is None or signature is Signature.ABSENT:
+            return ""
+        key = "another key" if signature is Signature.OTHER_KEY else self._settings.key
+        signed = body.strip() if signature is Signature.REWRITTEN else body
+        digest = hmac.digest(key.encode(), signed, table.algorithm)
+        if signature is Signature.WRONG:
+            digest = bytes(len(digest))
+        written = digest.hex() if table.encoding == "hex" else base64.b64encode(digest).decode()
+        return table.prefix + written
+
+    def _taken_without_word(self) -> int | None:
+        """The HTTP status that alone says that a submit is taken."""
+        return next((each for each in self._settings.submit.statuses if 200 <= each < 300), None)
+
+    def _refusal(self) -> HttpReply | None:
+        submit = self._settings.submit
+        word = _word(submit.outcomes, Outcome.REFUSED)
+        if word is not None:
+            return self._reply(submit.fields, word, Echo())
+        refusing = (
+            status for status, each in submit.statuses.items() if each.outcome is Outcome.REFUSED
+        )
+        return next((HttpReply(status, b"{}") for status in refusing), None)
+
+    def _words_for_not_found(self) -> list[str]:
+        outcomes = self._settings.status_outcomes
+        return [word for word, meaning in outcomes.items() if not meaning.found]
+
+    def _amount(self, values: Values) -> Decimal | None:
+        """The amount by the first of its placeholders."""
+        for name in ("amount", "amount_text"):
+            if name in values:
+                return Decimal(values[name])
+        if "amount_minor" not in values:
+            return None
+        return from_minor_units(Decimal(values["amount_minor"]), self._currency(values))
+
+    def _currency(self, values: Values) -> str:
+        return values.get("currency", self._settings.currencies[0])
+
+    def _reply(self, fields: FieldsTable, word: str, echo: Echo) -> HttpReply:
+        return HttpReply(200, compact(self._document(fields, word, echo)).encode())
+
+    def _document(self, fields: FieldsTable, word: str, echo: Echo) -> Any:
+        """A document with the word, and with what the network says that it did."""
+        currency = echo.currency or self._settings.currencies[0]
+        known_as = self._known_as(echo.reference)
+        members = [
+            (fields.reference, known_as),
+            (fields.amount, echo.amount),
+            (fields.amount_minor, _minor(echo.amount, currency)),
+            (fields.currency, echo.currency),
+            (fields.network_id, echo.reference and _identifiers(echo.reference)["network_id"]),
+            (fields.outcome[0], word),
+        ]
+        document: Any = {}
+        for place, value in members:
+            if place is not None and value is not None:
+                document = _with(document, place, value)
+        return document
+
+    def _known_as(self, reference: str | None) -> str | None:
+        """The reference in the form in which `submit` sends it, else another identifier."""
+        sent = self._submits.names
+        if reference is None or "reference" in sent:
+            return reference
+        if "reference_hex" in sent:
+            return hex_of(reference)
+        names: Mapping[str, str] = _identifiers(reference)
+        return next(names[name] for name in names if name in sent)
+
+
+async def verdict_on(settings: Mapping[str, Any], proof: Proof) -> ProofVerdict:
+    """Run a proof over the tables of a network; see `HttpJsonDialect`."""
+    dialect = HttpJsonDialect(settings)
+    if dialect.without_cents:
+        return ProofVerdict(NOT_PROVEN, "the proofs send amounts of two decimals; try it in GHS")
+    why_not = dialect.not_shown.get(proof.name)
+    if why_not is not None:
+        return ProofVerdict(NOT_PROVEN, why_not)
+    return await verdict(proof, http_peer(dialect))
+
+
+def _identifiers(reference: str) -> dict[str, Any]:
+    return {name: prefix + reference for name, prefix in PREFIXES.items()}
+
+
+def _reference(values: Values) -> str | None:
+    """The reference by the first identifier that a request has."""
+    for name in ("reference", "reference_hex"):
+        if name in values:
+            return from_hex(values[name])
+    named = (values[name].removeprefix(PREFIXES[name]) for name in PREFIXES if name in values)
+    return next(named, None)
+
+
+def _word(outcomes: Mapping[str, Meaning], outcome: Outcome) -> str | None:
+    found = (word for word, each in outcomes.items() if each.outcome is outcome)
+    return next(found, None)
+
+
+def _minor(amount: Decimal | None, currency: str) -> int | None:
+    try:
+        return None if amount is None else in_minor_units(amount, currency)
+    except NoValue:
+        return None
+
+
+def _with(document: Any, place: tuple[str, ...], value: object) -> Any:
+    """The document with a value in this place; a number is a place in a list."""
+    if not place:
+        return value
+    name, *rest = place
+    if name.isdecimal():
+        items = document if isinstance(document, list) else []
+        items += [{}] * (int(name) + 1 - len(items))
+        items[int(name)] = _with(items[int(name)], tuple(rest), value)
+        return items
+    members = document if isinstance(document, dict) else {}
+    return {**members, name: _with(members.get(name, {}), tuple(rest), value)}

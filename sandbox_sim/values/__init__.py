@@ -1,0 +1,1 @@
+"""What all rooms use: money, phone numbers, times, codes, hosts, and how texts are masked."""

@@ -1,0 +1,150 @@
+"""Reads what peers send: answers and notifications of networks, and recordings of them. D39.
+
+Peers are not trusted, so everything is bounded before it is used. A document is refused where it is
+longer or nested deeper than any network needs, or has a number with more digits or a larger
+exponent, in either direction, than a double has: written out, 0e-1000000000 takes a gigabyte. In
+texts, what no database stores (NUL and unpaired surrogates) becomes U+FFFD.
+
+What is kept of a text is shorter: an identifier stands in an index, a reason in a list.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+MOST_CHARACTERS: Final = 4 * 1024 * 1024
+
+MOST_DEPTH: Final = 64
+
+# Of a number as it is written; a double in its shortest form has 24.
+MOST_NUMBER_CHARACTERS: Final = 100
+
+# A double goes from 5e-324 to 1.8e308.
+MOST_EXPONENT: Final = 400
+
+# A number that stands in the place of an identifier has at most so many digits.
+_MOST_ID_DIGITS: Final = 40
+
+# The indexes of Postgres take 2,704 bytes; a character has at most four.
+MOST_ID_CHARACTERS: Final = 255
+
+MOST_REASON_CHARACTERS: Final = 500
+
+MOST_ADDRESS_CHARACTERS: Final = 2048
+
+
+_REPLACEMENT: Final = "\ufffd"
+
+_UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+
+_LINE_BREAKS: Final = re.compile("[\t-\r\x85\u2028\u2029]+")
+
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+_CUT: Final = "…"
+
+_TOO_DEEP: Final = f"it is nested more than {MOST_DEPTH} deep"
+
+
+def read_json(text: str | bytes) -> Any:
+    """A JSON document with every number as an exact `Decimal`.
+
+    Raises:
+        ValueError: the text is not JSON, has NaN or Infinity in it, or exceeds a bound.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"it is longer than {MOST_CHARACTERS:,} characters")
+    try:
+        document = json.loads(
+            text, parse_float=_number, parse_int=_number, parse_constant=_refuse_constant
+        )
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    return _storable(document, MOST_DEPTH)
+
+
+def document_of(body: bytes) -> Mapping[str, Any]:
+    """A JSON object with exact numbers; empty where the body is none."""
+    try:
+        document = read_json(body)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def text_of(value: object) -> str:
+    """A text, or a whole number in the place of one; empty for anything else."""
+    if isinstance(value, Decimal):
+        is_whole = value.adjusted() < _MOST_ID_DIGITS and value == value.to_integral_value()
+        return str(int(value)) if is_whole else ""
+    return value if isinstance(value, str) else ""
+
+
+def amount_of(value: object) -> Decimal | None:
+    """An amount from JSON that `read_json` read, a number or a text; None for anything else."""
+    if isinstance(value, Decimal):
+        return value
+    try:
+        return _number(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def identifier(text: str) -> str:
+    """An identifier as it is kept and searched for; one that had to be changed matches none."""
+    return _cleaned(text, MOST_ID_CHARACTERS)
+
+
+def reason(text: str) -> str:
+    """A text for people, in one line."""
+    return _cleaned(_LINE_BREAKS.sub(" ", text), MOST_REASON_CHARACTERS)
+
+
+def address(text: str) -> str:
+    """An address; one that is too long is cut like any text, and leads nowhere."""
+    return _cleaned(text, MOST_ADDRESS_CHARACTERS)
+
+
+def storable(text: str) -> str:
+    """The text with U+FFFD for what no database stores."""
+    return _UNSTORABLE.sub(_REPLACEMENT, text)
+
+
+def _cleaned(text: str, most: int) -> str:
+    text = text if len(text) <= most else text[: most - len(_CUT)] + _CUT
+    return _CONTROLS.sub(_REPLACEMENT, text)
+
+
+def _number(text: str) -> Decimal:
+    """Raises `ValueError` for a number that is not finite or exceeds a bound."""
+    if len(text) > MOST_NUMBER_CHARACTERS:
+        raise ValueError(f"a number is longer than {MOST_NUMBER_CHARACTERS} characters")
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise ValueError("it is not a number, or its exponent is too large") from None
+    exponent = number.as_tuple().exponent
+    if not isinstance(exponent, int) or abs(exponent) > MOST_EXPONENT:
+        raise ValueError(f"a number has an exponent beyond {MOST_EXPONENT}")
+    return number
+
+
+def _storable(value: Any, depth: int) -> Any:
+    """The document with storable texts. Raises `ValueError` where it is nested too deeply."""
+    match value:
+        case str():
+            return storable(value)
+        case dict() | list() if depth == 0:
+            raise ValueError(_TOO_DEEP)
+        case dict():
+            return {storable(name): _storable(each, depth - 1) for name, each in value.items()}
+        case list():
+            return [_storable(each, depth - 1) for each in value]
+        case _:
+            return value
+
+
+def _refuse_constant(constant: str) -> object:
+    raise ValueError(f"{constant} is not a JSON number")

@@ -1,0 +1,29 @@
+"""Times in the forms of the interface: `request_time` in requests, ISO 8601 with Z in answers."""
+
+from datetime import datetime
+from typing import Annotated, Final
+
+_DAY: Final = (
+    r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+    r"|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+    r"|02-(?:0[1-9]|1[0-9]|2[0-9]))"
+)
+
+_MINUTES: Final = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+
+# Accepts `2026-01-31 09:30`, `2026-01-31 09:30:00` and `2026-01-31T09:30:00Z`; the last form with
+# or without seconds and their fraction. Days and hours that no calendar has are refused, except 29
+# February, which is accepted in every year.
+REQUEST_TIME: Final = (
+    rf"^[0-9]{{4}}-{_DAY}(?: {_MINUTES}(?::[0-5][0-9])?"
+    rf"|T{_MINUTES}(?::[0-5][0-9](?:\.[0-9]{{1,9}})?)?Z)$"
+)
+
+
+# A time in a JSON document, as `iso` writes it.
+Timestamp = Annotated[str, "ISO 8601 in UTC with milliseconds"]
+
+
+def iso(moment: datetime) -> str:
+    """A UTC time in ISO 8601 with milliseconds and Z."""
+    return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

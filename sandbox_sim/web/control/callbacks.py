@@ -1,0 +1,153 @@
+"""Callbacks under `/_sandbox/`: the next attempt now, resending, and the check of a receiver."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from aiohttp import web
+from pydantic import Field
+
+from sandbox_sim.callbacks.receiver_verdicts import ReceiverReport, shown
+from sandbox_sim.control.manual_actions import CallbackRetries, ManualActions
+from sandbox_sim.control.record_search import RecordIds
+from sandbox_sim.http_addresses import EXPECTED
+from sandbox_sim.records import callbacks
+from sandbox_sim.records.callbacks import CallbackView, Profile
+from sandbox_sim.web.api.request_models import WebAddress
+from sandbox_sim.web.control import errors
+from sandbox_sim.web.control.errors import error_response
+from sandbox_sim.web.control.input import (
+    LARGEST_INTEGER,
+    SERVICE_ID,
+    BadInput,
+    Input,
+    Nothing,
+    ServiceBody,
+)
+from sandbox_sim.web.control.records import no_such
+from sandbox_sim.web.routes import Answer, Body, ListOf, Reply, Route
+
+if TYPE_CHECKING:
+    from sandbox_sim.callbacks.doctor import ReceiverExamination
+
+
+class ResendBody(Input):
+    """The body of `resend`; without `url` the callback goes where it went before."""
+
+    url: WebAddress | None = Field(None, description=EXPECTED)
+
+
+DOCTOR: Final = "/_sandbox/doctor"
+
+
+class DoctorBody(Input):
+    """The body of `doctor`: the receiver, the service that signs, and the profiles to send.
+
+    The receiver is that of an address, or of a callback: a callback shows no secret of its address.
+    """
+
+    url: WebAddress | None = Field(None, description=EXPECTED)
+    callback: str | None = Field(
+        None, min_length=1, max_length=400, description="the id of a callback, in place of url"
+    )
+    service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+    profiles: list[Profile] | None = Field(
+        None, min_length=1, description=f"a list of {', '.join(Profile)}"
+    )
+
+
+class DoctorReport(ReceiverReport):
+    """The report. complete: false where the time was over before all checks were made."""
+
+    complete: bool
+
+
+@dataclass(frozen=True, eq=False)
+class CallbackActionRoutes:
+    """Makes the next attempt now, sends once more, and sends a receiver the samples of the doctor.
+
+    examination: makes what sends them, when it is asked for: serve starts without it.
+    """
+
+    retries: CallbackRetries
+    manual_actions: ManualActions
+    ids: RecordIds
+    examination: Callable[[], "ReceiverExamination"]
+
+    def routes(self) -> Sequence[Route]:
+        route = partial(Route, group="Callbacks")
+        retried = ListOf("callbacks", CallbackView, has_next=False)
+        return [
+            route(
+                "POST", "/_sandbox/callbacks/retry", self.retry_all,
+                "make the next attempt at every retrying callback now",
+                answers=(Answer(retried, 202),), body=Body(ServiceBody, optional=True),
+            ),
+            route(
+                "POST", "/_sandbox/callbacks/{id}/retry", self.retry,
+                "make the next attempt at a callback now",
+                answers=(Answer(CallbackView, 202),), body=Body(Nothing, optional=True),
+                errors=(errors.NOT_FOUND, errors.AMBIGUOUS, errors.NOT_WAITING),
+            ),
+            route(
+                "POST", "/_sandbox/callbacks/{id}/resend", self.resend,
+                "send a callback once more, now",
+                answers=(Answer(CallbackView, 202),), body=Body(ResendBody, optional=True),
+                errors=(errors.NOT_FOUND, errors.AMBIGUOUS),
+            ),
+            route(
+                "POST", DOCTOR, self.examine,
+                "send a receiver sample callbacks, and say what it does wrong",
+                answers=(Answer(DoctorReport),), body=Body(DoctorBody),
+                errors=(
+                    *(errors.NOT_FOUND, errors.AMBIGUOUS),
+                    *(errors.PRODUCTION, errors.NO_CREDENTIALS),
+                ),
+            ),
+        ]  # fmt: skip
+
+    async def retry(self, request: web.Request, _asked: Nothing) -> CallbackView | web.Response:
+        """Make the next attempt now; HTTP 409 for a callback that waits for none."""
+        name = request.match_info["id"]
+        retried = await self.retries.retry(name)
+        if retried is None:
+            return no_such("callbacks", name)
+        if not retried.was_waiting:
+            text = f"callback {retried.callback.id} is {retried.callback.state}, so no attempt at"
+            text += " it is to come: resend sends it once more"
+            return error_response(errors.NOT_WAITING, text)
+        return callbacks.shown(retried.callback)
+
+    async def retry_all(self, _request: web.Request, asked: ServiceBody) -> Reply:
+        """Make the next attempts at all that are retrying now; answers which they are."""
+        retried = await self.retries.retry_all(asked.service_id)
+        return {"callbacks": [*map(callbacks.shown, retried)]}
+
+    async def resend(self, request: web.Request, asked: ResendBody) -> CallbackView | web.Response:
+        """Send a callback once more, now; its attempts show the result."""
+        name = request.match_info["id"]
+        found = await self.ids.callback(name)
+        callback = found and await self.manual_actions.resend(str(found["id"]), asked.url)
+        return callbacks.shown(callback) if callback else no_such("callbacks", name)
+
+    async def examine(
+        self, _request: web.Request, asked: DoctorBody
+    ) -> DoctorReport | web.Response:
+        """Examine a receiver; answers when all samples were answered, or their time is over."""
+        if (asked.url is None) == (asked.callback is None):
+            raise BadInput("url or callback must be there, and not both")
+        examination = self.examination()
+        url, service_id = asked.url or "", asked.service_id
+        if asked.callback is not None:
+            found = await self.ids.callback(asked.callback)
+            receiver = found and await examination.receiver_of(str(found["id"]))
+            if not receiver:
+                return no_such("callbacks", asked.callback)
+            url, service_id = receiver.url, service_id or receiver.service_id
+        examined = await examination.examine(url, service_id, asked.profiles or ())
+        if examined is None:
+            text = f"no credentials of mode S are for service_id {service_id}"
+            return error_response(errors.NO_CREDENTIALS, text)
+        report = shown(examined.receiver, examined.owner, examined.findings)
+        return {**report, "complete": examined.complete}

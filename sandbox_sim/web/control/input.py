@@ -1,0 +1,252 @@
+"""The input of the control API: models that routes share, and errors that name each wrong field."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, TypedDict, TypeVar, get_args
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.transactions import STATUS_WORDS
+from sandbox_sim.values.redaction import nearest
+from sandbox_sim.web.routes import FORM
+
+DEFAULT_LIMIT: Final = 20
+
+MAX_LIMIT: Final = 100
+
+LARGEST_INTEGER: Final = 2**63 - 1
+
+SERVICE_ID: Final = f"an integer from 1 to {LARGEST_INTEGER}"
+
+NO_NUL: Final = r"^[^\x00]*$"  # no database takes it
+
+
+R = TypeVar("R")
+
+
+class Input(BaseModel):
+    """A body or a query of the control API. It has strict types and refuses unknown fields.
+
+    The description of a field ends the sentence "service_id must be …". Error messages contain it.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", defer_build=True)
+
+
+_MOST_DIGITS: Final = 19
+
+
+def _digits(value: object) -> int:
+    """Read an integer of a query. `+5`, `5.0` and `5_000` are no integers there."""
+    if isinstance(value, str) and re.fullmatch(f"[0-9]{{1,{_MOST_DIGITS}}}", value):
+        return int(value)
+    raise PydanticCustomError("digits", "must be an integer")
+
+
+_InQuery: Final = BeforeValidator(_digits)
+
+# The bounds stand first: the schema of a type that is validated in Python has none.
+QueryServiceId = Annotated[int, Field(gt=0, le=LARGEST_INTEGER), _InQuery]
+
+QueryId = Annotated[int, Field(ge=1, le=LARGEST_INTEGER), _InQuery]
+
+QueryLimit = Annotated[int, Field(ge=1, lt=10**_MOST_DIGITS), _InQuery]
+
+
+class Nothing(Input):
+    """No field at all."""
+
+
+class ServiceBody(Input):
+    """The body of what concerns one service; without it every service."""
+
+    service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+
+
+class ServiceQuery(Input):
+    """One service, or all."""
+
+    service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
+
+
+class PageQuery(Input):
+    """The query of a list. Lists are newest first.
+
+    A larger limit than `MAX_LIMIT` is no error: `page_size` is what the list keeps to.
+    """
+
+    limit: QueryLimit = Field(
+        DEFAULT_LIMIT, description=f"an integer above 0 (at most {MAX_LIMIT} are given)"
+    )
+
+    @property
+    def page_size(self) -> int:
+        """How many items a page has at most."""
+        return min(self.limit, MAX_LIMIT)
+
+    def page(self, found: Sequence[R], id_of: Callable[[R], str]) -> tuple[Sequence[R], str | None]:
+        """The page, and the id after which the next one begins, or None on the last one.
+
+        found: what the page begins with, and more than it holds where there is a next page.
+        """
+        page = found[: self.page_size]
+        return page, id_of(page[-1]) if len(found) > len(page) else None
+
+
+class ServiceListQuery(PageQuery):
+    """The query of a list of one service, or of all, whose ids are texts."""
+
+    after: str | None = Field(None, description="the id after which the list goes on")
+    service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
+
+    @property
+    def listing(self) -> Listing:
+        """What to read: one more than the page holds, which shows that there is a next page."""
+        return Listing(self.service_id, self.after, self.page_size + 1)
+
+
+class ListQuery(PageQuery):
+    """The query of a list whose ids are numbers."""
+
+    after: QueryId | None = Field(None, description="the id after which the list goes on")
+
+
+class Wait(Input):
+    """The body of `wait`: how many records have to match, and for how much real time to wait."""
+
+    match: dict[str, Any] = Field({}, description="an object of fields and the values they have")
+    count: int = Field(1, ge=1, le=1000, description="an integer from 1 to 1000")
+    timeout_s: float = Field(5, ge=0, le=600, description="a number of seconds from 0 to 600")
+
+
+class Deleted(TypedDict):
+    """The answer of a route that deletes."""
+
+    deleted: Annotated[int, "how many there were"]
+
+
+class BadInput(Exception):
+    """A body or a query that is refused with HTTP 400; the text names each wrong field."""
+
+
+_MOST_FORM_FIELDS: Final = 100
+
+T = TypeVar("T", bound=BaseModel)
+
+
+async def body_of(request: web.Request, model: type[T], *, optional: bool = False) -> T:
+    """The JSON body of a request, whatever its Content-Type says, or `BadInput`.
+
+    optional: no body at all is the same as an empty object.
+    """
+    raw = await request.read() or (b"{}" if optional else b"null")
+    return _read(model, lambda: model.model_validate_json(raw))
+
+
+async def form_of(request: web.Request) -> Mapping[str, str]:
+    """The form in the body of a request, as a browser sends it, or `BadInput`."""
+    if request.content_type != FORM or (request.charset or "utf-8").lower() != "utf-8":
+        raise BadInput(f"the body must be a form: send {FORM} in UTF-8")
+    raw = await request.read()
+    try:
+        pairs = parse_qsl(
+            raw.decode(),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=_MOST_FORM_FIELDS,
+        )
+    except ValueError:
+        text = f"the form must be in UTF-8 and have at most {_MOST_FORM_FIELDS} fields"
+        raise BadInput(text) from None
+    return dict(pairs)
+
+
+def query_of(request: web.Request, model: type[T], *, beside: Sequence[str] = ()) -> T:
+    """The query of a request, or `BadInput`; the names in `beside` are allowed and not read."""
+    given = request.query
+    repeated = {name for name in given if len(given.getall(name)) > 1}
+    unknown = {name for name in given if name not in model.model_fields and name not in beside}
+    named = {name: value for name, value in given.items() if name in model.model_fields}
+    problems = [f"{name} must be given once" for name in sorted(repeated)]
+    problems += [_unknown(name, (*model.model_fields, *beside)) for name in sorted(unknown)]
+    return _read(model, lambda: model.model_validate(named), *problems)
+
+
+def _read(model: type[T], read: Callable[[], T], *problems: str) -> T:
+    """Read the input; raise `BadInput` with its problems and those that are given."""
+    try:
+        read_input = read()
+    except ValidationError as invalid:
+        details = invalid.errors(include_url=False, include_input=False)
+        problems += tuple(dict.fromkeys(_problem(model, detail) for detail in details))
+    if problems:
+        raise BadInput("; ".join(problems))
+    return read_input
+
+
+def _problem(model: type[BaseModel], detail: ErrorDetails) -> str:
+    """A sentence about one wrong field, with what to send instead."""
+    kind = detail["type"]
+    if kind == "json_invalid":
+        return f"the body is not valid JSON: {detail['ctx']['error']}"
+    if not detail["loc"]:
+        return f"the body must be a JSON object with {_listed(model.model_fields)}"
+    path, model = _place(model, [str(part) for part in detail["loc"]])
+    # False where the problem is deeper inside than the innermost field that has a description.
+    whole = len(path) == len(detail["loc"])
+    if whole and kind == "extra_forbidden":
+        return _unknown(".".join(path), model.model_fields)
+    verb = "is required, and must be" if whole and kind == "missing" else "must be"
+    return f"{'.'.join(path)} {verb} {model.model_fields[path[-1]].description}"
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    parents, _, last = name.rpartition(".")
+    near = nearest(last, known)
+    if near is None:
+        return f"{name!r} is unknown: there are {_listed(known)}"
+    return f"{name!r} is unknown: did you mean {f'{parents}.{near}' if parents else near}?"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "no fields"
+
+
+def _place(
+    model: type[BaseModel], location: Sequence[str]
+) -> tuple[Sequence[str], type[BaseModel]]:
+    """The innermost field that a problem is in, by its path, and the model that has the field."""
+    for depth, name in enumerate(location, 1):
+        inner = _model_in(getattr(model.model_fields.get(name), "annotation", None))
+        if depth == len(location) or inner is None:
+            return location[:depth], model
+        model = inner
+    raise AssertionError(location)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model that a field holds, if it can hold nothing else but None."""
+    kinds = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
+    match [kind for kind in kinds if kind is not NoneType]:
+        case [type() as model] if issubclass(model, BaseModel):
+            return model
+    return None
+
+
+def _code(value: object) -> object:
+    return STATUS_WORDS.get(value, value) if isinstance(value, str) else value
+
+
+# Marks a field that takes a status code or its word; the field has the code.
+StatusWord: Final = BeforeValidator(_code)
+
+
+def worded(codes: Iterable[str]) -> str:
+    """The codes, and then their words, as an error lists them."""
+    chosen = list(codes)
+    return ", ".join([*chosen, *(word for word, code in STATUS_WORDS.items() if code in chosen)])

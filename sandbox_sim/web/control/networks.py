@@ -1,0 +1,294 @@
+"""The networks of production, the attempts at them, and their notifications. Source: D32, D39.
+
+Notifications come in at `/_networks/{name}/…`, by POST and PUT. These paths ask for no credentials:
+`NetworkNotifications` decides what is stored. All is listed under `/_sandbox/`.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, Annotated, Final, TypedDict
+
+from aiohttp import web
+from pydantic import Field
+from pydantic.config import JsonDict
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports import Clock
+from sandbox_sim.production import attempt_views
+from sandbox_sim.production.attempt_views import NetworkAttemptView
+from sandbox_sim.production.circuit_breaker import BreakerState
+from sandbox_sim.production.network_overview import NetworkOverview, NetworkState
+from sandbox_sim.records.attempts import AttemptQuery
+from sandbox_sim.records.exchanges import (
+    NotificationQuery,
+    NotificationState,
+    NotificationTrust,
+    NotificationView,
+    RawNotification,
+)
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.values.peer_input import storable
+from sandbox_sim.values.timestamps import iso
+from sandbox_sim.web.control.errors import BODY_TOO_LARGE, error_response
+from sandbox_sim.web.control.input import NO_NUL, BadInput, ListQuery, ServiceListQuery
+from sandbox_sim.web.routes import Answer, ErrorCode, ListOf, Query, Reply, Route
+
+if TYPE_CHECKING:  # serve starts faster without what only production needs
+    from sandbox_sim.production.attempt_views import LiveRecordReader
+    from sandbox_sim.production.notifications import NetworkNotifications
+
+
+class RouteView(TypedDict):
+    """A route of the configuration; an empty list fits everything."""
+
+    operation: list[Annotated[str, Operation]]
+    nw: list[str]
+
+
+class BreakerView(TypedDict):
+    """The circuit breaker of a network, in the process that answers."""
+
+    state: Annotated[str, BreakerState]
+    faults: Annotated[int, "network faults in a row"]
+    opened_at: str | None
+
+
+class NetworkView(TypedDict):
+    """A network of the configuration."""
+
+    name: str
+    adapter: str
+    operations: list[Annotated[str, Operation]]
+    nws: Annotated[list[str], "the values of `nw` that it takes; empty for every one"]
+    currencies: list[str]
+    notifications: Annotated[str, NotificationTrust]
+    routes: list[RouteView]
+    breaker: BreakerView
+    open_attempts: Annotated[int, "attempts whose outcome the network has not told"]
+    kept_notifications: Annotated[dict[str, int], "by what was done with them"]
+    dropped_notifications: Annotated[
+        int, "those that proved nothing and were not stored, in the process that answers"
+    ]
+
+
+class HealthView(TypedDict):
+    """Whether a network can be reached."""
+
+    ok: bool
+    detail: str
+
+
+class CheckedNetworkView(NetworkView):
+    """A network, and what it answered when it was asked for its health."""
+
+    health: HealthView
+
+
+def network_view(state: NetworkState) -> NetworkView:
+    """A network as the control API and the dashboard show it."""
+    can, opened_at = state.capabilities, state.breaker.opened_at
+    return {
+        "name": state.name,
+        "adapter": state.adapter,
+        "operations": sorted(each.value for each in can.operations),
+        "nws": sorted(can.nws),
+        "currencies": sorted(can.currencies),
+        "notifications": can.trust.value,
+        "routes": [
+            {"operation": sorted(each.value for each in route.operations), "nw": sorted(route.nws)}
+            for route in state.routes
+        ],
+        "breaker": {
+            "state": state.breaker.state.value,
+            "faults": state.breaker.faults,
+            "opened_at": None if opened_at is None else iso(opened_at),
+        },
+        "open_attempts": state.open_attempts,
+        "kept_notifications": {
+            what.value: count for what, count in sorted(state.kept_notifications.items())
+        },
+        "dropped_notifications": state.dropped_notifications,
+    }
+
+
+_TIME: Final[JsonDict] = {"format": "date-time"}
+
+
+class AttemptListQuery(ServiceListQuery):
+    """The query of `GET attempts`; every field but `limit` and `after` is a filter."""
+
+    network: str | None = Field(None, pattern=NO_NUL, description="the name of a network")
+    reference: str | None = Field(None, pattern=NO_NUL, description="a reference")
+    network_id: str | None = Field(None, pattern=NO_NUL, description="the network's identifier")
+    outcome: Outcome | None = Field(None, strict=False, description=f"one of {', '.join(Outcome)}")
+    since: str | None = Field(
+        None, json_schema_extra=_TIME, description="a time in ISO 8601, the first that is listed"
+    )
+    until: str | None = Field(
+        None,
+        json_schema_extra=_TIME,
+        description="a time in ISO 8601, the first one left out",
+    )
+
+    def query(self) -> AttemptQuery:
+        """The query for the store; it reads one attempt more than the page has."""
+        return AttemptQuery(
+            self.network,
+            self.service_id,
+            self.reference,
+            self.network_id,
+            self.outcome,
+            _time("since", self.since),
+            _time("until", self.until),
+            self.after,
+            self.page_size + 1,
+        )
+
+
+def _time(name: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"{name} must be a time such as 2026-01-31T00:00:00Z") from None
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+
+
+NETWORKS_PREFIX: Final = "/_networks"
+# No network sends a longer notification.
+MOST_BODY_BYTES: Final = 64 * 1024
+_TOO_MANY: Final = ErrorCode(429, "too_many", "too many notifications name no attempt")
+
+
+class NotificationHandler:
+    """Takes a notification, and only then acknowledges it."""
+
+    def __init__(self, notifications: "NetworkNotifications", clock: Clock) -> None:
+        self._notifications = notifications
+        self._clock = clock
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """HTTP 200 with an empty body, also for one that is dropped.
+
+        404 for a network that is not configured, 413 for a body that is too long, and 429 for one
+        that proves nothing while too many of those name no attempt.
+        """
+        name = request.match_info["name"]
+        if not self._notifications.knows(name):
+            raise web.HTTPNotFound
+        headers: dict[str, str] = {}
+        for key, value in request.headers.items():
+            lower = key.lower()
+            text = storable(value)  # octets that are no UTF-8 come as unpaired surrogates
+            headers[lower] = f"{headers[lower]}, {text}" if lower in headers else text
+        body = await _body(request)
+        if body is None:
+            text = f"The body of a notification has at most {MOST_BODY_BYTES:,} bytes"
+            return error_response(BODY_TOO_LARGE, text)
+        raw = RawNotification(
+            name,
+            request.method,
+            request.match_info["tail"],
+            request.rel_url.raw_query_string,
+            headers,
+            body,
+            self._clock.now(),
+        )
+        wait = await self._notifications.receive(raw)
+        if not wait:
+            return web.Response()
+        answer = error_response(_TOO_MANY, "Too many notifications came that prove nothing")
+        answer.headers["Retry-After"] = str(math.ceil(wait))
+        return answer
+
+
+class NotificationListQuery(ListQuery):
+    """The query of `GET networks/notifications`."""
+
+    network: str | None = Field(None, pattern=NO_NUL, description="the name of a network")
+    state: NotificationState | None = Field(
+        None, strict=False, description=f"one of {', '.join(NotificationState)}"
+    )
+
+
+async def _body(request: web.Request) -> bytes | None:
+    """The body; None where it is too long, and then it is not read to its end."""
+    if (request.content_length or 0) > MOST_BODY_BYTES:
+        return None
+    body = bytearray()
+    async for chunk in request.content.iter_any():
+        body += chunk
+        if len(body) > MOST_BODY_BYTES:
+            return None
+    return bytes(body)
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkRoutes:
+    """What the networks do, and whether they work.
+
+    notifications and live: those of production; None where it is off, and then they list nothing.
+    """
+
+    overview: NetworkOverview
+    notifications: "NetworkNotifications | None"
+    live: "LiveRecordReader | None"
+
+    def routes(self) -> Sequence[Route]:
+        route = partial(Route, group="Networks")
+        return [
+            route(
+                "GET", "/_sandbox/networks", self.list, "list the networks of production",
+                answers=(Answer(ListOf("networks", NetworkView, has_next=False)),),
+            ),
+            route(
+                "POST", "/_sandbox/networks/check", self.check,
+                "ask each network whether it can be reached",
+                answers=(Answer(ListOf("networks", CheckedNetworkView, has_next=False)),),
+            ),
+            route(
+                "GET", "/_sandbox/networks/notifications", self.kept,
+                "list the notifications of networks that are kept, newest first",
+                answers=(Answer(ListOf("notifications", NotificationView)),),
+                query=Query(NotificationListQuery),
+            ),
+            route(
+                "GET", "/_sandbox/attempts", self.attempts,
+                "list the attempts at networks, newest first",
+                answers=(Answer(ListOf("attempts", NetworkAttemptView)),),
+                query=Query(AttemptListQuery),
+            ),
+        ]  # fmt: skip
+
+    async def list(self, _request: web.Request) -> Reply:
+        """List the networks of production, without asking them anything."""
+        return {"networks": [network_view(each) for each in await self.overview.states()]}
+
+    async def check(self, _request: web.Request) -> Reply:
+        """Ask each network whether it can be reached; at most, it is asked for a token."""
+        found = await self.overview.checked()
+        checked = [
+            {**network_view(state), "health": {"ok": health.ok, "detail": health.detail}}
+            for state, health in found
+        ]
+        return {"networks": checked}
+
+    async def kept(self, _request: web.Request, asked: NotificationListQuery) -> Reply:
+        """List notifications; `next` is the value of `after` for the next page."""
+        kept = self.notifications
+        query = NotificationQuery(asked.network, asked.state, asked.after, asked.page_size + 1)
+        found = [] if kept is None else await kept.listed(query)
+        page, following = asked.page(found, itemgetter("id"))
+        return {"notifications": list(page), "next": following}
+
+    async def attempts(self, _request: web.Request, asked: AttemptListQuery) -> Reply:
+        """List attempts; `next` is the value of `after` for the next page."""
+        query = asked.query()
+        found = [] if self.live is None else await self.live.attempts(query)
+        page, following = asked.page(found, attrgetter("id"))
+        return {"attempts": [attempt_views.shown(each) for each in page], "next": following}

@@ -1,0 +1,345 @@
+"""Overrides and faults under `/_sandbox/`: as they are posted, listed and removed."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import Annotated, Any, Final, Literal, NotRequired, Self
+
+from aiohttp import web
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.overrides.faults import FAULT_STATUSES, MAX_LATENCY_S, AnswerFault
+from sandbox_sim.overrides.overrides import TooManyUserRules, UserRules
+from sandbox_sim.records.callbacks import Profile
+from sandbox_sim.records.overrides import (
+    MAX_DELAY_MS,
+    MAX_DELIVERIES,
+    MAX_USER_RULES,
+    Override,
+    UserRuleKind,
+    UserRuleView,
+    contradiction,
+    parse_match,
+    parse_override,
+    shown,
+)
+from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.response_codes import CATALOGUE
+from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
+from sandbox_sim.web.api.request_models import Amount
+from sandbox_sim.web.control.errors import BAD_REQUEST, NOT_FOUND, TOO_MANY, error_response
+from sandbox_sim.web.control.input import (
+    LARGEST_INTEGER,
+    Deleted,
+    Input,
+    ServiceBody,
+    ServiceListQuery,
+    ServiceQuery,
+    StatusWord,
+    worded,
+)
+from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
+
+_AMOUNT = "a number above 0"
+
+_TEXT = f"a string of at most {MAX_IDENTIFIER} characters"
+
+
+class AmountRange(Input):
+    """Both ends are part of it."""
+
+    min: Amount | None = Field(None, description=_AMOUNT)
+    max: Amount | None = Field(None, description=_AMOUNT)
+
+
+class MatchBody(ServiceBody):
+    """The requests that a rule applies to; a field that is left out fits every request."""
+
+    operation: Operation | None = Field(None, description=f"one of {', '.join(Operation)}")
+    transaction_id: str | None = Field(None, max_length=MAX_IDENTIFIER, description=_TEXT)
+    customer_number: str | None = Field(
+        None, max_length=MAX_IDENTIFIER, description=f"{_TEXT}: a number or an account"
+    )
+    nw: str | None = Field(None, max_length=MAX_IDENTIFIER, description=f"{_TEXT}, such as MTN")
+    amount: Amount | AmountRange | None = Field(
+        None, description=f"{_AMOUNT}, or an object with min and max"
+    )
+
+
+class UserRuleBody(Input):
+    """The fields of every rule; each kind adds those of its effect."""
+
+    match: MatchBody = Field(
+        MatchBody(), description="an object of fields that requests have to have"
+    )
+    times: int | None = Field(None, ge=1, le=LARGEST_INTEGER, description="an integer above 0")
+
+    def contradiction(self) -> str | None:
+        """What contradicts itself between valid fields, in a sentence; None where nothing does."""
+        amount = self.match.amount
+        if isinstance(amount, AmountRange) and (amount.min or 0) > (amount.max or math.inf):
+            return "match.amount.min is above match.amount.max: no amount is between them"
+        return None
+
+    def effect(self) -> dict[str, Any]:
+        """The fields of its own kind, as JSON has them."""
+        return self.model_dump(mode="json", exclude={"match", "times"}, exclude_none=True)
+
+
+@dataclass(frozen=True, eq=False)
+class UserRuleRoutes:
+    """The rules of one kind.
+
+    plural: their name in paths. model: the body that adds one. view: how one is shown.
+    """
+
+    rules: UserRules
+    kind: UserRuleKind
+    plural: str
+    model: type[UserRuleBody]
+    view: type[UserRuleView]
+
+    def routes(self) -> Sequence[Route]:
+        """The routes of rules of this kind."""
+        route = partial(Route, group=self.plural.capitalize())
+        path = f"/_sandbox/{self.plural}"
+        return [
+            route(
+                "GET", path, self.list, f"list {self.plural}",
+                answers=(Answer(ListOf(self.plural, self.view)),), query=Query(ServiceListQuery),
+            ),
+            route(
+                "POST", path, self.add, f"add one of the {self.plural}",
+                answers=(Answer(self.view, 201),), body=Body(self.model), errors=(TOO_MANY,),
+            ),
+            route(
+                "DELETE", path, self.clear, f"remove all {self.plural}, or those of a service",
+                answers=(Answer(Deleted),), query=Query(ServiceQuery),
+            ),
+            route(
+                "DELETE", f"{path}/{{id}}", self.remove, f"remove one of the {self.plural}",
+                answers=(Answer(Deleted),), errors=(NOT_FOUND,),
+            ),
+        ]  # fmt: skip
+
+    async def list(self, _request: web.Request, asked: ServiceListQuery) -> Reply:
+        """List the rules, newest first, those that are used up too."""
+        found = await self.rules.listed(self.kind, asked.listing)
+        page, following = asked.page(found, attrgetter("id"))
+        return {self.plural: [shown(each) for each in page], "next": following}
+
+    async def add(self, _request: web.Request, asked: UserRuleBody) -> Reply:
+        """Add one; it applies to requests that come after the answer. HTTP 409 above the limit."""
+        problem = asked.contradiction()
+        if problem is not None:
+            return error_response(BAD_REQUEST, problem)
+        match = parse_match(asked.match.model_dump(mode="json", exclude_none=True))
+        try:
+            rule = await self.rules.add(self.kind, match, asked.effect(), asked.times)
+        except TooManyUserRules:
+            text = f"there are {MAX_USER_RULES} {self.plural}: take some out first"
+            return error_response(TOO_MANY, text)
+        return shown(rule)
+
+    async def clear(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
+        """Remove those of the service in the query, or all."""
+        return {"deleted": await self.rules.clear(self.kind, asked.service_id)}
+
+    async def remove(self, request: web.Request) -> Deleted | web.Response:
+        rule_id = request.match_info["id"]
+        if not await self.rules.remove(self.kind, rule_id):
+            return error_response(NOT_FOUND, f"{self.plural} has no {rule_id!r}")
+        return {"deleted": 1}
+
+
+_CODE = f"one of {', '.join(CATALOGUE)}"
+
+_DELAY = f"an integer of milliseconds from 0 to {MAX_DELAY_MS}"
+
+_SWITCH = "true or false"
+
+_CODES = f"^({'|'.join(CATALOGUE)})$"
+
+
+class OutcomeBody(Input):
+    """The answer to the request, and the status that the transaction ends with."""
+
+    status: Annotated[Status | None, StatusWord] = Field(
+        None, description=f"one of {worded(Status)}"
+    )
+    response_code: str | None = Field(None, pattern=_CODES, description=_CODE)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_name(cls, document: Any) -> Any:
+        """Take `code`, the older name of `response_code`, unless both are there."""
+        if not isinstance(document, dict) or "response_code" in document:
+            return document
+        return {"response_code" if name == "code" else name: document[name] for name in document}
+
+
+class BehaviourBody(Input):
+    """How the callback behaves."""
+
+    drop: bool = Field(False, description=_SWITCH)
+    duplicate: int | None = Field(
+        None, ge=2, le=MAX_DELIVERIES, description=f"an integer from 2 to {MAX_DELIVERIES}"
+    )
+    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_DELAY)
+    reorder: bool = Field(False, description=_SWITCH)
+    bad_signature: bool = Field(False, description=_SWITCH)
+    profile: Profile | None = Field(None, description=f"one of {', '.join(Profile)}")
+    before_response: bool = Field(False, description=_SWITCH)
+
+
+class OverrideView(UserRuleView):
+    """An override as the control API shows it."""
+
+    outcome: dict[str, str]
+    delay_ms: int
+    callback: dict[str, Any]
+
+
+class OverrideBody(UserRuleBody):
+    """The body that adds an override: the requests that it applies to, and their outcome."""
+
+    outcome: OutcomeBody = Field(
+        OutcomeBody(), description="an object with status or response_code"
+    )
+    delay_ms: int = Field(0, ge=0, le=MAX_DELAY_MS, description=_DELAY)
+    callback: BehaviourBody = Field(
+        BehaviourBody(), description=f"an object with {', '.join(BehaviourBody.model_fields)}"
+    )
+
+    def contradiction(self) -> str | None:
+        """What contradicts itself or the operation that is named, in a sentence; else None."""
+        asked = contradiction(self._override(), self.match.operation)
+        return asked or super().contradiction()
+
+    def effect(self) -> dict[str, Any]:
+        """The outcome, as `records.overrides` reads it."""
+        effect = self._override().shown()
+        del effect["id"]
+        return effect
+
+    def _override(self) -> Override:
+        outcome = self.outcome.model_dump(mode="json", exclude_none=True)
+        manner = self.callback.model_dump(mode="json", exclude_defaults=True)
+        return parse_override(
+            {"id": "", "outcome": outcome, "delay_ms": self.delay_ms, "callback": manner}
+        )
+
+
+_MOST_MS: Final = MAX_LATENCY_S * 1000
+
+_MOST_RETRY_AFTER_S: Final = 86_400
+
+_MOST_SIGMA: Final = 10
+
+_MOST_EVERY: Final = 1_000_000
+
+_MS: Final = f"a number from 0 to {_MOST_MS}"
+
+
+Milliseconds = Annotated[float, Field(ge=0, le=_MOST_MS, allow_inf_nan=False)]
+
+Yes = Literal[True]
+
+
+def _wrong() -> PydanticCustomError:
+    """An error without a text of its own: the description of the field says what is wanted."""
+    return PydanticCustomError("wrong", "is wrong")
+
+
+def _rising(bounds: tuple[float, float]) -> tuple[float, float]:
+    if bounds[0] > bounds[1]:
+        raise _wrong()
+    return bounds
+
+
+class OneOf(Input):
+    """An object that has exactly one of its fields."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
+
+    @model_validator(mode="after")
+    def _has_one(self) -> Self:
+        if len(self.model_dump(exclude_none=True)) != 1:
+            raise _wrong()
+        return self
+
+    @classmethod
+    def described(cls) -> str:
+        """The description of a field that holds one."""
+        return f"an object with exactly one of {', '.join(cls.model_fields)}"
+
+
+class Lognormal(Input):
+    """Half of the answers take longer than the median."""
+
+    median: Milliseconds = Field(description=_MS)
+    sigma: float = Field(
+        ge=0, le=_MOST_SIGMA, allow_inf_nan=False, description=f"a number from 0 to {_MOST_SIGMA}"
+    )
+
+
+class Latency(OneOf):
+    """How long an answer is held back, in milliseconds of real time."""
+
+    fixed_ms: Milliseconds | None = Field(None, description=_MS)
+    uniform_ms: Annotated[tuple[Milliseconds, Milliseconds], AfterValidator(_rising)] | None = (
+        Field(None, description=f"two numbers, the lower one first, each from 0 to {_MOST_MS}")
+    )
+    lognormal_ms: Lognormal | None = Field(None, description="an object with median and sigma")
+
+
+class OneFault(OneOf):
+    """What goes wrong; exactly one of these."""
+
+    latency: Latency | None = Field(None, description=Latency.described())
+    status: Literal[FAULT_STATUSES] | None = Field(  # type: ignore[valid-type]
+        None, description=f"one of {', '.join(map(str, FAULT_STATUSES))}"
+    )
+    connection_reset: Yes | None = Field(None, description="true")
+    empty_response: Yes | None = Field(None, description="true")
+    malformed_json: Yes | None = Field(None, description="true")
+    timeout: Yes | None = Field(None, description="true")
+
+
+class FaultView(UserRuleView):
+    """A fault as the control API shows it."""
+
+    fault: dict[str, Any]
+    probability: float
+    every: int
+    retry_after_s: NotRequired[int]
+    processed: NotRequired[bool]
+
+
+class FaultBody(UserRuleBody):
+    """The body that adds a fault."""
+
+    fault: OneFault = Field(description=OneFault.described())
+    probability: float = Field(1, ge=0, le=1, description="a number from 0 to 1")
+    every: int = Field(1, ge=1, le=_MOST_EVERY, description=f"an integer from 1 to {_MOST_EVERY}")
+    retry_after_s: int | None = Field(
+        None,
+        ge=0,
+        le=_MOST_RETRY_AFTER_S,
+        description=f"an integer from 0 to {_MOST_RETRY_AFTER_S}",
+    )
+    processed: bool | None = Field(None, description="true or false")
+
+    def contradiction(self) -> str | None:
+        """The field that does not fit the fault, in a sentence; None where all do."""
+        if self.retry_after_s is not None and self.fault.status != 429:
+            return "retry_after_s goes with fault.status 429 only: leave it out"
+        if self.processed is not None and not any(
+            getattr(self.fault, loss) for loss in AnswerFault
+        ):
+            return f"processed goes with {', '.join(AnswerFault)} only: leave it out"
+        return super().contradiction()

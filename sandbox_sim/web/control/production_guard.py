@@ -1,0 +1,67 @@
+"""What the control API refuses while production is on. Source: D39.
+
+The clock decides when networks are asked, so it cannot be changed. A sample callback of the doctor
+says that a payment was made, so none is sent. Overrides, faults, reset, seed, snapshots and the
+deletion of requests never touch what is of mode P; one that names a service which only clients of
+mode P may use is a mistake, and gets HTTP 409.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from aiohttp import web
+
+from sandbox_sim.web.control.callbacks import DOCTOR
+from sandbox_sim.web.control.errors import PRODUCTION, error_response
+from sandbox_sim.web.routes import Route
+
+_CLOCK: Final = "/_sandbox/clock/"
+_OF_THE_SANDBOX: Final = frozenset(
+    {
+        *(("POST", f"/_sandbox/{name}") for name in ("reset", "seed", "snapshots")),
+        *(("POST", f"/_sandbox/{name}") for name in ("overrides", "faults")),
+        ("DELETE", "/_sandbox/requests"),
+    }
+)
+
+
+def guarded(routes: Iterable[Route], is_only_live: Callable[[int], bool]) -> list[Route]:
+    """The routes with the refusals of production.
+
+    is_only_live: whether only clients of mode P may use a service.
+    """
+    return [_guarded(route, is_only_live) for route in routes]
+
+
+def _guarded(route: Route, is_only_live: Callable[[int], bool]) -> Route:
+    errors = (*route.errors, PRODUCTION)
+    if route.method == "POST" and route.path.startswith(_CLOCK):
+        return replace(route, handler=_refuse_clock, errors=errors)
+    if route.path == DOCTOR:
+        return replace(route, handler=_refuse_doctor)
+    if (route.method, route.path) in _OF_THE_SANDBOX:
+        return replace(route, handler=partial(_checked, route, is_only_live), errors=errors)
+    return route
+
+
+async def _refuse_clock(_request: web.Request, _asked: object) -> web.Response:
+    return error_response(PRODUCTION, "Production is on, so gateway time cannot be changed")
+
+
+async def _refuse_doctor(_request: web.Request, _asked: object) -> web.Response:
+    text = (
+        "Production is on, so no sample callbacks are sent: they would say that payments were made"
+    )
+    return error_response(PRODUCTION, f"{text}; run sandbox-sim doctor URL in its place")
+
+
+async def _checked(
+    route: Route, is_only_live: Callable[[int], bool], request: web.Request, asked: object
+) -> Any:
+    named = getattr(getattr(asked, "match", asked), "service_id", None)
+    if isinstance(named, int) and is_only_live(named):
+        text = f"Only clients of mode P may use service {named}, and its records stay as they are"
+        return error_response(PRODUCTION, text)
+    return await route.handler(request, asked)

@@ -1,0 +1,176 @@
+"""The state: `/_sandbox/reset`, made-up people of `seed`, and named `snapshots`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import TypedDict
+
+from aiohttp import web
+from pydantic import Field
+
+from sandbox_sim.control.manual_actions import ManualActions
+from sandbox_sim.control.seeding import Seeding
+from sandbox_sim.control.snapshots import Snapshots
+from sandbox_sim.records.snapshots import NAME_PATTERN, SnapshotView, is_valid_name, shown
+from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
+from sandbox_sim.web.control.errors import NOT_FOUND, SEEDED_ALREADY, error_response
+from sandbox_sim.web.control.input import (
+    LARGEST_INTEGER,
+    SERVICE_ID,
+    Deleted,
+    Input,
+    Nothing,
+    ServiceBody,
+    ServiceListQuery,
+)
+from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
+from sandbox_sim.web.transport.requests import PublicAddress
+
+MOST = 1000
+
+# Where the callbacks of payments go that are still pending.
+_INBOX = "/_sandbox/inbox/seed"
+
+
+class SeedBody(Input):
+    """The body of `seed`; every field is optional."""
+
+    seed: int = Field(
+        42, ge=0, le=LARGEST_INTEGER, description=f"an integer from 0 to {LARGEST_INTEGER}"
+    )
+    count: int = Field(20, ge=1, le=MOST, description=f"an integer from 1 to {MOST}")
+    service_id: int = Field(55, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+
+
+class PersonView(TypedDict):
+    """A made-up customer."""
+
+    name: str
+    customer_number: str
+    nw: str
+
+
+class Seeded(TypedDict):
+    """What `seed` made."""
+
+    seed: int
+    service_id: int
+    payments: int
+    messages: int
+    fewer: list[str]
+    people: list[PersonView]
+
+
+_NAMES = (
+    f"1 to {MAX_IDENTIFIER} characters, of letters, digits and . _ -, the first a letter or a digit"
+)
+
+_SNAPSHOT = "/_sandbox/snapshots/{name}"
+
+
+class SnapshotBody(Input):
+    """The body of `POST snapshots`: a name, and one service; without it the snapshot is of all."""
+
+    name: str = Field(pattern=f"^{NAME_PATTERN}$", description=_NAMES)
+    service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+
+
+class WasReset(TypedDict):
+    """The service that was reset; null for all."""
+
+    service_id: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class StateRoutes:
+    """Resets, fills, saves and restores services."""
+
+    manual_actions: ManualActions
+    seeding: Seeding
+    snapshots: Snapshots
+    public_address: PublicAddress
+
+    def routes(self) -> Sequence[Route]:
+        route = partial(Route, group="Snapshots")
+        return [
+            route(
+                "POST", "/_sandbox/reset", self.reset,
+                "forget everything that was done, for one service or for all",
+                group="Reset", answers=(Answer(WasReset),), body=Body(ServiceBody, optional=True),
+            ),
+            route(
+                "POST", "/_sandbox/seed", self.seed,
+                "fill a service with made-up people, payments and SMS",
+                group="Seed", answers=(Answer(Seeded),), body=Body(SeedBody, optional=True),
+                errors=(SEEDED_ALREADY,),
+            ),
+            route(
+                "GET", "/_sandbox/snapshots", self.list, "list snapshots",
+                answers=(Answer(ListOf("snapshots", SnapshotView)),), query=Query(ServiceListQuery),
+            ),
+            route(
+                "POST", "/_sandbox/snapshots", self.save,
+                "save a snapshot; one of the same name is replaced",
+                answers=(Answer(SnapshotView, 201),), body=Body(SnapshotBody),
+            ),
+            route(
+                "POST", f"{_SNAPSHOT}/restore", self.restore, "put the state of a snapshot back",
+                answers=(Answer(SnapshotView),), body=Body(Nothing, optional=True),
+                errors=(NOT_FOUND,),
+            ),
+            route(
+                "DELETE", _SNAPSHOT, self.delete, "delete a snapshot",
+                answers=(Answer(Deleted),), errors=(NOT_FOUND,),
+            ),
+        ]  # fmt: skip
+
+    async def reset(self, _request: web.Request, asked: ServiceBody) -> WasReset:
+        """Forget everything that was done for one service, or for all."""
+        await self.manual_actions.reset(asked.service_id)
+        return {"service_id": asked.service_id}
+
+    async def seed(self, request: web.Request, asked: SeedBody) -> Seeded | web.Response:
+        """Fill a service: `count` payments and SMS; HTTP 409 where any of them are there."""
+        inbox = self.public_address(request) + _INBOX
+        seeded = await self.seeding.seed(asked.seed, asked.service_id, asked.count, inbox)
+        if seeded is None:
+            there = f"service {asked.service_id} has what seed {asked.seed} makes already"
+            hint = "reset the service or take another seed"
+            return error_response(SEEDED_ALREADY, f"{there}: {hint}")
+        return {
+            "seed": asked.seed,
+            "service_id": asked.service_id,
+            "payments": seeded.payments,
+            "messages": seeded.messages,
+            "fewer": list(seeded.fewer),
+            "people": [
+                {"name": each.name, "customer_number": each.customer_number, "nw": each.nw}
+                for each in seeded.sample.people
+            ],
+        }
+
+    async def save(self, _request: web.Request, asked: SnapshotBody) -> SnapshotView:
+        """Save the state of one service, or of all; a snapshot of the same name is replaced."""
+        return shown(await self.snapshots.save(asked.name, asked.service_id))
+
+    async def restore(self, request: web.Request, _asked: Nothing) -> SnapshotView | web.Response:
+        """Put the state back, with every time moved on by what has passed since."""
+        name = request.match_info["name"]
+        restored = await self.snapshots.restore(name) if is_valid_name(name) else None
+        return _no_such(name) if restored is None else shown(restored)
+
+    async def delete(self, request: web.Request) -> Deleted | web.Response:
+        name = request.match_info["name"]
+        deleted = is_valid_name(name) and await self.snapshots.delete(name)
+        return {"deleted": 1} if deleted else _no_such(name)
+
+    async def list(self, _request: web.Request, asked: ServiceListQuery) -> Reply:
+        """List snapshots, newest first."""
+        found = await self.snapshots.list(asked.listing)
+        page, following = asked.page(found, attrgetter("name"))
+        return {"snapshots": [shown(each) for each in page], "next": following}
+
+
+def _no_such(name: str) -> web.Response:
+    return error_response(NOT_FOUND, f"snapshots has no {name!r}")

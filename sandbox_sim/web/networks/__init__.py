@@ -1,1 +1,0 @@
-"""What networks call: `/_networks/{name}/…`."""

@@ -1,1 +1,0 @@
-"""What production adds to the pages: what waits for a person, attempts, and the networks. D39."""

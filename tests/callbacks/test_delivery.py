@@ -1,0 +1,200 @@
+"""The attempts at a callback, and the result of each."""
+
+import hashlib
+import hmac
+import json
+from datetime import timedelta
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.callbacks import bodies
+from sandbox_sim.records import callbacks
+from sandbox_sim.records.callbacks import (
+    CallbackRecord,
+    DeliveryState,
+    Profile,
+    ReceiverResponse,
+    Schedule,
+)
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.peer_input import read_json
+from tests.records.samples import NOON, SETTLED, settled
+
+SCHEDULE = Schedule()
+
+TAKEN = ReceiverResponse(200, "thanks", 12)
+
+REFUSED = ReceiverResponse(500, "sorry", 34)
+
+STATUS_CODES = st.none() | st.integers(200, 599)
+
+
+def composed(profile: Profile = Profile.TRANS, secret_key: str | None = "secret") -> CallbackRecord:
+    return bodies.compose(settled(), profile, secret_key, "C1", SETTLED)
+
+
+def five_minutes(times: int) -> timedelta:
+    return timedelta(minutes=5) * times
+
+
+@pytest.mark.spec("delivery.1", "delivery.3")
+@pytest.mark.decision("D29")
+@pytest.mark.parametrize("profile", Profile)
+def test_a_callback_is_signed_over_the_very_bytes_it_sends(profile: Profile) -> None:
+    callback = composed(profile)
+    expected = hmac.new(b"secret", callback.body.encode(), hashlib.sha256).hexdigest()
+
+    assert callback.signature == expected
+
+
+@pytest.mark.decision("D29")
+def test_without_a_key_a_callback_is_not_signed() -> None:
+    assert composed(secret_key=None).signature is None
+
+
+@pytest.mark.decision("D27", "D29")
+@pytest.mark.parametrize("profile", Profile)
+def test_the_bytes_are_the_body_of_the_profile_in_its_order(profile: Profile) -> None:
+    sent = read_json(composed(profile).body)
+
+    assert list(sent.items()) == list(bodies.BODIES[profile](settled(), SETTLED).items())
+
+
+@pytest.mark.decision("D18")
+def test_a_callback_belongs_to_its_transaction_and_goes_where_the_request_said() -> None:
+    callback = composed()
+
+    assert callback.url == "http://127.0.0.1:9/callback"
+    assert (callback.service_id, callback.transaction_id) == (55, "T1")
+    assert callback.network_transaction_id == json.loads(callback.body)["trans_id"]
+    assert (callback.state, callback.attempts) == (DeliveryState.PENDING, ())
+
+
+@pytest.mark.spec("delivery.2", "limits")
+@pytest.mark.decision("D30")
+def test_three_attempts_five_minutes_apart_of_thirty_seconds_each() -> None:
+    assert SCHEDULE.attempts == 3
+    assert SCHEDULE.interval == timedelta(minutes=5)
+    assert SCHEDULE.timeout == timedelta(seconds=30)
+    assert (callbacks.KEPT_BODY_BYTES, callbacks.KEPT_CALLBACKS) == (4096, 10_000)
+
+
+@pytest.mark.spec("delivery.5")
+@pytest.mark.decision("D30")
+@pytest.mark.parametrize(
+    ("status_code", "verdict"),
+    [
+        *((code, f"acknowledged with HTTP {code}") for code in (200, 201, 202, 204, 299)),
+        *((code, f"HTTP {code}, and only 2xx") for code in (101, 199, 400, 404, 500, 503)),
+        *((code, "redirect") for code in (300, 301, 302, 307, 399)),
+        (None, "no answer within 30 s"),
+    ],
+)
+def test_any_2xx_acknowledges_and_nothing_else_does(status_code: int | None, verdict: str) -> None:
+    response = ReceiverResponse(status_code, "said", 34, problem="no answer within 30 s")
+    callback = composed().with_attempt(response, SETTLED, SCHEDULE)
+
+    (attempt,) = callback.attempts
+    acknowledged = verdict.startswith("acknowledged")
+    assert callback.state is (DeliveryState.DELIVERED if acknowledged else DeliveryState.RETRYING)
+    assert attempt.next_attempt_at == (None if acknowledged else SETTLED + five_minutes(1))
+    assert attempt.verdict == verdict if acknowledged else verdict in attempt.verdict
+    assert attempt.verdict.startswith("not acknowledged: ") is not acknowledged
+    assert (attempt.number, attempt.at, attempt.status_code) == (1, SETTLED, status_code)
+    assert (attempt.duration_ms, attempt.response_body) == (34, "said")
+
+
+@pytest.mark.spec("delivery.2")
+@pytest.mark.decision("D30")
+def test_the_third_refusal_is_the_end() -> None:
+    callback = composed()
+    for attempt in range(3):
+        callback = callback.with_attempt(REFUSED, NOON + five_minutes(attempt), SCHEDULE)
+
+    assert callback.state is DeliveryState.FAILED
+    assert [attempt.number for attempt in callback.attempts] == [1, 2, 3]
+    assert [attempt.next_attempt_at for attempt in callback.attempts] == [
+        NOON + five_minutes(1),
+        NOON + five_minutes(2),
+        None,
+    ]
+
+
+@pytest.mark.decision("D18", "D30")
+@given(st.lists(STATUS_CODES, max_size=5), st.integers(1, 5))
+def test_attempts_change_where_a_callback_stands_and_never_what_it_says(
+    status_codes: list[int | None], attempts: int
+) -> None:
+    before = callback = composed()
+    schedule = Schedule(attempts=attempts)
+    for status_code in status_codes:
+        if not callback.state.is_waiting:
+            break
+        callback = callback.with_attempt(
+            ReceiverResponse(status_code, "", 1, "gone"), SETTLED, schedule
+        )
+
+    assert (callback.body, callback.signature) == (before.body, before.signature)
+    assert len(callback.attempts) <= attempts
+    waiting = [attempt.next_attempt_at is not None for attempt in callback.attempts]
+    assert all(waiting[:-1])
+    assert not waiting or waiting[-1] is (callback.state is DeliveryState.RETRYING)
+
+
+@pytest.mark.decision("D30")
+@pytest.mark.parametrize(
+    ("state", "waiting", "unacknowledged"),
+    [
+        (DeliveryState.PENDING, True, False),
+        (DeliveryState.RETRYING, True, True),
+        (DeliveryState.DELIVERED, False, False),
+        (DeliveryState.FAILED, False, True),
+        (DeliveryState.DROPPED, False, False),
+    ],
+)
+def test_a_state_says_whether_an_attempt_follows_and_whether_one_was_refused(
+    state: DeliveryState, *, waiting: bool, unacknowledged: bool
+) -> None:
+    assert (state.is_waiting, state.is_unacknowledged) == (waiting, unacknowledged)
+    assert callbacks.shown(composed()._replace(state=state))["unacknowledged"] is unacknowledged
+
+
+@pytest.mark.decision("D30")
+@pytest.mark.parametrize(("answers", "state"), [([], "pending"), ([TAKEN], "retrying")])
+def test_one_that_is_sent_again_is_pending_only_if_it_was_never_tried(
+    answers: list[ReceiverResponse], state: str
+) -> None:
+    callback = composed()
+    for answer in answers:
+        callback = callback.with_attempt(answer, SETTLED, SCHEDULE)
+
+    again = callback._replace(held=True).to_resend(None)
+
+    assert (again.state, again.held) == (state, False)
+
+
+@pytest.mark.decision("D30")
+def test_the_next_attempt_comes_at_the_time_that_a_person_asks_for() -> None:
+    refused = composed()._replace(held=True)
+    for _ in range(2):
+        refused = refused.with_attempt(REFUSED, SETTLED, SCHEDULE)
+    first, second = refused.attempts
+
+    sooner = refused.next_attempt(NOON)
+
+    assert sooner.attempts == (first, second._replace(next_attempt_at=NOON))
+    assert not sooner.held
+
+
+@pytest.mark.parametrize(
+    ("mode", "service_id", "is_deleted"),
+    [
+        *((ServiceMode.SANDBOX, each, each != 56) for each in (None, 55, 56)),
+        *((ServiceMode.PRODUCTION, each, False) for each in (None, 55)),
+    ],
+)
+def test_a_reset_of_all_or_of_its_service_deletes_it_in_mode_s(
+    mode: ServiceMode, service_id: int | None, is_deleted: bool
+) -> None:
+    assert composed()._replace(mode=mode).is_reset_with(service_id) is is_deleted

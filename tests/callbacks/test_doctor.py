@@ -1,0 +1,279 @@
+"""What the doctor sends to a receiver, in which order, and what it skips."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.callbacks.bodies import check_signature, sign
+from sandbox_sim.callbacks.doctor import Doctor, Receiver
+from sandbox_sim.callbacks.receiver_checks import Finding
+from sandbox_sim.callbacks.receiver_verdicts import Verdict
+from sandbox_sim.records.callbacks import SIGNATURE_HEADER, FailureKind, Profile, ReceiverResponse
+from tests.fakes import BROKEN, OK, FakeSender, Post
+
+URL = "https://shop.test/callback"
+
+REFUSED = ReceiverResponse(401, "no", 7)
+
+HEALTHY = (OK, OK, OK, OK, REFUSED, REFUSED, REFUSED)
+
+# What the doctor sends for each profile, in this order.
+SENT = (
+    "successful",
+    "repeated",
+    "failed",
+    "cancelled",
+    "no_signature",
+    "wrong_signature",
+    "changed_body",
+)
+
+CHECKS = ("reachable", "tls", *SENT)
+
+
+@dataclass
+class Visit:
+    """A receiver that gives these answers in turn, and the findings of the doctor."""
+
+    sender: FakeSender
+    doctor: Doctor = field(init=False)
+    findings: list[Finding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.doctor = Doctor(self.sender, VirtualClock(), RandomIds(seed=1))
+
+    @property
+    def posts(self) -> list[Post]:
+        return self.sender.posts
+
+    def of(self, check: str) -> list[Finding]:
+        return [finding for finding in self.findings if finding.check == check]
+
+    def verdict(self, check: str) -> Verdict:
+        """The verdict of a check that has only one."""
+        (verdict,) = {finding.assessment.verdict for finding in self.of(check)}
+        return verdict
+
+    def verdicts(self) -> dict[str, Verdict]:
+        return {finding.check: self.verdict(finding.check) for finding in self.findings}
+
+    def body(self, check: str) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.posts[SENT.index(check)].body)
+        return document
+
+
+async def visit(
+    *answers: ReceiverResponse, profiles: tuple[Profile, ...] = (Profile.FLAT,), **how: Any
+) -> Visit:
+    receiver = Receiver(**{"url": URL, "secret_key": "secret", "profiles": profiles, **how})
+    visit = Visit(FakeSender(*answers))
+    visit.findings = [finding async for finding in visit.doctor.examine(receiver)]
+    return visit
+
+
+def signature_of(post: Post) -> str | None:
+    return post.headers.get(SIGNATURE_HEADER)
+
+
+@pytest.mark.spec("delivery.1")
+@pytest.mark.decision("D29")
+class TestWhatIsSent:
+    async def test_genuine_and_forged_ones(self) -> None:
+        seen = await visit(*HEALTHY)
+
+        verdicts = [check_signature(p.body, signature_of(p), ["secret"]) for p in seen.posts]
+        assert verdicts == ["valid"] * 4 + ["missing", "invalid", "invalid"]
+
+    async def test_of_payments_that_succeeded_failed_and_were_cancelled(self) -> None:
+        seen = await visit(*HEALTHY)
+
+        statuses = [seen.body(check)["status"] for check in SENT]
+        assert statuses == ["000", "000", "001", "003", "000", "000", "000"]
+
+    async def test_the_repeated_one_is_the_first_byte_for_byte(self) -> None:
+        seen = await visit(*HEALTHY)
+
+        assert seen.posts[0] == seen.posts[1]
+
+    async def test_the_changed_one_makes_a_failed_payment_successful(self) -> None:
+        seen = await visit(*HEALTHY)
+
+        genuine = dict(seen.body("changed_body"))
+        genuine.update(status="001", status_desc="Transaction Failed", message="FAILED")
+        text = json.dumps(genuine, ensure_ascii=False, separators=(",", ":"))
+        assert sign(text.encode(), "secret") == signature_of(seen.posts[-1])
+
+    async def test_each_is_about_a_payment_of_its_own_that_nobody_takes_for_a_real_one(
+        self,
+    ) -> None:
+        seen = await visit(*HEALTHY)
+
+        ids = [seen.body(check)["transaction_id"] for check in SENT if check != "repeated"]
+        network_ids = {body["network_transaction_id"] for body in map(seen.body, SENT)}
+        assert len(set(ids)) == len(network_ids) == len(ids)
+        assert all(identifier.startswith("DOCTOR-") for identifier in ids)
+        assert all(len(identifier) <= 20 for identifier in ids)
+
+    async def test_the_next_visit_brings_other_payments(self) -> None:
+        seen = await visit(*HEALTHY)
+        before = {post.body for post in seen.posts}
+
+        receiver = Receiver(URL, "secret", (Profile.FLAT,))
+        _ = [finding async for finding in seen.doctor.examine(receiver)]
+
+        after = {post.body for post in seen.posts[len(SENT) :]}
+        assert len(after) == len(before)
+        assert not after & before
+
+    async def test_the_fields_are_those_of_a_payment(self) -> None:
+        body = (await visit(*HEALTHY)).body("successful")
+
+        assert (body["amount"], body["currency_code"]) == (10.5, "GHS")
+        assert body["customer_number"] == "233244000001"
+
+    async def test_it_goes_to_the_address_and_waits_as_long_as_asked(self) -> None:
+        seen = await visit(*HEALTHY, timeout=timedelta(seconds=3))
+
+        assert {(post.url, post.timeout) for post in seen.posts} == {(URL, timedelta(seconds=3))}
+
+    @pytest.mark.decision("D30")
+    async def test_a_receiver_has_thirty_seconds_unless_asked_otherwise(self) -> None:
+        assert Receiver(URL, "secret").timeout == timedelta(seconds=30)
+
+    @pytest.mark.decision("D27")
+    async def test_every_profile_gets_every_one_of_them(self) -> None:
+        answers = [answer for answer in HEALTHY for _ in Profile]
+
+        seen = await visit(*answers, profiles=tuple(Profile))
+
+        assert len(seen.posts) == len(Profile) * len(SENT)
+        for check in SENT:
+            assert [finding.profile for finding in seen.of(check)] == list(Profile)
+        # These fields distinguish the bodies of the profiles.
+        keys = [set(json.loads(post.body)) for post in seen.posts[: len(Profile)]]
+        assert ["trans_ref" in k for k in keys] == [True, True, False, False, True]
+        assert ["event_type" in k for k in keys] == [False, False, False, True, False]
+
+
+class TestAHealthyReceiver:
+    async def test_all_is_well(self) -> None:
+        seen = await visit(*HEALTHY)
+
+        assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK)
+
+    async def test_a_finding_has_what_was_sent_and_what_came(self) -> None:
+        seen = await visit(*HEALTHY)
+
+        for finding, post, answer in zip(seen.findings[2:], seen.posts, HEALTHY, strict=True):
+            assert finding.exchange is not None
+            assert finding.exchange.callback.body.encode() == post.body
+            assert finding.exchange.callback.headers == post.headers
+            assert finding.exchange.response == answer
+            assert finding.sends
+
+    async def test_findings_come_as_they_are_made(self) -> None:
+        seen = Visit(FakeSender(*HEALTHY))
+        findings = seen.doctor.examine(Receiver(URL, "secret", (Profile.FLAT,)))
+
+        sent = {(await anext(findings)).check: len(seen.posts) for _ in CHECKS}
+
+        assert list(sent.values()) == [1, 1, 1, 2, 3, 4, 5, 6, 7]
+
+    async def test_plain_http_to_another_host_is_a_warning(self) -> None:
+        seen = await visit(*HEALTHY, url="http://shop.test/callback")
+
+        assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK) | {"tls": Verdict.WARNING}
+
+
+class TestWhatIsWrong:
+    @pytest.mark.parametrize("check", ["repeated", "failed", "cancelled"])
+    async def test_one_that_it_does_not_acknowledge(self, check: str) -> None:
+        answers = list(HEALTHY)
+        answers[SENT.index(check)] = BROKEN
+
+        seen = await visit(*answers)
+
+        assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK) | {check: Verdict.WRONG}
+
+    @pytest.mark.spec("delivery.1")
+    @pytest.mark.decision("D29")
+    @pytest.mark.parametrize("check", ["no_signature", "wrong_signature", "changed_body"])
+    async def test_a_forged_one_that_it_accepts(self, check: str) -> None:
+        """Every callback has a signature, so a missing one is as wrong as a false one."""
+        answers = list(HEALTHY)
+        answers[SENT.index(check)] = OK
+
+        seen = await visit(*answers)
+
+        assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK) | {check: Verdict.WRONG}
+
+    async def test_a_profile_that_it_does_not_take_is_left_at_that(self) -> None:
+        """If a receiver refuses genuine callbacks, its refusal of forged ones proves nothing."""
+        answers = [OK, BROKEN, *HEALTHY[1:]]
+
+        seen = await visit(*answers, profiles=(Profile.TRANS, Profile.EVENT))
+
+        assert len(seen.posts) == len(SENT) + 1
+        for check in SENT:
+            trans, event = seen.of(check)
+            assert trans.assessment.verdict is Verdict.OK
+            wrong = Verdict.WRONG if check == "successful" else Verdict.SKIPPED
+            assert (event.profile, event.assessment.verdict) == (Profile.EVENT, wrong)
+        assert "until the successful one is acknowledged" in event.assessment.says
+
+    async def test_one_that_breaks_over_a_body_may_take_another(self) -> None:
+        closed = ReceiverResponse(None, "", 3, "closed without an answer", FailureKind.EXCHANGE)
+
+        seen = await visit(closed, *HEALTHY, profiles=(Profile.TRANS, Profile.EVENT))
+
+        assert seen.verdict("reachable") is Verdict.OK
+        trans, event = seen.of("successful")
+        assert (trans.assessment.verdict, event.assessment.verdict) == (Verdict.WRONG, Verdict.OK)
+
+
+class TestTheWay:
+    @pytest.mark.parametrize(
+        "failure_kind",
+        [FailureKind.ADDRESS, FailureKind.HOST, FailureKind.CONNECTION, FailureKind.TIMEOUT],
+    )
+    async def test_one_that_cannot_be_reached_is_told_so_once(
+        self, failure_kind: FailureKind
+    ) -> None:
+        answer = ReceiverResponse(None, "", 3, "why not", failure_kind)
+
+        seen = await visit(answer, profiles=tuple(Profile))
+
+        assert len(seen.posts) == 1
+        assert [finding.check for finding in seen.findings] == list(CHECKS)
+        skipped = dict.fromkeys(CHECKS, Verdict.SKIPPED)
+        assert seen.verdicts() == skipped | {"reachable": Verdict.WRONG}
+        assert seen.findings[0].assessment.says == "why not"
+        assert {finding.assessment.says for finding in seen.findings[1:]} == {
+            "no callback comes through"
+        }
+
+    @pytest.mark.parametrize("failure_kind", [FailureKind.TLS, FailureKind.CERTIFICATE])
+    async def test_so_is_one_whose_tls_fails(self, failure_kind: FailureKind) -> None:
+        seen = await visit(
+            ReceiverResponse(None, "", 3, "why not", failure_kind), profiles=tuple(Profile)
+        )
+
+        assert len(seen.posts) == 1
+        skipped = dict.fromkeys(CHECKS, Verdict.SKIPPED)
+        assert seen.verdicts() == skipped | {"reachable": Verdict.OK, "tls": Verdict.WRONG}
+
+
+@pytest.mark.spec("delivery.3")
+@pytest.mark.decision("D29")
+async def test_of_a_gateway_that_does_not_sign_nothing_can_be_forged() -> None:
+    seen = await visit(secret_key=None)
+
+    assert [post.headers for post in seen.posts] == [{}] * 4
+    forged = dict.fromkeys(SENT[4:], Verdict.SKIPPED)
+    assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK) | forged
+    assert "sign_callbacks" in seen.findings[-1].assessment.says

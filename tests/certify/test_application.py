@@ -1,0 +1,217 @@
+"""How certify.toml asks an application: requests, commands, and answers that say nothing."""
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.certify.application import (
+    ApplicationHangs,
+    ApplicationUnreachable,
+    ConfiguredApplication,
+    OrderUnreadable,
+)
+from sandbox_sim.certify.bench import open_bench
+from sandbox_sim.certify.case_run import CaseRun
+from sandbox_sim.certify.cases import CertifyCase, Placed, State
+from sandbox_sim.certify.configuration import Configuration
+from sandbox_sim.certify.verdicts import CaseVerdict, Result
+
+WORDS = {"paid": ["PAID"], "pending": ["NEW"], "failed": ["GONE"]}
+SOON = timedelta(seconds=5)
+
+
+def application(**tables: Any) -> ConfiguredApplication:
+    document = {
+        "order": {"command": "echo {reference}"},
+        "state": {"command": "echo NEW"},
+        "words": WORDS,
+        **tables,
+    }
+    return ConfiguredApplication(Configuration.model_validate(document), "http://gateway:1")
+
+
+class Shop(BaseHTTPRequestHandler):
+    """Keeps the requests, and answers each one with what the test has chosen."""
+
+    requests: list[tuple[str, str, dict[str, str], str]]
+    answer: tuple[int, dict[str, str], str]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.requests.append((self.command, self.path, headers, body))
+        status, sent, text = self.answer
+        self.send_response(status)
+        for name, value in sent.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    do_GET = do_POST  # noqa: N815 -- the name is that of the library
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def shop() -> Iterator[HTTPServer]:
+    Shop.requests, Shop.answer = [], (200, {}, '{"order": {"ids": [7]}}')
+    with HTTPServer(("127.0.0.1", 0), Shop) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def url(shop: HTTPServer, path: str = "/") -> str:
+    return f"http://127.0.0.1:{shop.server_port}{path}"
+
+
+def test_json_has_the_values_of_the_order_and_a_number_for_the_amount(shop: HTTPServer) -> None:
+    body = {"to": "{gateway}", "lines": [{"price": "{amount}", "for": "GHS {amount}"}]}
+    order = {
+        "url": url(shop, "/pay/{phone}"),
+        "headers": {"X-Key": "k"},
+        "json": body,
+        "field": "order.ids.0",
+    }
+
+    assert application(order=order).place(Placed(amount="12.50"), "R1", SOON) == "7"
+
+    ((method, path, headers, sent),) = Shop.requests
+    assert (method, path, headers["x-key"]) == ("POST", "/pay/0244000001", "k")
+    assert json.loads(sent) == {
+        "to": "http://gateway:1",
+        "lines": [{"price": 12.5, "for": "GHS 12.50"}],
+    }
+
+
+def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(
+    shop: HTTPServer,
+) -> None:
+    Shop.answer = (303, {"Location": "/orders/A-9"}, "")
+    order = {
+        "url": url(shop),
+        "form": {"phone": "{phone}"},
+        "pattern": r"Location: /orders/(\S+)",
+    }
+
+    assert application(order=order).place(Placed(), "R1", SOON) == "A-9"
+    assert [each[3] for each in Shop.requests] == ["phone=0244000001"]
+
+
+def test_an_order_that_is_refused_has_no_number(shop: HTTPServer) -> None:
+    Shop.answer = (402, {}, "declined")
+    order = {"url": url(shop), "json": {}, "field": "id"}
+
+    assert application(order=order).place(Placed(), "R1", SOON) is None
+
+
+def test_an_answer_without_a_number_is_shown(shop: HTTPServer) -> None:
+    Shop.answer = (200, {}, "<h1>Thank you</h1>")
+    order = {"url": url(shop), "json": {}, "field": "id"}
+
+    with pytest.raises(ApplicationUnreachable, match="no number: HTTP 200, <h1>Thank you</h1>"):
+        application(order=order).place(Placed(), "R1", SOON)
+
+
+def test_a_command_gets_each_value_as_one_argument(tmp_path: Path) -> None:
+    order = {"command": f"printf '%s|' {{phone}} {{reference}} > {tmp_path}/out"}
+
+    number = application(order=order).place(Placed(), "a b; exit 3", SOON)
+
+    assert number == "a b; exit 3"
+    assert (tmp_path / "out").read_text() == "0244000001|a b; exit 3|"
+
+
+def test_the_state_is_what_the_words_say() -> None:
+    assert application(state={"command": "echo GONE"}).state("1") == "failed"
+
+    with pytest.raises(ApplicationUnreachable, match="'SHIPPED' is not listed in"):
+        application(state={"command": "echo SHIPPED"}).state("1")
+
+
+def test_an_answer_without_a_state_is_told_from_no_answer(shop: HTTPServer) -> None:
+    Shop.answer = (404, {}, "no such order")
+    with pytest.raises(OrderUnreadable, match="HTTP 404, no such order"):
+        application(state={"url": url(shop), "field": "state"}).state("1")
+
+    with pytest.raises(ApplicationUnreachable, match="exits with 3: echo no; exit 3"):
+        application(state={"command": "echo no; exit 3"}).state("1")
+
+
+def test_a_command_that_does_not_end_is_ended() -> None:
+    with pytest.raises(ApplicationHangs, match="did not end in time: sleep 60"):
+        application(order={"command": "sleep 60 # {reference}"}).place(
+            Placed(), "R1", timedelta(milliseconds=50)
+        )
+
+
+def test_a_restart_may_leave_the_application_in_the_background() -> None:
+    begun = SystemClock.monotonic()
+
+    application(application={"restart": "sleep 5 &"}).restart()
+
+    assert SystemClock.monotonic() - begun < 5
+
+
+def test_receipts_are_counted_by_a_command_where_there_is_one() -> None:
+    counting = {"receipts": {"command": "echo 2"}}
+
+    assert application(application=counting).receipts("1") == 2
+    assert application().receipts("1") is None
+    with pytest.raises(ApplicationUnreachable, match="'two' is not a number"):
+        application(application={"receipts": {"command": "echo two"}}).receipts("1")
+
+
+class Forgetful:
+    """An application that has lost its orders."""
+
+    def place(self, order: Placed, reference: str, within: timedelta) -> str | None:
+        return reference
+
+    def state(self, order: str) -> State:
+        raise OrderUnreadable("HTTP 404")
+
+    def receipts(self, order: str) -> int | None:
+        return None
+
+    def restart(self) -> None:
+        pass
+
+
+def judged(*, control: bool, until: float = 1e12) -> Result:
+    document = {"order": {"command": "{reference}"}, "state": {"command": "x"}, "words": WORDS}
+    case = CertifyCase.model_validate(
+        {
+            "title": "A case",
+            "control": control,
+            "good": "Does it right.",
+            "why": "It costs money.",
+            "mend": "Mend it.",
+            "steps": [{"order": {}}, {"wait_polls": 1}, {"becomes": "paid"}],
+        }
+    )
+    table = {"gateway": {"port": 0}, "application": {"polls_every": "10ms"}, **document}
+    with open_bench(Configuration.model_validate(table)) as bench:
+        return CaseRun(bench, Forgetful(), case, until).run()
+
+
+def test_an_order_that_cannot_be_read_fails_a_case_and_leaves_a_control_open() -> None:
+    assert judged(control=False)[1:3] == (CaseVerdict.FAILED, "HTTP 404")
+    assert judged(control=True)[1:3] == (CaseVerdict.INCONCLUSIVE, "HTTP 404")
+
+
+def test_a_case_is_inconclusive_where_the_limit_of_the_run_is_used_up() -> None:
+    result = judged(control=False, until=0)
+
+    assert result.verdict is CaseVerdict.INCONCLUSIVE
+    assert result.reason == "the limit of the run, 10m, is used up"

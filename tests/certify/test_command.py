@@ -1,0 +1,203 @@
+"""`sandbox-sim certify`: the files that it reads and writes, its options and exit codes."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from sandbox_sim.certify.bench import _free_port
+from sandbox_sim.certify.configuration import Configuration, load
+from sandbox_sim.certify.files import FileError
+from sandbox_sim.cli import main
+from tests.certify.shops import RunningShop
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[RunningShop]:
+    """The demo shop runs, and certify.toml says how it is reached."""
+    shop, port = RunningShop(lambda _: None), _free_port()
+    (tmp_path / "certify.toml").write_text(
+        f"""
+[gateway]
+port = {port}
+callback_profile = "event"
+[application]
+polls_every = "300ms"
+gives_up_after = "800ms"
+reacts_within = "200ms"
+[order]
+url = "{shop.url}/buy/airtime"
+pattern = 'Location: /orders/([\\w-]+)'
+[order.headers]
+X-Api-Key = "a-header-of-ours"
+[order.form]
+amount = "{{amount}}"
+airtime_nw = "{{network}}"
+airtime_phone = "{{phone}}"
+name = "Ama Mensah"
+phone = "{{phone}}"
+nw = "{{network}}"
+pay_by = "mobile_money"
+[state]
+command = "curl -s {shop.url}/state/{{order}}"
+field = "state"
+[words]
+paid = ["processing"]
+pending = ["pending_payment"]
+failed = ["failed"]
+"""
+    )
+    with shop.running(f"http://127.0.0.1:{port}"):
+        yield shop
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, ["certify", *words])
+
+
+def test_init_writes_a_file_that_can_be_read_and_never_overwrites_one(tmp_path: Path) -> None:
+    assert run("init").exit_code == 0
+    assert isinstance(load(tmp_path / "certify.toml"), Configuration)
+
+    again = run("init")
+
+    assert (again.exit_code, again.stderr) == (1, "certify.toml exists; it stays as it is\n")
+
+
+def test_one_case_runs_after_the_controls(shop: RunningShop, tmp_path: Path) -> None:
+    result = run("--case", "declined_at_once", "--junit", "junit.xml", "--html", "page.html")
+
+    assert [line.split(":")[0] for line in result.stdout.splitlines()[1:-1]] == [
+        "passed          control_paid",
+        "passed          control_unpaid",
+        "passed          declined_at_once",
+    ]
+    assert result.exit_code == 0, result.output
+    assert 'tests="3"' in (tmp_path / "junit.xml").read_text()
+    assert "<h1>Certified</h1>" in (tmp_path / "page.html").read_text()
+
+
+def test_json_has_the_whole_run_and_nothing_else(shop: RunningShop) -> None:
+    result = run("certify.toml", "--case", "number_refused", "--seed", "3", "--json")
+
+    document = json.loads(result.stdout)
+    assert document["seed"] == 3
+    assert [each["verdict"] for each in document["cases"]] == ["passed"] * 3
+    assert "a-header-of-ours" not in result.stdout
+    assert "sandbox_secret" not in result.stdout
+
+
+def test_a_case_that_may_need_more_than_the_limit_is_inconclusive_with_the_figure(
+    shop: RunningShop,
+) -> None:
+    result = run("--limit", "6s", "--case", "swapped_callbacks")
+
+    assert "INCONCLUSIVE    swapped_callbacks" in result.stdout
+    assert "may need 16.8s of real time for it, and the limit of the run is 6s" in result.stdout
+    assert result.exit_code == 1
+
+
+def test_where_no_request_comes_the_reason_names_the_address(shop: RunningShop) -> None:
+    text = Path("certify.toml").read_text()
+    other = _free_port()
+    port = text.split("port = ")[1].split()[0]
+    Path("certify.toml").write_text(text.replace(f"port = {port}", f"port = {other}"))
+
+    result = run("--case", "success")
+
+    assert f"no request came to http://127.0.0.1:{other}: is that its base URL?" in result.stdout
+    assert "the control control_paid did not pass, so this would say nothing" in result.stdout
+
+
+def test_an_application_that_is_not_there_is_inconclusive() -> None:
+    run("init")
+    port = str(_free_port())
+    Path("certify.toml").write_text(
+        Path("certify.toml").read_text().replace("8233", port).replace("8000", "1")
+    )
+
+    result = run()
+
+    assert "POST http://127.0.0.1:1/orders failed: Connection refused" in result.stdout
+    assert result.stdout.splitlines()[-1].startswith("29 inconclusive, 2 not applicable")
+    assert result.exit_code == 1
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    run("init")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        text = Path("certify.toml").read_text()
+        Path("certify.toml").write_text(text.replace("8233", str(taken.getsockname()[1])))
+        result = run()
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("gateway.port: the gateway cannot start: ")
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["nothing.toml"], "nothing.toml: cannot be read: No such file or directory"),
+        (["--case", "sucess"], "there is no case sucess; did you mean success?"),
+        (["--limit", "soon"], "must be a duration such as 90s or 10m"),
+        (["--cases", "."], "has no case, a file that ends in .toml"),
+    ],
+)
+def test_what_cannot_work_is_refused(words: list[str], problem: str, tmp_path: Path) -> None:
+    run("init", "certify.toml")
+    (tmp_path / "empty").mkdir()
+
+    result = run(*[word.replace("--cases .", "") if word != "." else "empty" for word in words])
+
+    assert problem in result.stderr
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('field = "state"', 'feld = "state"', "state.feld: there is no such field; did you mean"),
+        ('field = "state"', "", "state: must say where the answer has the state"),
+        ('field = "id"', "", "order: must say where its answer has the number of the order"),
+        ('field = "id"', "pattern = '('", "order.pattern: is not a regular expression"),
+        ('field = "id"', "pattern = 'x'", "order.pattern: must have one group in parentheses"),
+        (
+            '"{phone}", n',
+            '"{telephone}", n',
+            "order: there is no placeholder {telephone}; there are {phone}",
+        ),
+        ('url = "http://127.0.0.1:8000/orders"', "", "order: must have either url or command"),
+        ("http://127.0.0.1:8000/orders", "127.0.0.1", "order.url: must be an address such as"),
+        ('paid = ["paid"]', "", "words: must have the words for paid and for pending"),
+        ('failed = ["failed"]', 'failed = ["paid"]', "'paid' stands for paid and for failed"),
+        ('"10m"', '"ten"', 'limit: must be a duration such as "500ms"'),
+        ("service_id = 55", "service_id = 59", "application.service_id: must not end in 9"),
+        ("port = 8233", 'port = "x"', "port (from certify.toml): must be a valid integer"),
+        ("port = 8233", "prot = 1", "prot (from certify.toml): there is no such setting"),
+    ],
+)
+def test_a_wrong_certify_toml_is_named_with_its_field(old: str, new: str, problem: str) -> None:
+    run("init")
+    text = Path("certify.toml").read_text()
+    assert old in text
+    Path("certify.toml").write_text(text.replace(old, new, 1))
+
+    result = run()
+
+    assert problem in result.stderr
+    assert result.exit_code == 2
+
+
+def test_a_byte_order_mark_is_read_over(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_bytes(b"\xef\xbb\xbflimit = '5s'")
+
+    with pytest.raises(FileError, match="order: is required"):
+        load(tmp_path / "x.toml")

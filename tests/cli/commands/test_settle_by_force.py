@@ -1,0 +1,54 @@
+"""`sandbox-sim transactions settle --reason --by --force`, of mode P (D44)."""
+
+import pytest
+
+from tests.cli.asking import on, printed
+from tests.conftest import Sandbox, StartSandbox
+from tests.production.client import live
+
+WHY = ("--reason", "they say so", "--by", "ama")
+
+pytestmark = pytest.mark.decision("D44")
+
+
+@pytest.fixture
+async def sent(start_sandbox: StartSandbox) -> Sandbox:
+    """Airtime T1, which its network has and does not decide."""
+    slow = {"adapter": "simulated", "settle_after_ms": 86_400_000, "notify": "never"}
+    sandbox = await live(start_sandbox, {"slow": slow})
+    await printed(sandbox, "ledger", "topup", 55, 20, "--mode", "P", "--account", "airtime")
+    seen = await sandbox.airtime(transaction_id="T1")
+    assert seen.code == "202"
+    return sandbox
+
+
+async def test_a_refusal_says_what_the_network_said_and_how_to_force_it(sent: Sandbox) -> None:
+    result = await on(sent, "transactions", "settle", 55, "T1", "failed", *WHY)
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("network slow says pending, and it is still under way.")
+    assert "--force" in result.stderr
+    assert (await sent.status("T1")).data["status"] == "002"
+
+
+async def test_without_a_reason_it_names_the_options(sent: Sandbox) -> None:
+    result = await on(sent, "transactions", "settle", 55, "T1", "failed")
+
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "transaction T1 is of mode P: say why with --reason, and with --by who decides\n"
+    )
+
+
+async def test_with_force_it_is_settled_and_the_answer_is_shown(sent: Sandbox) -> None:
+    lines = await printed(sent, "transactions", "settle", 55, "T1", "failed", *WHY, "--force")
+
+    assert lines == ["T1 is 001 failed; asked just before, network slow says pending"]
+    assert (await sent.status("T1")).data["status"] == "001"
+
+
+async def test_without_a_reason_force_is_a_wrong_usage(sent: Sandbox) -> None:
+    result = await on(sent, "transactions", "settle", 55, "T1", "failed", "--force")
+
+    assert result.exit_code == 2
+    assert "--force needs --reason" in result.stderr

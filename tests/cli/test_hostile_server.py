@@ -1,0 +1,397 @@
+"""A server that is no gateway of ours, or one with hostile answers, at --endpoint-url.
+
+Whatever it sends, a command ends with exit code 0 or 1 and without a traceback, and prints no
+character that a terminal would obey.
+"""
+
+import json
+import re
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from aiohttp import web
+from click.testing import CliRunner, Result
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from sandbox_sim.cli import client, main, record_commands
+from sandbox_sim.cli.client import RunningGateway, Unreachable
+from sandbox_sim.cli.compare import sides
+from sandbox_sim.records.callbacks import CallbackView
+from sandbox_sim.records.inbox import InboxMessageView
+from sandbox_sim.records.journal import RequestView
+from sandbox_sim.records.messages import MessageView
+from sandbox_sim.records.transactions import TransactionView
+from tests.cli.every_command import COMMANDS
+from tests.cli.receivers import Listen, ask
+
+# A title, a cleared screen, one-byte CSI, the end of a line, the other direction of writing, half
+# of an emoji.
+HOSTILE = "\x1b]0;t\x07\x1b[2J\x9b31m\x85\u2028\u202e\ud83d\r\n\b"
+WITHOUT_A_SERVER = ("config check", "config show", "openapi")
+TRIED = [
+    *(
+        line
+        for line in COMMANDS.split("\n")
+        if line and line.split()[0] not in {"config", "openapi"}
+    ),
+    "trigger collect --timeout 0",
+    "trigger bulk-sms --timeout 0",
+    "transactions list --waiting",
+    "callbacks list --state failed",
+    "callbacks show C1",
+    "callbacks retry C1",
+    "callbacks resend C1",
+    "inbox wait trigger --timeout 0",
+    "inbox clear trigger",
+    "requests clear",
+    "networks list",
+    "networks check",
+    "reconcile mtn {statement}",
+    "ledger topup 55 10 --mode P",
+]
+# Our own colours and bold type; HOSTILE has none of these.
+_STYLES = re.compile(r"\x1b\[(?:0|1|3[0-7]|9[0-7])m")
+
+
+class Answer:
+    """What the server answers to every request."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.body = b"{}"
+        self.headers: Mapping[str, str] = {}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[str, Answer]]:
+    """The address of a server, and what it answers."""
+    says = Answer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(says.status)
+            for name, value in says.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(says.body)))
+            self.end_headers()
+            self.wfile.write(says.body)
+
+        do_GET = do_POST = do_DELETE = _answer  # noqa: N815 -- names of http.server
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=listening.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"http://127.0.0.1:{listening.server_port}", says
+    listening.shutdown()
+    thread.join()
+    listening.server_close()
+
+
+@pytest.fixture(scope="module")
+def statement(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("statement") / "statement.csv"
+    file.write_text("reference,amount\nR1,10\n")
+    return file
+
+
+@pytest.fixture(autouse=True)
+def _few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_commands, "_MOST_PAGES", 5)
+
+
+def run(url: str, *words: str) -> Result:
+    return CliRunner().invoke(main, ["--endpoint-url", url, *words], color=True)
+
+
+def assert_harmless(result: Result) -> None:
+    """Assert that a command ended as a command ends."""
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    # 2 where the answer says that an argument names nothing, such as a network.
+    assert result.exit_code in {0, 1, 2}, result.output
+    assert "Traceback" not in result.output
+    for text in (result.stdout, result.stderr):
+        assert [c for c in _STYLES.sub("", text) if not c.isprintable() and c != "\n"] == []
+
+
+def names() -> list[str]:
+    """The names of fields and lists that commands read."""
+    views = (RequestView, TransactionView, CallbackView, InboxMessageView, MessageView)
+    fields = {name for view in views for name in view.__annotations__}
+    return sorted(
+        {
+            *fields,
+            *("requests", "transactions", "callbacks", "sms", "messages", "overrides", "faults"),
+            *("networks", "attempts", "postings", "balances", "snapshots", "people", "fewer"),
+            *("ran", "live", "violations", "agrees", "waiting", "next", "dropped", "count"),
+            *("now", "frozen", "shift_s", "response_code", "response_data", "response_message"),
+            *("match", "outcome", "fault", "times", "used", "every", "probability", "delay_ms"),
+            *("health", "ok", "detail", "breaker", "state", "operations", "routes", "name"),
+            *("records", "service_id", "deleted", "error", "message", "payments", "seed"),
+            *("reference", "network_id", "amount", "currency", "operation", "outcome", "id"),
+        }
+    )
+
+
+TEXTS = ("", "T1", "202", "002", "failed", "2026-01-01T09:00:00Z", HOSTILE)
+NUMBERS = (0, 1, -1, 10**30, 0.5, 1e308, float("inf"), float("nan"))
+# What a command may find where it expects something else, or what it reads next.
+VALUES: st.SearchStrategy[Any] = st.sampled_from(
+    [
+        *TEXTS,
+        *NUMBERS,
+        *(None, True, False, [], {}, [[]], [None], [1, HOSTILE]),
+        [{}],
+        [{"at": HOSTILE, "verdict": HOSTILE, HOSTILE: [{HOSTILE: HOSTILE}]}],
+        {HOSTILE: HOSTILE},
+        {"ok": True, "detail": HOSTILE, "state": HOSTILE},
+        {"min": HOSTILE, "max": 10**400},
+        {"status": HOSTILE, "response_code": None},
+        {"fixed_ms": HOSTILE},
+        {"agrees": True, "balances": [{}], "violations": [{}], "postings_checked": HOSTILE},
+    ]
+)
+RECORDS = st.fixed_dictionaries(dict.fromkeys((*names(), HOSTILE), VALUES))
+# A record with a list of records under every plural: most commands find what they read first.
+DOCUMENTS = st.one_of(
+    VALUES,
+    RECORDS,
+    st.builds(
+        lambda outer, inner: {**outer, **{name: [inner] for name in names() if name[-1] == "s"}},
+        RECORDS,
+        RECORDS,
+    ),
+)
+
+
+@pytest.mark.parametrize("command", TRIED)
+@settings(
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ]
+)  # fmt: skip
+@given(
+    document=DOCUMENTS,
+    status=st.sampled_from([200, 200, 200, 202, 400, 401, 404, 408, 500]),
+    as_json=st.booleans(),
+    header=st.sampled_from(TEXTS),
+)
+def test_any_json(
+    server: tuple[str, Answer],
+    statement: Path,
+    command: str,
+    document: Any,
+    status: int,
+    as_json: bool,
+    header: str,
+) -> None:
+    url, says = server
+    says.status, says.body = status, json.dumps(document).encode()
+    value = header.replace("\r\n", "").encode("utf-8", "replace").decode("latin-1")
+    says.headers = {"X-Sandbox-Why": value, "X-Sandbox-Rule": value}
+    words = command.format(statement=statement).split()
+
+    assert_harmless(run(url, *(["--json"] if as_json else []), *words))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"{",
+        b'"\x1b[2J"',
+        b"[" * 100_000,
+        b'{"a":' * 5_000 + b"1" + b"}" * 5_000,
+        b"1" * 5_000,
+        '{"requests": "\x9b31m"}'.encode(),
+        b'{"requests":\r[]}',
+        b"<html>",
+    ],
+    ids=range(11),
+)
+@pytest.mark.parametrize("words", [("requests", "list"), ("--json", "requests", "list")])
+def test_any_body(server: tuple[str, Answer], words: tuple[str, ...], body: bytes) -> None:
+    url, says = server
+    says.status, says.body, says.headers = 200, body, {}
+
+    assert_harmless(run(url, *words))
+
+
+def test_json_of_a_server_means_the_same_when_it_is_printed(server: tuple[str, Answer]) -> None:
+    url, says = server
+    document = {"requests": [], HOSTILE: [HOSTILE, "Ɛyɛ 🙂"], "next": None}
+    says.status, says.headers = 200, {}
+    says.body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
+
+    result = run(url, "--json", "requests", "list")
+
+    assert_harmless(result)
+    assert json.loads(result.stdout) == document
+    assert "Ɛyɛ 🙂" in result.stdout
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed(server: tuple[str, Answer], status: int) -> None:
+    url, says = server
+    says.status, says.body = status, b"{}"
+    says.headers = {"Location": "http://elsewhere.test/\x9b"}
+
+    for words in (("requests", "list"), ("trigger", "sms", "--no-wait")):
+        result = run(url, *words)
+
+        assert_harmless(result)
+        assert result.exit_code == 1
+        assert "leads to http://elsewhere.test/" in result.stderr
+
+
+def test_one_sentence_names_the_server_and_what_is_missing(server: tuple[str, Answer]) -> None:
+    url, says = server
+    says.status, says.body, says.headers = 200, b'{"requests": [{}], "next": null}', {}
+
+    result = run(url, "requests", "list")
+
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"{url} answers with other fields than a gateway of this version (KeyError: 'at')\n"
+    )
+
+
+@contextmanager
+def writing(*parts: bytes, endlessly: bytes = b"") -> Iterator[str]:
+    """A server that writes these parts to its first client, and then one again and again."""
+
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            connection.settimeout(5)
+            try:
+                connection.recv(65536)
+                for part in parts:
+                    connection.sendall(part)
+                while endlessly:
+                    connection.sendall(endlessly)
+            except OSError:
+                return  # the client has gone, or reads no more
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+class TestEndless:
+    @pytest.mark.parametrize(
+        ("parts", "endlessly"),
+        [
+            ((), b"HTTP/1.1 100 Continue\r\n\r\n"),
+            ((HEAD, b"\r\n"), b" " * 65536),
+            ((HEAD, b"Transfer-Encoding: chunked\r\n\r\n"), b"10000\r\n" + b" " * 65536 + b"\r\n"),
+            ((HEAD, b"Content-Length: 99999999999\r\n\r\n"), b" " * 65536),
+        ],
+        ids=["heads", "body until the end", "chunks", "a length"],
+    )
+    def test_it_ends(
+        self, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...], endlessly: bytes
+    ) -> None:
+        monkeypatch.setattr(client, "_MOST_BYTES", 1_000_000)
+
+        with writing(*parts, endlessly=endlessly) as url, pytest.raises(Unreachable) as raised:
+            RunningGateway(url).send("GET", "/", {}, timeout_s=0.5)
+
+        assert "no answer within 0.5 s" in str(raised.value) or "larger" in str(raised.value)
+
+    def test_a_list_without_an_end(self, server: tuple[str, Answer]) -> None:
+        url, says = server
+        says.status, says.headers = 200, {}
+        says.body = b'{"callbacks": [{"id": "C1"}], "next": "C1"}'
+
+        result = run(url, "callbacks", "resend", "--failed")
+
+        assert_harmless(result)
+        assert result.stderr == f"{url} has more than 5 pages of callbacks\n"
+
+    def test_half_an_answer_is_none(self) -> None:
+        with writing(HEAD + b"Content-Length: 10\r\n\r\n{}") as url:
+            result = run(url, "requests", "list")
+
+        assert_harmless(result)
+        assert result.exit_code == 1
+        assert "IncompleteRead" in result.stderr
+
+    @pytest.mark.parametrize(
+        "head",
+        [
+            b"\x1b[2J\x9b\r\n\r\n",
+            b"HTTP/1.1 abc\x1b[2J\r\n\r\n",
+            b"HTTP/9.9 200 OK\r\n\r\n",
+            HEAD + b"X: " + b"x" * 70_000 + b"\r\n\r\n",
+            HEAD + b"X: x\r\n" * 200 + b"\r\n",
+            HEAD + b"Content-Length: \x1b[2J\r\n\r\n{}",
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\x1b[2J\r\n",
+        ],
+        ids=range(7),
+    )
+    @pytest.mark.parametrize("words", [("requests", "list"), ("readyz",)])
+    def test_what_is_no_http(self, words: tuple[str, ...], head: bytes) -> None:
+        with writing(head) as url:
+            assert_harmless(run(url, *words))
+
+
+class TestOthers:
+    """`doctor` and `compare` talk to servers with clients of their own."""
+
+    async def test_a_receiver(self, listen: Listen) -> None:
+        async def hostile(_request: web.Request) -> web.Response:
+            return web.Response(status=500, reason="no", body=HOSTILE.encode("utf-8", "replace"))
+
+        url = await listen(hostile)
+
+        for words in ((), ("--json",)):
+            assert_harmless(await ask(*words, "doctor", url))
+
+    @pytest.mark.parametrize(
+        ("words", "document"),
+        [
+            ((), {"response_code": HOSTILE, HOSTILE: HOSTILE, "response_data": [HOSTILE]}),
+            (("--json",), {"response_code": 202, "response_data": {HOSTILE: {HOSTILE: None}}}),
+            ((), [HOSTILE]),
+        ],
+        ids=range(3),
+    )
+    def test_another_implementation(
+        self, server: tuple[str, Answer], words: tuple[str, ...], document: Any
+    ) -> None:
+        url, says = server
+        says.status, says.body = 200, json.dumps(document).encode()
+        says.headers = {"Content-Type": "application/json"}
+
+        result = run(url, *words, "compare", url, "--timeout", "0")
+
+        assert_harmless(result)
+        assert result.exit_code == 1
+
+    def test_one_that_answers_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sides, "_MOST_BYTES", 1_000_000)
+
+        with writing(HEAD, b"\r\n", endlessly=b" " * 65536) as url:
+            result = run(url, "compare", url)
+
+        assert result.exit_code == 2
+        assert "answers more than 1000000 bytes" in result.stderr

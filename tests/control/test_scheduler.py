@@ -1,0 +1,441 @@
+"""The scheduler: due jobs run in order, the clock stops at each due time, and no job is lost."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from itertools import pairwise
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.control import scheduler
+from sandbox_sim.control.scheduler import BATCH, PAUSE, STEPS
+from sandbox_sim.ports import DataRefused, Unit
+from sandbox_sim.records.callbacks import DeliveryState
+from sandbox_sim.records.jobs import Job
+from tests.conftest import Works
+from tests.fakes import BROKEN
+from tests.sample_records import NOW, after, callback, job
+
+A_MINUTE, FIVE_MINUTES = timedelta(minutes=1), timedelta(minutes=5)
+
+
+class TestRunDue:
+    async def test_the_earliest_due_runs_first_and_then_the_first_added(self, works: Works) -> None:
+        await works.promise("c", "d", due_at=after(seconds=-1))
+        await works.promise("a", due_at=after(seconds=-3))
+        await works.promise("b", due_at=after(seconds=-2))
+
+        ran = await works.jobs.run_due(NOW)
+
+        assert [job.subject for job in ran] == ["a", "b", "c", "d"]
+        assert await works.done() == ["a", "b", "c", "d"]
+
+    async def test_what_is_not_due_waits(self, works: Works) -> None:
+        await works.promise("now")
+        await works.promise("later", due_at=after(milliseconds=1))
+
+        await works.jobs.run_due(NOW)
+
+        assert await works.done() == ["now"]
+        assert await works.next_due() == after(milliseconds=1)
+
+    async def test_a_job_runs_once(self, works: Works) -> None:
+        await works.promise("once")
+
+        await works.jobs.run_due(NOW)
+
+        assert await works.jobs.run_due(after(days=1)) == []
+        assert await works.done() == ["once"]
+
+    async def test_a_handler_is_told_the_time_that_it_is_run_for(self, works: Works) -> None:
+        await works.promise("late", due_at=after(minutes=-5))
+
+        await works.jobs.run_due(after(seconds=1))
+
+        assert works.tried == [("late", after(seconds=1))]
+
+    async def test_a_unit_of_work_takes_a_batch_at_most(self, works: Works) -> None:
+        await works.promise(*map(str, range(BATCH + 1)))
+
+        assert len(await works.jobs.run_due(NOW)) == BATCH
+        assert len(await works.jobs.run_due(NOW)) == 1
+
+
+class TestAFailingJob:
+    """A job that raises is an error of the gateway, and may not affect other jobs."""
+
+    async def test_the_others_are_done_once_each_and_it_leaves_nothing_behind(
+        self, works: Works
+    ) -> None:
+        works.broken.add("broken")
+        await works.promise("a", "b", "broken", "c", "d")
+
+        await works.jobs.settle()
+
+        assert await works.done() == ["a", "b", "c", "d"]
+
+    async def test_it_is_put_off_and_not_lost(self, works: Works) -> None:
+        works.broken.add("broken")
+        await works.promise("broken")
+        await works.jobs.settle()
+        assert await works.next_due() == NOW + A_MINUTE
+
+        works.broken.clear()
+        await works.jobs.advance(A_MINUTE)
+
+        assert await works.done() == ["broken"]
+
+    async def test_it_is_put_off_as_often_as_it_fails(self, works: Works) -> None:
+        works.broken.add("broken")
+        await works.promise("broken")
+
+        await works.jobs.advance(timedelta(days=1, minutes=6))
+
+        tried = [NOW, after(minutes=1), after(minutes=6), after(days=1, minutes=6)]
+        assert sorted({now for _, now in works.tried}) == tried
+        assert await works.next_due() == after(days=2, minutes=6)
+
+    async def test_people_see_it_from_the_third_failure_until_it_works(self, works: Works) -> None:
+        works.broken.add("broken")
+        await works.promise("broken")
+        await works.jobs.advance(timedelta(minutes=5))
+        assert await works.failed() == []
+
+        await works.jobs.advance(timedelta(minutes=1))
+        assert await works.failed() == [("broken", 3)]
+
+        works.broken.clear()
+        await works.jobs.advance(timedelta(days=1))
+        assert await works.failed() == []
+
+    async def test_a_value_that_the_store_refuses_is_no_store_that_is_away(
+        self, works: Works
+    ) -> None:
+        works.broken.add("broken")
+        works.error = DataRefused("it cannot hold one of the values")
+        await works.promise("broken")
+
+        await works.jobs.settle()
+
+        assert await works.next_due() == after(minutes=1)
+
+    async def test_several_are_put_off_each_by_itself(self, works: Works) -> None:
+        works.broken |= {"broken 1", "broken 2"}
+        await works.promise("broken 1", "a", "broken 2", "b")
+
+        await works.jobs.settle()
+        assert await works.done() == ["a", "b"]
+
+        works.broken.clear()
+        await works.jobs.advance(A_MINUTE)
+        assert sorted(await works.done()) == ["a", "b", "broken 1", "broken 2"]
+
+    async def test_callbacks_beside_it_leave_once(self, works: Works) -> None:
+        works.broken.add("broken")
+        await works.notify(callback("C1"))
+        await works.promise("broken")
+        await works.notify(callback("C2"))
+
+        await works.jobs.settle()
+
+        assert len(works.sender.posts) == 2
+        assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
+
+    async def test_the_log_has_the_traceback(
+        self, works: Works, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        works.broken.add("broken")
+        await works.promise("broken")
+
+        await works.jobs.settle()
+
+        last = caplog.records[-1]
+        assert (last.levelno, last.name) == (logging.ERROR, "sandbox_sim.jobs")
+        assert last.getMessage() == "settle broken failed; it is put off"
+        assert last.exc_info is not None
+
+
+class TestSettle:
+    async def test_it_runs_more_than_a_batch(self, works: Works) -> None:
+        await works.promise(*map(str, range(2 * BATCH + 5)))
+
+        await works.jobs.settle()
+
+        assert len(await works.done()) == 2 * BATCH + 5
+
+    async def test_callbacks_have_had_their_attempt_when_it_returns(self, works: Works) -> None:
+        await works.notify(callback("C1"))
+
+        await works.jobs.settle()
+
+        assert await works.states() == {"C1": DeliveryState.DELIVERED}
+
+    async def test_the_clock_stays_where_it_is(self, works: Works) -> None:
+        await works.promise("later", due_at=after(seconds=1))
+
+        await works.jobs.settle()
+
+        assert works.tried == []
+        assert works.clock.now() == NOW
+
+
+class TestAdvance:
+    async def test_the_clock_stops_at_every_due_time_on_the_way(self, works: Works) -> None:
+        for minutes in (3, 1, 2):
+            await works.promise(str(minutes), due_at=after(minutes=minutes))
+
+        ran = await works.jobs.advance(timedelta(minutes=10))
+
+        assert works.tried == [(str(m), after(minutes=m)) for m in (1, 2, 3)]
+        assert [job.subject for job in ran] == ["1", "2", "3"]
+        assert works.clock.now() == after(minutes=10)
+
+    async def test_what_falls_due_after_it_does_not_run(self, works: Works) -> None:
+        await works.promise("in time", due_at=after(minutes=5))
+        await works.promise("too late", due_at=after(minutes=5, microseconds=1))
+
+        await works.jobs.advance(FIVE_MINUTES)
+
+        assert await works.done() == ["in time"]
+
+    async def test_what_was_overdue_runs_first_and_at_the_time_it_is(self, works: Works) -> None:
+        await works.promise("overdue", due_at=after(minutes=-1))
+
+        await works.jobs.advance(FIVE_MINUTES)
+
+        assert works.tried == [("overdue", NOW)]
+
+    @pytest.mark.spec("delivery.2")
+    @pytest.mark.decision("D30")
+    async def test_retries_that_are_planned_on_the_way_run_too(self, works: Works) -> None:
+        works.sender.answers = [BROKEN, BROKEN]
+        await works.notify(callback("C1"))
+
+        await works.jobs.advance(2 * FIVE_MINUTES)
+
+        attempts = (await works.callback()).attempts
+        assert [attempt.at for attempt in attempts] == [NOW + n * FIVE_MINUTES for n in range(3)]
+
+    async def test_what_the_loop_is_quicker_to_run_is_told_too(
+        self, works: Works, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await works.promise("1", due_at=after(minutes=1))
+        settle, jobs = works.jobs.settle, works.jobs
+
+        async def settle_after_the_loop() -> None:
+            await jobs.run_due(works.clock.now())
+            await settle()
+
+        monkeypatch.setattr(jobs, "settle", settle_after_the_loop)
+
+        assert [job.subject for job in await jobs.advance(FIVE_MINUTES)] == ["1"]
+
+    async def test_what_a_receiver_causes_on_the_way_is_done_at_its_time(
+        self, works: Works
+    ) -> None:
+        """A shop may answer a callback with the next payment."""
+        newer = iter(range(1, 6))
+
+        async def next_payment(unit: Unit, _job: Job, now: datetime) -> None:
+            if (number := next(newer, None)) is not None:
+                await unit.add_job(job(f"newer {number}", now + timedelta(seconds=1)))
+
+        works.meanwhile = next_payment
+        await works.promise("first", due_at=after(seconds=1))
+
+        await works.jobs.advance(timedelta(days=1))
+
+        assert works.tried[1:] == [(f"newer {n}", after(seconds=n + 1)) for n in range(1, 6)]
+
+
+class TestAdvanceUnderLoad:
+    """New requests add jobs all the while; `advance` works towards its time, not after them."""
+
+    @pytest.fixture(autouse=True)
+    def load(self, works: Works, monkeypatch: pytest.MonkeyPatch) -> None:
+        """For each job that runs, a newer request adds one that is due after `self.delay`."""
+        monkeypatch.setattr(scheduler, "FOLLOWED_MEANWHILE", 20)
+        numbers = iter(range(5_000))
+
+        async def request(unit: Unit, _job: Job, now: datetime) -> None:
+            number = next(numbers)  # raises where the clock runs after them
+            await unit.add_job(job(f"newer {number}", now + self.delay))
+
+        self.delay = timedelta(seconds=1)
+        works.meanwhile = request
+
+    async def test_it_arrives_and_runs_what_was_there_at_its_time(self, works: Works) -> None:
+        await works.promise("early", due_at=after(seconds=1))
+        await works.promise("late", due_at=after(days=1))
+
+        ran = await works.jobs.advance(timedelta(days=1))
+
+        assert works.clock.now() == after(days=1)
+        assert works.tried[0] == ("early", after(seconds=1))
+        assert ("late", after(days=1)) in works.tried
+        assert len(ran) == len(works.tried) < 400
+
+    async def test_jobs_that_are_due_at_once_do_not_hold_it_up(self, works: Works) -> None:
+        self.delay = timedelta()
+        await works.promise("first")
+        await works.promise("late", due_at=after(days=1))
+
+        await works.jobs.advance(timedelta(days=1))
+
+        assert works.clock.now() == after(days=1)
+        assert ("late", after(days=1)) in works.tried
+        assert len(works.tried) < 400
+
+    async def test_it_ends_where_the_clock_does_not_move(self, works: Works) -> None:
+        self.delay = timedelta()
+        await works.promise("first", "second")
+
+        await works.jobs.advance(timedelta())
+
+        assert {"first", "second"} <= set(await works.done())
+        assert works.clock.now() == NOW
+        assert len(works.tried) < 400
+
+    async def test_retries_that_are_planned_on_the_way_run_too(self, works: Works) -> None:
+        works.sender.answers = [BROKEN, BROKEN]
+        await works.promise("first", due_at=after(seconds=1))
+        await works.notify(callback("C1"))
+
+        await works.jobs.advance(timedelta(hours=1))
+
+        attempts = (await works.callback()).attempts
+        assert len(attempts) == 3
+        late = [later.at - earlier.at - FIVE_MINUTES for earlier, later in pairwise(attempts)]
+        assert all(timedelta() <= each <= timedelta(hours=1) / STEPS for each in late)
+        assert len(works.tried) < 400
+
+    async def test_it_does_not_wait_for_the_receivers_of_newer_requests(
+        self, works: Works, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(scheduler, "FOLLOWED_MEANWHILE", 0)
+        hanging = callback("newer", url="http://hanging.example/", network_transaction_id="2" * 11)
+
+        async def request(unit: Unit, _job: Job, now: datetime) -> None:
+            works.meanwhile = None
+            await unit.save_callback(hanging)
+            await unit.add_job(hanging.delivery_job(now))
+
+        works.meanwhile = request
+        works.sender.hang("http://hanging.example/")
+        await works.promise("first", due_at=after(seconds=1))
+        await works.notify(callback("C1"))
+
+        await works.jobs.advance(FIVE_MINUTES)
+
+        assert works.clock.now() == after(minutes=5)
+        assert await works.states() == {
+            "C1": DeliveryState.DELIVERED,
+            "newer": DeliveryState.PENDING,
+        }
+
+
+class TestTheLoop:
+    @pytest.fixture
+    async def loop(self, works: Works) -> AsyncIterator[asyncio.Task[None]]:
+        loop = asyncio.create_task(works.jobs.run_forever())
+        yield loop
+        loop.cancel()
+        await asyncio.wait([loop])
+
+    @pytest.fixture(autouse=True)
+    async def _asleep(self, works: Works, loop: asyncio.Task[None]) -> None:
+        assert not loop.done()
+        await works.clock.asleep()
+
+    async def test_it_sleeps_until_somebody_adds_a_job(self, works: Works) -> None:
+        assert works.clock.waits == [None]
+
+        await works.promise("now")
+        await works.clock.asleep()
+
+        assert await works.done() == ["now"]
+
+    async def test_it_sleeps_until_the_next_is_due(self, works: Works) -> None:
+        await works.promise("later", due_at=after(minutes=1))
+        await works.clock.asleep()
+        assert works.clock.waits[-1] == after(minutes=1)
+
+        works.clock.move_to(after(minutes=1))
+        await works.clock.asleep()
+
+        assert await works.done() == ["later"]
+
+    async def test_an_earlier_job_wakes_it_and_a_later_one_does_not(self, works: Works) -> None:
+        for minutes in (5, 9, 2, 7):
+            await works.promise(str(minutes), due_at=after(minutes=minutes))
+            await works.clock.asleep()
+
+        assert works.clock.waits == [None, after(minutes=5), after(minutes=2)]
+
+    async def test_a_failing_job_does_not_end_it(
+        self, works: Works, loop: asyncio.Task[None]
+    ) -> None:
+        works.broken.add("broken")
+        await works.promise("broken", "fine")
+        await works.clock.asleep()
+
+        assert await works.done() == ["fine"]
+        assert not loop.done()
+
+    async def test_an_address_that_cannot_be_taken_apart_does_not_end_it(
+        self, works: Works, loop: asyncio.Task[None]
+    ) -> None:
+        """One such callback_url may not stop all settlements after it."""
+        await works.notify(callback(url="http://[:::]/"))
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+        assert not loop.done()
+
+    async def test_a_store_that_is_away_is_a_line_and_no_traceback(
+        self, works: Works, loop: asyncio.Task[None], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """The scheduler asks it again after a second of real time; no job caused the error."""
+        works.store.failures = 3
+        await works.store._store.run(methodcaller("add_job", job("fine")))
+        await works.clock.asleep()
+
+        (record,) = caplog.records
+        assert not record.exc_info
+        assert record.getMessage() == "the jobs wait for the store: the disk is full"
+        assert await works.done() == ["fine"]
+        assert not loop.done()
+
+
+async def test_a_store_that_fails_with_one_job_goes_on_with_the_others(works: Works) -> None:
+    works.refused.add("bad")
+    await works.promise("a", "bad", "b")
+
+    await works.jobs.settle()
+
+    assert await works.done() == ["a", "b"]
+    assert await works.next_due() == NOW + PAUSE
+
+
+async def test_to_settle_is_to_run_what_an_attempt_under_way_causes_too(works: Works) -> None:
+    """`settle` waits for the attempt that has begun, and runs the job that it adds."""
+    go_on = asyncio.Event()
+
+    async def cause() -> None:
+        await go_on.wait()
+        await works.promise("caused")
+
+    works.sender.on_post = cause
+    await works.notify(callback())
+    await works.start()
+
+    settling = asyncio.create_task(works.jobs.settle())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    go_on.set()
+
+    await settling
+
+    assert await works.done() == ["caused"]

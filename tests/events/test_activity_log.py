@@ -1,0 +1,136 @@
+"""Each success has its line; above 50 a second, one line a second counts the others."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.events.activity_log import MOST_LINES, ActivityLog
+
+
+class SecondsClock(VirtualClock):
+    """A clock whose real time stands still too, until a test moves it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds = 100.0
+        self.moved = asyncio.Event()
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    async def pause(self, seconds: float) -> None:
+        await self.moved.wait()
+        self.moved.clear()
+
+
+@dataclass
+class Log:
+    """An activity log, and the lines that it writes in each second."""
+
+    caplog: pytest.LogCaptureFixture
+    clock: SecondsClock = field(default_factory=SecondsClock)
+
+    def __post_init__(self) -> None:
+        self.activity = ActivityLog(self.clock)
+
+    def requests(self, count: int, code: str = "202", *, went_well: bool = True) -> int:
+        """Log this many requests; returns how many of them get a line."""
+        allows = self.activity.allows_request
+        return sum(allows(code, went_well=went_well) for _ in range(count))
+
+    async def second(self) -> list[str]:
+        """Let a second of real time pass; returns the lines that were written until then."""
+        await asyncio.sleep(0)
+        self.clock.seconds += 1
+        self.clock.moved.set()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        written = [*self.caplog.messages]
+        self.caplog.clear()
+        return written
+
+
+@pytest.fixture
+async def log(caplog: pytest.LogCaptureFixture) -> AsyncIterator[Log]:
+    caplog.set_level(logging.INFO, logger="sandbox_sim.requests")
+    log = Log(caplog)
+    loop = asyncio.create_task(log.activity.run_forever())
+    yield log
+    loop.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await loop
+
+
+async def test_up_to_fifty_a_second_each_gets_a_line(log: Log) -> None:
+    for _ in range(3):
+        assert log.requests(MOST_LINES) == 50
+        assert await log.second() == []
+
+
+async def test_what_comes_above_that_is_counted_in_one_line(log: Log) -> None:
+    assert log.requests(80) == 50
+    log.requests(3, "000")
+    for _ in range(2):
+        log.activity.allows_acknowledgement()
+
+    (line,) = await log.second()
+
+    assert line == (
+        "without a line of their own, because there are more than 50 a second: "
+        "3 requests answered 000, 30 requests answered 202, 2 callbacks acknowledged"
+    )
+
+
+async def test_after_a_crowded_second_there_is_one_line_only(log: Log) -> None:
+    log.requests(80)
+    await log.second()
+
+    assert log.requests(80) == 0
+    (line,) = await log.second()
+    assert line.endswith(": 80 requests answered 202")
+
+
+async def test_after_a_second_with_fewer_each_has_its_line_again(log: Log) -> None:
+    log.requests(80)
+    await log.second()
+    assert log.requests(10) == 0
+    await log.second()
+
+    assert log.requests(10) == 10
+
+
+async def test_after_a_pause_each_has_its_line_again(log: Log) -> None:
+    log.requests(80)
+    await log.second()
+    log.clock.seconds += 10
+
+    assert log.requests(10) == 10
+
+
+async def test_the_last_ones_are_counted_too(log: Log) -> None:
+    """The line is written even if no other request comes."""
+    log.requests(51)
+
+    assert len(await log.second()) == 1
+    assert await log.second() == []
+
+
+async def test_what_went_well_takes_no_line_from_what_was_rejected(log: Log) -> None:
+    log.requests(200)
+
+    assert log.requests(50, "019", went_well=False) == 50
+    assert log.requests(1, "019", went_well=False) == 0
+    (line,) = await log.second()
+    assert line.endswith(": 1 requests answered 019, 150 requests answered 202")
+
+
+def test_quiet_puts_success_to_debug() -> None:
+    clock = VirtualClock()
+
+    assert ActivityLog(clock).level_of_success == logging.INFO
+    assert ActivityLog(clock, quiet=True).level_of_success == logging.DEBUG

@@ -1,0 +1,1 @@
+"""What the tests, `attack/`, `chaos/` and `bench/` share: servers, a Postgres, and requests."""

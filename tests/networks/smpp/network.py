@@ -1,0 +1,94 @@
+"""The adapter open at the fake SMSC, and what a test waits for."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.networks.smpp.adapter import Smpp
+from sandbox_sim.networks.smpp.settings import SmppSettings
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports.network import NetworkEnvironment, SubmitRequest, SubmitResult
+from sandbox_sim.records.reports import Outcome
+from tests.networks.fakes import KeptEvents, request
+from tests.networks.smpp.fake_smsc import FakeSmsc
+from tests.networks.smpp.stepped_clock import SteppedClock
+
+TIMEOUT_S: Final = 10.0
+
+PASSWORD: Final = "canary99"
+
+
+def settings(port: int, **fields: Any) -> SmppSettings:
+    values = {"host": "127.0.0.1", "port": port, "system_id": "shop", "password": PASSWORD}
+    return SmppSettings.model_validate({**values, **fields})
+
+
+def sms(text: str = "Hello", **fields: Any) -> SubmitRequest:
+    return request(Operation.SMS, text=text, **fields)
+
+
+def long_sms(parts: int = 3, **fields: Any) -> SubmitRequest:
+    return sms("abc" * 51 * parts, **fields)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Let the others run until the condition holds; pytest ends a test that waits in vain."""
+    while not condition():  # noqa: ASYNC110 -- what is waited for knows of no event
+        await asyncio.sleep(0)
+
+
+@dataclass
+class Sending:
+    """The adapter, open."""
+
+    smsc: FakeSmsc
+    smpp: Smpp
+    clock: SteppedClock
+    events: KeptEvents = field(default_factory=KeptEvents)
+
+    async def bound(self) -> None:
+        await until(lambda: self.smpp._link._connection)
+
+    async def send(self, text: str = "Hello", **fields: Any) -> SubmitResult:
+        return await self.smpp.submit(sms(text, **fields))
+
+    def begin(self, asked: SubmitRequest | None = None) -> "asyncio.Task[SubmitResult]":
+        return asyncio.create_task(self.smpp.submit(asked or sms()))
+
+    async def pass_pause(self) -> float:
+        """Let the next pause pass that is no pause between two `enquire_link`."""
+        await until(lambda: any(seconds < 30 for seconds in self.clock.waiting))
+        seconds = min(self.clock.waiting)
+        self.clock.advance(seconds)
+        await until(lambda: seconds not in self.clock.waiting)
+        return seconds
+
+    @property
+    def reports(self) -> list[tuple[Outcome, str]]:
+        return [(each.outcome, each.part_id) for each in self.events.notifications]
+
+
+@asynccontextmanager
+async def sending(smsc: FakeSmsc, **fields: Any) -> AsyncIterator[Sending]:
+    """The adapter with these settings, open at an SMSC."""
+    clock = SteppedClock()
+    timeout = timedelta(seconds=TIMEOUT_S)
+    environment = NetworkEnvironment("testnet", clock, RandomIds(seed=1), timeout)
+    each = Sending(smsc, Smpp(settings(smsc.port, **fields), environment), clock)
+    await each.smpp.open(each.events)
+    try:
+        yield each
+    finally:
+        await each.smpp.close()
+
+
+@asynccontextmanager
+async def sending_to_fake(**fields: Any) -> AsyncIterator[Sending]:
+    """The adapter bound at a fake SMSC."""
+    async with FakeSmsc().running() as smsc, sending(smsc, **fields) as each:
+        await each.bound()
+        yield each

@@ -1,0 +1,205 @@
+"""The bind: made again when it is lost, watched with enquire_link, and its health (D39)."""
+
+import asyncio
+import logging
+import ssl
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+import trustme
+
+from sandbox_sim.records.reports import Outcome
+from tests.networks.smpp.fake_smsc import (
+    ENQUIRE_LINK,
+    RTHROTTLED,
+    UNBIND,
+    Broken,
+    FakeSmsc,
+    written,
+)
+from tests.networks.smpp.network import TIMEOUT_S, sending, sending_to_fake, until
+
+pytestmark = pytest.mark.decision("D39")
+
+
+async def test_a_bind_that_fails_is_tried_again_after_pauses_that_double() -> None:
+    smsc = FakeSmsc()
+    smsc.bind_status = 0x0D
+    async with smsc.running(), sending(smsc, reconnect_at_most_s=5) as each:
+        pauses = [await each.pass_pause() for _ in range(4)]
+        await until(lambda: each.clock.waiting)
+        smsc.bind_status = 0
+        pauses.append(await each.pass_pause())
+        await each.bound()
+
+        assert (await each.send()).outcome is Outcome.PENDING
+
+    # Up to a tenth is added at random.
+    assert [int(pause / 1.1 + 1) for pause in pauses] == [1, 2, 4, 5, 5]
+    assert len(smsc.binds) == 6
+
+
+async def test_a_lost_bind_that_lasted_is_made_again_at_once_and_a_message_waits_for_it() -> None:
+    async with sending_to_fake() as each:
+        each.clock.advance(5)
+        await each.smpp.health()
+        each.smsc.drop()
+        await until(lambda: not each.smpp._link._connection)
+
+        result = await each.send()
+
+    assert result.outcome is Outcome.PENDING
+    assert len(each.smsc.binds) == 2
+
+
+async def test_binds_that_the_smsc_drops_at_once_are_not_made_in_a_tight_loop() -> None:
+    async with sending_to_fake() as each:
+        pauses = []
+        for number in range(3):
+            await until(lambda number=number: len(each.smsc.binds) == number + 1)  # type: ignore[misc]
+            await each.bound()
+            each.smsc.drop()
+            pauses.append(round(await each.pass_pause()))
+
+    assert pauses == [1, 2, 4]
+
+
+async def test_in_the_pause_between_two_binds_nothing_is_sent_and_nothing_waits() -> None:
+    async with sending_to_fake() as each:
+        each.smsc.drop()
+        await until(lambda: any(seconds < 30 for seconds in each.clock.waiting))
+
+        result = await each.send()
+
+    assert (result.outcome, result.network_fault) == (Outcome.NOT_SENT, True)
+    assert result.reason == "the SMSC ended the connection"
+
+
+async def test_moving_the_gateway_s_clock_ends_neither_the_bind_nor_a_pause() -> None:
+    async with sending_to_fake() as each:
+        for _ in range(3):
+            each.clock.move_to(each.clock.now() + timedelta(days=1))
+            assert (await each.send()).outcome is Outcome.PENDING
+        assert (len(each.smsc.binds), ENQUIRE_LINK in each.smsc.came) == (1, False)
+
+        each.smsc.replies.append(RTHROTTLED)
+        submitting = each.begin()
+        await until(lambda: 1 in each.clock.waiting)
+        each.clock.move_to(each.clock.now() + timedelta(days=1))
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert len(each.smsc.submits) == 4
+        await each.pass_pause()
+        assert (await submitting).outcome is Outcome.PENDING
+
+
+async def test_enquire_link_shows_that_the_smsc_is_there() -> None:
+    async with sending_to_fake(enquire_link_s=40) as each:
+        for number in range(3):
+            await until(lambda: 40 in each.clock.waiting)
+            each.clock.advance(40)
+            await until(lambda n=number: each.smsc.came.count(ENQUIRE_LINK) > n)  # type: ignore[misc]
+
+        assert (await each.send()).outcome is Outcome.PENDING
+
+    assert len(each.smsc.binds) == 1
+
+
+async def test_an_smsc_that_does_not_answer_enquire_link_is_bound_anew() -> None:
+    async with sending_to_fake(enquire_link_s=40) as each:
+        each.smsc.is_silent = True
+        each.smsc.replies.append(Broken.SILENCE)
+        submitting = each.begin()
+        await until(lambda: each.smsc.silences and 40 in each.clock.waiting)
+        each.clock.advance(TIMEOUT_S)
+        assert (await submitting).outcome is Outcome.UNKNOWN
+        each.clock.advance(40)
+        await until(lambda: ENQUIRE_LINK in each.smsc.came and each.clock.limits)
+        each.clock.advance(TIMEOUT_S)
+        await until(lambda: len(each.smsc.binds) == 2)
+
+        assert "enquire_link" in each.smpp._link.problem
+
+
+async def test_requests_of_the_smsc_are_answered() -> None:
+    async with sending_to_fake() as each:
+        each.smsc.ask(ENQUIRE_LINK)
+        each.smsc.ask(0x0103)  # data_sm
+        await until(lambda: len(each.smsc.came) >= 3)
+
+    assert each.smsc.came[1:3] == [ENQUIRE_LINK | 0x80000000, 0x80000000]
+
+
+async def test_an_smsc_that_unbinds_is_answered_and_bound_anew() -> None:
+    async with sending_to_fake() as each:
+        each.smsc.ask(UNBIND)
+        await until(lambda: UNBIND | 0x80000000 in each.smsc.came)
+        await each.pass_pause()
+        await each.bound()
+
+    assert len(each.smsc.binds) == 2
+
+
+@pytest.mark.parametrize(
+    "octets", [written(0, 0, 1)[:4].replace(b"\x10", b"\x03") + b"\0" * 12, b"\xff" * 16]
+)
+async def test_octets_that_are_no_pdu_end_the_connection(octets: bytes) -> None:
+    async with sending_to_fake() as each:
+        each.smsc.send(octets)
+        await each.pass_pause()
+        await each.bound()
+
+        assert (await each.send()).outcome is Outcome.PENDING
+
+    assert len(each.smsc.binds) == 2
+
+
+async def test_an_answer_to_nothing_is_passed_over() -> None:
+    async with sending_to_fake() as each:
+        each.smsc.send(written(0x80000004, 0, 999, b"1\0"))
+
+        assert (await each.send()).outcome is Outcome.PENDING
+
+    assert len(each.smsc.binds) == 1
+
+
+async def test_with_tls_the_certificate_of_the_smsc_is_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, theirs = trustme.CA(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(theirs)
+    async with FakeSmsc().running(theirs) as smsc:
+        async with sending(smsc, tls=True) as each:
+            unknown = await each.send()
+        authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+        async with sending(smsc, tls=True) as each:
+            known = await each.send()
+
+    assert (unknown.outcome, known.outcome) == (Outcome.NOT_SENT, Outcome.PENDING)
+    assert "certificate verify failed" in unknown.reason
+
+
+async def test_health_says_whether_we_are_bound_and_as_whom() -> None:
+    async with FakeSmsc().running() as smsc, sending(smsc) as each:
+        health = await each.smpp.health()
+        assert health == (True, f"bound at 127.0.0.1:{smsc.port} as shop")
+
+        smsc.drop()
+        await until(lambda: any(seconds < 30 for seconds in each.clock.waiting))
+        assert await each.smpp.health() == (False, "the SMSC ended the connection")
+
+
+async def test_what_happens_to_the_bind_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "sandbox_sim.networks")
+    async with sending_to_fake() as each:
+        each.smsc.drop()
+        await each.pass_pause()
+        await each.bound()
+
+    assert [record.message for record in caplog.records] == [
+        "network testnet is bound as shop",
+        "network testnet: the SMSC ended the connection",
+        "network testnet is bound as shop",
+    ]

@@ -1,0 +1,262 @@
+"""Delivery receipts: what they say, which message they are about, when they are answered (D39)."""
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from sandbox_sim.networks.smpp import connection
+from sandbox_sim.ports.network import Notification, UnreadableNotification
+from sandbox_sim.records.reports import Outcome
+from tests.live_records import raw_notification
+from tests.networks.fakes import KeptEvents, query
+from tests.networks.smpp.fake_smsc import Broken
+from tests.networks.smpp.network import sending_to_fake, until
+
+pytestmark = pytest.mark.decision("D39")
+
+
+ARRIVED, FAILED, WAITING = Outcome.SUCCEEDED, Outcome.FAILED, Outcome.PENDING
+
+TEMPORARY_ERROR, PERMANENT_ERROR = 0x64, 0x65
+
+
+class HeldEvents(KeptEvents):
+    """Events that are saved only when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_save = asyncio.Event()
+
+    async def notified(self, notification: Notification) -> None:
+        await self.may_save.wait()
+        await super().notified(notification)
+
+
+class BrokenEvents(KeptEvents):
+    async def notified(self, notification: Notification) -> None:
+        raise RuntimeError("a fault of ours")
+
+
+@pytest.mark.parametrize(
+    ("state", "outcome", "reason"),
+    [
+        ("DELIVRD", ARRIVED, ""),
+        ("UNDELIV", FAILED, "UNDELIV, err 000"),
+        ("EXPIRED", FAILED, "EXPIRED, err 000"),
+        ("DELETED", FAILED, "DELETED, err 000"),
+        ("REJECTD", FAILED, "REJECTD, err 000"),
+        ("ENROUTE", WAITING, ""),
+        ("ACCEPTD", WAITING, ""),
+        ("UNKNOWN", Outcome.UNKNOWN, ""),
+        ("SKIPPED", Outcome.UNKNOWN, ""),
+        ("delivrd", ARRIVED, ""),
+    ],
+)
+async def test_the_state_decides(state: str, outcome: Outcome, reason: str) -> None:
+    async with sending_to_fake() as each:
+        assert await each.smsc.receipt("7f", state) == 0
+
+    (notification,) = each.events.notifications
+    assert (notification.outcome, notification.part_id) == (outcome, "7f")
+    assert notification.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("text", "tlvs", "outcome", "part_id"),
+    [
+        ("", {"message_id": b"7F", "state": 2}, ARRIVED, "7f"),
+        ("", {"message_id": b"7F", "state": 5}, FAILED, "7f"),
+        ("", {"message_id": b"7F", "state": 1}, WAITING, "7f"),
+        ("", {"message_id": b"7F"}, Outcome.UNKNOWN, "7f"),
+        ("", {"message_id": b"7F", "state": 99}, Outcome.UNKNOWN, "7f"),
+        ("id:1 stat:DELIVRD", {"message_id": b"7F"}, ARRIVED, "7f"),
+        ("id:1 stat:DELIVRD", {"state": 2}, ARRIVED, "1"),
+        ("id:1 stat:DELIVRD", {"state": 5}, Outcome.UNKNOWN, "1"),
+        ("", {"payload": b"id:1 stat:UNDELIV"}, FAILED, "1"),
+        ("id:1 text:id:2 stat:DELIVRD", {}, Outcome.UNKNOWN, "1"),
+        ("ID:1 Stat:DELIVRD", {}, ARRIVED, "1"),
+    ],
+)
+async def test_the_text_and_the_parameters_are_read(
+    text: str, tlvs: dict[str, Any], outcome: Outcome, part_id: str
+) -> None:
+    async with sending_to_fake() as each:
+        assert await each.smsc.deliver(text, **tlvs) == 0
+
+    assert each.reports == [(outcome, part_id)]
+
+
+@pytest.mark.parametrize(
+    ("form", "answered", "written"),
+    [
+        ("same", "1a2b", "1A2B"),
+        ("same", "0000123", "123"),
+        ("same", "a-B_c", "a-B_c"),
+        ("decimal_of_hex", "1A2B", "6699"),
+        ("decimal_of_hex", "10", "0000000016"),
+        ("hex_of_decimal", "6699", "1a2b"),
+        ("decimal_of_hex", "no-number", "no-number"),
+    ],
+)
+async def test_an_id_may_be_hex_in_one_place_and_decimal_in_the_other(
+    form: str, answered: str, written: str
+) -> None:
+    async with sending_to_fake(receipt_ids=form) as each:
+        each.smsc.ids.append(answered)
+        await each.send()
+        await each.smsc.receipt(written)
+        await each.smsc.deliver("", message_id=answered.encode(), state=2)
+
+    (part,) = each.events.parts
+    assert each.reports == [(ARRIVED, part.network_id)] * 2
+
+
+@pytest.mark.parametrize(("answered", "written"), [("10", "16"), ("16", "10"), ("12", "120")])
+async def test_by_default_only_the_same_id_is_the_same(answered: str, written: str) -> None:
+    async with sending_to_fake() as each:
+        each.smsc.ids.append(answered)
+        await each.send()
+        await each.smsc.receipt(written)
+
+    assert each.reports[0][1] != each.events.parts[0].network_id
+
+
+async def test_a_receipt_is_answered_only_after_it_is_saved() -> None:
+    async with sending_to_fake() as each:
+        events = each.smpp._events = HeldEvents()
+        answered = each.smsc.receipt("1")
+        for _ in range(50):
+            await asyncio.sleep(0)
+        # Other work of the bind goes on meanwhile.
+        assert (await each.send()).outcome is WAITING
+        assert not answered.done()
+
+        events.may_save.set()
+        assert await answered == 0
+
+    assert len(events.notifications) == 1
+
+
+async def test_a_receipt_whose_bind_drops_before_it_is_saved_is_saved_all_the_same() -> None:
+    async with sending_to_fake() as each:
+        events = each.smpp._events = HeldEvents()
+        each.smsc.receipt("1")
+        await until(lambda: each.smpp._deliveries._tasks)
+        each.smsc.drop()
+        await until(lambda: not each.smpp._link._connection)
+
+        events.may_save.set()
+        await until(lambda: events.notifications)
+
+
+async def test_a_receipt_that_cannot_be_saved_is_to_come_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with sending_to_fake() as each:
+        each.smpp._events = BrokenEvents()
+
+        assert await each.smsc.receipt("1") == TEMPORARY_ERROR
+
+    assert "a deliver_sm could not be taken care of" in caplog.text
+
+
+async def test_more_receipts_than_can_be_saved_at_once_are_to_come_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection, "MOST_AT_ONCE", 2)
+    async with sending_to_fake() as each:
+        events = each.smpp._events = HeldEvents()
+        first = [each.smsc.receipt("1"), each.smsc.receipt("2")]
+        assert await each.smsc.receipt("3") == TEMPORARY_ERROR
+
+        events.may_save.set()
+        assert await asyncio.gather(*first) == [0, 0]
+        assert await each.smsc.receipt("3") == 0
+
+
+async def test_a_receipt_may_come_before_the_answer_twice_and_out_of_order() -> None:
+    async with sending_to_fake() as each:
+        each.smsc.replies.append(Broken.SILENCE)
+        each.smsc.ids.append("9")
+        submitting = each.begin()
+        await until(lambda: each.smsc.silences)
+        for state in ("DELIVRD", "ENROUTE", "DELIVRD"):
+            assert await each.smsc.receipt("9", state) == 0
+        each.smsc.answer_late()
+
+        assert (await submitting).outcome is WAITING
+
+    assert each.reports == [(ARRIVED, "9"), (WAITING, "9"), (ARRIVED, "9")]
+
+
+async def test_an_intermediate_notification_decides_nothing() -> None:
+    async with sending_to_fake() as each:
+        await each.smsc.deliver("id:1 stat:UNDELIV", esm_class=0x20)
+
+    assert each.reports == [(WAITING, "1")]
+
+
+@pytest.mark.parametrize("text", ["Hello", "id:1 sub:001 dlvrd:001 stat:DELIVRD err:000"])
+async def test_a_message_of_a_phone_is_no_receipt_with_any_text(
+    text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with sending_to_fake() as each:
+        assert await each.smsc.deliver(text, esm_class=0) == 0
+
+    assert each.events.notifications == []
+    assert text not in caplog.text
+
+
+BAD_IDS = [b"1" * 5000, b"f" * 12_000, b"1\x01", "Ä1".encode("latin-1")]
+
+
+@pytest.mark.parametrize("form", ["same", "decimal_of_hex", "hex_of_decimal"])
+@pytest.mark.parametrize("message_id", BAD_IDS, ids=["digits", "12 kB", "control", "not ASCII"])
+async def test_an_id_that_cannot_be_one_makes_a_bad_receipt_that_is_not_to_come_again(
+    form: str, message_id: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with sending_to_fake(receipt_ids=form) as each:
+        written = b"id:" + message_id + b" stat:DELIVRD"
+        assert await each.smsc.deliver(payload=written) == PERMANENT_ERROR
+        assert await each.smsc.deliver(message_id=message_id, state=2) == PERMANENT_ERROR
+        health = await each.smpp.health()
+        assert await each.smsc.receipt("7") == 0
+
+    assert each.reports == [(ARRIVED, "7")]
+    assert health.detail.endswith("; 2 receipts could not be read")
+    assert len(caplog.text) < 2000
+
+
+async def test_control_characters_are_in_no_reason_and_a_long_one_is_cut() -> None:
+    async with sending_to_fake() as each:
+        text = f"id:1\0 stat:UNDELIV\0 err:0\x01{'9' * 5000}"
+        assert await each.smsc.deliver(payload=text.encode()) == 0
+        long = f"id:1 stat:UNDELIV err:{'9' * 5000}"
+        assert await each.smsc.deliver(payload=long.encode()) == 0
+
+    assert each.reports == [(FAILED, "1")] * 2
+    assert [len(each.reason) for each in each.events.notifications] == [14, 38]
+
+
+async def test_a_receipt_without_an_id_is_answered_and_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with sending_to_fake() as each:
+        assert await each.smsc.deliver("stat:DELIVRD") == 0
+
+    assert each.events.notifications == []
+    assert "without an identifier" in caplog.text
+
+
+async def test_nothing_that_comes_by_http_is_a_receipt_and_nothing_is_asked() -> None:
+    async with sending_to_fake() as each:
+        raw = raw_notification(network="testnet")
+        assert not each.smpp.verify(raw)
+        with pytest.raises(UnreadableNotification):
+            each.smpp.parse(raw)
+        assert (await each.smpp.status(query())).outcome is Outcome.UNKNOWN
+
+    assert each.smsc.submits == []

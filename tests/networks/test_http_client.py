@@ -1,0 +1,218 @@
+"""The client sends a submit once; it repeats only a query, which changes nothing."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.networks import http_client
+from sandbox_sim.networks.http_client import HttpAnswer, NetworkHttpClient, NoAnswer, retry_after
+from sandbox_sim.records.exchanges import Scrubber
+from sandbox_sim.testing.network_contract import Fault, HttpReply, HttpRequest
+from sandbox_sim.testing.network_contract.fault_server import FaultServer
+from tests.networks.fakes import KeptEvents
+
+pytestmark = pytest.mark.decision("D39")
+
+
+OK = HttpReply(200, b"{}")
+
+
+class Served:
+    """A client, the server that it calls, and what each of them recorded."""
+
+    def __init__(self, replies: Sequence[HttpReply]) -> None:
+        self.requests: list[HttpRequest] = []
+        self.events = KeptEvents()
+        self.server = FaultServer(self.requests.append, self._answer, self._answer)
+        clock = VirtualClock()
+        self.client = NetworkHttpClient(
+            "testnet", clock, Scrubber(["s3cret"]), timedelta(seconds=30), first_pause_s=0.001
+        )
+        self._replies = list(replies)
+
+    def _answer(self, _request: HttpRequest) -> HttpReply:
+        return self._replies.pop(0) if self._replies else OK
+
+    async def submit(self, method: str = "POST", url: str | None = None) -> HttpAnswer | NoAnswer:
+        return await self.client.submit(
+            method, url or self.server.url + "/pay", {}, b"{}", attempt_id="A1"
+        )
+
+    async def ask(self, method: str = "GET") -> HttpAnswer | NoAnswer:
+        return await self.client.ask("status", method, self.server.url + "/status", {})
+
+
+@asynccontextmanager
+async def served(*replies: HttpReply) -> AsyncIterator[Served]:
+    both = Served(replies)
+    async with both.server.running():
+        await both.client.open(both.events)
+        yield both
+        await both.client.close()
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "GET"])
+@pytest.mark.parametrize("fault", [Fault.CLOSE_AFTER_READ, Fault.RESET_AFTER_READ])
+async def test_no_method_is_repeated_on_a_connection_that_breaks(method: str, fault: Fault) -> None:
+    """aiohttp alone would repeat all of these except POST, even on a new connection."""
+    async with served() as both:
+        both.server.misbehave(fault)
+        answer = await both.submit(method)
+
+        assert isinstance(answer, NoAnswer)
+        assert answer.may_have_arrived
+        assert len(both.requests) == both.server.connections == 1
+
+
+async def test_each_submit_has_a_connection_of_its_own() -> None:
+    async with served() as both:
+        await both.submit()
+        await both.submit()
+
+        assert both.server.connections == 2
+
+
+async def test_a_redirect_is_an_answer_like_any_other() -> None:
+    async with served(HttpReply(307, b"", (("Location", "/elsewhere"),))) as both:
+        answer = await both.submit()
+
+        assert isinstance(answer, HttpAnswer)
+        assert answer.status == 307
+        assert [request.path for request in both.requests] == ["/pay"]
+
+
+async def test_a_client_that_is_not_open_sends_nothing() -> None:
+    both = Served([])
+
+    answer = await both.submit(url="http://127.0.0.1:9/")
+
+    assert isinstance(answer, NoAnswer)
+    assert (answer.may_have_arrived, answer.network_fault) == (False, False)
+
+
+async def test_a_request_that_cannot_be_written_is_no_fault_of_the_network() -> None:
+    async with served() as both:
+        answer = await both.client.submit(
+            "POST", both.server.url, {"X-Name": "two\nlines"}, b"", attempt_id="A1"
+        )
+
+        assert isinstance(answer, NoAnswer)
+        assert not answer.network_fault
+
+
+async def test_an_answer_that_never_ends_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_client, "MOST_ANSWER_BYTES", 10)
+    async with served(HttpReply(200, b"x" * 11)) as both:
+        answer = await both.submit()
+
+        assert isinstance(answer, NoAnswer)
+        assert answer.may_have_arrived
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("status", [429, 502, 503, 504])
+async def test_a_query_is_asked_again_for_named_statuses(method: str, status: int) -> None:
+    async with served(HttpReply(status), HttpReply(status)) as both:
+        answer = await both.ask(method)
+
+        assert isinstance(answer, HttpAnswer)
+        assert answer.status == 200
+        assert len(both.requests) == 3
+        assert both.events.exchanges[0].tries == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 409, 500, 501])
+async def test_a_query_is_not_asked_again_for_other_statuses(status: int) -> None:
+    async with served(HttpReply(status)) as both:
+        answer = await both.ask()
+
+        assert isinstance(answer, HttpAnswer)
+        assert answer.status == status
+        assert len(both.requests) == 1
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_query_survives_a_connection_that_the_network_closed(method: str) -> None:
+    async with served() as both:
+        both.server.misbehave(Fault.CLOSE_AFTER_READ)
+        answer = await both.ask(method)
+
+        assert isinstance(answer, HttpAnswer)
+        assert answer.status == 200
+
+
+async def test_a_query_is_given_up_after_three_tries() -> None:
+    async with served(*[HttpReply(503)] * 9) as both:
+        answer = await both.ask()
+
+        assert isinstance(answer, HttpAnswer)
+        assert answer.status == 503
+        assert len(both.requests) == 3
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_query_is_given_up_after_three_broken_connections(method: str) -> None:
+    """aiohttp alone would repeat a GET once for each broken connection."""
+    async with served() as both:
+        for _ in range(9):
+            both.server.misbehave(Fault.RESET_AFTER_READ)
+        answer = await both.ask(method)
+
+        assert isinstance(answer, NoAnswer)
+        assert len(both.requests) == 3
+
+
+async def test_a_short_retry_after_is_waited_for() -> None:
+    async with served(HttpReply(429, b"", (("Retry-After", "0"),))) as both:
+        answer = await both.ask()
+
+        assert isinstance(answer, HttpAnswer)
+        assert answer.status == 200
+
+
+async def test_a_long_retry_after_is_left_to_the_schedule() -> None:
+    async with served(HttpReply(429, b"", (("Retry-After", "3"),))) as both:
+        answer = await both.ask()
+
+        assert isinstance(answer, HttpAnswer)
+        assert (answer.status, answer.headers["retry-after"]) == (429, "3")
+        assert len(both.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("120", 120),
+        ("Thu, 01 Jan 2026 09:00:30 GMT", 30),
+        ("Thu, 01 Jan 2026 08:00:00 GMT", 0),
+        ("soon", None),
+        ("", None),
+        ("-5", None),
+        ("7199", 7199),
+        ("9" * 40, 7200),
+        ("Thu, 01 Jan 2026 11:00:01 GMT", 7200),
+        ("Thu, 01 Jan 2099 09:00:00 GMT", 7200),
+        ("Fri, 31 Dec 9999 23:59:59 -1200", 7200),
+    ],
+)
+def test_both_forms_of_retry_after_are_read_and_bounded(text: str, seconds: int | None) -> None:
+    clock = VirtualClock(datetime(2026, 1, 1, 9, tzinfo=UTC))
+    found = retry_after({"retry-after": text}, clock, timedelta(seconds=7200))
+
+    assert found == (None if seconds is None else timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize(
+    "send", [lambda both: both.submit(), lambda both: both.ask()], ids=["submit", "ask"]
+)
+async def test_each_exchange_is_told_without_secrets(
+    send: Callable[[Served], object],
+) -> None:
+    async with served(HttpReply(200, b'{"key": "s3cret"}')) as both:
+        await send(both)  # type: ignore[misc]
+
+        (told,) = both.events.exchanges
+        assert (told.status, told.answer_body) == (200, '{"key": "***"}')

@@ -1,0 +1,60 @@
+"""Every reason of MTN is FAILED, and never a cancellation; the table says it in words."""
+
+import pytest
+
+from sandbox_sim.networks.mtn_momo.messages import FAILURE_REASONS, MOST_CHARACTERS, failure_reason
+from sandbox_sim.records.reports import Outcome
+from tests.networks.fakes import query
+from tests.networks.momo import REFERENCE, opened, request
+
+pytestmark = pytest.mark.decision("D39")
+
+
+@pytest.mark.parametrize("code", FAILURE_REASONS)
+async def test_each_reason_of_the_table_fails_the_payment_in_both_forms(code: str) -> None:
+    async with opened() as momo:
+        await momo.network.submit(request())
+        for reason in (code, {"code": code, "message": "said by MTN"}):
+            momo.fake.decide(REFERENCE, "FAILED", reason)
+
+            found = await momo.network.status(query(request()))
+
+            assert found.outcome is Outcome.FAILED
+            assert not found.cancelled
+            assert found.reason == f"{code}: {FAILURE_REASONS[code]}"
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("TARGET_AUTHORIZATION_ERROR", "TARGET_AUTHORIZATION_ERROR"),
+        ({"code": "NEW_WORD", "message": "Not today."}, "NEW_WORD: Not today."),
+        ({"code": "NEW_WORD"}, "NEW_WORD"),
+        ({"message": "Not today."}, "Not today."),
+        (None, "MTN gave no reason"),
+        (["x"], "MTN gave no reason"),
+        ({"code": 7, "message": 8}, "MTN gave no reason"),
+    ],
+)
+async def test_another_reason_is_shown_as_it_came(reason: object, said: str) -> None:
+    async with opened() as momo:
+        await momo.network.submit(request())
+        momo.fake.decide(REFERENCE, "FAILED", reason)
+
+        found = await momo.network.status(query(request()))
+
+        assert (found.outcome, found.reason) == (Outcome.FAILED, said)
+
+
+def test_a_reason_that_is_too_long_is_cut() -> None:
+    assert len(failure_reason({"code": "C", "message": "x" * 9999})) == MOST_CHARACTERS
+
+
+async def test_a_reason_with_a_secret_in_it_is_scrubbed() -> None:
+    async with opened() as momo:
+        await momo.network.submit(request())
+        momo.fake.decide(REFERENCE, "FAILED", f"NO {momo.fake.tokens[0]} 4111111111111111")
+
+        found = await momo.network.status(query(request()))
+
+        assert found.reason == "NO *** 411111******1111"

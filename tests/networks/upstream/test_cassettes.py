@@ -1,0 +1,155 @@
+"""Cassettes are readable files with exact numbers; each personal text has one replacement."""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.networks.upstream.cassettes import (
+    BadCassette,
+    Cassette,
+    RecordedAnswer,
+    RecordedCallback,
+    Replacements,
+    body_text,
+    read,
+    written,
+)
+from sandbox_sim.records.exchanges import Scrubber
+
+pytestmark = pytest.mark.decision("D38", "D39")
+
+
+SECRET = "canary-secret-key-91"
+
+REQUEST = {
+    "service_id": Decimal(55),
+    "transaction_id": "ORDER-77",
+    "reference": "for Ama Mensah",
+    "nickname": "Ama Mensah",
+    "customer_number": "0244123456",
+    "amount": Decimal("10.50"),
+    "callback_url": "https://shop.example/hook?token=1",
+}
+
+
+def replacements(taken: str = "") -> Replacements:
+    return Replacements(Scrubber([SECRET]).text, taken)
+
+
+def test_a_text_has_the_same_replacement_everywhere() -> None:
+    replace = replacements()
+
+    request = replace.document(REQUEST)
+    callback = replace.document(
+        {"trans_ref": "ORDER-77", "customer_number": "233244123456", "message": "Ama Mensah paid"}
+    )
+
+    assert request["transaction_id"] == callback["trans_ref"] == "T-1"
+    assert request["customer_number"] == "0244000016"
+    assert callback["customer_number"] == "233244000016"
+    assert callback["message"] == f"{request['nickname']} paid"
+    assert request["callback_url"] == "https://callback.example/"
+    assert (request["amount"], request["service_id"]) == (Decimal("10.50"), 55)
+
+
+def test_a_replaced_number_keeps_its_first_digits_and_the_last_one() -> None:
+    replace = replacements()
+
+    numbers = [
+        replace.text(each) for each in ("0244123459", "0244999999", "200123456789", "98765432101")
+    ]
+
+    assert numbers == ["0244000019", "0244000029", "200000000019", "98700000011"]
+
+
+def test_what_another_cassette_has_stands_for_nothing_else() -> None:
+    replace = replacements(taken='"customer_number": "0244000016", "transaction_id": "T-1"')
+
+    assert replace.document(REQUEST)["customer_number"] == "0244000026"
+    assert replace.document(REQUEST)["transaction_id"] == "T-2"
+
+
+def test_a_real_number_that_looks_like_a_replacement_is_replaced_too() -> None:
+    replace = replacements()
+
+    assert replace.text("0244123456") == "0244000016"
+    assert replace.text("0244000016") == "0244000026"
+
+
+class Counted(dict[str, str]):
+    """Counts how often it was searched."""
+
+    searches = 0
+
+    def __contains__(self, text: object) -> bool:
+        self.searches += 1
+        return super().__contains__(text)
+
+
+def test_the_400th_payment_costs_as_much_as_the_second() -> None:
+    replace, costs = replacements(), []
+    replace._known = known = Counted()
+
+    for number in range(400):
+        before = known.searches
+        replace.document({**REQUEST, "transaction_id": f"ORDER-{1000 + number}"})
+        replace.text(f"payment ORDER-{1000 + number} of 0244{number:06d} is done")
+        costs.append(known.searches - before)
+
+    assert max(costs[1:]) == costs[1]
+
+
+@pytest.mark.parametrize("text", [SECRET, f"key {SECRET}", "Y2FuYXJ5LXNlY3JldC1rZXktOTE="])
+def test_secrets_are_scrubbed(text: str) -> None:
+    assert "***" in replacements().document({"message": text})["message"]
+
+
+def test_card_numbers_are_masked() -> None:
+    card = replacements().document({"customer_number": "4111111111111111"})
+
+    assert card == {"customer_number": "411111******1111"}
+
+
+CASSETTE = Cassette(
+    "/make_payment",
+    {"transaction_id": "T-1", "amount": Decimal("10000000000000001.55")},
+    RecordedAnswer(12, 202, {"response_code": "202"}),
+    [RecordedAnswer(5000, None, "", "no answer within 10 s")],
+    [RecordedCallback(1000, {"amount": Decimal("10.50")})],
+)
+
+
+def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "1.json"
+    file.write_text(written(CASSETTE), "utf-8")
+
+    assert read(file) == CASSETTE
+    assert '"amount": 10000000000000001.55' in written(CASSETTE)
+    json.loads(written(CASSETTE))
+
+
+def test_an_amount_goes_out_to_the_last_digit() -> None:
+    amount = Decimal("10000000000000001.55")
+
+    assert body_text({"a": [Decimal(1)], "amount": amount}) == (
+        '{"a":[1],"amount":10000000000000001.55}'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "is no cassette: "),
+        ("[]", "is no cassette: "),
+        ("{}", "is no cassette: 'path' is missing"),
+        (written(CASSETTE).replace("12", '"soon"'), "is no cassette: "),
+    ],
+)
+def test_a_file_that_is_no_cassette_is_named(tmp_path: Path, text: str, says: str) -> None:
+    file = tmp_path / "1.json"
+    file.write_text(text, "utf-8")
+
+    with pytest.raises(BadCassette, match=f"1.json {says}"):
+        read(file)

@@ -1,0 +1,114 @@
+"""A change of the behaviour is saved, and every server on the store follows it."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.overrides.behaviour import BehaviourControl, BehaviourHolder
+from sandbox_sim.ports import StoreError, Topic
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from tests.fakes import FailingStore
+
+
+@dataclass
+class Server:
+    """One of several servers that share a store."""
+
+    holder: BehaviourHolder
+    control: BehaviourControl
+
+    @property
+    def delay(self) -> int:
+        return self.holder.present.settle_delay_ms
+
+    async def set_delay(self, delay_ms: int) -> None:
+        await self.control.change(lambda now: replace(now, settle_delay_ms=delay_ms))
+
+
+@pytest.fixture
+def store() -> FailingStore:
+    return FailingStore(MemoryStore(VirtualClock()))
+
+
+def server(store: FailingStore, configured: Behaviour) -> Server:
+    holder = BehaviourHolder(configured)
+    return Server(holder, BehaviourControl(store, holder))
+
+
+@pytest.fixture
+def here(store: FailingStore) -> Server:
+    return server(store, Behaviour())
+
+
+@pytest.fixture
+def there(store: FailingStore) -> Server:
+    return server(store, Behaviour())
+
+
+async def test_a_change_at_one_holds_at_all_when_it_returns(here: Server, there: Server) -> None:
+    changed = await here.control.change(lambda now: replace(now, approval="handset"))
+
+    assert changed == Behaviour(approval="handset")
+    assert here.holder.present == there.holder.present == changed
+    assert here.control.present == changed
+    assert here.control.configured == Behaviour()
+
+
+async def test_a_change_keeps_what_another_server_changed_before(
+    here: Server, there: Server
+) -> None:
+    await here.set_delay(5)
+    await there.control.change(lambda now: replace(now, approval="handset"))
+
+    expected = Behaviour(settle_delay_ms=5, approval="handset")
+    assert here.holder.present == there.holder.present == expected
+
+
+async def test_a_start_brings_back_what_each_server_was_started_with(
+    store: FailingStore, here: Server
+) -> None:
+    await here.set_delay(5)
+    late = server(store, Behaviour(settle_delay_ms=2000))
+
+    await late.control.start()
+
+    assert (here.delay, late.delay) == (1000, 2000)
+
+
+async def test_a_start_where_nothing_was_changed_announces_nothing(
+    store: FailingStore, here: Server
+) -> None:
+    """A server of an earlier release does not know the topic."""
+    heard: list[str] = []
+
+    async def notice() -> None:
+        heard.append("behaviour")
+
+    store.watch_topic(Topic.BEHAVIOUR, notice)
+
+    await here.control.start()
+
+    assert heard == []
+
+
+async def test_what_cannot_be_saved_changes_nothing(
+    store: FailingStore, here: Server, there: Server
+) -> None:
+    store.failures = 1
+
+    with pytest.raises(StoreError):
+        await here.set_delay(5)
+
+    assert (here.delay, there.delay) == (1000, 1000)
+
+
+async def test_a_change_that_is_refused_changes_nothing(here: Server) -> None:
+    def refused(_now: Behaviour) -> Behaviour:
+        raise ValueError("settle_delay_ms must be 0 or more")
+
+    with pytest.raises(ValueError, match="settle_delay_ms"):
+        await here.control.change(refused)
+
+    assert here.delay == 1000

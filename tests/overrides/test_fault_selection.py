@@ -1,0 +1,61 @@
+"""The choice of a fault reads the store only if a fault matches the request."""
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.overrides.faults import Faults
+from sandbox_sim.overrides.overrides import UserRules
+from sandbox_sim.ports import StoreError
+from sandbox_sim.records.overrides import Match, MatchFacts, UserRuleKind
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from tests.fakes import FailingStore
+
+EFFECT = {"fault": {"status": 503}, "probability": 1.0, "every": 1}
+
+
+class Desk:
+    """Faults over a memory store. `add` adds one that applies once, to service 55."""
+
+    def __init__(self) -> None:
+        clock, ids = VirtualClock(), RandomIds(seed=1)
+        self.store = FailingStore(MemoryStore(clock))
+        self.rules = UserRules(self.store, clock, ids)
+        self.faults = Faults(self.store, self.rules, ids)
+
+    async def add(self) -> None:
+        await self.rules.add(UserRuleKind.FAULT, Match(service_id=55), EFFECT, times=1)
+
+    async def befalls(self, service_id: int) -> bool:
+        return await self.faults.choose(MatchFacts(service_id)) is not None
+
+
+@pytest.fixture
+async def desk() -> Desk:
+    desk = Desk()
+    await desk.add()
+    return desk
+
+
+async def test_a_request_that_no_rule_is_for_asks_no_store(desk: Desk) -> None:
+    desk.store.failures = 1
+
+    assert not await desk.befalls(56)
+    with pytest.raises(StoreError):
+        await desk.befalls(55)
+
+
+async def test_a_rule_that_is_used_up_asks_no_store_any_more(desk: Desk) -> None:
+    assert await desk.befalls(55)
+    desk.store.failures = 1
+
+    assert not await desk.befalls(55)
+
+
+async def test_there_are_none_until_one_is_added() -> None:
+    desk = Desk()
+    assert not desk.faults.loaded
+
+    await desk.add()
+
+    assert desk.faults.loaded

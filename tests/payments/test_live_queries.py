@@ -1,0 +1,62 @@
+"""The queries of clients in mode P (D32, D39)."""
+
+from typing import Any, cast
+
+import pytest
+
+from sandbox_sim.payments.queries import LiveQueries
+from sandbox_sim.ports.network import SubmitResult
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.web.api.responses import render
+from tests.production.desk import Desk
+from tests.sample_records import SERVICE
+
+pytestmark = [pytest.mark.decision("D39"), pytest.mark.spec("service.6")]
+
+
+async def status_record(desk: Desk) -> dict[str, Any]:
+    reply = await LiveQueries(desk.store).transaction_status(SERVICE, "T1")
+    assert reply.fields is not None
+    return cast("dict[str, Any]", reply.fields["response_data"])
+
+
+@pytest.mark.parametrize(
+    ("reason", "description"),
+    [
+        (
+            "PAYER_NOT_FOUND: the payer has no MoMo account",
+            "Transaction Failed: PAYER_NOT_FOUND: the payer has no MoMo account",
+        ),
+        ("", "Transaction Failed"),
+        ("Transaction Failed", "Transaction Failed"),
+        ("Transaction Failed: EXPIRED", "Transaction Failed: EXPIRED"),
+    ],
+)
+async def test_a_failure_is_described_with_the_reason_of_its_network(
+    reason: str, description: str
+) -> None:
+    desk = Desk()
+    desk.first.results.append(SubmitResult(Outcome.FAILED, reason=reason))
+    await desk.pay()
+
+    record = await status_record(desk)
+
+    assert (record["status"], record["message"]) == ("001", "FAILED")
+    assert record["status_desc"] == description
+
+
+async def test_what_did_not_fail_is_described_without_a_reason() -> None:
+    desk = Desk()
+    desk.first.results.append(SubmitResult(Outcome.PENDING, reason="HTTP 409"))
+    await desk.pay()
+
+    assert (await status_record(desk))["status_desc"] == "Transaction Pending"
+
+
+async def test_a_balance_has_all_its_digits() -> None:
+    desk = Desk()
+    await desk.fund("99999999999999999.99")
+
+    reply = await LiveQueries(desk.store).account_balance(SERVICE)
+
+    assert '"payout_balance":99999999999999999.99,' in render(reply, "R1").body.decode()

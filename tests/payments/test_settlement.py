@@ -1,0 +1,56 @@
+"""How a transaction ends where there is nothing to end, or no key to sign with."""
+
+from collections.abc import Sequence
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments.settlement import Settlement
+from sandbox_sim.ports import Store
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.callbacks import CallbackRecord
+from sandbox_sim.records.transactions import Status, TransactionRecord
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from tests.sample_records import NOW, SERVICE, after, every, job, transaction
+
+
+@pytest.fixture
+def store() -> Store:
+    return MemoryStore(VirtualClock())
+
+
+async def callbacks_of(store: Store, *taken: TransactionRecord) -> Sequence[CallbackRecord]:
+    """The callbacks after a job to settle a transaction, for clients that are not configured."""
+    for each in taken:
+        await store.run(methodcaller("add_transaction", each))
+    settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
+    due = job("10000000001", after(seconds=1))
+    await store.run(lambda unit: settlement.on_due(unit, due, after(seconds=1)))
+    return await store.run(lambda unit: unit.list_callbacks(every(SERVICE)))
+
+
+@pytest.mark.spec("states.transactions")
+@pytest.mark.parametrize("status", [Status.SUCCESSFUL, Status.FAILED, Status.CANCELLED])
+async def test_a_transaction_that_is_decided_stays_as_it_is(store: Store, status: Status) -> None:
+    decided = transaction().moved(status, NOW)
+
+    assert await callbacks_of(store, decided) == []
+
+    found = await store.run(lambda u: u.transaction_by_network_id(SERVICE, "10000000001"))
+    assert found == decided
+    assert await store.run(lambda unit: unit.claim_due(after(days=1), 100)) == []
+
+
+async def test_one_that_is_gone_is_no_fault(store: Store) -> None:
+    assert await callbacks_of(store) == []
+
+
+@pytest.mark.decision("D29")
+async def test_a_client_that_is_no_longer_configured_has_no_key_to_sign_with(store: Store) -> None:
+    (callback,) = await callbacks_of(store, transaction())
+
+    assert callback.signature is None

@@ -1,0 +1,47 @@
+"""How a clock can be set: away from the machine's time, or frozen."""
+
+from datetime import timedelta
+
+from hypothesis import given, strategies as st
+
+from sandbox_sim.ports.clock import ClockState
+from tests.records.samples import SETTLED as MACHINE
+
+SPANS = st.timedeltas(timedelta(days=-400), timedelta(days=400))
+
+GOING = st.builds(ClockState, SPANS)
+
+STATES = GOING | st.builds(ClockState, SPANS, SPANS.map(lambda by: MACHINE + by))
+
+
+@given(GOING, SPANS)
+def test_while_it_goes_it_keeps_its_distance(state: ClockState, passed: timedelta) -> None:
+    assert state.now(MACHINE + passed) == state.now(MACHINE) + passed
+
+
+@given(STATES, SPANS)
+def test_a_move_is_by_so_much(state: ClockState, by: timedelta) -> None:
+    moved = state.moved(by)
+
+    assert moved.now(MACHINE) == state.now(MACHINE) + by
+    assert (moved.frozen_at is None) is (state.frozen_at is None)
+
+
+@given(STATES, SPANS)
+def test_frozen_it_stands_still_where_it_was(state: ClockState, passed: timedelta) -> None:
+    frozen = state.frozen(MACHINE)
+
+    assert frozen.now(MACHINE + passed) == state.now(MACHINE)
+    assert frozen.frozen(MACHINE + passed) == frozen
+
+
+@given(STATES, SPANS, SPANS)
+def test_resumed_it_goes_on_from_there(
+    state: ClockState, stood: timedelta, passed: timedelta
+) -> None:
+    later = MACHINE + stood
+
+    resumed = state.frozen(MACHINE).resumed(later)
+
+    assert resumed.now(later + passed) == state.now(MACHINE) + passed
+    assert resumed.resumed(later) == resumed

@@ -1,0 +1,101 @@
+"""Each server on a store makes its ids from numbers that no other server has."""
+
+import asyncio
+
+import pytest
+
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.ports import ids as id_allocation
+from sandbox_sim.ports.ids import IdAllocation
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from tests.fakes import FailingStore, WatchedClock
+
+pytestmark = pytest.mark.decision("D18")
+
+SEED = 7
+
+AT_ONCE = 10
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(id_allocation, "RESERVED_AT_ONCE", AT_ONCE)
+
+
+@pytest.fixture
+def store() -> FailingStore:
+    return FailingStore(MemoryStore(WatchedClock()))
+
+
+class Server:
+    """One of the servers on a store; all have the same seed."""
+
+    def __init__(self, store: FailingStore) -> None:
+        self.clock = WatchedClock()
+        self.ids = RandomIds(SEED)
+        self.id_allocation = IdAllocation(store, self.clock, self.ids)
+
+    def given(self, count: int = AT_ONCE // 2) -> list[str]:
+        return [self.ids.network_transaction_id() for _ in range(count)]
+
+
+async def others_run() -> None:
+    """Let the loop run the tasks of a server."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_no_two_servers_with_one_seed_give_the_same_ids(store: FailingStore) -> None:
+    servers = [Server(store) for _ in range(3)]
+    for server in servers:
+        await server.id_allocation.reserve()
+
+    ids = [server.ids for server in servers]
+    given = [
+        *(name for server in servers for name in server.given(AT_ONCE)),
+        *(each.record_id() for each in ids),
+        *(each.request_id() for each in ids),
+    ]
+    assert len(set(given)) == 3 * (AT_ONCE + 2)
+
+
+async def test_on_a_new_state_a_seed_makes_them_come_out_the_same(store: FailingStore) -> None:
+    one, same = Server(store), Server(FailingStore(MemoryStore(WatchedClock())))
+    for server in (one, same):
+        await server.id_allocation.reserve()
+
+    assert one.given() == same.given()
+    assert one.ids.record_id() == same.ids.record_id()
+    assert one.ids.request_id() == same.ids.request_id()
+
+
+async def test_more_are_reserved_while_they_are_given(store: FailingStore) -> None:
+    server = Server(store)
+    await server.id_allocation.reserve()
+    loop = asyncio.create_task(server.id_allocation.run_forever())
+
+    given: list[str] = []
+    for _ in range(10):
+        given += server.given(AT_ONCE // 2 + 1)
+        await others_run()
+    loop.cancel()
+
+    assert len(set(given)) == 10 * (AT_ONCE // 2 + 1)
+
+
+async def test_a_store_that_is_away_is_asked_again(
+    store: FailingStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server(store)
+    await server.id_allocation.reserve()
+    store.failures = 2
+    given = server.given(AT_ONCE)
+    loop = asyncio.create_task(server.id_allocation.run_forever())
+
+    await others_run()
+    given += server.given()
+    loop.cancel()
+
+    assert len(set(given)) == AT_ONCE + AT_ONCE // 2
+    said = "no more ids could be reserved, trying again: the disk is full"
+    assert caplog.messages == [said, said]

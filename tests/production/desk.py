@@ -1,0 +1,238 @@
+"""Production mode over a memory store, with networks that give the answers of a test."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
+from sandbox_sim.ledger import movements
+from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.ledger.ledger_control import Ledger
+from sandbox_sim.operations import Operation
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments.settlement import Settlement
+from sandbox_sim.payments.submit import Payments
+from sandbox_sim.ports import Store
+from sandbox_sim.ports.network import (
+    Capabilities,
+    Health,
+    NetworkEvents,
+    Notification,
+    StatusQuery,
+    StatusResult,
+    SubmitRequest,
+    SubmitResult,
+    UnreadableNotification,
+)
+from sandbox_sim.production.live_sms import LiveSms
+from sandbox_sim.production.manual_actions import LiveActions
+from sandbox_sim.production.notifications import NetworkNotifications
+from sandbox_sim.production.outcome_recorder import OutcomeRecorder
+from sandbox_sim.production.processor import NetworkProcessor
+from sandbox_sim.production.registry import ConfiguredNetwork, NetworkRoute, Networks
+from sandbox_sim.production.status_asking import StatusAsking
+from sandbox_sim.records.attempts import Attempt, Terms
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.callbacks import CallbackRecord
+from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Scrubber
+from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.records.ledger import Reason, transfer, wallet_of
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.transactions import TransactionRecord
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from sandbox_sim.values.clients import Client, ServiceMode
+from sandbox_sim.values.response_codes import Reply
+from sandbox_sim.values.vocabulary import Wallet
+from tests.fakes import FailingStore
+from tests.sample_records import SERVICE, every, transaction, violations
+
+LIVE = ServiceMode.PRODUCTION
+
+CLIENT = Client("live_key", "live_secret", LIVE)
+
+PENDING = SubmitResult(Outcome.PENDING)
+
+NOT_SENT = SubmitResult(Outcome.NOT_SENT, reason="connection refused", network_fault=True)
+
+LOST = SubmitResult(Outcome.UNKNOWN, reason="no answer", network_fault=True)
+
+NOT_FOUND = StatusResult(Outcome.UNKNOWN, found=False)
+
+SUCCEEDED, FAILED = StatusResult(Outcome.SUCCEEDED), StatusResult(Outcome.FAILED, reason="no funds")
+
+
+TAKES_ALL = Capabilities(
+    frozenset(Operation), frozenset({"GHS", "SMS"}), trust=NotificationTrust.SIGNED
+)
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    """A function that raises this, whatever it is called with."""
+
+    def fail(*_args: object) -> None:
+        raise error
+
+    return fail
+
+
+@dataclass
+class ScriptedNetwork:
+    """Gives the scripted results in turn, and PENDING after them."""
+
+    capabilities: Capabilities = TAKES_ALL
+    submits: list[SubmitRequest] = field(default_factory=list)
+    queries: list[StatusQuery] = field(default_factory=list)
+    results: deque[SubmitResult] = field(default_factory=deque)
+    statuses: deque[StatusResult] = field(default_factory=deque)
+    notification: Notification | None = None
+    blocked: asyncio.Event | None = None
+    scrubber: Scrubber = field(default_factory=Scrubber)
+    arrived: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def open(self, events: NetworkEvents) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def submit(self, request: SubmitRequest) -> SubmitResult:
+        self.submits.append(request)
+        self.arrived.set()
+        if self.blocked is not None:
+            await self.blocked.wait()
+        return self.results.popleft() if self.results else PENDING
+
+    async def status(self, query: StatusQuery) -> StatusResult:
+        self.queries.append(query)
+        return self.statuses.popleft() if self.statuses else StatusResult(Outcome.PENDING)
+
+    def verify(self, raw: RawNotification) -> bool:
+        return raw.headers.get("x-signature") == "valid"
+
+    def parse(self, raw: RawNotification) -> Sequence[Notification]:
+        if self.notification is None:
+            raise UnreadableNotification("it is no JSON")
+        return [self.notification]
+
+    async def health(self) -> Health:
+        return Health(ok=True, detail="it answers")
+
+
+class Desk:
+    """Takes payments of mode P. They go to `first`, or to `second` if nothing reached the first."""
+
+    def __init__(
+        self,
+        terms: Terms | None = None,
+        first: ScriptedNetwork | None = None,
+        *,
+        clock: VirtualClock | None = None,
+        store: Store | None = None,
+        **capabilities: Any,
+    ) -> None:
+        self.clock, ids = clock or VirtualClock(), RandomIds(seed=1)
+        self.store = FailingStore(store or MemoryStore(self.clock))
+        self.first, self.second = first or ScriptedNetwork(), ScriptedNetwork()
+        if capabilities:
+            self.first.capabilities = replace(TAKES_ALL, **capabilities)
+        known = self.first.capabilities
+        terms = terms or Terms(
+            has_status=known.has_status,
+            repeats_within=known.repeats_within,
+            always_sent=known.always_sent,
+        )
+        configured = [
+            ConfiguredNetwork("first", "scripted", self.first, terms),
+            ConfiguredNetwork("second", "scripted", self.second, terms),
+        ]
+        routes = [
+            NetworkRoute("first"),
+            NetworkRoute("second", frozenset({Operation.AIRTIME, Operation.SMS})),
+        ]
+        self.networks = Networks(configured, routes, self.clock)
+        settlement = Settlement(
+            ids, Accounts(), {CLIENT.client_key: CLIENT}, BehaviourHolder(Behaviour())
+        )
+        self.recorder = OutcomeRecorder(self.networks, ids, settlement.callback_for)
+        parts = self.store, self.clock
+        self.processor = NetworkProcessor(*parts, ids, self.networks, self.recorder)
+        self.asking = StatusAsking(*parts, self.networks, self.recorder)
+        self.notifications = NetworkNotifications(*parts, self.networks, self.recorder)
+        self.sms = LiveSms(*parts, ids, self.networks, self.recorder)
+        self.ledger = Ledger(self.store, self.clock, Accounts(), live=True)
+        self.actions = LiveActions(*parts, self.networks, self.asking, self.recorder)
+        self.gate = ProcessAnswerGate()
+        processors = {LIVE: self.processor}
+        self.payments = Payments(self.store, ids, self.gate, processors)
+
+    async def pay(self, **fields: Any) -> Reply:
+        payment = transaction(**fields).payment
+        address, now = (lambda: "http://gateway.test"), self.clock.now()
+        reply = await self.payments.submit(payment, CLIENT, now, address)
+        assert reply.awaited_by is not None
+        self.gate.release(reply.awaited_by)
+        return reply
+
+    async def fund(self, amount: str, wallet: Wallet = Wallet.PAYOUT) -> None:
+        """Give the service money to pay out."""
+        account, now = wallet_of(ServiceMode.PRODUCTION, SERVICE, wallet), self.clock.now()
+        made = transfer(Reason.DEPOSITED, account, Decimal(amount), "", now, network="first")
+        await self.store.run(lambda unit: unit.add_transfer(made))
+
+    async def fund_airtime(self, amount: str) -> None:
+        """Give the service airtime to send."""
+        at = self.clock.now()
+        made = movements.topup(SERVICE, Wallet.AIRTIME, int(amount), at)
+        await self.store.run(lambda unit: unit.add_transfer(made))
+
+    async def run_due(self) -> list[JobKind]:
+        """Run the due jobs of production mode; returns the kinds of all due jobs."""
+        now = self.clock.now()
+        jobs = await self.store.run(lambda unit: unit.claim_due(now, 100))
+        handlers: Mapping[JobKind, Any] = {
+            JobKind.ASK_NETWORK: self.asking.background,
+            JobKind.READ_NOTIFICATION: self.notifications.background,
+            JobKind.SEND_SMS: self.sms.background,
+            JobKind.RECHECK_FINAL: self.asking.rechecks,
+        }
+        for job in jobs:
+            if job.kind in handlers:
+                handlers[job.kind].start(job)
+        await self.asking.background.wait_idle()
+        await self.notifications.background.wait_idle()
+        await self.sms.background.wait_idle()
+        await self.asking.rechecks.wait_idle()
+        return [job.kind for job in jobs]
+
+    async def wait(self, **by: float) -> list[JobKind]:
+        """Advance the clock, and run the jobs that are due then."""
+        self.clock.move_to(self.clock.now() + timedelta(**by))
+        return await self.run_due()
+
+    async def attempts(self) -> Sequence[Attempt]:
+        found = await self.store.run(lambda unit: unit.list_transactions(Listing(mode=LIVE)))
+        (each,) = found
+        network_id = each.network_transaction_id
+        return await self.store.run(lambda unit: unit.attempts_of(network_id))
+
+    async def transaction(self, transaction_id: str = "T1") -> TransactionRecord | None:
+        return await self.store.run(lambda unit: unit.transaction(SERVICE, transaction_id, LIVE))
+
+    async def callbacks(self) -> Sequence[CallbackRecord]:
+        return await self.store.run(lambda unit: unit.list_callbacks(every(SERVICE)))
+
+    async def balances(self) -> dict[str, Decimal]:
+        """The balances that are not zero, by account name. Asserts that the ledger is sound."""
+        assert await self.store.run(violations) == ()
+        wallets = await self.store.run(lambda unit: unit.balances(None, None))
+        found = dict(await self.store.run(lambda unit: unit.live_sums()))
+        texts = {str(account): amount for account, amount in found.items()}
+        for account, balance in wallets.items():
+            texts[f"{account} available"] = balance.available
+            texts[f"{account} pending"] = balance.pending
+        return {name: amount for name, amount in texts.items() if amount}

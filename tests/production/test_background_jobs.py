@@ -1,0 +1,95 @@
+"""Claimed jobs whose work is done in the background: what fails obeys one policy (D39)."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.ports import DataRefused, Store, StoreError, Unit
+from sandbox_sim.production.background_jobs import BackgroundJobs, GiveUp
+from sandbox_sim.records.jobs import Job, JobKind
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from tests.sample_records import NOW, SERVICE, after
+
+pytestmark = pytest.mark.decision("D39")
+
+
+class Working:
+    """Background jobs whose work raises the errors of a test in turn, and then ends its job."""
+
+    def __init__(self, *errors: Exception, give_up: GiveUp | None = None) -> None:
+        self.clock = VirtualClock()
+        self.store: Store = MemoryStore(self.clock)
+        self.tried: list[datetime] = []
+        self._errors = list(errors)
+        self._give_up = give_up
+
+    async def run_until(self, end: datetime) -> None:
+        """Add a job, once, and run it whenever it is due until then, each time in a new process."""
+        if not self.tried:
+            first = Job(NOW, JobKind.ASK_NETWORK, SERVICE, "A1")
+            await self.store.run(lambda unit: unit.add_job(first))
+        while (due := await self.store.run(lambda unit: unit.next_due())) and due <= end:
+            self.clock.move_to(max(due, self.clock.now()))
+            (job,) = await self.store.run(lambda unit: unit.claim_due(self.clock.now(), 1))
+            jobs = BackgroundJobs(self.store, self.clock, self._work, self._give_up)
+            jobs.start(job)
+            await jobs.wait_idle()
+
+    async def _work(self, job: Job) -> None:
+        self.tried.append(self.clock.now())
+        if self._errors:
+            raise self._errors.pop(0)
+        await self.store.run(lambda unit: unit.finish(job))
+
+    async def listed(self) -> list[int]:
+        return [each.failures for each in await self.store.run(lambda unit: unit.failed_jobs(9))]
+
+
+REFUSED = DataRefused("it cannot hold one of the values")
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug of ours"), REFUSED], ids=["bug", "data"])
+async def test_one_that_fails_is_tried_on_the_schedule_and_listed_after_three(
+    error: Exception,
+) -> None:
+    working = Working(*[error] * 4)
+
+    await working.run_until(after(minutes=10))
+    assert working.tried == [NOW, after(minutes=1), after(minutes=6)]
+    assert await working.listed() == [3]
+
+    await working.run_until(after(days=1, minutes=7))
+    assert await working.listed() == [4]
+
+
+async def test_one_that_works_at_last_is_listed_no_more() -> None:
+    working = Working(*[ValueError("a bug of ours")] * 3)
+
+    await working.run_until(after(days=2))
+
+    assert working.tried[-1] == after(days=1, minutes=6)
+    assert await working.listed() == []
+
+
+async def test_a_store_that_is_away_is_waited_for_and_is_no_failure() -> None:
+    working = Working(*[StoreError("the disk is full")] * 5)
+
+    await working.run_until(after(minutes=1))
+
+    assert len(working.tried) == 6
+    assert await working.listed() == []
+
+
+async def test_one_that_is_given_up_ends_in_the_unit_that_says_so() -> None:
+    noted: list[tuple[str, str]] = []
+
+    async def give_up(unit: Unit, job: Job, problem: str) -> None:
+        noted.append((job.subject, problem))
+
+    working = Working(*[KeyError("x")] * 9, give_up=give_up)
+
+    await working.run_until(after(days=9))
+
+    assert noted == [("A1", "KeyError")]
+    assert working.clock.now() - NOW == timedelta(minutes=6)

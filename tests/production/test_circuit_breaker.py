@@ -1,0 +1,47 @@
+"""The circuit breaker of a network."""
+
+from datetime import timedelta
+
+import pytest
+
+from sandbox_sim.production.circuit_breaker import OPEN_FOR, PROBE_ENDS_AFTER, Breaker
+from tests.production.samples import NOON
+
+pytestmark = pytest.mark.decision("D39")
+
+
+def after_faults(count: int) -> Breaker:
+    breaker = Breaker()
+    for _ in range(count):
+        breaker = breaker.after_fault(NOON)
+    return breaker
+
+
+def test_four_faults_leave_it_closed_and_the_fifth_opens_it() -> None:
+    assert after_faults(4).admit(NOON)[1]
+    assert not after_faults(5).admit(NOON)[1]
+
+
+def test_the_probe_decides() -> None:
+    later = NOON + OPEN_FOR
+    probing, _ = after_faults(5).admit(later)
+
+    assert probing.after_answer() == Breaker()
+    opened = probing.after_fault(later)
+    assert not opened.admit(later + OPEN_FOR - timedelta(seconds=1))[1]
+    assert opened.admit(later + OPEN_FOR)[1]
+
+
+def test_a_probe_that_never_ends_makes_room_for_another() -> None:
+    later = NOON + OPEN_FOR
+    probing, _ = after_faults(5).admit(later)
+
+    assert probing.admit(later + PROBE_ENDS_AFTER)[1]
+
+
+def test_a_fault_of_a_submit_that_left_before_does_not_keep_it_open() -> None:
+    late = NOON + OPEN_FOR - timedelta(seconds=1)
+    breaker = after_faults(5).after_fault(late)
+
+    assert breaker.opened_at == NOON
+    assert breaker.admit(NOON + OPEN_FOR)[1]

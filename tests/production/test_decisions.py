@@ -1,0 +1,235 @@
+"""What a person decides about an attempt, and what has to be forced (D44)."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.production.attempt_views import waits_because
+from sandbox_sim.production.decisions import (
+    SPENDING,
+    IllegalSettlement,
+    objection,
+    settled_by_person,
+    words_of,
+)
+from sandbox_sim.records.attempts import (
+    MONEY_OUT,
+    Attempt,
+    Change,
+    Judgement,
+    Terms,
+    apply,
+    recheck_at,
+)
+from sandbox_sim.records.reports import Echo, Outcome, Report
+from tests.production.samples import NOON, attempt, report
+
+TERMS = Terms()
+
+LATER = NOON + timedelta(minutes=1)
+
+NOTHING = Decimal(0)
+
+GIVEN_UP = NOON + TERMS.schedule.give_up_after
+
+
+pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D44")]
+
+
+def asked(
+    subject: Attempt,
+    said: Report | None,
+    outcome: Outcome = Outcome.FAILED,
+    now: datetime = GIVEN_UP,
+    terms: Terms = TERMS,
+) -> str:
+    """The objection to an outcome, after the network was asked."""
+    judged = Judgement(subject, Change.NOTHING)
+    if said is not None:
+        judged = apply(subject, said, terms, now)
+    return objection(judged, said, outcome, terms, now)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
+@pytest.mark.parametrize("operation", [Operation.COLLECT, *sorted(SPENDING)])
+def test_what_the_network_calls_pending_is_settled_by_force_until_it_is_given_up(
+    operation: Operation, outcome: Outcome
+) -> None:
+    said, before = report(Outcome.PENDING), GIVEN_UP - timedelta(seconds=1)
+    gives_back = operation in SPENDING and outcome is Outcome.FAILED
+
+    assert asked(attempt(operation), said, outcome, before) == "it is still under way"
+    assert bool(asked(attempt(operation), said, outcome, GIVEN_UP)) is gives_back
+
+
+@pytest.mark.parametrize(
+    "said", [None, report(Outcome.UNKNOWN), report(Outcome.UNKNOWN, found=False)]
+)
+@pytest.mark.parametrize("operation", sorted(SPENDING))
+def test_what_was_spent_is_given_back_only_after_the_network_is_given_up(
+    operation: Operation, said: Report | None
+) -> None:
+    subject = attempt(operation)
+    before = GIVEN_UP - timedelta(seconds=1)
+
+    assert asked(subject, said, now=before) == (
+        "the request may still be carried out, and is asked for often until "
+        "2026-01-02T12:00:00.000Z"
+    )
+    assert not asked(subject, said, now=GIVEN_UP)
+    assert not asked(subject, said, Outcome.SUCCEEDED, before)
+
+
+def test_a_collection_gives_nothing_back_so_its_age_does_not_matter() -> None:
+    assert not asked(attempt(), report(Outcome.UNKNOWN), now=LATER)
+
+
+def test_a_request_that_went_out_again_is_given_back_only_after_its_repeats_end() -> None:
+    terms = Terms(repeats_within=timedelta(days=2), timeout=timedelta(seconds=10))
+    said = report(Outcome.UNKNOWN, found=False)
+    repeated = attempt(Operation.PAYOUT, submits=2)
+    last = NOON + timedelta(days=2, seconds=10)
+
+    assert asked(repeated, said, now=last - timedelta(seconds=1), terms=terms)
+    assert not asked(repeated, said, now=last, terms=terms)
+    assert not asked(attempt(Operation.PAYOUT), said, now=GIVEN_UP, terms=terms)
+
+
+@pytest.mark.parametrize("operation", sorted(SPENDING))
+def test_what_was_spent_is_not_settled_against_the_network_s_word(operation: Operation) -> None:
+    """A success of another amount leaves it open, and so does a failure within its grace."""
+    paid = report(Outcome.SUCCEEDED, echo=Echo(amount=attempt().amount + 1))
+    known = attempt(operation, mismatch="amount is 11.50 and not 10.50")
+    grace = Terms(failure_grace=timedelta(hours=1))
+
+    assert asked(known, paid) == "that speaks against failed"
+    assert not asked(known, paid, Outcome.SUCCEEDED)
+    if operation in MONEY_OUT:
+        failing = report(Outcome.FAILED)
+        assert asked(attempt(operation), failing, Outcome.SUCCEEDED, terms=grace) == (
+            "that speaks against succeeded"
+        )
+        assert not asked(attempt(operation), failing, terms=grace)
+
+
+@pytest.mark.parametrize(
+    ("subject", "said", "new"),
+    [
+        (attempt(), report(Outcome.SUCCEEDED, echo=Echo("other")), "reference is other and not R1"),
+        (
+            attempt(outcome=Outcome.FAILED, mismatch="amount is 1 and not 10.50"),
+            report(Outcome.SUCCEEDED),
+            "status says succeeded after failed",
+        ),
+    ],
+)
+def test_what_the_question_brings_to_light_is_looked_into_first(
+    subject: Attempt, said: Report, new: str
+) -> None:
+    assert asked(subject, said) == f"that is new: {new}"
+
+
+def test_what_is_final_is_looked_into_without_force() -> None:
+    doubted = attempt(Operation.PAYOUT, outcome=Outcome.FAILED, contradiction="it says succeeded")
+
+    assert asked(doubted, report(Outcome.PENDING)) == asked(doubted, None, now=NOON) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (None, "network mtn cannot be asked"),
+        (report(Outcome.PENDING), "network mtn says pending"),
+        (report(Outcome.FAILED, reason="no funds"), "network mtn says failed (no funds)"),
+        (report(Outcome.UNKNOWN, reason="timeout"), "network mtn gives no outcome (timeout)"),
+        (report(Outcome.UNKNOWN, found=False), "network mtn does not know the reference"),
+    ],
+)
+def test_what_the_network_said_is_told_in_words(said: Report | None, words: str) -> None:
+    assert words_of("mtn", said) == words
+
+
+def test_what_a_person_decided_is_asked_for_after_minutes_and_then_each_day() -> None:
+    terms = Terms(recheck_for=timedelta(days=2))
+    settled = settled_by_person(
+        attempt(), Outcome.FAILED, by="ama", reason="seen on the statement", now=NOON
+    )
+    moments, now = [], NOON
+    while (due := recheck_at(settled, terms, now)) is not None:
+        moments.append(due - NOON)
+        now = due
+
+    minutes = [timedelta(minutes=each) for each in (1, 5, 15, 60)]
+    assert moments == [*minutes, timedelta(days=1), timedelta(days=2)]
+    assert recheck_at(settled, terms, NOON + timedelta(minutes=7)) == NOON + timedelta(minutes=15)
+    by_network = settled._replace(settled_by="")
+    assert recheck_at(by_network, terms, NOON) == NOON + timedelta(days=1)
+
+
+def test_a_new_mismatch_after_a_decision_is_listed_again() -> None:
+    told = apply(attempt(), report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER).attempt
+    closed = settled_by_person(told, Outcome.SUCCEEDED, by="ama", reason="seen", now=LATER)
+
+    same = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("other")), TERMS, LATER)
+    assert same.change is Change.NOTHING
+    assert not waits_because(same.attempt, TERMS.schedule, LATER)
+
+    new = apply(closed, report(Outcome.SUCCEEDED, echo=Echo("R1", amount=NOTHING)), TERMS, LATER)
+    assert new.change is Change.MISMATCH
+    assert (new.attempt.settled_by, new.attempt.settled_reason) == ("", "")
+    assert waits_because(new.attempt, TERMS.schedule, LATER) == [
+        "mismatch: amount is 0 and not 10.50"
+    ]
+
+
+def test_a_person_ends_an_open_attempt_and_says_why() -> None:
+    settled = settled_by_person(
+        attempt(), Outcome.SUCCEEDED, by="ama", reason="seen on the statement", now=LATER
+    )
+
+    assert (settled.outcome, settled.decided_at) == (Outcome.SUCCEEDED, LATER)
+    assert (settled.settled_by, settled.settled_reason) == ("ama", "seen on the statement")
+    assert not waits_because(settled, TERMS.schedule, NOON + timedelta(days=9))
+
+
+@pytest.mark.parametrize(
+    ("subject", "outcome", "by", "reason"),
+    [
+        (attempt(), Outcome.SUCCEEDED, "", "seen"),
+        (attempt(), Outcome.SUCCEEDED, "ama", " "),
+        (attempt(), Outcome.PENDING, "ama", "seen"),
+        (attempt(outcome=Outcome.FAILED), Outcome.SUCCEEDED, "ama", "seen"),
+        (attempt(outcome=Outcome.FAILED), Outcome.FAILED, "ama", "seen"),
+        (attempt(outcome=Outcome.FAILED, contradiction="no"), Outcome.SUCCEEDED, "ama", "seen"),
+        (attempt(outcome=Outcome.SUCCEEDED, contradiction="no"), Outcome.FAILED, "ama", "seen"),
+        (attempt(outcome=Outcome.NOT_SENT, contradiction="no"), Outcome.SUCCEEDED, "ama", "seen"),
+    ],
+)
+def test_a_person_overwrites_nothing_final_and_always_says_why(
+    subject: Attempt, outcome: Outcome, by: str, reason: str
+) -> None:
+    with pytest.raises(IllegalSettlement):
+        settled_by_person(subject, outcome, by=by, reason=reason, now=LATER)
+
+
+def test_a_person_closes_a_contradiction_and_a_new_one_opens_it_again() -> None:
+    ended = attempt(outcome=Outcome.SUCCEEDED)
+    told = apply(ended, report(Outcome.FAILED), TERMS, LATER).attempt
+    closed = settled_by_person(told, Outcome.SUCCEEDED, by="ama", reason="refunded", now=LATER)
+
+    assert closed.outcome is Outcome.SUCCEEDED
+    assert not waits_because(closed, TERMS.schedule, LATER)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
+def test_a_person_closes_a_contradiction_of_what_moved_no_money_as_failed(
+    outcome: Outcome,
+) -> None:
+    told = apply(attempt(outcome=outcome), report(Outcome.SUCCEEDED), TERMS, LATER).attempt
+    closed = settled_by_person(told, Outcome.FAILED, by="ama", reason="refunded", now=LATER)
+
+    assert waits_because(told, TERMS.schedule, LATER)
+    assert closed.outcome is outcome
+    assert not waits_because(closed, TERMS.schedule, LATER)

@@ -1,0 +1,163 @@
+"""What waits for a person in mode P, and the timeline of a payment (D39)."""
+
+from typing import Any
+
+import pytest
+
+from sandbox_sim.ports.network import Notification, StatusResult
+from sandbox_sim.production.attempt_views import LiveRecordReader
+from sandbox_sim.production.manual_actions import Decision
+from sandbox_sim.records.exchanges import RawNotification
+from sandbox_sim.records.reports import Echo, Outcome
+from sandbox_sim.records.transactions import Status
+from tests.production.desk import FAILED, LOST, NOT_SENT, SUCCEEDED, Desk, raising
+from tests.sample_records import SERVICE
+
+pytestmark = pytest.mark.decision("D39")
+
+
+def records(desk: Desk) -> LiveRecordReader:
+    return LiveRecordReader(desk.store, desk.clock, desk.networks)
+
+
+async def waiting(desk: Desk) -> list[tuple[str, list[str]]]:
+    found = await records(desk).waiting()
+    return [(each["transaction_id"], list(each["waiting"])) for each in found]
+
+
+async def timeline(desk: Desk) -> Any:
+    (attempt,) = await desk.attempts()
+    return await records(desk).transaction(attempt.network_transaction_id)
+
+
+async def notify(desk: Desk, outcome: Outcome, body: bytes = b"{}", **fields: Any) -> None:
+    desk.first.notification = Notification(outcome, **fields)
+    headers = {"x-signature": "valid", "authorization": "Bearer secret"}
+    at = desk.clock.now()
+    await desk.notifications.receive(RawNotification("first", "POST", "A", "", headers, body, at))
+    await desk.run_due()
+
+
+async def test_an_open_attempt_waits_once_polling_gave_up(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    desk = Desk()
+    desk.first.results.append(LOST)
+    await desk.pay()
+    assert await waiting(desk) == []
+
+    await desk.wait(days=1)
+
+    reason = "no outcome: network first has not decided within 86400 s"
+    assert await waiting(desk) == [("T1", [reason])]
+    assert "has no outcome and waits for a person" in caplog.text
+
+
+async def test_an_attempt_whose_outcome_cannot_be_recorded_waits_after_three_tries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    await desk.pay()
+    desk.first.statuses.extend([SUCCEEDED] * 9)
+    with monkeypatch.context() as broken:
+        broken.setattr(desk.recorder, "judge", raising(ValueError("a bug of ours")))
+        for _ in range(2):
+            await desk.wait(minutes=5)
+        assert await waiting(desk) == []
+
+        await desk.wait(minutes=5)
+
+    why = "fault: the job ask-network failed 3 times; the log says why"
+    assert await waiting(desk) == [("T1", [f"{why}, and it is tried again once a day"])]
+
+    await desk.wait(days=1)
+    assert (await timeline(desk))["status"] == Status.SUCCESSFUL
+    assert await waiting(desk) == []
+
+
+async def test_a_mismatch_waits_with_its_difference(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+    await desk.pay()
+    (attempt,) = await desk.attempts()
+    desk.first.statuses.append(StatusResult(Outcome.SUCCEEDED, echo=Echo("another")))
+    await desk.wait(seconds=15)
+
+    difference = f"reference is another and not {attempt.reference}"
+    assert await waiting(desk) == [("T1", [f"mismatch: {difference}"])]
+    assert difference in caplog.text
+    shown = await timeline(desk)
+    assert shown["waiting"] == [f"mismatch: {difference}"]
+    assert shown["status"] == Status.PENDING
+
+
+async def test_a_contradiction_waits_until_a_person_looked_into_it() -> None:
+    desk = Desk()
+    await desk.pay()
+    (attempt,) = await desk.attempts()
+    desk.first.statuses.append(SUCCEEDED)
+    await desk.wait(seconds=15)
+    await notify(desk, Outcome.FAILED, attempt_id=attempt.id)
+
+    reason = "contradiction: notification says failed after succeeded"
+    assert await waiting(desk) == [("T1", [reason])]
+
+    decision = Decision(Status.SUCCESSFUL, "ama", "their list has it")
+    await desk.actions.settle(attempt.network_transaction_id, decision)
+    assert await waiting(desk) == []
+
+
+async def test_a_contradiction_is_listed_where_the_transaction_is_gone() -> None:
+    """NOT_SENT keeps no transaction; money that moves all the same must not go unseen."""
+    desk = Desk()
+    desk.first.results.append(NOT_SENT)
+    reply = await desk.pay()
+    assert reply.code == "500"
+    attempt_id = desk.first.submits[0].attempt_id
+    await notify(desk, Outcome.SUCCEEDED, attempt_id=attempt_id)
+
+    (found,) = await records(desk).waiting()
+
+    assert (found["transaction_id"], found["service_id"], found["amount"]) == (
+        "T1",
+        SERVICE,
+        "10.50",
+    )
+    assert found["waiting"] == ["contradiction: notification says succeeded after not_sent"]
+    network_id = found["network_transaction_id"]
+    assert await desk.actions.knows(network_id, SERVICE)
+    assert not await desk.actions.knows(network_id, SERVICE + 1)
+
+
+async def test_the_timeline_has_every_exchange_and_notification_without_secrets() -> None:
+    desk = Desk()
+    await desk.pay()
+    (attempt,) = await desk.attempts()
+    body = b'{"status": "OK", "card": "4111111111111111"}'
+    await notify(desk, Outcome.SUCCEEDED, body, attempt_id=attempt.id)
+
+    shown = await timeline(desk)
+
+    (seen,) = shown["attempts"]
+    assert (seen["network"], seen["reference"], seen["outcome"]) == (
+        "first",
+        attempt.reference,
+        "succeeded",
+    )
+    (came,) = seen["exchanges"]
+    assert (came["purpose"], came["method"], came["url"]) == (
+        "notification",
+        "POST",
+        "/_networks/first/A",
+    )
+    assert came["request_headers"]["authorization"] == "***"
+    assert "4111111111111111" not in came["request_body"]
+
+
+async def test_a_final_failure_and_what_goes_on_do_not_wait() -> None:
+    desk = Desk()
+    await desk.pay()
+    desk.first.statuses.append(FAILED)
+    await desk.wait(seconds=15)
+
+    assert await waiting(desk) == []
+    assert await records(desk).transaction("10000000099") is None

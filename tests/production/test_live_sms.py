@@ -1,0 +1,250 @@
+"""SMS of mode P: queued, charged, sent over a network, refunded where it fails (D32, D39)."""
+
+import asyncio
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports.network import SubmitResult
+from sandbox_sim.production.attempt_views import LiveRecordReader
+from sandbox_sim.production.decisions import ForceNeeded
+from sandbox_sim.production.manual_actions import Decision
+from sandbox_sim.records.messages import HistoryQuery
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.response_codes import Reply
+from sandbox_sim.values.vocabulary import Wallet
+from tests.production.desk import FAILED, LOST, NOT_SENT, SUCCEEDED, TAKES_ALL, Desk
+from tests.production.texting import FIRST, SECOND, UNITS, a_desk, messages, send, statuses
+from tests.sample_records import SERVICE
+
+pytestmark = [pytest.mark.decision("D32"), pytest.mark.decision("D39")]
+
+
+def data(reply: Reply) -> Any:
+    assert reply.fields is not None
+    return reply.fields["response_data"]
+
+
+async def test_a_message_is_queued_charged_and_sent() -> None:
+    desk = await a_desk()
+
+    answer = data(await send(desk))
+    assert (answer["status"], answer["status_code"]) == ("QUEUED", "Q")
+    assert (answer["units_charged"], answer["sms_balance"]) == (1, 9)
+    assert desk.first.submits == []
+
+    await desk.run_due()
+    (request,) = desk.first.submits
+    assert (request.operation, request.party, request.text) == (
+        Operation.SMS,
+        "233244000001",
+        "Your code is 1234",
+    )
+    assert await statuses(desk) == ["QUEUED"]
+
+    desk.first.statuses.append(SUCCEEDED)
+    await desk.wait(seconds=15)
+    (message,) = await messages(desk)
+    assert (message.status, message.sent_at) == ("SENT", desk.clock.now())
+    assert (await desk.balances())[UNITS] == 9
+
+
+async def test_a_failure_is_refunded_in_the_books() -> None:
+    desk = await a_desk()
+    await send(desk, msg_body="x" * 200)  # two pages
+    await desk.run_due()
+    assert (await desk.balances())[UNITS] == 8
+
+    desk.first.statuses.append(FAILED)
+    await desk.wait(seconds=15)
+
+    (message,) = await messages(desk)
+    assert (message.status, message.error_message, message.sent_at) == (
+        "REFUNDED",
+        "no funds",
+        None,
+    )
+    assert (await desk.balances())[UNITS] == 10
+
+
+@pytest.mark.parametrize(
+    "result", [SubmitResult(Outcome.REFUSED, code="019", reason="no such number"), NOT_SENT]
+)
+async def test_what_the_network_did_not_take_is_refunded(result: SubmitResult) -> None:
+    desk = await a_desk()
+    desk.first.results.append(result)
+    desk.second.results.append(result)
+
+    await send(desk)
+    await desk.run_due()
+    await desk.run_due()
+
+    assert await statuses(desk) == ["REFUNDED"]
+    assert (await desk.balances())[UNITS] == 10
+
+
+async def test_the_next_network_is_tried_only_where_nothing_was_sent() -> None:
+    desk = await a_desk()
+    desk.first.results.append(NOT_SENT)
+    await send(desk)
+    await desk.run_due()
+    await desk.run_due()
+
+    (first,), (second,) = desk.first.submits, desk.second.submits
+    assert first.reference != second.reference
+    desk.second.statuses.append(SUCCEEDED)
+    await desk.wait(seconds=15)
+    assert await statuses(desk) == ["SENT"]
+
+    desk.first.results.append(LOST)
+    await send(desk)
+    await desk.run_due()
+    await desk.wait(seconds=15)
+    assert len(desk.second.submits) == 1
+    assert await statuses(desk) == ["SENT", "QUEUED"]
+
+
+async def test_each_recipient_has_an_attempt_of_its_own() -> None:
+    desk = await a_desk()
+    answer = data(await send(desk, FIRST, SECOND))
+    assert (answer["total_units_charged"], answer["sms_balance"]) == (2, 8)
+    await desk.run_due()
+
+    desk.first.statuses.extend([SUCCEEDED, FAILED])
+    await desk.wait(seconds=15)
+
+    assert sorted(await statuses(desk)) == ["REFUNDED", "SENT"]
+    assert len({each.reference for each in desk.first.submits}) == 2
+    assert (await desk.balances())[UNITS] == 9
+
+
+async def test_units_begin_at_0_and_too_few_take_nothing() -> None:
+    desk = await a_desk(units=0)
+    assert (await send(desk)).code == "237"
+
+    desk = await a_desk(units=1)
+    assert (await send(desk, FIRST, SECOND)).code == "237"
+    assert await messages(desk) == []
+    assert (await desk.balances())[UNITS] == 1
+
+
+@pytest.mark.parametrize(
+    ("recipients", "fields", "code"),
+    [
+        (("12345",), {}, "371"),
+        ((FIRST, "441234567890"), {}, "389"),
+        ((FIRST,), {"sender_id": " "}, "216"),
+        ((FIRST,), {"msg_body": " "}, "371"),
+    ],
+)
+async def test_what_is_refused(recipients: Any, fields: dict[str, Any], code: str) -> None:
+    desk = await a_desk()
+
+    assert (await send(desk, *recipients, **fields)).code == code
+    assert (await desk.balances())[UNITS] == 10
+
+
+async def test_without_a_network_nothing_is_taken() -> None:
+    desk = Desk()
+    no_sms = replace(TAKES_ALL, operations=frozenset({Operation.COLLECT}))
+    desk.first.capabilities = desk.second.capabilities = no_sms
+    await desk.ledger.topup_live(SERVICE, Wallet.SMS, 5)
+
+    assert (await send(desk)).code == "371"
+    assert (await desk.balances())[UNITS] == 5
+
+
+async def test_a_crash_while_it_is_sent_sends_nothing_twice() -> None:
+    desk = await a_desk()
+    await send(desk)
+    desk.first.blocked = asyncio.Event()
+    running = asyncio.create_task(desk.run_due())
+    await desk.first.arrived.wait()
+    desk.store.failures = 1  # what came of the submit is not recorded
+    desk.first.blocked.set()
+    await running
+    assert await statuses(desk) == ["QUEUED"]
+
+    desk.first.statuses.append(SUCCEEDED)
+    await desk.wait(seconds=15)
+
+    assert len(desk.first.submits) == 1
+    assert await statuses(desk) == ["SENT"]
+
+
+async def test_history_and_balance_are_those_of_mode_p() -> None:
+    desk = await a_desk()
+    await send(desk)
+
+    (item,) = data(await desk.sms.history(HistoryQuery(SERVICE)))
+    balance = data(await desk.sms.balance(SERVICE))
+    other = data(await desk.sms.balance(SERVICE + 1))
+
+    assert (item["status"], item["message"]) == ("QUEUED", "Your code is 1234")
+    assert (balance["sms_balance"], other["sms_balance"]) == (9, 0)
+
+
+async def test_a_message_without_an_outcome_waits_for_a_person() -> None:
+    desk = await a_desk()
+    await send(desk)
+    desk.first.results.append(LOST)
+    await desk.run_due()
+    await desk.wait(days=1)
+
+    records = LiveRecordReader(desk.store, desk.clock, desk.networks)
+    (found,) = await records.waiting()
+    (message,) = await messages(desk)
+    assert (found["operation"], found["transaction_id"]) == ("sms", message.processing_id)
+    assert Decimal(found["amount"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("to", "status", "units"), [(Status.SUCCESSFUL, "SENT", 9), (Status.FAILED, "REFUNDED", 10)]
+)
+async def test_a_person_settles_a_message_whose_answer_was_lost(
+    to: Status, status: str, units: int
+) -> None:
+    desk = await a_desk()
+    desk.first.results.append(LOST)
+    await send(desk)
+    await desk.run_due()
+    assert await statuses(desk) == ["QUEUED"]
+
+    (message,) = await messages(desk)
+    decision = Decision(to, "ama", "looked into the history of the other gateway")
+    if to is Status.FAILED:
+        with pytest.raises(ForceNeeded):
+            await desk.actions.settle(message.processing_id, decision)
+        assert await statuses(desk) == ["QUEUED"]
+    decision = replace(decision, force=True)
+    await desk.actions.settle(message.processing_id, decision)
+
+    assert await statuses(desk) == [status]
+    assert (await desk.balances())[UNITS] == units
+
+
+async def test_a_sender_that_would_change_the_path_is_refused_and_nothing_is_charged() -> None:
+    desk = await a_desk()
+    for network in (desk.first, desk.second):
+        network.capabilities = replace(TAKES_ALL, in_path=frozenset({"sender_id"}))
+
+    reply = await send(desk, sender_id="..")
+
+    assert (reply.code, reply.rule) == ("400", "D5")
+    assert "sender_id must not be . or .." in str(reply.message)
+    assert await messages(desk) == []
+    assert (await desk.balances())[UNITS] == 10
+
+
+async def test_a_sender_goes_to_the_network_that_has_it_elsewhere() -> None:
+    desk = await a_desk()
+    desk.first.capabilities = replace(TAKES_ALL, in_path=frozenset({"sender_id"}))
+
+    await send(desk, sender_id="..")
+    await desk.run_due()
+
+    assert (desk.first.submits, len(desk.second.submits)) == ([], 1)

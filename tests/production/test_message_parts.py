@@ -1,0 +1,158 @@
+"""Messages that go out in parts, each of which the network reports on by itself (D39)."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from sandbox_sim.ports.network import NetworkEvents, Notification
+from sandbox_sim.production.notifications import ExchangeLog, NetworkEventSink
+from sandbox_sim.records.attempts import Attempt
+from sandbox_sim.records.exchanges import NotificationState
+from sandbox_sim.records.reports import Outcome
+from tests.production.desk import Desk
+from tests.production.texting import UNITS, a_desk, messages, send, statuses
+
+pytestmark = pytest.mark.decision("D39")
+
+
+ARRIVED, FAILED = Outcome.SUCCEEDED, Outcome.FAILED
+
+
+def events_of(desk: Desk) -> NetworkEvents:
+    return NetworkEventSink("first", ExchangeLog(desk.store, desk.clock), desk.notifications)
+
+
+async def sent(desk: Desk, pages: int = 3) -> str:
+    """Send a message of so many pages; returns the id of its attempt."""
+    await send(desk, msg_body="x" * 153 * pages)
+    await desk.run_due()
+    return desk.first.submits[-1].attempt_id
+
+
+async def taken(desk: Desk, attempt_id: str, *ids: str, total: int = 3) -> None:
+    for number, network_id in enumerate(ids, 1):
+        await events_of(desk).part_taken(attempt_id, number, total, network_id)
+
+
+async def report(desk: Desk, part_id: str, outcome: Outcome = ARRIVED, reason: str = "") -> None:
+    await events_of(desk).notified(Notification(outcome, part_id=part_id, reason=reason))
+
+
+async def attempt(desk: Desk, attempt_id: str) -> Attempt:
+    found = await desk.store.run(lambda unit: unit.attempt(attempt_id))
+    assert found is not None
+    return found
+
+
+async def exchanges(desk: Desk, attempt_id: str) -> Sequence[str]:
+    found = await desk.store.run(lambda unit: unit.exchanges_of(attempt_id))
+    return [each.request_body for each in found]
+
+
+async def test_a_message_is_sent_when_all_its_parts_arrived_in_any_order() -> None:
+    desk = await a_desk()
+    attempt_id = await sent(desk)
+    await taken(desk, attempt_id, "a", "b", "c")
+
+    for part_id in ("c", "a", "a"):
+        await report(desk, part_id)
+        assert await statuses(desk) == ["QUEUED"]
+    await report(desk, "b")
+
+    assert await statuses(desk) == ["SENT"]
+    assert (await desk.balances())[UNITS] == 7
+    assert '"part_id": "b"' in (await exchanges(desk, attempt_id))[-1]
+
+
+async def test_one_part_that_failed_fails_the_message_and_refunds_it_once() -> None:
+    desk = await a_desk()
+    attempt_id = await sent(desk)
+    await taken(desk, attempt_id, "a", "b", "c")
+
+    await report(desk, "a")
+    await report(desk, "b", FAILED, "UNDELIV 001")
+    for part_id, outcome in (("b", FAILED), ("c", FAILED), ("c", ARRIVED), ("a", ARRIVED)):
+        await report(desk, part_id, outcome)
+
+    (message,) = await messages(desk)
+    assert (message.status, message.error_message) == ("REFUNDED", "UNDELIV 001")
+    assert (await desk.balances())[UNITS] == 10
+    assert (await attempt(desk, attempt_id)).contradiction == ""
+
+
+async def test_a_network_that_takes_back_that_a_part_arrived_contradicts_itself() -> None:
+    desk = await a_desk()
+    attempt_id = await sent(desk, pages=2)
+    await taken(desk, attempt_id, "a", "b", total=2)
+    await report(desk, "a")
+    await report(desk, "b")
+
+    await report(desk, "a", FAILED, "UNDELIV")
+
+    assert await statuses(desk) == ["SENT"]
+    assert "failed after succeeded: UNDELIV" in (await attempt(desk, attempt_id)).contradiction
+
+
+async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_known() -> None:
+    desk = await a_desk()
+    attempt_id = await sent(desk, pages=1)
+
+    await report(desk, "a")
+    await desk.wait(seconds=1)
+    assert await statuses(desk) == ["QUEUED"]
+    await taken(desk, attempt_id, "a", total=1)
+    await desk.wait(seconds=2)
+
+    assert await statuses(desk) == ["SENT"]
+    kept = await desk.store.run(lambda unit: unit.raw_notification(1))
+    assert kept is not None
+    assert (kept.state, kept.attempt_id) == (NotificationState.APPLIED, attempt_id)
+
+
+async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_a_day() -> None:
+    desk = await a_desk()
+
+    await report(desk, "of another")
+    for _ in range(20):
+        await desk.wait(hours=2)
+    kept = await desk.store.run(lambda unit: unit.raw_notification(1))
+
+    assert kept is not None
+    assert kept.state is NotificationState.UNMATCHED
+    assert await desk.wait(days=10) == []
+
+
+async def test_a_network_has_part_ids_of_its_own() -> None:
+    desk = await a_desk()
+    attempt_id = await sent(desk, pages=1)
+    await taken(desk, attempt_id, "a", total=1)
+
+    sink = NetworkEventSink("second", ExchangeLog(desk.store, desk.clock), desk.notifications)
+    await sink.notified(Notification(ARRIVED, part_id="a"))
+
+    assert await statuses(desk) == ["QUEUED"]
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PENDING, Outcome.UNKNOWN])
+async def test_a_report_that_decides_nothing_leaves_the_message_queued(outcome: Outcome) -> None:
+    desk = await a_desk()
+    attempt_id = await sent(desk, pages=1)
+    await taken(desk, attempt_id, "a", total=1)
+
+    await report(desk, "a", outcome)
+    assert await statuses(desk) == ["QUEUED"]
+    await report(desk, "a")
+
+    assert await statuses(desk) == ["SENT"]
+
+
+async def test_while_the_store_is_away_a_part_and_its_report_wait_for_it() -> None:
+    desk = await a_desk()
+    attempt_id = await sent(desk, pages=1)
+
+    desk.store.failures = 3
+    await taken(desk, attempt_id, "a", total=1)
+    desk.store.failures = 3
+    await report(desk, "a")
+
+    assert await statuses(desk) == ["SENT"]

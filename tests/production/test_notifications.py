@@ -1,0 +1,340 @@
+"""Notifications of networks: saved as they came, then read (D39)."""
+
+from typing import Any
+
+import pytest
+
+from sandbox_sim.ports import Unit
+from sandbox_sim.ports.network import Notification
+from sandbox_sim.production.notifications import HINTS_OF_ATTEMPT, HINTS_WITHOUT_ATTEMPT
+from sandbox_sim.records.exchanges import (
+    KeptNotification,
+    NotificationQuery,
+    NotificationState,
+    NotificationTrust,
+    RawNotification,
+    Scrubber,
+)
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.transactions import Status
+from tests.live_records import raw_notification
+from tests.production.desk import SUCCEEDED, Desk, raising
+from tests.sample_records import after
+
+SIGNED = {"x-signature": "valid"}
+
+
+pytestmark = pytest.mark.decision("D39")
+
+
+async def receive(desk: Desk, outcome: Outcome = Outcome.SUCCEEDED, **fields: Any) -> None:
+    """Receive a notification about the only attempt, and read it."""
+    names: dict[str, Any] = {"attempt_id": (await desk.attempts())[0].id}
+    names.update((n, fields.pop(n)) for n in ("attempt_id", "reference") if n in fields)
+    desk.first.notification = Notification(outcome, **names)
+    at = desk.clock.now()
+    raw = raw_notification(network="first", **{"headers": SIGNED, "received_at": at, **fields})
+    await desk.notifications.receive(raw)
+    await desk.run_due()
+
+
+async def status(desk: Desk) -> Status:
+    found = await desk.transaction()
+    assert found is not None
+    return found.status
+
+
+async def kept(desk: Desk, number: int = 1) -> KeptNotification:
+    found = await desk.store.run(lambda unit: unit.raw_notification(number))
+    assert found is not None
+    return found
+
+
+async def test_a_signed_one_ends_the_payment_once() -> None:
+    desk = Desk()
+    await desk.pay()
+
+    await receive(desk)
+    await receive(desk)
+
+    assert await status(desk) is Status.SUCCESSFUL
+    assert (await kept(desk)).state is NotificationState.APPLIED
+    assert len(await desk.callbacks()) == 1
+    assert desk.first.queries == []
+
+
+@pytest.mark.parametrize(
+    "trust", [NotificationTrust.SIGNED, NotificationTrust.HINT], ids=["forged", "hint"]
+)
+async def test_one_that_proves_nothing_only_makes_us_ask(trust: NotificationTrust) -> None:
+    desk = Desk(trust=trust)
+    await desk.pay()
+    await receive(desk, headers={})
+    assert await status(desk) is Status.PENDING
+    desk.first.statuses.append(SUCCEEDED)
+
+    await desk.run_due()
+
+    assert len(desk.first.queries) == 1
+    assert await status(desk) is Status.SUCCESSFUL
+
+
+async def test_one_that_proves_nothing_is_refused_where_nobody_can_be_asked() -> None:
+    desk = Desk(has_status=False)
+    await desk.pay()
+
+    await receive(desk, headers={})
+
+    assert await status(desk) is Status.PENDING
+    assert (await kept(desk)).state is NotificationState.REFUSED
+
+
+async def test_one_that_cannot_be_read_is_kept() -> None:
+    desk = Desk()
+    await desk.pay()
+    raw = raw_notification(b"\xff", network="first", headers=SIGNED)
+
+    await desk.notifications.receive(raw)
+    await desk.run_due()
+
+    found = await kept(desk)
+    assert (found.state, found.note) == (
+        NotificationState.REFUSED,
+        "it cannot be read: it is no JSON",
+    )
+    assert found.raw == raw._replace(query="")
+
+
+async def test_one_that_fits_no_attempt_yet_is_tried_again() -> None:
+    desk = Desk()
+    await desk.pay()
+    (attempt,) = await desk.attempts()
+    await receive(desk, attempt_id="", reference="R9")
+    assert (await kept(desk)).state is NotificationState.UNMATCHED
+    await desk.store.run(lambda unit: unit.save_attempt(attempt._replace(reference="R9")))
+
+    await desk.wait(seconds=3)
+
+    assert await status(desk) is Status.SUCCESSFUL
+    found = await kept(desk)
+    assert (found.state, found.attempt_id, found.tries) == (
+        NotificationState.APPLIED,
+        attempt.id,
+        2,
+    )
+
+
+async def test_another_network_cannot_speak_of_an_attempt() -> None:
+    desk = Desk()
+    await desk.pay()
+    (attempt,) = await desk.attempts()
+    desk.second.notification = Notification(Outcome.SUCCEEDED, attempt_id=attempt.id)
+
+    await desk.notifications.receive(raw_notification(network="second", headers=SIGNED))
+    await desk.run_due()
+
+    assert await status(desk) is Status.PENDING
+
+
+async def test_one_over_the_connection_of_an_adapter_counts() -> None:
+    desk = Desk()
+    await desk.pay()
+    (attempt,) = await desk.attempts()
+
+    said = Notification(Outcome.FAILED, attempt_id=attempt.id, cancelled=True)
+    await desk.notifications.notified("first", said)
+
+    assert await status(desk) is Status.CANCELLED
+
+
+async def test_one_over_a_connection_that_fits_nothing_is_kept_for_people() -> None:
+    desk = Desk()
+
+    await desk.notifications.notified("first", Notification(Outcome.FAILED, reference="R9"))
+
+    found = await kept(desk)
+    assert (found.state, found.raw.method) == (NotificationState.UNMATCHED, "EVENT")
+
+
+def unproven(path: str = "", **fields: Any) -> RawNotification:
+    return raw_notification(network="first", path=path, headers={}, **fields)
+
+
+async def stored(desk: Desk, **asked: Any) -> list[KeptNotification]:
+    query = NotificationQuery(**asked)
+    return list(await desk.store.run(lambda unit: unit.list_notifications(query)))
+
+
+async def test_one_that_proves_nothing_and_names_no_attempt_is_counted_and_not_stored(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    desk = Desk()
+    await desk.pay()
+
+    for path in ("", "A9", "\ud83d", "x" * 5_000):
+        assert await desk.notifications.receive(unproven(path)) == 0
+
+    assert await stored(desk) == []
+    assert desk.notifications.dropped == {"first": 4}
+    assert "notifications proved nothing and were dropped" in caplog.text
+
+
+async def test_one_that_cannot_be_read_is_stored_where_its_address_names_an_attempt() -> None:
+    desk = Desk()
+    await desk.pay()
+    (attempt,) = await desk.attempts()
+
+    await desk.notifications.receive(unproven(attempt.id))
+    await desk.run_due()
+
+    (found,) = await stored(desk)
+    assert (found.state, found.note) == (
+        NotificationState.REFUSED,
+        "it cannot be read: it is no JSON",
+    )
+
+
+async def test_a_flood_of_those_that_name_nothing_does_not_hold_back_the_proven_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    monkeypatch.setattr(desk.clock, "monotonic", lambda: 7.0)
+    await desk.pay()
+    (attempt,) = await desk.attempts()
+    while not (wait := await desk.notifications.receive(unproven("A9"))):
+        pass
+
+    assert wait == pytest.approx(60 / HINTS_WITHOUT_ATTEMPT.per_minute)
+    assert desk.notifications.dropped["first"] == HINTS_WITHOUT_ATTEMPT.burst + 1
+    assert await desk.notifications.receive(unproven(attempt.id)) == wait
+    await receive(desk)
+    assert await status(desk) is Status.SUCCESSFUL
+
+
+async def test_a_flood_about_one_attempt_is_stored_a_few_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    monkeypatch.setattr(desk.clock, "monotonic", lambda: 7.0)
+    await desk.pay()
+    (attempt,) = await desk.attempts()
+
+    for _ in range(50):
+        assert await desk.notifications.receive(unproven(attempt.id)) == 0
+
+    assert len(await stored(desk)) == HINTS_OF_ATTEMPT.burst
+
+
+class HostileHeader(Exception):
+    """What an adapter raises that does not expect such a header."""
+
+
+async def test_one_whose_signature_cannot_be_compared_is_not_proven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    await desk.pay()
+    (attempt,) = await desk.attempts()
+    monkeypatch.setattr(desk.first, "verify", raising(HostileHeader()))
+
+    await receive(desk)
+
+    assert await status(desk) is Status.PENDING
+    (found,) = await stored(desk)
+    assert (found.state, found.attempt_id) == (NotificationState.APPLIED, attempt.id)
+
+
+@pytest.mark.parametrize("broken", ["parse", "apply"])
+async def test_a_fault_of_ours_is_tried_three_times_and_then_listed(
+    broken: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk()
+    await desk.pay()
+    if broken == "parse":
+        monkeypatch.setattr(desk.first, "parse", raising(KeyError("status")))
+    else:
+        monkeypatch.setattr(desk.recorder, "judge", raising(KeyError("status")))
+
+    await receive(desk, headers={**SIGNED, "authorization": "Bearer top"})
+    await desk.wait(minutes=1)
+    assert await stored(desk, state=NotificationState.FAILED) == []
+    await desk.wait(minutes=5)
+
+    (failed,) = await stored(desk, state=NotificationState.FAILED)
+    assert failed.note == "reading it failed 3 times (KeyError); the log says how"
+    assert failed.raw.headers["authorization"] == "***"
+    tries = caplog.text.count("read-notification 1 failed\n")
+    await desk.wait(days=2)
+    assert tries == caplog.text.count("read-notification 1 failed\n") == 3
+
+
+async def test_a_fault_with_one_over_a_connection_is_stored_acknowledged_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    await desk.pay()
+    (attempt,) = await desk.attempts()
+    said = Notification(Outcome.SUCCEEDED, attempt_id=attempt.id)
+    with monkeypatch.context() as broken:
+        broken.setattr(desk.recorder, "judge", raising(KeyError("status")))
+        await desk.notifications.notified("first", said)
+        await desk.run_due()
+
+    await desk.wait(minutes=1)
+
+    assert await status(desk) is Status.SUCCESSFUL
+
+
+async def test_one_that_was_applied_keeps_no_header_and_no_query() -> None:
+    desk = Desk()
+    await desk.pay()
+
+    await receive(desk, headers={**SIGNED, "authorization": "Bearer top"}, query="key=top")
+
+    (found,) = await stored(desk)
+    assert (found.raw.headers, found.raw.query) == ({}, "")
+    assert found.raw.body == raw_notification().body
+
+
+async def test_the_secrets_of_an_adapter_are_scrubbed_from_what_is_kept_and_shown() -> None:
+    desk = Desk()
+    await desk.pay()
+    desk.first.scrubber = Scrubber(["hash-of-the-account"])
+    secret = {**SIGNED, "verif-hash": "hash-of-the-account"}
+    await receive(desk, headers=secret)
+    await receive(desk, headers=secret, attempt_id="", reference="R9", body=b"hash-of-the-account")
+    await desk.wait(days=1, minutes=5)
+    (attempt,) = await desk.attempts()
+    exchanges = await desk.store.run(lambda unit: unit.exchanges_of(attempt.id))
+    listed = await desk.notifications.listed(NotificationQuery())
+
+    assert [each.request_headers["verif-hash"] for each in exchanges] == ["***"]
+    unmatched, _ = await stored(desk)
+    assert unmatched.state is NotificationState.UNMATCHED
+    assert unmatched.raw.headers["verif-hash"] == "***"
+    assert listed[0]["body"] == "***"
+
+
+async def test_what_an_older_release_left_is_scrubbed_and_what_is_old_is_deleted() -> None:
+    desk = Desk()
+    raw = raw_notification(network="first", headers={"authorization": "Bearer top"})
+
+    async def leave(unit: Unit) -> None:
+        for state in NotificationState:
+            kept = KeptNotification(await unit.add_raw_notification(raw), raw, state)
+            await unit.save_raw_notification(kept)
+
+    await desk.store.run(leave)
+    await desk.notifications.clean_up()
+    still = {NotificationState.NEW, NotificationState.UNMATCHED}
+    assert {each.state for each in await stored(desk) if "Bearer" in str(each)} == still
+
+    desk.clock.move_to(after(days=29))
+    await desk.notifications.clean_up()
+    kept = await stored(desk)
+    assert len(kept) == len(NotificationState)
+    assert {each.state for each in kept if "Bearer" in str(each)} == {NotificationState.NEW}
+
+    desk.clock.move_to(after(days=31))
+    await desk.notifications.clean_up()
+    assert [each.state for each in await stored(desk)] == [NotificationState.NEW]

@@ -1,0 +1,270 @@
+"""The processor of mode P: accept, submit, record (D39)."""
+
+import asyncio
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports import StoreError
+from sandbox_sim.ports.network import SubmitResult
+from sandbox_sim.records.reports import Echo, Outcome
+from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.vocabulary import Wallet
+from tests.production.desk import LOST, NOT_SENT, Desk
+from tests.sample_records import SERVICE
+
+PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
+
+AVAILABLE, HELD = "service/55/payout/GHS available", "service/55/payout/GHS pending"
+
+
+pytestmark = pytest.mark.decision("D39")
+
+
+async def test_a_payment_that_the_network_took_is_pending() -> None:
+    desk = Desk()
+
+    reply = await desk.pay()
+
+    assert (reply.code, reply.rule) == ("202", "D39")
+    (submitted,) = desk.first.submits
+    (attempt,) = await desk.attempts()
+    assert (attempt.outcome, attempt.submits) == (Outcome.PENDING, 1)
+    assert attempt.reference == submitted.reference
+    assert submitted.notification_url == f"http://gateway.test/_networks/first/{attempt.id}"
+    found = await desk.transaction()
+    assert found is not None
+    assert found.status is Status.PENDING
+    assert await desk.callbacks() == []
+
+
+async def test_what_is_sent_was_saved_before() -> None:
+    desk = Desk()
+    desk.first.blocked = asyncio.Event()
+
+    paying = asyncio.create_task(desk.pay())
+    await desk.first.arrived.wait()
+
+    (attempt,) = await desk.attempts()
+    assert (attempt.outcome, attempt.submits) == (Outcome.UNKNOWN, 1)
+    desk.first.blocked.set()
+    await paying
+
+
+async def test_a_success_is_final_and_has_its_callback() -> None:
+    desk = Desk()
+    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
+
+    await desk.pay()
+
+    found = await desk.transaction()
+    (callback,) = await desk.callbacks()
+    assert found is not None
+    assert found.status is Status.SUCCESSFUL
+    assert callback.mode is ServiceMode.PRODUCTION
+    assert "000/SUCCESS" in callback.body
+    assert await desk.balances() == {
+        "service/55/collection/GHS available": Decimal("10.50"),
+        "network/first/clearing/GHS": Decimal("-10.50"),
+    }
+
+
+async def test_a_success_of_another_amount_stays_open() -> None:
+    desk = Desk()
+    echo = Echo(amount=Decimal("10.51"))
+    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED, echo=echo))
+
+    assert (await desk.pay()).code == "202"
+
+    (attempt,) = await desk.attempts()
+    assert attempt.is_open
+    assert attempt.mismatch == "amount is 10.51 and not 10.50"
+    assert await desk.balances() == {}
+
+
+async def test_a_repeated_transaction_id_is_219_and_nothing_is_sent() -> None:
+    desk = Desk()
+    await desk.pay()
+
+    assert (await desk.pay()).code == "219"
+
+    assert len(desk.first.submits) == 1
+
+
+async def test_of_two_that_arrive_at_once_one_is_219() -> None:
+    desk = Desk()
+    await desk.fund("50")
+
+    replies = await asyncio.gather(desk.pay(**PAYOUT), desk.pay(**PAYOUT))
+
+    assert sorted(reply.code for reply in replies) == ["202", "219"]
+    assert len(desk.first.submits) == 1
+    assert (await desk.balances())[HELD] == Decimal("10.50")
+
+
+async def test_a_payout_is_held_and_a_short_one_is_402() -> None:
+    desk = Desk()
+    await desk.fund("15")
+
+    first = await desk.pay(**PAYOUT)
+    second = await desk.pay(**PAYOUT, transaction_id="T2")
+
+    assert (first.code, second.code) == ("202", "402")
+    assert await desk.transaction("T2") is None
+    balances = await desk.balances()
+    assert (balances[AVAILABLE], balances[HELD]) == (Decimal("4.50"), Decimal("10.50"))
+
+
+async def test_what_was_not_sent_leaves_nothing() -> None:
+    desk = Desk()
+    await desk.fund("15")
+    desk.first.results.append(NOT_SENT)
+
+    reply = await desk.pay(**PAYOUT)
+
+    assert (reply.code, await desk.transaction()) == ("500", None)
+    assert (await desk.balances())[AVAILABLE] == Decimal(15)
+    assert (await desk.pay(**PAYOUT)).code == "202"  # the same transaction_id
+
+
+async def test_a_refusal_is_answered_in_the_codes_of_the_interface() -> None:
+    desk = Desk()
+    await desk.fund("15")
+    desk.first.results.append(SubmitResult(Outcome.REFUSED, code="019", reason="no such number"))
+
+    reply = await desk.pay(**PAYOUT)
+
+    assert (reply.code, reply.message) == ("019", "no such number")
+    assert await desk.transaction() is None
+    assert (await desk.balances())[AVAILABLE] == Decimal(15)
+
+
+async def test_an_answer_that_is_lost_leaves_the_hold() -> None:
+    desk = Desk()
+    await desk.fund("15")
+    desk.first.results.append(LOST)
+
+    assert (await desk.pay(**PAYOUT)).code == "202"
+
+    assert (await desk.balances())[HELD] == Decimal("10.50")
+
+
+async def test_a_second_network_is_tried_only_after_nothing_was_sent() -> None:
+    desk = Desk()
+    airtime: dict[str, Any] = {"operation": Operation.AIRTIME}
+    desk.first.results.extend([NOT_SENT, LOST])
+    await desk.fund_airtime("50")
+
+    await desk.pay(**airtime)
+    first, second = await desk.attempts()
+    assert (first.outcome, second.outcome) == (Outcome.NOT_SENT, Outcome.PENDING)
+    assert (second.network, second.number) == ("second", 2)
+    assert first.reference != second.reference
+
+    await desk.pay(**airtime, transaction_id="T2")
+    assert (len(desk.first.submits), len(desk.second.submits)) == (2, 1)
+
+
+async def test_five_faults_open_the_breaker_and_nothing_is_kept() -> None:
+    desk = Desk()
+    desk.first.results.extend([NOT_SENT] * 5)
+    for number in range(5):
+        await desk.pay(transaction_id=f"T{number}")
+
+    reply = await desk.pay(transaction_id="T9")
+
+    assert (reply.code, len(desk.first.submits)) == ("500", 5)
+    assert "circuit breaker" in reply.why
+    assert await desk.transaction("T9") is None
+
+
+@pytest.mark.decision("D32")
+async def test_what_no_network_takes_is_500_and_says_which() -> None:
+    desk = Desk()
+
+    reply = await desk.pay(currency_code="USD")
+
+    assert (reply.code, desk.first.submits) == ("500", [])
+    assert "currency USD" in reply.why
+
+
+async def test_a_store_that_is_away_after_the_send_answers_202() -> None:
+    desk = Desk()
+    desk.first.blocked = asyncio.Event()
+    paying = asyncio.create_task(desk.pay())
+    await desk.first.arrived.wait()
+    desk.store.failures, desk.store.error = 1, StoreError("away")
+    desk.first.blocked.set()
+
+    assert (await paying).code == "202"
+
+    (attempt,) = await desk.attempts()
+    assert attempt.outcome is Outcome.UNKNOWN
+    await desk.wait(seconds=15)
+    assert len(desk.first.queries) == 1
+
+
+async def test_a_client_that_hangs_up_stops_neither_the_send_nor_its_record() -> None:
+    desk = Desk()
+    desk.first.blocked = asyncio.Event()
+    paying = asyncio.create_task(desk.pay())
+    await desk.first.arrived.wait()
+
+    paying.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await paying
+    desk.first.blocked.set()
+    await desk.processor.close(5)
+
+    (attempt,) = await desk.attempts()
+    assert attempt.outcome is Outcome.PENDING
+
+
+async def test_units_of_airtime_are_spent_from_their_own_asset() -> None:
+    desk = Desk()
+    assert (await desk.pay(operation=Operation.AIRTIME)).code == "402"
+    await desk.fund_airtime("50")
+    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
+
+    await desk.pay(operation=Operation.AIRTIME)
+    await desk.wait(seconds=15)  # the network decides whether money that leaves fails or succeeds
+
+    balances = await desk.balances()
+    assert balances[f"service/{SERVICE}/{Wallet.AIRTIME}/AIRTIME available"] == Decimal("39.50")
+
+
+@pytest.mark.parametrize("transaction_id", ["..", ".", "%2E%2E", "a/../b"])
+async def test_a_value_that_would_change_the_path_is_refused_and_nothing_is_held(
+    transaction_id: str,
+) -> None:
+    desk = Desk(in_path=frozenset({"transaction_id"}))
+    await desk.fund("100")
+
+    reply = await desk.pay(transaction_id=transaction_id, **PAYOUT)
+
+    assert (reply.code, reply.rule) == ("400", "D5")
+    assert reply.message is not None
+    assert reply.message.startswith("Bad request: transaction_id must not be . or ..")
+    assert await desk.transaction(transaction_id) is None
+    assert HELD not in await desk.balances()
+    assert desk.first.submits == []
+
+
+async def test_a_network_that_has_the_value_elsewhere_takes_it() -> None:
+    desk = Desk(in_path=frozenset({"transaction_id"}))
+    await desk.fund_airtime("100")
+
+    reply = await desk.pay(transaction_id="..", operation=Operation.AIRTIME)
+
+    assert (reply.code, desk.first.submits) == ("202", [])
+    assert [each.transaction_id for each in desk.second.submits] == [".."]
+
+
+async def test_a_value_with_dots_is_taken_where_it_changes_no_path() -> None:
+    assert (await Desk().pay(transaction_id="..")).code == "202"
+    assert (await Desk(in_path=frozenset({"transaction_id"})).pay(transaction_id="a..b")).code == (
+        "202"
+    )

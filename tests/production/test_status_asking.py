@@ -1,0 +1,222 @@
+"""Asking for the outcome of open attempts: schedule, repeated submits, final outcomes (D39)."""
+
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports import StoreError, Unit
+from sandbox_sim.ports.network import StatusResult
+from sandbox_sim.production.outcome_recorder import ask_job
+from sandbox_sim.records.attempts import PollingSchedule, Terms
+from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.transactions import Status
+from tests.production.desk import FAILED, LOST, NOT_FOUND, SUCCEEDED, Desk
+from tests.sample_records import NOW
+
+PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
+
+AVAILABLE, HELD = "service/55/payout/GHS available", "service/55/payout/GHS pending"
+
+
+pytestmark = pytest.mark.decision("D39")
+
+
+async def pay(desk: Desk, **fields: Any) -> None:
+    await desk.fund("50")
+    await desk.pay(**fields)
+
+
+async def test_the_network_is_asked_each_time_twice_as_late() -> None:
+    desk = Desk()
+    await pay(desk)
+    asked: list[int] = []
+
+    for second in range(60):
+        await desk.wait(seconds=1)
+        asked += [second + 1] * (len(desk.first.queries) - len(asked))
+
+    # 5 s after the answer, then 10 and 20 s later, with up to a tenth of jitter.
+    assert [5 <= asked[0] <= 6, 10 <= asked[1] - asked[0] <= 12, 20 <= asked[2] - asked[1] <= 23]
+    assert len(asked) == 3
+
+
+async def test_a_success_ends_the_payment_once() -> None:
+    desk = Desk()
+    await pay(desk, **PAYOUT)
+    desk.first.statuses.append(SUCCEEDED)
+
+    await desk.wait(seconds=6)
+    await desk.wait(hours=1)
+
+    found = await desk.transaction()
+    assert found is not None
+    assert found.status is Status.SUCCESSFUL
+    assert len(await desk.callbacks()) == len(desk.first.queries) == 1
+    balances = await desk.balances()
+    assert HELD not in balances
+    assert balances["network/first/clearing/GHS"] == Decimal("-39.50")
+
+
+async def test_a_payout_that_failed_is_voided_after_the_grace() -> None:
+    desk = Desk(Terms(failure_grace=timedelta(minutes=10)))
+    await pay(desk, **PAYOUT)
+    desk.first.statuses.extend([FAILED] * 2)
+
+    await desk.wait(seconds=6)
+    assert (await desk.balances())[HELD] == Decimal("10.50")
+    await desk.wait(minutes=10)
+
+    found = await desk.transaction()
+    assert found is not None
+    assert found.status is Status.FAILED
+    assert (await desk.balances())[AVAILABLE] == Decimal(50)
+    (callback,) = await desk.callbacks()
+    assert "001/FAILED" in callback.body
+
+
+async def test_a_reference_that_is_not_found_never_fails_a_payment() -> None:
+    desk = Desk()
+    desk.first.results.append(LOST)
+    await pay(desk)
+    desk.first.statuses.extend([NOT_FOUND] * 9)
+
+    await desk.wait(seconds=20)
+    await desk.wait(minutes=5)
+
+    (attempt,) = await desk.attempts()
+    assert (attempt.outcome, attempt.submits) == (Outcome.UNKNOWN, 1)
+    assert len(desk.first.submits) == 1
+
+
+async def test_a_lost_request_goes_out_again_where_the_network_knows_its_reference() -> None:
+    desk = Desk(repeats_within=timedelta(days=1))
+    desk.first.results.append(LOST)
+    await pay(desk)
+    desk.first.statuses.extend([NOT_FOUND] * 2)
+
+    await desk.wait(seconds=6)
+    assert len(desk.first.submits) == 1
+    await desk.wait(minutes=5)
+
+    first, again = desk.first.submits
+    assert (again.reference, again.repeated) == (first.reference, True)
+    (attempt,) = await desk.attempts()
+    assert (attempt.submits, attempt.outcome) == (2, Outcome.PENDING)
+
+
+async def test_a_contradiction_goes_to_suspense_and_changes_nothing_final() -> None:
+    desk = Desk()
+    await pay(desk)
+    desk.first.statuses.append(SUCCEEDED)
+    await desk.wait(seconds=6)
+    (attempt,) = await desk.attempts()
+
+    now = desk.clock.now()
+    report = FAILED.report
+    await desk.store.run(lambda unit: desk.recorder.record(unit, attempt, report, now))
+
+    (after,) = await desk.attempts()
+    assert (after.outcome, after.contradicted_by) == (Outcome.SUCCEEDED, Outcome.FAILED)
+    balances = await desk.balances()
+    assert balances["suspense/GHS"] == Decimal("-10.50")
+    assert balances["service/55/collection/GHS available"] == Decimal("10.50")
+    assert len(await desk.callbacks()) == 1
+
+
+async def test_a_question_is_asked_again_when_the_store_is_back() -> None:
+    desk = Desk()
+    await pay(desk)
+    desk.first.statuses.extend([SUCCEEDED] * 2)
+    desk.clock.move_to(desk.clock.now() + timedelta(seconds=6))
+    (job,) = await desk.store.run(lambda unit: unit.claim_due(desk.clock.now(), 9))
+    desk.store.failures, desk.store.error = 1, StoreError("away")
+
+    desk.asking.background.start(job)
+    await desk.asking.background.wait_idle()
+
+    found = await desk.transaction()
+    assert found is not None
+    assert found.status is Status.SUCCESSFUL
+
+
+IN_DECADES = timedelta(days=365 * 70)
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "poll_at_most_s", "seconds"),
+    [
+        (timedelta(minutes=30), 300, 1800),
+        (IN_DECADES, 300, 3600),
+        (IN_DECADES, 7200, 7200),
+    ],
+    ids=["as it wants", "an hour at most", "as long as the schedule"],
+)
+async def test_a_network_that_wants_not_to_be_asked_is_left_alone(
+    retry_after: timedelta, poll_at_most_s: int, seconds: int
+) -> None:
+    desk = Desk(Terms(PollingSchedule(poll_at_most=timedelta(seconds=poll_at_most_s))))
+    await pay(desk)
+    desk.first.statuses.append(StatusResult(Outcome.PENDING, retry_after=retry_after))
+    await desk.wait(seconds=6)
+
+    await desk.wait(seconds=seconds - 1)
+    assert len(desk.first.queries) == 1
+    await desk.wait(seconds=1)
+
+    assert len(desk.first.queries) == 2
+
+
+async def put_off(desk: Desk, by: timedelta, **fields: Any) -> None:
+    """Store what an earlier release could: a next question beyond every bound, with its job."""
+    (attempt,) = await desk.attempts()
+    late = attempt._replace(next_ask_at=desk.clock.now() + by, **fields)
+    job = ask_job(late)
+    assert job is not None
+
+    async def work(unit: Unit) -> None:
+        for each in await unit.claim_due(desk.clock.now() + timedelta(days=1), 9):
+            await unit.finish(each)
+        await unit.save_attempt(late)
+        await unit.add_job(job)
+
+    await desk.store.run(work)
+
+
+async def test_the_start_brings_back_what_was_put_off_too_long() -> None:
+    desk = Desk()
+    await pay(desk)
+    await put_off(desk, IN_DECADES)
+
+    for _ in range(2):  # two replicas start
+        await desk.asking.bring_back()
+    await desk.wait(seconds=3599)
+    assert desk.first.queries == []
+    kinds = await desk.wait(seconds=1)
+
+    assert kinds.count(JobKind.ASK_NETWORK) == len(desk.first.queries) == 1
+
+
+@pytest.mark.parametrize(
+    ("by", "fields"),
+    [
+        (timedelta(hours=1), {}),
+        (timedelta(days=1.1), {"created_at": NOW - timedelta(days=2)}),
+        (timedelta(days=3), {"failing_since": NOW, "outcome": Outcome.PENDING}),
+    ],
+    ids=["within the bound", "given up, so asked for once a day", "within the grace"],
+)
+async def test_the_start_leaves_what_the_schedule_says(
+    by: timedelta, fields: dict[str, Any]
+) -> None:
+    desk = Desk(Terms(failure_grace=timedelta(days=3)))
+    await pay(desk)
+    await put_off(desk, by, **fields)
+    (before,) = await desk.attempts()
+
+    await desk.asking.bring_back()
+
+    assert await desk.attempts() == [before]

@@ -1,0 +1,37 @@
+"""A desk that sends messages of mode P."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.messages import Message, SmsRequest
+from sandbox_sim.values.response_codes import Reply
+from sandbox_sim.values.vocabulary import Wallet
+from tests.production.desk import Desk
+from tests.sample_records import SERVICE
+
+UNITS = f"service/{SERVICE}/sms/SMS available"
+
+FIRST, SECOND = "0244000001", "233540000009"
+
+
+async def send(desk: Desk, *recipients: str, **fields: Any) -> Reply:
+    asked = {"msg_body": "Your code is 1234", "sender_id": "Shop", **fields}
+    bulk = asked.pop("bulk", len(recipients) > 1)
+    request = SmsRequest(SERVICE, list(recipients or (FIRST,)), bulk=bulk, **asked)
+    return await desk.sms.send(request, lambda: "http://gateway.test")
+
+
+async def a_desk(units: int = 10) -> Desk:
+    desk = Desk()
+    if units:
+        await desk.ledger.topup_live(SERVICE, Wallet.SMS, units)
+    return desk
+
+
+async def messages(desk: Desk) -> Sequence[Message]:
+    return await desk.store.run(lambda unit: unit.list_messages(Listing()))
+
+
+async def statuses(desk: Desk) -> list[str]:
+    return [each.status.value for each in reversed(await messages(desk))]

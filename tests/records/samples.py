@@ -1,0 +1,83 @@
+"""One well-formed payment, transaction and message; keyword arguments replace their fields."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.records.messages import Message, SmsStatus
+from sandbox_sim.records.transactions import Payment, Status, TransactionRecord
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+SETTLED = NOON + timedelta(seconds=1)
+
+
+PAYMENTS = (
+    Operation.COLLECT,
+    Operation.CARD,
+    Operation.DEPOSIT,
+    Operation.PAYOUT,
+    Operation.BILL,
+    Operation.AIRTIME,
+)
+
+
+# The fields that turn a mobile money collection into a request of another operation.
+_SHAPES: dict[Operation, dict[str, str]] = {
+    Operation.CARD: {"nw": "VIS", "party": "4111111111111111", "payment_mode": "CRD"},
+    Operation.BILL: {"nw": "ECG", "party": "200000000001", "payment_mode": "BLP"},
+    Operation.AIRTIME: {"payment_mode": "ATP"},
+}
+
+
+def payment(operation: Operation = Operation.COLLECT, **fields: Any) -> Payment:
+    """A payment that the sandbox accepts."""
+    values: dict[str, Any] = {
+        "operation": operation,
+        "service_id": 55,
+        "transaction_id": "T1",
+        "reference": "Order 1",
+        "amount": Decimal("10.50"),
+        "nw": "MTN",
+        "party": "0244000001",
+        "payment_mode": "MOM",
+        "currency_code": "GHS",
+        "callback_url": "http://127.0.0.1:9/callback",
+    }
+    return Payment(**{**values, **_SHAPES.get(operation, {}), **fields})
+
+
+def transaction(operation: Operation = Operation.COLLECT, **fields: Any) -> TransactionRecord:
+    """The transaction of an accepted payment, pending since noon.
+
+    `fields` replace fields of the transaction or of its payment.
+    """
+    asked = {name: fields.pop(name) for name in Payment._fields if name in fields}
+    made = TransactionRecord(
+        payment(operation, **asked).redacted(), "12345678901", "sandbox_key", NOON
+    )
+    return made._replace(**fields)
+
+
+def settled(operation: Operation = Operation.COLLECT, **fields: Any) -> TransactionRecord:
+    """The same transaction, successful a second later."""
+    return transaction(operation, **fields).moved(Status.SUCCESSFUL, SETTLED)
+
+
+def message(**fields: Any) -> Message:
+    """A single SMS, acknowledged at noon."""
+    values: dict[str, Any] = {
+        "processing_id": "P1",
+        "batch_id": None,
+        "service_id": 55,
+        "customer_number": "233244000001",
+        "message": "Your code is 1234",
+        "sender_id": "Shop",
+        "encoding": "GSM",
+        "char_count": 17,
+        "page_count": 1,
+        "status": SmsStatus.ACKNOWLEDGED,
+        "created_at": NOON,
+    }
+    return Message(**{**values, **fields})

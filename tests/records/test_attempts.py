@@ -1,0 +1,387 @@
+"""Attempts: only what the network confirmed is final, and nothing final is overwritten."""
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.production.attempt_views import waits_because
+from sandbox_sim.records.attempts import (
+    MONEY_OUT,
+    TRANSITIONS,
+    Attempt,
+    Change,
+    Terms,
+    after_hint,
+    apply,
+    may_submit_again,
+)
+from sandbox_sim.records.reports import FINAL, WITHOUT_MONEY, Echo, Field, Outcome, Report, Source
+from tests.production.samples import NOON, attempt, report
+
+pytestmark = pytest.mark.decision("D39")
+
+
+TERMS = Terms()
+
+LATER = NOON + timedelta(minutes=1)
+
+OPEN = (Outcome.UNKNOWN, Outcome.PENDING)
+
+SPENDING = sorted(MONEY_OUT)
+
+PAYMENTS = (*SPENDING, Operation.COLLECT, Operation.CARD, Operation.DEPOSIT)
+
+
+reports = st.builds(
+    report,
+    st.sampled_from(Outcome),
+    st.sampled_from(Source),
+    found=st.booleans(),
+    cancelled=st.booleans(),
+)
+
+
+@pytest.mark.parametrize("source", Source)
+@pytest.mark.parametrize("before", OPEN)
+def test_a_confirmed_success_ends_an_open_attempt(before: Outcome, source: Source) -> None:
+    judged = apply(attempt(outcome=before), report(Outcome.SUCCEEDED, source), TERMS, LATER)
+
+    assert judged.change is Change.ENDED
+    assert judged.attempt.outcome is Outcome.SUCCEEDED
+    assert (judged.attempt.decided_at, judged.attempt.next_ask_at) == (LATER, None)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
+def test_the_answer_to_the_first_submit_can_end_it(outcome: Outcome) -> None:
+    judged = apply(attempt(), report(outcome, Source.SUBMIT), TERMS, LATER)
+
+    assert (judged.change, judged.attempt.outcome) == (Change.ENDED, outcome)
+
+
+@pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
+def test_the_answer_to_a_repeat_proves_nothing_about_the_first(outcome: Outcome) -> None:
+    judged = apply(attempt(submits=2), report(outcome, Source.SUBMIT), TERMS, LATER)
+
+    assert judged.change is not Change.ENDED
+    assert judged.attempt.outcome is Outcome.UNKNOWN
+
+
+@pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
+def test_a_network_that_has_it_pending_did_not_refuse_it(outcome: Outcome) -> None:
+    """The notification came before the answer."""
+    pending = attempt(outcome=Outcome.PENDING)
+
+    assert apply(pending, report(outcome, Source.SUBMIT), TERMS, LATER).attempt.is_open
+
+
+@pytest.mark.parametrize("source", [Source.STATUS, Source.NOTIFICATION])
+def test_a_refusal_that_comes_later_is_a_failure(source: Source) -> None:
+    judged = apply(attempt(), report(Outcome.REFUSED, source), TERMS, LATER)
+
+    assert (judged.change, judged.attempt.outcome) == (Change.ENDED, Outcome.FAILED)
+
+
+@pytest.mark.parametrize("before", OPEN)
+@pytest.mark.parametrize("found", [True, False])
+def test_no_word_leaves_the_outcome_as_it_is(before: Outcome, found: bool) -> None:
+    """A timeout, a word that is not listed, and a reference that is not found are all UNKNOWN."""
+    judged = apply(attempt(outcome=before), report(Outcome.UNKNOWN, found=found), TERMS, LATER)
+
+    assert (judged.change, judged.attempt.outcome) == (Change.NOTHING, before)
+
+
+def test_what_is_not_found_is_not_final_whatever_else_the_report_says() -> None:
+    for outcome in Outcome:
+        assert apply(attempt(), report(outcome, found=False), TERMS, LATER).attempt.is_open
+
+
+def test_a_cancellation_is_kept() -> None:
+    judged = apply(attempt(), report(Outcome.FAILED, cancelled=True), TERMS, LATER)
+
+    assert judged.attempt.cancelled
+    assert not apply(
+        attempt(), report(Outcome.SUCCEEDED, cancelled=True), TERMS, LATER
+    ).attempt.cancelled
+
+
+@pytest.mark.parametrize(
+    ("echo", "said"),
+    [
+        (Echo("R2", Decimal("10.5"), "GHS"), "reference is R2 and not R1"),
+        (Echo("R1", Decimal("10.51"), "GHS"), "amount is 10.51 and not 10.50"),
+        (Echo("R1", Decimal("10.5"), "USD"), "currency is USD and not GHS"),
+        (Echo("R1", Decimal("NaN")), "amount is NaN and not 10.50"),
+        (Echo("R1", Decimal("sNaN")), "amount is sNaN and not 10.50"),
+        (Echo("R1", operation=Operation.PAYOUT), "operation is payout and not collect"),
+    ],
+)
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
+def test_a_final_word_about_something_else_leaves_it_open_and_listed(
+    outcome: Outcome, echo: Echo, said: str
+) -> None:
+    judged = apply(attempt(), report(outcome, echo=echo), TERMS, LATER)
+
+    assert judged.change is Change.MISMATCH
+    assert judged.attempt.is_open
+    assert judged.attempt.mismatch == said
+    assert waits_because(judged.attempt, TERMS.schedule, LATER)
+
+
+@pytest.mark.parametrize("source", Source)
+def test_a_field_that_the_network_always_sends_must_be_there(source: Source) -> None:
+    terms = Terms(always_sent=frozenset({(source, Field.AMOUNT)}))
+    without = report(Outcome.SUCCEEDED, source, Echo("R1"))
+
+    assert apply(attempt(), without, terms, LATER).attempt.mismatch == "amount is missing"
+    assert apply(attempt(), without, TERMS, LATER).change is Change.ENDED
+
+
+def test_a_mismatch_is_told_once_and_a_right_success_still_counts() -> None:
+    wrong = report(Outcome.SUCCEEDED, echo=Echo("R2"))
+    first = apply(attempt(), wrong, TERMS, LATER)
+    second = apply(first.attempt, wrong, TERMS, LATER)
+    right = apply(second.attempt, report(Outcome.SUCCEEDED), TERMS, LATER)
+
+    assert (first.change, second.change) == (Change.MISMATCH, Change.NOTHING)
+    assert right.change is Change.ENDED
+
+
+@pytest.mark.parametrize(
+    ("final", "said", "disagrees"),
+    [
+        (Outcome.SUCCEEDED, Outcome.FAILED, True),
+        (Outcome.SUCCEEDED, Outcome.SUCCEEDED, False),
+        (Outcome.SUCCEEDED, Outcome.PENDING, False),
+        (Outcome.FAILED, Outcome.SUCCEEDED, True),
+        (Outcome.FAILED, Outcome.FAILED, False),
+        (Outcome.FAILED, Outcome.PENDING, False),
+        (Outcome.NOT_SENT, Outcome.SUCCEEDED, True),
+        (Outcome.NOT_SENT, Outcome.PENDING, True),
+        (Outcome.NOT_SENT, Outcome.FAILED, False),
+        (Outcome.REFUSED, Outcome.SUCCEEDED, True),
+        (Outcome.REFUSED, Outcome.PENDING, True),
+        (Outcome.REFUSED, Outcome.FAILED, False),
+    ],
+)
+def test_a_word_against_a_final_outcome_is_listed_and_changes_nothing_else(
+    final: Outcome, said: Outcome, disagrees: bool
+) -> None:
+    ended = attempt(outcome=final, decided_at=NOON)
+
+    judged = apply(ended, report(said, Source.NOTIFICATION), TERMS, LATER)
+
+    assert judged.change is (Change.CONTRADICTION if disagrees else Change.NOTHING)
+    assert judged.attempt._replace(contradiction="", contradicted_by=None) == ended
+    assert bool(waits_because(judged.attempt, TERMS.schedule, LATER)) is disagrees
+
+
+def test_a_success_after_a_pending_contradicts_again_and_then_no_more() -> None:
+    told = attempt(outcome=Outcome.NOT_SENT)
+    changes = []
+    for said in (Outcome.PENDING, Outcome.PENDING, Outcome.SUCCEEDED, Outcome.SUCCEEDED):
+        told, change = apply(told, report(said), TERMS, LATER)
+        changes.append(change)
+
+    assert changes == [Change.CONTRADICTION, Change.NOTHING] * 2
+    assert told.contradicted_by is Outcome.SUCCEEDED
+
+
+def test_a_callback_of_another_transaction_contradicts_nothing() -> None:
+    ended = attempt(outcome=Outcome.SUCCEEDED)
+
+    judged = apply(ended, report(Outcome.FAILED, echo=Echo("R2")), TERMS, LATER)
+
+    assert (judged.change, judged.attempt.contradiction) == (Change.MISMATCH, "")
+
+
+@pytest.mark.parametrize("operation", SPENDING)
+@pytest.mark.parametrize("source", [Source.SUBMIT, Source.NOTIFICATION])
+def test_money_that_left_does_not_come_back_because_of_a_notification(
+    operation: Operation, source: Source
+) -> None:
+    judged = apply(attempt(operation), report(Outcome.FAILED, source), TERMS, LATER)
+
+    assert (judged.change, judged.attempt.outcome) == (Change.NOTED, Outcome.PENDING)
+    assert judged.attempt.next_ask_at == LATER
+
+
+def test_a_failed_payout_must_still_be_failed_after_the_grace() -> None:
+    terms = Terms(failure_grace=timedelta(minutes=10))
+    failed = report(Outcome.FAILED)
+
+    first = apply(attempt(Operation.PAYOUT), failed, terms, LATER)
+    assert first.attempt.outcome is Outcome.PENDING
+    assert first.attempt.next_ask_at == LATER + timedelta(minutes=10)
+
+    early = apply(first.attempt, failed, terms, LATER + timedelta(minutes=9))
+    assert early.attempt.is_open
+    ended = apply(early.attempt, failed, terms, LATER + timedelta(minutes=10))
+    assert (ended.change, ended.attempt.outcome) == (Change.ENDED, Outcome.FAILED)
+
+
+def test_a_payout_that_is_pending_again_begins_its_grace_anew() -> None:
+    terms = Terms(failure_grace=timedelta(minutes=10))
+    first = apply(attempt(Operation.PAYOUT), report(Outcome.FAILED), terms, LATER)
+    again = apply(first.attempt, report(Outcome.PENDING), terms, LATER + timedelta(minutes=5))
+    third = apply(again.attempt, report(Outcome.FAILED), terms, LATER + timedelta(minutes=10))
+
+    assert third.attempt.is_open
+    assert third.attempt.failing_since == LATER + timedelta(minutes=10)
+
+
+def test_a_payout_without_grace_fails_at_the_first_status() -> None:
+    judged = apply(attempt(Operation.PAYOUT), report(Outcome.FAILED), TERMS, LATER)
+
+    assert judged.attempt.outcome is Outcome.FAILED
+
+
+def test_each_status_query_makes_the_next_one_later() -> None:
+    asked = attempt()
+    gaps = []
+    for _ in range(8):
+        asked = apply(asked, report(Outcome.PENDING), TERMS, LATER).attempt
+        assert asked.next_ask_at is not None
+        gaps.append((asked.next_ask_at - LATER).total_seconds())
+
+    assert gaps == [10, 20, 40, 80, 160, 300, 300, 300]
+
+
+def test_the_first_question_comes_after_the_answer_to_the_submit() -> None:
+    judged = apply(attempt(), report(Outcome.UNKNOWN, Source.SUBMIT), TERMS, LATER)
+
+    assert judged.attempt.next_ask_at == LATER + timedelta(seconds=5)
+
+
+def test_a_hint_only_makes_the_next_question_earlier() -> None:
+    asked = attempt(next_ask_at=NOON + timedelta(hours=1), asked_at=NOON)
+    hinted = after_hint(asked, LATER)
+
+    assert hinted == asked._replace(next_ask_at=LATER)
+    assert after_hint(hinted, LATER + timedelta(hours=1)) == hinted
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
+def test_a_hint_about_a_final_attempt_plans_one_question_a_minute(outcome: Outcome) -> None:
+    minute = timedelta(minutes=1)
+    ended = attempt(outcome=outcome, asked_at=LATER)
+
+    planned = after_hint(ended, LATER)
+    begun = planned._replace(asked_at=LATER + minute)
+
+    assert planned == ended._replace(next_ask_at=LATER + minute)
+    assert after_hint(ended, LATER + 2 * minute).next_ask_at == LATER + 2 * minute
+    assert after_hint(planned, LATER + minute) == planned
+    assert after_hint(begun, LATER + minute).next_ask_at == LATER + 2 * minute
+
+
+@pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
+def test_a_hint_about_what_the_network_never_took_plans_nothing(outcome: Outcome) -> None:
+    ended = attempt(outcome=outcome)
+
+    assert after_hint(ended, LATER) == ended
+
+
+def test_a_flood_of_hints_asks_once_a_second() -> None:
+    just_asked = attempt(asked_at=LATER, next_ask_at=NOON + timedelta(hours=1))
+
+    assert after_hint(just_asked, LATER).next_ask_at == LATER + timedelta(seconds=1)
+
+
+IDEMPOTENT = Terms(repeats_within=timedelta(days=1))
+
+TWICE_MISSED = attempt(missed=2)
+
+
+@pytest.mark.parametrize(
+    ("subject", "terms", "now", "may"),
+    [
+        (TWICE_MISSED, IDEMPOTENT, LATER, True),
+        (TWICE_MISSED, TERMS, LATER, False),
+        (TWICE_MISSED, IDEMPOTENT, NOON + timedelta(seconds=9), False),
+        # It must leave a timeout, 10 s, before the network may have forgotten the first one.
+        (TWICE_MISSED, IDEMPOTENT, NOON + timedelta(days=1, seconds=-11), True),
+        (TWICE_MISSED, IDEMPOTENT, NOON + timedelta(days=1, seconds=-10), False),
+        (attempt(missed=1), IDEMPOTENT, LATER, False),
+        (attempt(missed=2, outcome=Outcome.PENDING), IDEMPOTENT, LATER, False),
+        (attempt(missed=2, outcome=Outcome.FAILED), IDEMPOTENT, LATER, False),
+        (attempt(missed=2, mismatch="amount is 1 and not 2"), IDEMPOTENT, LATER, False),
+    ],
+)
+def test_when_the_same_request_may_go_out_again(
+    subject: Attempt, terms: Terms, now: datetime, may: bool
+) -> None:
+    assert may_submit_again(subject, terms, now) is may
+
+
+def test_a_repeat_that_is_refused_is_the_last_one_and_its_reason_is_kept() -> None:
+    again = TWICE_MISSED._replace(submits=2)
+    refused = report(Outcome.REFUSED, source=Source.SUBMIT, reason="019")
+
+    after, change = apply(again, refused, IDEMPOTENT, LATER)
+
+    assert (after.outcome, change) == (Outcome.UNKNOWN, Change.NOTED)
+    assert after.reason == "a repeat was refused: 019"
+    assert not may_submit_again(after, IDEMPOTENT, LATER)
+
+
+def test_misses_count_in_a_row_and_begin_anew_with_a_repeat() -> None:
+    missing = report(Outcome.UNKNOWN, found=False)
+    silent = report(Outcome.UNKNOWN)
+    missed = attempt()
+    for seconds, each in enumerate((missing, silent, missing)):
+        missed = apply(missed, each, TERMS, LATER + timedelta(seconds=5 * seconds)).attempt
+
+    assert missed.missed == 2
+    assert apply(missed, report(Outcome.PENDING), TERMS, LATER).attempt.missed == 0
+    again = missed.submitted()
+    assert (again.missed, again.submits, again.reference) == (0, 2, missed.reference)
+
+
+def test_two_answers_at_the_same_time_are_one_miss() -> None:
+    """After a restart two jobs of one attempt may be due, and both ask."""
+    missing = report(Outcome.UNKNOWN, found=False)
+    once = apply(attempt(), missing, TERMS, LATER).attempt
+
+    assert apply(once, missing, TERMS, LATER + timedelta(seconds=2.4)).attempt.missed == 1
+    assert apply(once, missing, TERMS, LATER + timedelta(seconds=2.5)).attempt.missed == 2
+
+
+def test_an_attempt_that_is_open_for_a_day_waits_for_a_person() -> None:
+    assert not waits_because(attempt(), TERMS.schedule, NOON + timedelta(seconds=86_399))
+    assert waits_because(attempt(), TERMS.schedule, NOON + timedelta(seconds=86_400))
+    ended = attempt(outcome=Outcome.FAILED)
+    assert not waits_because(ended, TERMS.schedule, NOON + timedelta(days=9))
+
+
+@given(st.sampled_from(PAYMENTS), st.lists(reports, max_size=8))
+def test_whatever_comes_nothing_final_changes_and_every_step_is_in_the_table(
+    operation: Operation, told: list[Report]
+) -> None:
+    subject = attempt(operation)
+    for each in told:
+        judged = apply(subject, each, TERMS, LATER)
+        after = judged.attempt
+        if after.outcome is not subject.outcome:
+            assert after.outcome in TRANSITIONS[subject.outcome]
+        assert (judged.change is Change.ENDED) is (subject.is_open and not after.is_open)
+        assert (after.next_ask_at is None) >= (after.outcome in FINAL)
+        subject = after
+
+
+@given(st.sampled_from(SPENDING), st.lists(reports))
+def test_no_payout_is_given_back_without_proof(operation: Operation, told: list[Report]) -> None:
+    """Proof: the first submit was refused or not sent, or a status query says that it failed."""
+    subject = attempt(operation)
+    for each in told:
+        after = apply(subject, each, TERMS, LATER).attempt
+        if subject.is_open and after.outcome in WITHOUT_MONEY:
+            by_submit = each.source is Source.SUBMIT and each.outcome in {
+                Outcome.NOT_SENT,
+                Outcome.REFUSED,
+            }
+            by_status = each.source is Source.STATUS and each.found
+            assert by_submit or by_status
+        subject = after

@@ -1,0 +1,98 @@
+"""The settings that can change while the server runs, and what they mean for the use cases."""
+
+import json
+from dataclasses import fields, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.callbacks import Profile, Schedule
+from sandbox_sim.settings.loading import load
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.clients import Client
+from sandbox_sim.values.rate_limit import RateLimit
+
+
+@pytest.mark.decision("D10")
+def test_the_rate_limit_of_the_field_is_one_word_and_each_part_can_be_set_by_itself() -> None:
+    def limit(**given: Any) -> RateLimit | None:
+        return Settings(**given).behaviour().rate_limit
+
+    assert limit(rate_limit="field") == RateLimit(100, 20)
+    assert limit(rate_limit="field", rate_limit_burst=3) == RateLimit(100, 3)
+    assert limit(rate_limit="field", rate_limit_per_minute=5) == RateLimit(5, 20)
+    assert load(flags={"rate_limit": "field"}).origins["rate_limit_per_minute"] == "rate_limit"
+
+
+def test_its_defaults_are_those_of_the_settings() -> None:
+    assert Settings().behaviour() == Behaviour()
+
+
+def test_each_of_its_names_is_a_setting() -> None:
+    names = {each.name for each in fields(Behaviour)} - {"turned_on_by_lenient"}
+
+    assert names <= set(Settings.model_fields)
+
+
+@pytest.mark.decision("D34")
+def test_it_has_what_lenient_turned_on_and_what_was_set_by_itself() -> None:
+    behaviour = Settings(lenient=True, callback_profile=Profile.FLAT).behaviour()
+
+    assert behaviour.accept_international
+    assert behaviour.callbacks.profile is Profile.FLAT
+    assert behaviour.turned_on_by_lenient == ("accept_international",)
+
+
+def test_what_it_shows_is_read_back_from_json() -> None:
+    behaviour = replace(
+        Behaviour(),
+        rate_limit_per_minute=0.5,
+        allowed_numbers=("0244000001",),
+        magic_outcomes={"13.37": "001"},
+        callback_profile=Profile.FLAT,
+        callback_profiles={"*": Profile.SUPERSET},
+    )
+
+    read = Behaviour.parse(json.loads(json.dumps(behaviour.shown())))
+
+    assert read == behaviour
+    assert read.callbacks.profile is Profile.FLAT
+    assert read.callbacks.profiles["*"] is Profile.SUPERSET
+
+
+def test_values_of_another_release_are_ignored_and_missing_ones_have_their_default() -> None:
+    assert Behaviour.parse({"of_tomorrow": 1, "settle_delay_ms": 5}) == Behaviour(settle_delay_ms=5)
+
+
+@pytest.mark.decision("D10")
+def test_there_is_a_rate_limit_only_where_one_is_set() -> None:
+    assert Behaviour().rate_limit is None
+    assert Behaviour(rate_limit_per_minute=100).rate_limit == RateLimit(100, 20)
+
+
+@pytest.mark.decision("D33")
+def test_a_payer_is_asked_only_where_the_handset_approves() -> None:
+    assert Behaviour(approval_timeout_s=5).prompt_timeout is None
+    assert Behaviour(approval="handset", approval_timeout_s=5).prompt_timeout == timedelta(
+        seconds=5
+    )
+
+
+@pytest.mark.decision("D30")
+def test_the_retry_policy_has_the_three_settings() -> None:
+    behaviour = Behaviour(
+        callback_attempts=2, callback_retry_interval_s=0.5, callback_timeout_s=1.5
+    )
+
+    assert behaviour.schedule == Schedule(2, timedelta(seconds=0.5), timedelta(seconds=1.5))
+
+
+@pytest.mark.decision("D29")
+def test_only_signed_callbacks_of_a_known_client_have_a_key() -> None:
+    client = Client("shop", "shop-secret")
+
+    assert Behaviour().callbacks.key_of(client) == "shop-secret"
+    assert Behaviour().callbacks.key_of(None) is None
+    assert Behaviour(sign_callbacks=False).callbacks.key_of(client) is None

@@ -1,0 +1,127 @@
+"""The life of a transaction: pending, then decided for good."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.records import transactions
+from sandbox_sim.records.transactions import (
+    IllegalTransition,
+    Status,
+    TransactionRecord,
+    answers_status,
+    shown,
+    status_record,
+)
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.timestamps import iso
+from tests.records.samples import NOON, SETTLED, payment, transaction
+
+DECIDED = (Status.SUCCESSFUL, Status.FAILED, Status.CANCELLED)
+
+MEANING = {
+    "000": "Transaction Successful",
+    "001": "Transaction Failed",
+    "002": "Transaction Pending",
+    "003": "Transaction Cancelled",
+}
+
+MESSAGE = {"000": "SUCCESSFUL", "001": "FAILED", "002": "PENDING", "003": "CANCELLED"}
+IN_CALLBACKS = {**MESSAGE, "000": "SUCCESS"}
+
+
+@pytest.mark.spec("states.transactions")
+@pytest.mark.parametrize("to", DECIDED)
+@pytest.mark.parametrize("at", [NOON, SETTLED])
+def test_a_pending_transaction_is_decided_once_and_remembers_when(to: Status, at: datetime) -> None:
+    before = transaction()
+    decided = before.moved(to, at)
+
+    assert before.timeline == ((Status.PENDING, NOON),)
+    assert decided.timeline == ((Status.PENDING, NOON), (to, at))
+    assert decided._replace(status=before.status, decided_at=before.decided_at) == before
+    with pytest.raises(IllegalTransition, match=f"T1 is {to} and cannot become 000"):
+        decided.moved(Status.SUCCESSFUL, at)
+
+
+@pytest.mark.spec("states.transactions")
+@given(st.lists(st.sampled_from(Status), max_size=8))
+def test_of_any_row_of_wishes_the_first_decision_counts(wishes: list[Status]) -> None:
+    subject = transaction()
+    for second, wish in enumerate(wishes):
+        before = subject
+        try:
+            subject = subject.moved(wish, NOON + timedelta(seconds=second))
+        except IllegalTransition:
+            assert subject == before
+
+    first = next((wish for wish in wishes if wish is not Status.PENDING), Status.PENDING)
+    assert subject.status is first
+    assert len(subject.timeline) == (1 if first is Status.PENDING else 2)
+
+
+@pytest.mark.spec("states.transactions", "limits")
+@pytest.mark.decision("D15", "D40")
+@pytest.mark.parametrize("mode", ServiceMode)
+@pytest.mark.parametrize("status", Status)
+def test_sandbox_answers_for_15_minutes_and_may_then_drop_what_is_final(
+    mode: ServiceMode, status: Status
+) -> None:
+    subject = transaction(mode=mode, status=status)
+    end = NOON + timedelta(minutes=15)
+    is_live = mode is ServiceMode.PRODUCTION
+
+    for now, expired in ((end - timedelta(microseconds=1), False), (end, not is_live)):
+        view = shown(subject, now)
+        assert (view["expired"], view["expires_at"]) == (expired, None if is_live else iso(end))
+        assert answers_status(subject, now) is not expired
+        assert subject.may_be_dropped(now) is (expired and status in DECIDED)
+
+
+@pytest.mark.decision("D40")
+def test_so_many_are_kept_unless_set_otherwise() -> None:
+    assert (transactions.KEPT_IN_MEMORY, transactions.KEPT_IN_A_DATABASE) == (10_000, 1_000_000)
+
+
+def test_time_settles_what_is_pending_and_not_left_to_a_person() -> None:
+    assert transaction().settles_by_itself
+    assert not transaction(by_hand=True).settles_by_itself
+    assert not transaction(status=Status.CANCELLED, by_hand=False).settles_by_itself
+
+
+@pytest.mark.decision("D38")
+@pytest.mark.parametrize("field", ["callback_url", "landing_page"])
+def test_the_secrets_of_an_address_are_kept_apart_from_what_is_shown(field: str) -> None:
+    address: Any = {field: "http://ama:s3same@shop.test/hook"}
+    asked = payment(**address)
+    started = TransactionRecord.start(asked, "12345678901", "sandbox_key", NOON)
+
+    assert "s3same" not in repr(started.payment)
+    assert (started.callback_address, started.landing_address) == (
+        asked.callback_url,
+        asked.landing_page,
+    )
+    assert [started.callback_target, started.landing_target].count(None) == 1
+
+
+@pytest.mark.spec("endpoint.7", "states.transactions")
+@pytest.mark.decision("D8", "D18")
+@pytest.mark.parametrize("status", Status)
+def test_the_status_record_has_its_fields_in_the_order_of_the_interface(status: Status) -> None:
+    subject = transaction()
+    if status is not Status.PENDING:
+        subject = subject.moved(status, SETTLED)
+
+    assert transactions.WORDING[status].callback == IN_CALLBACKS[status.value]
+    with_reason = status_record(subject, "no funds")["status_desc"]
+    failed = f"{MEANING['001']}: no funds"
+    assert with_reason == (failed if status is Status.FAILED else MEANING[status.value])
+    assert list(status_record(subject).items()) == [
+        ("network_transaction_id", "12345678901"),
+        ("status_desc", MEANING[status.value]),
+        ("transaction_id", "T1"),
+        ("status", status.value),
+        ("message", MESSAGE[status.value]),
+    ]

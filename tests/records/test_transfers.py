@@ -1,0 +1,140 @@
+"""Transfers, what they do to the balance of a wallet, and how they are shown and chosen."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.records.ledger import (
+    Account,
+    AccountKind,
+    Balance,
+    LedgerLine,
+    LedgerQuery,
+    Overdrawn,
+    TransferKind,
+    named,
+    our_account,
+    shown,
+    unopened,
+    wallet_of,
+)
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.vocabulary import Wallet
+from tests.live_records import CLEARING, PAYOUT, paid_in, set_aside
+from tests.sample_records import NOW, account_of, after, posting, signed
+
+SANDBOX, LIVE = ServiceMode
+
+# Any amount that a JSON number can say.
+FLOATS = st.floats(allow_nan=False, allow_infinity=False).map(lambda number: Decimal(repr(number)))
+
+# A currency is any text of the client; the name of a network is a part of addresses.
+ASSETS = st.text(min_size=1)
+
+NETWORKS = st.text(min_size=1).filter(lambda text: "/" not in text)
+
+ACCOUNTS = st.one_of(
+    st.builds(wallet_of, st.just(LIVE), st.integers(1), st.sampled_from(Wallet), ASSETS),
+    st.builds(our_account, st.sampled_from(["fees", "issued", "suspense"]).map(AccountKind),
+              st.just(LIVE), ASSETS),
+    st.builds(our_account, st.just(AccountKind.CLEARING), st.just(LIVE), ASSETS, NETWORKS),
+)  # fmt: skip
+
+
+@pytest.mark.decision("D39")
+@given(ACCOUNTS)
+def test_the_name_of_an_account_says_all_of_it(account: Account) -> None:
+    assert named(LIVE, str(account)) == account
+
+
+@pytest.mark.decision("D21", "D22")
+@given(st.lists(FLOATS, min_size=1))
+def test_a_balance_is_the_sum_of_its_transfers_to_the_last_digit(amounts: list[Decimal]) -> None:
+    balance = unopened(NOW)
+    for amount in amounts:
+        balance = balance.after(account_of(), posting(amount, at=after(hours=1)))
+
+    assert Fraction(balance.amount) == sum(map(Fraction, amounts))
+    assert balance.updated_at == after(hours=1)
+
+
+@pytest.mark.decision("D39")
+@given(st.integers(0, 100), st.integers(0, 100), st.data())
+def test_what_is_pending_is_not_available_until_it_ends(
+    has: int, wanted: int, data: st.DataObject
+) -> None:
+    balance = unopened(NOW).after(PAYOUT, paid_in(str(has), PAYOUT))
+    pending = LedgerLine(1, set_aside(str(wanted)))
+    if wanted > has:
+        with pytest.raises(Overdrawn):
+            balance.after(PAYOUT, pending.transfer)
+        return
+    begun = balance.after(PAYOUT, pending.transfer)
+    assert begun == Balance(Decimal(has - wanted), Decimal(wanted), NOW)
+    assert begun.amount == has
+
+    part = data.draw(st.integers(0, wanted))
+    posted = begun.after(PAYOUT, pending.posted(NOW, CLEARING, Decimal(part)), pending.transfer)
+    assert posted == Balance(Decimal(has - part), Decimal(0), NOW)
+    assert begun.after(PAYOUT, pending.voided(NOW), pending.transfer) == balance
+
+
+def test_only_a_wallet_of_the_sandbox_may_be_below_zero() -> None:
+    spent = posting("-1", account=Wallet.PAYOUT)
+    live = posting("-1", account=Wallet.PAYOUT, mode=LIVE)
+
+    assert unopened(NOW).after(spent.debit, spent).available == -1
+    with pytest.raises(Overdrawn, match="service/55/payout/GHS has 0, and 1 are wanted"):
+        unopened(NOW).after(live.debit, live)
+
+
+@pytest.mark.parametrize(
+    ("query", "admitted"),
+    [
+        (LedgerQuery(), True),
+        (LedgerQuery(55, Wallet.SMS, "charge", "M1", after=8, mode=SANDBOX), True),
+        (LedgerQuery(after=7), False),
+        (LedgerQuery(after=6), False),
+        (LedgerQuery(56), False),
+        (LedgerQuery(account=Wallet.PAYOUT), False),
+        (LedgerQuery(reason="refund"), False),
+        (LedgerQuery(subject=""), False),
+        (LedgerQuery(mode=LIVE), False),
+    ],
+)
+def test_a_line_must_meet_all_that_is_asked_for(query: LedgerQuery, admitted: bool) -> None:
+    line = LedgerLine(7, posting("-1", reason="charge", subject="M1"))
+
+    assert query.matches(line) is admitted
+
+
+def test_it_is_shown_as_it_concerns_its_wallet() -> None:
+    between_ours = paid_in()._replace(
+        credit=our_account(AccountKind.SUSPENSE, LIVE, "GHS"), amount=Decimal("1.50")
+    )
+    end = LedgerLine(3, set_aside()).posted(NOW, CLEARING, Decimal(4))
+
+    assert shown(end) == {
+        "mode": "P",
+        "kind": TransferKind.POST,
+        "service_id": 55,
+        "account": "payout",
+        "amount": "-4",
+        "reason": "spent",
+        "subject": "10000000001",
+        "at": "2026-01-01T09:00:00.000Z",
+        "debit": "service/55/payout/GHS",
+        "credit": "network/mtn/clearing/GHS",
+        "pending": 3,
+    }
+    ours = shown(between_ours)
+    assert (ours["service_id"], ours["account"], ours["amount"]) == (None, None, "1.5")
+
+
+@given(FLOATS)
+def test_it_is_shown_to_the_last_digit(amount: Decimal) -> None:
+    made = posting(amount)
+
+    assert Decimal(shown(made)["amount"]) == signed(made)

@@ -1,0 +1,139 @@
+"""The setting `lenient` turns on settings that real clients need; each can be set by itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from sandbox_sim.cli.serve.command import _show_ready
+from sandbox_sim.records.callbacks import Profile
+from sandbox_sim.settings.loading import load, settings_from
+from sandbox_sim.settings.schema import LENIENT, Settings
+from tests.conftest import StartSandbox
+
+pytestmark = pytest.mark.decision("D34")
+
+
+def test_it_turns_on_what_real_clients_need() -> None:
+    loaded = load(flags={"lenient": "true"})
+
+    assert loaded.settings.accept_international
+    assert loaded.settings.callback_profile is Profile.SUPERSET
+    assert {name: loaded.origins[name] for name in LENIENT} == dict.fromkeys(LENIENT, "lenient")
+    assert loaded.settings.turned_on_by_lenient == tuple(LENIENT)
+
+
+def test_what_is_set_by_itself_goes_first(tmp_path: Path) -> None:
+    file = tmp_path / "sandbox_sim.toml"
+    file.write_text('lenient = true\ncallback_profile = "flat"\n', "utf-8")
+
+    loaded = load(file, {"accept_international": "false"})
+
+    assert not loaded.settings.accept_international
+    assert loaded.settings.callback_profile is Profile.FLAT
+    assert loaded.settings.turned_on_by_lenient == ()
+    assert loaded.origins["callback_profile"] == str(file)
+
+
+def test_the_plugin_and_the_workers_see_it_too() -> None:
+    import pickle  # noqa: PLC0415
+
+    settings = settings_from({"lenient": True, "callback_profile": "trans"}, "a test")
+
+    assert pickle.loads(pickle.dumps(settings)) == settings  # noqa: S301
+    assert (settings.accept_international, settings.callback_profile) == (True, Profile.TRANS)
+    assert pickle.loads(pickle.dumps(settings)).turned_on_by_lenient == ("accept_international",)  # noqa: S301
+
+
+class TestRequests:
+    @pytest.mark.parametrize("operation", ["collect", "deposit", "payout", "airtime"])
+    async def test_one_that_only_leniency_let_through_says_so(
+        self, start_sandbox: StartSandbox, operation: str
+    ) -> None:
+        sandbox = await start_sandbox(lenient=True)
+
+        answer = await getattr(sandbox, operation)(customer_number="233244000001")
+
+        assert answer.code == "202"
+        assert "accept_international, which lenient turned on" in answer.headers["X-Sandbox-Why"]
+
+    async def test_by_its_own_setting_the_warning_names_that(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        sandbox = await start_sandbox(lenient=True, accept_international=True)
+
+        why = (await sandbox.collect(customer_number="233244000001")).headers["X-Sandbox-Why"]
+
+        assert why.endswith("only because of the setting accept_international")
+
+    async def test_callbacks_are_supersets(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox(lenient=True)
+        await sandbox.collect()
+        await sandbox.advance(seconds=5)
+
+        body = await sandbox.callback("orders")
+
+        assert (body["trans_status"], body["status"], body["transaction_id"]) == (
+            "000",
+            "000",
+            "T1",
+        )
+
+
+class TestReadyLine:
+    def shown(
+        self, capsys: pytest.CaptureFixture[str], *, as_json: bool, **settings: object
+    ) -> str:
+        _show_ready(
+            settings_from({"store": "memory:", **settings}, "a test"), 8233, as_json=as_json
+        )
+        return capsys.readouterr().out.splitlines()[0]
+
+    def test_it_names_what_was_turned_on(self, capsys: pytest.CaptureFixture[str]) -> None:
+        line = self.shown(capsys, as_json=False, lenient=True)
+
+        assert line == (
+            "sandbox-sim ready at http://127.0.0.1:8233 "
+            '(lenient: accept_international = true, callback_profile = "superset")'
+        )
+        assert self.shown(capsys, as_json=False) == "sandbox-sim ready at http://127.0.0.1:8233"
+
+    @pytest.mark.parametrize(
+        ("settings", "told"),
+        [
+            ({}, True),
+            ({"lenient": True}, False),
+            ({"callback_profile": "trans_bare"}, False),
+            ({"callback_profile": "trans"}, False),
+        ],
+    )
+    def test_who_chose_no_callback_body_is_told_of_lenient(
+        self, capsys: pytest.CaptureFixture[str], settings: dict[str, object], *, told: bool
+    ) -> None:
+        _show_ready(settings_from({"store": "memory:", **settings}, "a test"), 8233, as_json=False)
+
+        assert ("most clients need --lenient" in capsys.readouterr().out) is told
+
+    def test_as_json(self, capsys: pytest.CaptureFixture[str]) -> None:
+        found = json.loads(self.shown(capsys, as_json=True, lenient=True, callback_profile="flat"))
+
+        assert found["lenient"] == ["accept_international = true"]
+        assert "lenient" not in json.loads(self.shown(capsys, as_json=True))
+
+
+def test_serve_has_the_flag(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sandbox_sim.cli import main  # noqa: PLC0415
+    from sandbox_sim.cli.serve import command  # noqa: PLC0415
+
+    turned_on: list[str] = []
+
+    def run(settings: Settings, **_: object) -> int:
+        turned_on.extend(settings.turned_on_by_lenient)
+        return 0
+
+    monkeypatch.setattr(command, "_run", run)
+
+    result = CliRunner().invoke(main, ["serve", "--lenient"])
+
+    assert (result.exit_code, turned_on) == (0, list(LENIENT))

@@ -1,0 +1,173 @@
+"""Settings: flag > environment > file > default, and a message for each error."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox_sim.records.callbacks import Profile
+from sandbox_sim.settings.loading import load
+from sandbox_sim.settings.schema import Settings, defaults
+from tests.settings.config_errors import config_error
+
+
+@pytest.fixture(autouse=True)
+def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "sandbox_sim.toml"
+
+
+@pytest.mark.decision("D2")
+def test_out_of_the_box_there_is_one_sandbox_set_for_any_service() -> None:
+    (client,) = Settings().clients().values()
+
+    assert (client.client_key, client.secret_key, client.mode) == (
+        "sandbox_key",
+        "sandbox_secret",
+        "S",
+    )
+    assert client.may_use(1)
+    assert client.may_use(99)
+
+
+class TestLayers:
+    def test_flag_beats_environment_beats_file_beats_default(
+        self, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file.write_text(
+            "callback_attempts = 4\nsettle_delay_ms = 4\nsms_transition_ms = 4\n", "utf-8"
+        )
+        monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY_MS", "5")
+        monkeypatch.setenv("SANDBOX_SIM_SMS_TRANSITION_MS", "5")
+
+        loaded = load(file, {"sms_transition_ms": "6"})
+
+        settings = loaded.settings
+        assert (settings.callback_attempts, settings.settle_delay_ms) == (4, 5)
+        assert (settings.sms_transition_ms, settings.sms_initial_units) == (6, 500)
+        assert loaded.origins == {
+            "callback_attempts": str(file),
+            "settle_delay_ms": "environment",
+            "sms_transition_ms": "flag",
+        }
+
+    @pytest.mark.parametrize(
+        ("name", "text", "value"),
+        [
+            ("port", "0", 0),
+            ("host", "localhost", "localhost"),
+            ("match_network", "true", True),
+            ("fast_path", "false", False),
+            ("rate_limit_per_minute", "100", 100.0),
+            ("allowed_prefixes", '["0244"]', ["0244"]),
+            ("callback_profiles", '{"*/hook": "flat"}', {"*/hook": Profile.FLAT}),
+            ("base_path", "gateway/v1/", "/gateway/v1"),
+            ("public_url", "https://gateway.example/", "https://gateway.example"),
+        ],
+    )
+    def test_environment_and_flags_are_read_alike(
+        self, monkeypatch: pytest.MonkeyPatch, name: str, text: str, value: object
+    ) -> None:
+        from_flag = load(None, {name: text}).settings
+        monkeypatch.setenv(f"SANDBOX_SIM_{name.upper()}", text)
+        from_environment = load().settings
+
+        assert getattr(from_flag, name) == getattr(from_environment, name) == value
+
+    @pytest.mark.decision("D2", "D27")
+    def test_credentials_of_the_file_replace_the_built_in_set(self, file: Path) -> None:
+        file.write_text(
+            '[[credentials]]\nclient_key = "a"\nsecret_key = "b"\nmode = "P"\n'
+            'service_ids = [55]\ncallback_profile = "flat"\n',
+            "utf-8",
+        )
+
+        (client,) = load(file).settings.clients().values()
+
+        assert (client.client_key, client.secret_key, client.mode) == ("a", "b", "P")
+        assert (client.may_use(55), client.may_use(56)) == (True, False)
+        assert client.callback_profile == "flat"
+
+
+class TestUnknownSettings:
+    @pytest.mark.parametrize(
+        ("name", "hint"),
+        [
+            ("prot", "; did you mean port?"),
+            ("callback_retries_interval_s", "; did you mean callback_retry_interval_s?"),
+            ("zzz", ""),
+        ],
+    )
+    def test_they_are_refused_with_the_nearest_name(self, file: Path, name: str, hint: str) -> None:
+        file.write_text(f"{name} = 1\n", "utf-8")
+
+        assert config_error(file) == f"{name} (from {file}): there is no such setting{hint}"
+        assert config_error(**{name: "1"}) == f"{name} (from flag): there is no such setting{hint}"
+
+
+class TestTheFile:
+    def test_it_may_begin_with_the_mark_of_editors_on_windows(self, file: Path) -> None:
+        file.write_text("port = 9000\n", "utf-8-sig")
+
+        assert load(file).settings.port == 9000
+
+    def test_one_that_is_not_there_is_told(self, file: Path) -> None:
+        assert config_error(file) == f"{file}: cannot be read: No such file or directory"
+
+    def test_a_directory_is_told(self, tmp_path: Path) -> None:
+        assert config_error(tmp_path) == f"{tmp_path}: cannot be read: Is a directory"
+
+    @pytest.mark.parametrize("content", [b"port = ", b"port", b"\xff\xfe", b"[", b"a=1\na=2"])
+    def test_one_that_is_no_toml_is_told(self, file: Path, content: bytes) -> None:
+        file.write_bytes(content)
+
+        assert config_error(file).startswith(f"{file}: is not TOML: ")
+
+    def test_an_empty_one_changes_nothing(self, file: Path) -> None:
+        file.touch()
+
+        loaded = load(file)
+
+        assert (loaded.settings, loaded.origins) == (Settings(), {})
+
+
+@pytest.mark.parametrize(
+    ("host", "needed"),
+    [
+        ("127.0.0.1", False),
+        ("127.0.0.2", False),
+        ("::1", False),
+        ("localhost", False),
+        ("0.0.0.0", True),
+        ("::", True),
+        ("192.168.1.7", True),
+        ("gateway.example", True),
+        ("localhost.example", True),
+        ("", True),
+    ],
+)
+def test_a_host_that_others_reach_needs_a_control_token(host: str, needed: bool) -> None:
+    if needed:
+        assert config_error(host=host).startswith(
+            "control_token (from default): must be set because host "
+        )
+    assert load(None, {"host": host, "control_token": "t"}).settings.loopback is not needed
+
+
+def test_an_empty_control_token_is_none() -> None:
+    assert config_error(host="0.0.0.0", control_token="").startswith(
+        "control_token (from flag): must be set "
+    )
+    assert load(None, {"control_token": ""}).settings.token is None
+
+
+def test_defaults_are_what_settings_start_with() -> None:
+    shown: dict[str, Any] = json.loads(Settings(**defaults()).model_dump_json())
+
+    assert shown == json.loads(Settings().model_dump_json())

@@ -1,0 +1,156 @@
+"""The stores that the contract tests run with. A new store is one more line in `STORES`."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.ports import Clock, Store
+from sandbox_sim.records.jobs import Job
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
+from tests import postgres
+from tests.sample_records import NOW
+from tests.sqlite_files import IN_MEMORY
+
+if TYPE_CHECKING:
+    from sandbox_sim.stores.postgres.postgres_store import PostgresStore
+
+
+# With this lease a Postgres store has its first heartbeat and no other while a test lasts.
+AN_HOUR = timedelta(hours=1)
+
+
+OpenStore = Callable[..., AbstractAsyncContextManager[Store]]
+
+
+@asynccontextmanager
+async def _memory(clock: Clock, **options: Any) -> AsyncIterator[Store]:
+    yield MemoryStore(clock, **options)
+
+
+@asynccontextmanager
+async def _sqlite(clock: Clock, **options: Any) -> AsyncIterator[Store]:
+    with TemporaryDirectory(dir=IN_MEMORY) as folder:
+        store = SqliteStore(Path(folder) / "state.sqlite3", clock, **options)
+        await store.open()
+        try:
+            yield store
+        finally:
+            await store.close()
+
+
+@asynccontextmanager
+async def _postgres(clock: Clock, **options: Any) -> AsyncIterator[Store]:
+    url = postgres.empty_database()  # skips or fails the test if there is no Postgres
+    from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
+
+    store = PostgresStore(url, clock, lease=AN_HOUR, **options)
+    await store.open()
+    try:
+        await first_beat(store)
+        yield store
+    finally:
+        await store.close()
+
+
+STORES: dict[str, OpenStore] = {
+    "memory": _memory,
+    "sqlite": _sqlite,
+    "postgres": _postgres,
+}
+
+
+@pytest.fixture(scope="session", params=STORES)
+def open_store(request: pytest.FixtureRequest) -> OpenStore:
+    """Opens an empty store of the kind under test."""
+    return STORES[request.param]
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture
+async def store(open_store: OpenStore, clock: VirtualClock) -> AsyncIterator[Store]:
+    """An empty store of the kind under test, on a clock that stands still."""
+    async with open_store(clock) as store:
+        yield store
+
+
+OpenPostgres = Callable[..., Awaitable["PostgresStore"]]
+
+
+@pytest.fixture
+def url() -> str:
+    """An empty Postgres database."""
+    return postgres.empty_database()
+
+
+@pytest.fixture
+async def open_postgres(
+    url: str, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[OpenPostgres]:
+    """Opens one more store on the same database, and closes it after the test.
+
+    Returns the store after its first heartbeat.
+    """
+    from sandbox_sim.stores.postgres import postgres_notifications  # noqa: PLC0415
+    from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
+
+    monkeypatch.setattr(postgres_notifications, "_RECONNECT_S", 0.05)
+
+    async with AsyncExitStack() as stack:
+
+        async def opened(**options: Any) -> PostgresStore:
+            defaults = {"url": url, "clock": clock, "lease": AN_HOUR}
+            store = PostgresStore(**{**defaults, **options})
+            stack.push_async_callback(store.close)
+            await store.open()
+            await first_beat(store)
+            return store
+
+        yield opened
+
+
+@pytest.fixture
+async def one(open_postgres: OpenPostgres) -> "PostgresStore":
+    return await open_postgres()
+
+
+@pytest.fixture
+async def other(open_postgres: OpenPostgres) -> "PostgresStore":
+    return await open_postgres()
+
+
+async def first_beat(store: "PostgresStore") -> None:
+    """Wait for the first heartbeat, so that a test does not mistake its effects for others."""
+    await eventually(lambda: store._cleanup is not None and store._cleanup.done())
+
+
+async def clean_up(store: Store) -> None:
+    """Let the store delete what it may; SQLite does so once a minute at most."""
+    await store.run(lambda unit: unit.next_due())
+    if not isinstance(store, MemoryStore | SqliteStore):
+        await cast("PostgresStore", store)._clean_up()
+
+
+async def claim(store: Store, limit: int = 100, now: datetime = NOW) -> list[Job]:
+    return list(await store.run(lambda unit: unit.claim_due(now, limit)))
+
+
+async def eventually(condition: Callable[[], bool | Awaitable[bool]]) -> None:
+    """Return as soon as the condition holds; raise `TimeoutError` after 20 seconds."""
+    async with asyncio.timeout(20):
+        while True:
+            found = condition()
+            if found if isinstance(found, bool) else await found:
+                return
+            await asyncio.sleep(0.01)

@@ -1,0 +1,210 @@
+"""What only the memory store does: it limits what it keeps, and frees the rest."""
+
+import weakref
+from functools import partial
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.ports import Unit
+from sandbox_sim.records.callbacks import DeliveryState
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.transactions import Status
+from sandbox_sim.stores.memory import memory_store
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from tests.sample_records import (
+    NOW,
+    SERVICE,
+    after,
+    callback,
+    checkout,
+    delivery,
+    every,
+    job,
+    transaction,
+)
+
+LIMIT = 3
+
+decided = partial(transaction, status=Status.SUCCESSFUL, decided_at=NOW)
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture
+def store(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    """A store that keeps three transactions and finished callbacks."""
+    monkeypatch.setattr(memory_store, "KEPT_CALLBACKS", LIMIT)
+    return MemoryStore(clock, keep_transactions=LIMIT)
+
+
+async def save(
+    store: MemoryStore, callback_id: str, state: DeliveryState, service: int = 55
+) -> None:
+    made = callback(callback_id, state=state, service_id=service)
+    await store.run(methodcaller("save_callback", made))
+
+
+async def kept(store: MemoryStore, service_id: int = SERVICE) -> list[str]:
+    return [
+        each.id for each in await store.run(lambda unit: unit.list_callbacks(every(service_id)))
+    ]
+
+
+class TestFinishedCallbacks:
+    async def test_those_that_finished_first_go_first(self, store: MemoryStore) -> None:
+        for number in range(4):
+            await save(store, f"C{number}", DeliveryState.PENDING)
+        for number in (3, 0, 1, 2):
+            await save(store, f"C{number}", DeliveryState.FAILED)
+
+        assert await kept(store) == ["C2", "C1", "C0"]
+
+    async def test_one_saved_again_counts_once(self, store: MemoryStore) -> None:
+        for _ in range(2 * LIMIT):
+            await save(store, "again", DeliveryState.DELIVERED)
+        await save(store, "C1", DeliveryState.DELIVERED)
+
+        assert await kept(store) == ["C1", "again"]
+
+    async def test_a_broken_unit_lets_none_go(self, store: MemoryStore) -> None:
+        for number in range(LIMIT):
+            await save(store, f"C{number}", DeliveryState.DELIVERED)
+
+        async def work(unit: Unit) -> None:
+            await unit.save_callback(callback("C8", state=DeliveryState.DELIVERED))
+            await unit.save_callback(callback("C9", state=DeliveryState.DELIVERED))
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            await store.run(work)
+
+        assert await kept(store) == ["C2", "C1", "C0"]
+        await save(store, "C3", DeliveryState.DELIVERED)
+        assert await kept(store) == ["C3", "C2", "C1"]
+
+
+async def test_reading_an_inbox_that_is_not_there_makes_none(store: MemoryStore) -> None:
+    for number in range(5):
+        await store.run(methodcaller("inbox_messages", str(number), Listing()))
+
+    assert len(store._unit._inboxes.boxes) == 0
+
+
+@pytest.mark.decision("D15")
+@pytest.mark.decision("D40")
+class TestTransactions:
+    async def test_the_oldest_that_are_final_and_expired_go_where_there_are_too_many(
+        self, store: MemoryStore, clock: VirtualClock
+    ) -> None:
+        await store.run(methodcaller("add_transaction", transaction("1" * 11, transaction_id="1")))
+        for number in range(50):
+            made = decided(f"{number:011d}", transaction_id=f"T{number}")
+            await store.run(methodcaller("add_transaction", made))
+        held = store._unit._services[SERVICE].transactions
+        assert len(held.records) == 51
+
+        clock.move_to(after(minutes=16))
+        newest = transaction("9" * 11, transaction_id="new", initiated_at=clock.now())
+        await store.run(methodcaller("add_transaction", newest))
+
+        assert list(held.records) == ["1" * 11, "00000000049", "9" * 11]
+        assert held.current == {"1": "1" * 11, "T49": "00000000049", "new": "9" * 11}
+
+    async def test_one_that_was_open_goes_once_it_has_ended(
+        self, store: MemoryStore, clock: VirtualClock
+    ) -> None:
+        held = store._unit._services[SERVICE].transactions
+        await store.run(methodcaller("add_transaction", transaction()))
+        for hour in range(1, 5):
+            clock.move_to(after(hours=hour))
+            other = decided(f"{hour:011d}", transaction_id=f"T{hour}", initiated_at=clock.now())
+            await store.run(methodcaller("add_transaction", other))
+        assert list(held.records) == ["10000000001", "00000000003", "00000000004"]
+
+        ended = transaction().moved(Status.SUCCESSFUL, clock.now())
+        await store.run(methodcaller("save_transaction", ended))
+        for minute in (2, 4):
+            clock.move_to(after(hours=4, minutes=minute))
+            other = decided("5" * 10 + str(minute), initiated_at=clock.now())
+            await store.run(methodcaller("add_transaction", other))
+
+        assert "10000000001" not in held.records
+
+    async def test_an_id_that_a_newer_one_took_over_still_names_the_newer(
+        self, store: MemoryStore, clock: VirtualClock
+    ) -> None:
+        newer = transaction("10000000002", initiated_at=after(minutes=10))
+        await store.run(methodcaller("add_transaction", decided("10000000001")))
+        await store.run(methodcaller("add_transaction", newer))
+        clock.move_to(after(minutes=16))
+        for number in range(3, 6):
+            made = decided(f"1000000000{number}", transaction_id="T3", initiated_at=clock.now())
+            await store.run(methodcaller("add_transaction", made))
+
+        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == newer
+
+    async def test_a_unit_that_is_rolled_back_leaves_nothing(
+        self, store: MemoryStore, clock: VirtualClock
+    ) -> None:
+        for number in range(LIMIT + 2):
+            await store.run(methodcaller("add_transaction", decided(f"{number:011d}")))
+        clock.move_to(after(minutes=16))
+
+        async def work(unit: Unit) -> None:
+            await unit.add_transaction(transaction("1" * 11, transaction_id="T2"))
+            raise RuntimeError
+
+        with pytest.raises(RuntimeError):
+            await store.run(work)
+
+        held = store._unit._services[SERVICE].transactions
+        assert "1" * 11 not in held.records
+        assert "T2" not in held.current
+
+
+async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualClock) -> None:
+    await store.run(methodcaller("add_card_page", checkout("old")))
+    clock.move_to(after(minutes=15))
+    await store.run(methodcaller("add_card_page", checkout("new", expires_at=after(minutes=30))))
+
+    assert list(store._unit._card_pages) == ["new"]
+
+
+async def test_jobs_of_services_that_were_reset_do_not_pile_up(store: MemoryStore) -> None:
+    await store.run(methodcaller("add_job", job("first", after(minutes=1), service_id=56)))
+    for _ in range(1000):
+        await store.run(methodcaller("add_job", job("left behind", after(minutes=5))))
+        await store.run(methodcaller("reset", SERVICE))
+
+    assert len(store._unit._heap) < 200
+    assert list(store._unit._services) == [56]
+    (due,) = await store.run(lambda unit: unit.claim_due(after(minutes=5), 2000))
+    assert due.subject == "first"
+
+
+async def test_whoever_claims_nothing_wakes_nobody(store: MemoryStore) -> None:
+    told: list[str] = []
+    store.watch(lambda: told.append("written"))
+
+    await store.run(methodcaller("claim_due", NOW, 10))
+
+    assert told == []
+
+
+async def test_what_a_reset_forgot_is_not_held_until_the_next_unit(store: MemoryStore) -> None:
+    class Body(str):  # noqa: SLOT000 -- with weak references
+        """A text that can have a weak reference, which shows when the text is freed."""
+
+    body = Body("x")
+    gone = weakref.ref(body)
+    await store.run(methodcaller("add_inbox_message", "orders", delivery(body)))
+    del body
+
+    await store.run(lambda unit: unit.reset(None))
+
+    assert gone() is None

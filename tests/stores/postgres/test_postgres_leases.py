@@ -1,0 +1,194 @@
+"""Leases in Postgres: a live server keeps its jobs, and others take over those of a dead one."""
+
+import asyncio
+from functools import partial
+from operator import methodcaller
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
+from sandbox_sim.ports import JobLost, Unit
+from sandbox_sim.records.jobs import Job
+from tests import postgres
+from tests.sample_records import SERVICE, after, job, posting, postings_of
+from tests.stores.conftest import OpenPostgres, claim, eventually
+from tests.stores.postgres.postgres_servers import SHORT_LEASE, taken_over
+
+if TYPE_CHECKING:
+    from sandbox_sim.stores.postgres.postgres_store import PostgresStore
+
+
+async def stand_still(store: "PostgresStore") -> None:
+    """Stop the heartbeat of the store. It can still run units of work."""
+    task = store._channel._task
+    assert task is not None
+    task.cancel()
+    await asyncio.wait({task})
+
+
+async def die(store: "PostgresStore") -> None:
+    """End the store as a kill does: it gives no job back, and all connections close."""
+    await stand_still(store)
+    pool, connection = store._pool, store._channel._connection
+    assert pool is not None
+    assert connection is not None
+    pool.terminate()
+    connection.terminate()
+    store._pool = None
+
+
+async def leases(url: str) -> list[int]:
+    return [
+        row[0] for row in await postgres.execute(url, "SELECT lease_until FROM sandbox_sim.jobs")
+    ]
+
+
+async def test_the_jobs_of_one_that_died_are_done_by_another(open_postgres: OpenPostgres) -> None:
+    holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
+    await holder.run(lambda unit: unit.add_job(job("orphan", failures=2)))
+    (lost,) = await claim(holder)
+    assert await claim(other) == []
+
+    await die(holder)
+
+    found = await taken_over(other)
+    assert found._replace(number=0) == lost._replace(number=0)
+    await other.run(methodcaller("finish", found))
+
+
+async def test_one_that_lives_keeps_its_jobs_for_longer_than_a_lease(
+    open_postgres: OpenPostgres, url: str
+) -> None:
+    holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
+    await holder.run(lambda unit: unit.add_job(job()))
+    (held,) = await claim(holder)
+    seen: set[int] = set()
+
+    async def extended_twice() -> bool:
+        seen.update(await leases(url))
+        return len(seen) > 2
+
+    await eventually(extended_twice)
+
+    assert 0 not in seen
+    assert await claim(other) == []
+    await holder.run(methodcaller("finish", held))
+    assert await leases(url) == []
+
+
+async def test_who_is_taken_for_dead_cannot_finish_what_another_took_over(
+    open_postgres: OpenPostgres,
+) -> None:
+    holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
+    await holder.run(lambda unit: unit.add_job(job()))
+    (held,) = await claim(holder)
+
+    async def record(unit: Unit, done: Job, subject: str) -> None:
+        await unit.add_transfer(posting("1", subject=subject))
+        await unit.finish(done)
+
+    await stand_still(holder)
+    found = await taken_over(other)
+    with pytest.raises(JobLost):
+        await holder.run(partial(record, done=held, subject="too late"))
+    await other.run(partial(record, done=found, subject="in time"))
+
+    postings = await holder.run(lambda unit: postings_of(unit, SERVICE))
+    assert [each.subject for each in postings] == ["in time"]
+
+
+async def test_who_came_just_now_lets_the_others_live(
+    open_postgres: OpenPostgres, url: str
+) -> None:
+    """A new server waits, so that each other server can extend its lease first.
+
+    After a restart of Postgres all leases have run out.
+    """
+    holder = await open_postgres(lease=SHORT_LEASE)
+    await holder.run(lambda unit: unit.add_job(job()))
+    (held,) = await claim(holder)
+    await stand_still(holder)
+    await postgres.execute(url, "UPDATE sandbox_sim.jobs SET lease_until = 1")
+
+    other = await open_postgres()  # returns after its first heartbeat
+
+    assert await claim(other) == []
+    await holder.run(methodcaller("finish", held))
+
+
+async def test_what_is_claimed_at_the_end_is_given_back_and_the_others_told(
+    open_postgres: OpenPostgres,
+) -> None:
+    leaving, staying = await open_postgres(), await open_postgres()
+    noticed: list[object] = []
+    staying.watch_jobs(noticed.append)
+    await leaving.run(lambda unit: unit.add_job(job("done")))
+    await leaving.run(lambda unit: unit.add_job(job("not yet", after(seconds=-1))))
+    first, second = await claim(leaving)
+    await leaving.run(methodcaller("finish", second))
+    noticed.clear()
+
+    await leaving.close()
+
+    assert [each.subject for each in await claim(staying)] == [first.subject]
+    await eventually(lambda: after(seconds=-1) in noticed)
+
+
+@pytest.mark.decision("D16")
+class TestHeldForAnAnswer:
+    """With `settle_delay_ms` 0 another server could send the callback before the answer."""
+
+    async def test_a_job_due_at_once_is_nobodys_until_the_answer_is_written(
+        self, open_postgres: OpenPostgres
+    ) -> None:
+        gate = ProcessAnswerGate()
+        answering, other = await open_postgres(gate=gate), await open_postgres()
+        noticed: list[object] = []
+        answering.watch_jobs(noticed.append)
+        gate.hold("10000000001")
+        await answering.run(lambda unit: unit.add_job(job("10000000001")))
+
+        assert await claim(other) == await claim(answering) == []
+        assert noticed == []
+
+        gate.release("10000000001")
+
+        assert (await taken_over(other)).subject == "10000000001"
+        assert noticed == [job().due_at]
+
+    async def test_one_that_falls_due_later_is_free(self, open_postgres: OpenPostgres) -> None:
+        gate = ProcessAnswerGate()
+        answering, other = await open_postgres(gate=gate), await open_postgres()
+        gate.hold("10000000001")
+        await answering.run(lambda unit: unit.add_job(job("10000000001", after(seconds=1))))
+
+        assert len(await claim(other, now=after(seconds=1))) == 1
+
+    async def test_an_answer_that_was_written_already_holds_nothing(
+        self, open_postgres: OpenPostgres
+    ) -> None:
+        gate = ProcessAnswerGate()
+        answering, other = await open_postgres(gate=gate), await open_postgres()
+        gate.hold("10000000001")
+
+        async def work(unit: Unit) -> None:
+            await unit.add_job(job("10000000001"))
+            gate.release("10000000001")
+
+        await answering.run(work)
+
+        assert (await taken_over(other)).subject == "10000000001"
+
+    async def test_whoever_dies_before_it_answers_is_taken_over(
+        self, open_postgres: OpenPostgres
+    ) -> None:
+        gate = ProcessAnswerGate()
+        answering = await open_postgres(gate=gate, lease=SHORT_LEASE)
+        other = await open_postgres(lease=SHORT_LEASE)
+        gate.hold("10000000001")
+        await answering.run(lambda unit: unit.add_job(job("10000000001")))
+
+        await die(answering)
+
+        assert (await taken_over(other)).subject == "10000000001"

@@ -1,0 +1,244 @@
+"""Servers on one Postgres notify each other of new jobs and of announcements."""
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.ports import Store, StoreError, Topic, Unit
+from tests import postgres
+from tests.sample_records import after, job, rule
+from tests.stores.conftest import OpenPostgres, eventually
+from tests.stores.postgres.postgres_servers import end_listening
+
+if TYPE_CHECKING:
+    from sandbox_sim.stores.postgres.postgres_store import PostgresStore
+
+
+CONNECTIONS = 10  # of each server; one more connection listens
+
+
+async def add(store: Store, due_at: datetime) -> None:
+    await store.run(lambda unit: unit.add_job(job(due_at=due_at)))
+
+
+def noticed_by(store: Store) -> list[datetime]:
+    noticed: list[datetime] = []
+    store.watch_jobs(noticed.append)
+    return noticed
+
+
+class TestJobs:
+    async def test_a_job_that_another_added_is_told_with_its_due_time(
+        self, one: Store, other: Store
+    ) -> None:
+        here, there = noticed_by(one), noticed_by(other)
+
+        await add(one, after(minutes=1))
+
+        await eventually(lambda: there == [after(minutes=1)])
+        assert here == [after(minutes=1)], "once, and not by its own notification too"
+
+    async def test_only_an_earlier_one_is_told_again(self, one: Store, other: Store) -> None:
+        """A server that wakes for the earlier job then looks for the later ones itself."""
+        noticed = noticed_by(other)
+
+        for minutes in (2, 3, 1):
+            await add(one, after(minutes=minutes))
+            if minutes == 2:
+                await eventually(lambda: len(noticed) == 1)
+
+        await eventually(lambda: after(minutes=1) in noticed)
+        assert noticed == [after(minutes=2), after(minutes=1)]
+
+    async def test_once_the_clock_is_past_what_was_told_the_next_one_is_told(
+        self, one: Store, other: Store, clock: VirtualClock
+    ) -> None:
+        noticed = noticed_by(other)
+        await add(one, after(minutes=1))
+        await eventually(lambda: after(minutes=1) in noticed)
+
+        clock.move_to(after(minutes=1))
+        await add(one, after(minutes=2))
+
+        await eventually(lambda: after(minutes=2) in noticed)
+
+    async def test_one_that_nobody_told_of_is_found_at_the_next_beat(
+        self, open_postgres: OpenPostgres, url: str
+    ) -> None:
+        store = await open_postgres(lease=timedelta(milliseconds=300))
+        noticed = noticed_by(store)
+
+        await postgres.execute(
+            url,
+            "INSERT INTO sandbox_sim.jobs (due_at, kind, service_id, subject) "
+            "VALUES (1767258000000000, 'settle', 55, 'T1')",
+        )
+
+        await eventually(lambda: after() in noticed)
+
+    async def test_after_a_break_both_ways_work_again(
+        self, one: "PostgresStore", other: "PostgresStore", url: str
+    ) -> None:
+        noticed = noticed_by(other)
+        broken = other._channel._connection
+        await end_listening(other, url)
+        await add(one, after(minutes=1))
+
+        await eventually(lambda: after(minutes=1) in noticed)
+
+        assert other._channel._connection is not broken
+        here = noticed_by(one)
+        await add(other, after(seconds=1))
+        await eventually(lambda: after(seconds=1) in here)
+
+
+def announce(store: Store) -> Awaitable[None]:
+    """Add a rule, and announce it."""
+
+    async def work(unit: Unit) -> None:
+        await unit.save_user_rule(rule(f"O{len(await unit.user_rules())}"))
+        await unit.announce(Topic.RULES)
+
+    return store.run(work)
+
+
+def heard_by(store: Store, topic: Topic = Topic.RULES) -> list[int]:
+    """The number of rules that the store reads at each announcement of the topic."""
+    heard: list[int] = []
+
+    async def notice() -> None:
+        heard.append(len(await store.run(lambda unit: unit.user_rules())))
+
+    store.watch_topic(topic, notice)
+    return heard
+
+
+class TestNews:
+    """When an announcing unit returns, all servers have processed the announcement."""
+
+    async def test_each_server_is_told_once_and_reads_what_was_written(
+        self, open_postgres: OpenPostgres
+    ) -> None:
+        stores = [await open_postgres() for _ in range(4)]
+        heard = [heard_by(store) for store in stores]
+
+        for number, store in enumerate(stores, 1):
+            await announce(store)
+
+            assert heard == [list(range(1, number + 1))] * 4
+
+    async def test_only_of_the_topics_that_were_announced(self, one: Store, other: Store) -> None:
+        clock, rules = heard_by(other, Topic.CLOCK), heard_by(other)
+
+        await announce(one)
+        assert (clock, rules) == ([], [1])
+
+        async def both(unit: Unit) -> None:
+            await unit.announce(Topic.CLOCK)
+            await unit.announce(Topic.RULES)
+            await unit.announce(Topic.RULES)
+
+        await one.run(both)
+        assert (clock, rules) == ([1], [1, 1])
+
+    async def test_of_a_unit_that_failed_nobody_hears(self, one: Store, other: Store) -> None:
+        heard = heard_by(other)
+
+        async def work(unit: Unit) -> None:
+            await unit.announce(Topic.RULES)
+            raise ValueError
+
+        with pytest.raises(ValueError):  # noqa: PT011 -- ours
+            await one.run(work)
+        await announce(one)
+
+        assert heard == [1]
+
+    async def test_of_many_at_once_each_waits_for_its_own(self, one: Store, other: Store) -> None:
+        """More units wait than there are connections, so a waiting unit may not hold one."""
+        loaded: dict[Store, set[str]] = {one: set(), other: set()}
+        missing: list[str] = []
+
+        async def add(store: Store, name: str) -> None:
+            async def work(unit: Unit) -> None:
+                await unit.save_user_rule(rule(name))
+                await unit.announce(Topic.RULES)
+
+            await store.run(work)
+            missing.extend(name for names in loaded.values() if name not in names)
+
+        def watch(store: Store) -> None:
+            async def notice() -> None:
+                rules = await store.run(lambda unit: unit.user_rules())
+                loaded[store] = {each.id for each in rules}
+
+            store.watch_topic(Topic.RULES, notice)
+
+        for store in loaded:
+            watch(store)
+        names = [f"O{number}" for number in range(2 * CONNECTIONS + 6)]
+
+        async with asyncio.timeout(20):
+            await asyncio.gather(*map(add, (one, other) * len(names), names))
+
+        assert missing == []
+        assert loaded[one] == loaded[other] == set(names)
+
+    async def test_one_that_does_not_follow_is_not_waited_for_long(
+        self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from sandbox_sim.stores.postgres import postgres_notifications as postgres_line  # noqa: PLC0415
+
+        monkeypatch.setattr(postgres_line, "_ACKNOWLEDGE_S", 0.05)
+        one, other = await open_postgres(), await open_postgres()
+        here, there = heard_by(one), heard_by(other)
+        task = other._channel._task
+        assert task is not None
+        task.cancel()  # it still receives announcements, but does not process them
+
+        await announce(one)
+
+        assert (here, there) == ([1], [])
+
+    async def test_what_could_not_be_taken_in_is_tried_again(
+        self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from sandbox_sim.stores.postgres import postgres_notifications as postgres_line  # noqa: PLC0415
+
+        monkeypatch.setattr(postgres_line, "_ACKNOWLEDGE_S", 0.05)
+        one, other = await open_postgres(), await open_postgres()
+        tried: list[str] = []
+
+        async def notice() -> None:
+            tried.append("rules")
+            if len(tried) == 1:
+                raise StoreError("it is busy")
+
+        other.watch_topic(Topic.RULES, notice)
+        await announce(one)
+        await eventually(lambda: len(tried) == 1)
+
+        other._channel._wake.set()  # as a heartbeat does
+        await eventually(lambda: len(tried) == 2)
+
+        await announce(one)
+        await eventually(lambda: len(tried) == 3)
+        other._channel._wake.set()
+        await announce(other)
+        assert len(tried) == 4, "what was taken in is not told again"
+
+    async def test_after_a_break_it_may_have_been_anything(
+        self, one: Store, other: "PostgresStore", url: str
+    ) -> None:
+        clock, rules = heard_by(other, Topic.CLOCK), heard_by(other)
+        await end_listening(other, url)
+        await announce(one)
+
+        await eventually(lambda: (clock[-1:], rules[-1:]) == ([1], [1]))
+
+        await announce(one)
+        assert rules[-1] == 2

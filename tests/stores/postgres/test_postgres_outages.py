@@ -1,0 +1,312 @@
+"""Postgres stops, returns, or does not answer: the store acknowledges only what it saved."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from operator import methodcaller
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sandbox_sim.ports import JobLost, Store, StoreError, Topic, Unit
+from sandbox_sim.records.jobs import Job
+from tests import postgres
+from tests.proxy import Proxy, proxy
+from tests.sample_records import SERVICE, after, job, posting, postings_of, rule, transaction
+from tests.stores.conftest import OpenPostgres, claim, eventually
+from tests.stores.postgres.postgres_servers import SHORT_LEASE, taken_over
+
+if TYPE_CHECKING:
+    from sandbox_sim.stores.postgres.postgres_store import PostgresStore
+
+
+A_MOMENT = 0.2  # in place of timeouts of several seconds
+
+
+@pytest.fixture
+async def way(url: str) -> AsyncIterator[Proxy]:
+    async with proxy(url) as way:
+        yield way
+
+
+@pytest.fixture
+async def far(open_postgres: OpenPostgres, way: Proxy) -> "PostgresStore":
+    """A store that connects to Postgres through the proxy."""
+    return await open_postgres(url=way.url)
+
+
+@asynccontextmanager
+async def others_kept_out(url: str) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+    """Let no unit begin during the block. Yields a check whether a unit waits to begin."""
+    import asyncpg  # noqa: PLC0415 -- it may be missing
+
+    from sandbox_sim.stores.postgres.postgres_unit import _LOCK_EXCLUSIVE  # noqa: PLC0415
+
+    connection = await asyncpg.connect(url)
+    try:
+        async with connection.transaction():
+            await connection.execute(_LOCK_EXCLUSIVE)
+            statement = (
+                "SELECT EXISTS (SELECT FROM pg_stat_activity "
+                "WHERE datname = current_database() AND wait_event_type = 'Lock')"
+            )
+            yield lambda: postgres_says(url, statement)
+    finally:
+        await connection.close()
+
+
+async def postgres_says(url: str, statement: str) -> bool:
+    ((answer,),) = await postgres.execute(url, statement)
+    return bool(answer)
+
+
+async def works(store: Store) -> bool:
+    try:
+        await store.run(lambda unit: unit.next_due())
+    except StoreError:
+        return False
+    return True
+
+
+async def saved(store: Store) -> bool:
+    return await store.run(lambda unit: unit.transaction(SERVICE, "T1")) is not None
+
+
+async def test_while_it_is_away_each_unit_is_told_so_at_once_and_then_it_works_again(
+    far: "PostgresStore", way: Proxy
+) -> None:
+    await way.cut()
+    begun = time.monotonic()
+    for _ in range(20):
+        with pytest.raises(StoreError, match=r"^postgresql://.*127\.0\.0\.1:"):
+            await far.run(lambda unit: unit.add_transaction(transaction()))
+    assert time.monotonic() - begun < 5
+
+    await way.open()
+
+    await eventually(lambda: works(far))
+    assert not await saved(far)
+    await far.run(lambda unit: unit.add_transaction(transaction()))
+    assert await saved(far)
+
+
+async def test_when_it_is_back_the_others_are_heard_again(
+    far: "PostgresStore", way: Proxy, open_postgres: OpenPostgres
+) -> None:
+    near = await open_postgres()
+    noticed: list[object] = []
+    far.watch_jobs(noticed.append)
+
+    async def notice() -> None:
+        noticed.extend(await far.run(lambda unit: unit.user_rules()))
+
+    far.watch_topic(Topic.RULES, notice)
+    await way.cut()
+    await near.run(lambda unit: unit.add_job(job(due_at=after(minutes=1))))
+    await near.run(lambda unit: unit.save_user_rule(rule()))
+
+    await way.open()
+
+    await eventually(lambda: after(minutes=1) in noticed)
+    await eventually(lambda: rule() in noticed)
+    await near.run(lambda unit: unit.add_job(job(due_at=after(seconds=1))))
+    await eventually(lambda: after(seconds=1) in noticed)
+
+
+async def test_sessions_that_postgres_ends_are_replaced(far: "PostgresStore", url: str) -> None:
+    line = far._channel._connection
+    await postgres.execute(
+        url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )
+
+    await eventually(lambda: works(far))
+    await eventually(lambda: far._channel._connection not in (None, line))
+
+
+async def test_a_unit_whose_session_ends_on_the_way_is_rolled_back(
+    one: "PostgresStore", url: str
+) -> None:
+    async def work(unit: Unit) -> None:
+        await unit.add_transaction(transaction())
+        await postgres.execute(
+            url,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        await unit.add_job(job())
+
+    with pytest.raises(StoreError):
+        await one.run(work)
+
+    await eventually(lambda: works(one))
+    assert not await saved(one)
+
+
+class TestItDoesNotAnswer:
+    @pytest.fixture(autouse=True)
+    def _impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        postgres.server_url()
+        from sandbox_sim.stores.postgres import (  # noqa: PLC0415
+            postgres_connection as connection,
+            postgres_store as store,
+        )
+
+        monkeypatch.setattr(store, "CONNECT_TIMEOUT_S", A_MOMENT)
+        monkeypatch.setitem(connection._OPTIONS, "command_timeout", A_MOMENT)
+        monkeypatch.setitem(connection._OPTIONS, "timeout", 5)
+
+    async def test_a_unit_waits_for_a_while_and_then_it_works_again(
+        self, far: "PostgresStore", way: Proxy
+    ) -> None:
+        way.freeze()
+        with pytest.raises(StoreError, match="does not answer"):
+            await far.run(lambda unit: unit.add_transaction(transaction()))
+
+        way.thaw()
+
+        await eventually(lambda: works(far))
+
+    async def test_a_unit_that_gets_no_further_than_its_beginning_leaves_nothing_to_tell(
+        self, one: "PostgresStore", url: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async with others_kept_out(url):
+            with pytest.raises(StoreError, match="does not answer"):
+                await one.run(lambda unit: unit.next_due())
+
+        await eventually(lambda: works(one))
+        assert caplog.messages == []
+
+    async def test_where_all_connections_are_taken_the_next_is_not_kept_waiting(
+        self, one: "PostgresStore"
+    ) -> None:
+        from sandbox_sim.stores.postgres.postgres_connection import CONNECTIONS  # noqa: PLC0415
+
+        enough = asyncio.Event()
+
+        async def slow(unit: Unit) -> None:
+            await unit.next_due()
+            await enough.wait()
+
+        slow_ones = [asyncio.create_task(one.run(slow)) for _ in range(CONNECTIONS)]
+        pool = one._pool
+        assert pool is not None
+        await eventually(lambda: pool.get_size() - pool.get_idle_size() == CONNECTIONS)
+        with pytest.raises(StoreError, match="does not answer"):
+            await one.run(lambda unit: unit.next_due())
+
+        enough.set()
+        await asyncio.gather(*slow_ones)
+        assert await works(one)
+
+
+class TestTheCommitGetsLost:
+    async def test_on_the_way_there_nothing_is_saved(
+        self, far: "PostgresStore", one: "PostgresStore", way: Proxy
+    ) -> None:
+        way.lose = "question"
+        with pytest.raises(StoreError):
+            await far.run(lambda unit: unit.add_transaction(transaction()))
+
+        assert not await saved(one)
+
+    async def test_on_the_way_back_it_is_saved_and_nobody_was_told(
+        self, far: "PostgresStore", one: "PostgresStore", way: Proxy
+    ) -> None:
+        noticed: list[object] = []
+        far.watch_jobs(noticed.append)
+        way.lose = "answer"
+        with pytest.raises(StoreError):
+            await far.run(lambda unit: unit.add_job(job()))
+
+        assert noticed == []
+        assert len(await claim(one)) == 1
+
+    async def test_an_attempt_is_recorded_once(self, far: "PostgresStore", way: Proxy) -> None:
+        """Deliveries try to save an attempt again; the second try must not add a second retry."""
+        await far.run(lambda unit: unit.add_job(job()))
+        (held,) = await claim(far)
+
+        async def record(unit: Unit) -> None:
+            await unit.add_transfer(posting("1"))
+            await unit.finish(held)
+            await unit.add_job(Job(after(minutes=5), held.kind, SERVICE, held.subject))
+
+        way.lose = "answer"
+        with pytest.raises(StoreError):
+            await far.run(record)
+        with pytest.raises(JobLost):
+            await far.run(record)
+
+        assert len(await far.run(lambda unit: postings_of(unit, SERVICE))) == 1
+        assert len(await claim(far, now=after(minutes=5))) == 1
+
+    async def test_jobs_that_nobody_knows_to_be_claimed_are_claimed_again(
+        self, open_postgres: OpenPostgres, way: Proxy
+    ) -> None:
+        store = await open_postgres(url=way.url, lease=SHORT_LEASE)
+        await store.run(lambda unit: unit.add_job(job("claimed")))
+        way.lose = "answer"
+        with pytest.raises(StoreError):
+            await claim(store)
+
+        found = await taken_over(store)
+
+        await store.run(methodcaller("finish", found))
+
+
+async def test_a_server_that_is_stopped_and_started_again(open_postgres: OpenPostgres) -> None:
+    with postgres.started() as server:
+        store = await open_postgres(url=server.get_uri())
+        line = store._channel._connection
+        await store.run(lambda unit: unit.add_transaction(transaction()))
+
+        await asyncio.to_thread(server.stop)
+        with pytest.raises(StoreError):
+            await store.run(lambda unit: unit.transaction(SERVICE, "T1"))
+
+        await asyncio.to_thread(postgres.patiently, server.ensure_postgres_running)
+        await eventually(lambda: works(store))
+        assert await saved(store)
+        await eventually(lambda: store._channel._connection not in (None, line))
+        await store.close()
+
+
+async def test_a_unit_that_is_broken_off_at_its_beginning_leaves_nothing_to_tell(
+    one: "PostgresStore", url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A stop of the server cancels units in the same way."""
+    async with others_kept_out(url) as waiting:
+        unit = asyncio.create_task(one.run(lambda unit: unit.next_due()))
+        await eventually(waiting)
+        unit.cancel()
+        await asyncio.wait({unit})
+
+    assert await works(one)
+    assert caplog.messages == []
+
+
+async def test_a_store_that_is_closed_says_so(one: "PostgresStore") -> None:
+    await one.close()
+
+    with pytest.raises(StoreError, match="the store is closed"):
+        await one.run(lambda unit: unit.next_due())
+
+
+async def test_closing_does_not_hang_while_it_is_away(
+    far: "PostgresStore", way: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sandbox_sim.stores.postgres import postgres_notifications, postgres_store as store  # noqa: PLC0415
+
+    monkeypatch.setattr(store, "_CLOSING_S", A_MOMENT)
+    monkeypatch.setattr(postgres_notifications, "_CLOSING_S", A_MOMENT)
+    await far.run(lambda unit: unit.add_job(job()))
+    await claim(far)
+    way.freeze()
+
+    begun = time.monotonic()
+    await far.close()
+
+    assert time.monotonic() - begun < 5

@@ -1,0 +1,279 @@
+"""What only the Postgres store does: several stores on one database act as one."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
+from itertools import chain, pairwise
+from operator import methodcaller
+from typing import Any
+
+import asyncpg
+import pytest
+
+from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.ports import Store, StoreError, Unit
+from sandbox_sim.records.ledger import Reason
+from sandbox_sim.records.messages import HistoryQuery
+from sandbox_sim.stores.postgres import postgres_store
+from sandbox_sim.stores.postgres.postgres_connection import migrate
+from sandbox_sim.values.vocabulary import Wallet
+from tests import postgres
+from tests.sample_records import (
+    NOW,
+    SERVICE,
+    account_of,
+    delivery,
+    job,
+    message,
+    posting,
+    postings_of,
+    signed,
+    transaction,
+    violations,
+)
+from tests.stores.conftest import OpenPostgres, claim
+
+
+class TestTogether:
+    async def test_two_that_start_at_once_make_the_tables_once(
+        self, open_postgres: OpenPostgres, url: str
+    ) -> None:
+        await postgres.execute(url, "DROP SCHEMA IF EXISTS sandbox_sim CASCADE")
+
+        stores: list[Store] = list(await asyncio.gather(*(open_postgres() for _ in range(4))))
+
+        await stores[0].run(lambda unit: unit.add_transaction(transaction()))
+        for store in stores:
+            found = await store.run(lambda unit: unit.transaction(SERVICE, "T1"))
+            assert found == transaction()
+
+    async def test_a_migration_that_meets_a_deadlock_with_another_replica_is_tried_again(
+        self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The other replica may run the release before and hold what is to be altered."""
+        conflicts = [asyncpg.DeadlockDetectedError("deadlock detected")]
+
+        async def meet_it(connection: Any) -> None:
+            if conflicts:
+                raise conflicts.pop()
+            await migrate(connection)
+
+        monkeypatch.setattr(postgres_store, "migrate", meet_it)
+
+        store = await open_postgres()
+
+        assert conflicts == []
+        assert await store.run(lambda unit: unit.next_due()) is None
+
+    async def test_a_job_is_claimed_by_one_of_them(self, one: Store, other: Store) -> None:
+        async def promise(unit: Unit) -> None:
+            for number in range(200):
+                await unit.add_job(job(str(number)))
+
+        async def worker(store: Store) -> list[str]:
+            found: list[str] = []
+            while claimed := await claim(store, 7):
+                assert len(claimed) <= 7
+                found += [each.subject for each in claimed]
+            return found
+
+        await one.run(promise)
+        found = await asyncio.gather(*(worker(store) for store in (one, other) * 4))
+
+        assert sorted(chain(*found)) == sorted(map(str, range(200)))
+        assert any(found[::2]), "one of them had nothing to do"
+        assert any(found[1::2]), "one of them had nothing to do"
+
+    @pytest.mark.spec("sandbox.10")
+    async def test_an_account_is_never_overdrawn(self, one: Store, other: Store) -> None:
+        accounts = Accounts(sms_initial_units=30)
+
+        def charge(unit: Unit) -> Awaitable[int | None]:
+            return accounts.charge(unit, SERVICE, 1, "M1", NOW)
+
+        left = await asyncio.gather(*(store.run(charge) for store in (one, other) * 25))
+
+        assert Counter(left) == Counter([*[None] * 20, *range(30)])
+        balance = await other.run(lambda unit: unit.balance(account_of(SERVICE, Wallet.SMS)))
+        postings = await one.run(lambda unit: postings_of(unit, SERVICE))
+        assert balance is not None
+        assert balance.amount == sum(map(signed, postings)) == 0
+        assert [each.reason for each in postings].count(Reason.OPENING) == 1
+
+    @pytest.mark.decision("D14")
+    async def test_of_equal_transaction_ids_one_is_the_first(
+        self, one: Store, other: Store
+    ) -> None:
+        async def submit(unit: Unit, number: int) -> bool:
+            if await unit.transaction(SERVICE, "T1") is not None:
+                return False
+            await unit.add_transaction(transaction(f"{number:011d}"))
+            return True
+
+        added = await asyncio.gather(
+            *(
+                store.run(partial(submit, number=number))
+                for number, store in enumerate((one, other) * 10)
+            )
+        )
+
+        assert Counter(added) == {True: 1, False: 19}
+
+    @pytest.mark.decision("D26")
+    async def test_messages_keep_an_order_without_gaps(self, one: Store, other: Store) -> None:
+        sends = [
+            [message(f"M{number}-{place}", batch_id=f"B{number}") for place in range(3)]
+            for number in range(20)
+        ]
+        await asyncio.gather(
+            *(
+                store.run(methodcaller("add_messages", send))
+                for store, send in zip((one, other) * 10, sends, strict=True)
+            )
+        )
+
+        page, total = await one.run(lambda unit: unit.history(HistoryQuery(SERVICE, limit=60)))
+
+        assert (len(page), total) == (60, 60)
+        batches = [found.batch_id for found in page]
+        assert all(batches.count(batch) == 3 for batch in batches)
+        assert sum(a != b for a, b in pairwise(batches)) == 19
+
+    @pytest.mark.decision("D18")
+    async def test_no_two_reserve_the_same_numbers(self, open_postgres: OpenPostgres) -> None:
+        stores = [await open_postgres() for _ in range(3)]
+
+        reserved = [store.run(lambda unit: unit.reserve(5, 10)) for store in stores * 10]
+
+        assert sorted(await asyncio.gather(*reserved)) == list(range(5, 305, 10))
+
+    async def test_what_inboxes_take_is_counted_whoever_writes(
+        self, one: Store, other: Store, url: str
+    ) -> None:
+        """A server of an earlier version writes to the table `inbox`, and to no other."""
+        messages = [delivery("x" * 1000 * number, id=f"D{number}") for number in range(20)]
+        await asyncio.gather(
+            *(
+                store.run(methodcaller("add_inbox_message", f"box {each.id}", each))
+                for store, each in zip((one, other) * 10, messages, strict=True)
+            )
+        )
+        await asyncio.gather(
+            one.run(lambda unit: unit.clear_inbox("box D3")),
+            other.run(lambda unit: unit.clear_inbox("box D4")),
+        )
+        await postgres.execute(
+            url,
+            "INSERT INTO sandbox_sim.inbox (name, id, at, document, size) "
+            "SELECT name, id, at, document, 5000 FROM sandbox_sim.inbox WHERE name = 'box D5'",
+            "DELETE FROM sandbox_sim.inbox WHERE name IN ('box D6', 'box D7', 'none')",
+        )
+
+        ((kept, summed),) = await postgres.execute(
+            url,
+            "SELECT (SELECT sum(kept) FROM sandbox_sim.inbox_bytes), "
+            "(SELECT sum(size) FROM sandbox_sim.inbox)",
+        )
+
+        assert kept == summed > 0
+
+
+class TestInOneAnothersWay:
+    async def test_a_deadlock_is_done_again(self, one: Store, other: Store) -> None:
+        """Each unit waits for a lock of the other. Postgres fails one, and the store repeats it."""
+        has_first = {55: asyncio.Event(), 56: asyncio.Event()}
+        tries: list[int] = []
+
+        async def work(unit: Unit, first: int, second: int) -> None:
+            tries.append(first)
+            await unit.balance(account_of(first, Wallet.SMS))
+            has_first[first].set()
+            await has_first[second].wait()
+            await unit.balance(account_of(second, Wallet.SMS))
+            await unit.add_transfer(posting("1", service_id=first))
+
+        await asyncio.gather(
+            one.run(partial(work, first=55, second=56)),
+            other.run(partial(work, first=56, second=55)),
+        )
+
+        assert len(tries) == 3
+        for service_id in (55, 56):
+            assert len(await one.run(partial(postings_of, service_id=service_id))) == 1
+
+    async def test_a_batch_that_waits_for_an_account_comes_again_with_less(
+        self, one: Store, other: Store
+    ) -> None:
+        for number in range(20):
+            await one.run(methodcaller("add_job", job(str(number))))
+        held, enough = asyncio.Event(), asyncio.Event()
+        sizes: list[int] = []
+
+        async def hold(unit: Unit) -> None:
+            await unit.balance(account_of(SERVICE, Wallet.SMS))
+            held.set()
+            await enough.wait()
+
+        async def batch(unit: Unit) -> None:
+            jobs = await unit.claim_due(NOW, 16)
+            sizes.append(len(jobs))
+            if len(jobs) == 1:
+                enough.set()
+            await unit.balance(account_of(SERVICE, Wallet.SMS))
+            for each in jobs:
+                await unit.finish(each)
+
+        holding = asyncio.create_task(one.run(hold))
+        await held.wait()
+        await other.run(batch)
+        await holding
+
+        assert sizes == [16, 4, 1]
+        assert len(await claim(one)) == 19
+
+    @pytest.mark.parametrize("what", ["reset", "save", "restore"])
+    async def test_who_has_all_of_the_state_to_itself_waits_for_those_at_work(
+        self, one: Store, other: Store, what: str
+    ) -> None:
+        """Otherwise a unit could read a balance before this and write it after: a wrong sum."""
+        whole: dict[str, Callable[[Unit], Awaitable[object]]] = {
+            "reset": lambda unit: unit.reset(None),
+            "save": lambda unit: unit.save_snapshot("now", None, NOW),
+            "restore": lambda unit: unit.restore_snapshot("before", NOW),
+        }
+        read, go_on = asyncio.Event(), asyncio.Event()
+
+        async def charge(unit: Unit) -> None:
+            await unit.balance(account_of(SERVICE, Wallet.SMS))
+            read.set()
+            await go_on.wait()
+            await unit.add_transfer(posting("-1"))
+
+        await one.run(lambda unit: unit.add_transfer(posting("500")))
+        await one.run(lambda unit: unit.save_snapshot("before", None, NOW))
+        charging = asyncio.create_task(one.run(charge))
+        await read.wait()
+        alone = asyncio.gather(*(store.run(whole[what]) for store in (one, other)))
+        done, _ = await asyncio.wait({alone}, timeout=0.05)
+        assert not done
+
+        go_on.set()
+        await asyncio.gather(charging, alone)
+
+        assert await one.run(violations) == ()
+
+    async def test_a_unit_that_swallows_what_went_wrong_is_not_taken_for_saved(
+        self, one: Store
+    ) -> None:
+        async def work(unit: Unit) -> str:
+            await unit.add_transaction(transaction())
+            try:
+                await unit.add_transaction(transaction())
+            except Exception:  # this unit ignores every error
+                return "saved"
+            return "both"
+
+        with pytest.raises(StoreError, match="rolled back"):
+            await one.run(work)
+        assert await one.run(lambda unit: unit.transaction(SERVICE, "T1")) is None

@@ -1,0 +1,296 @@
+"""Files that change while the server uses them: it notices, says so, and answers nothing more."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.ports import StoreError, Unit
+from sandbox_sim.stores.sqlite import sqlite_store
+from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
+from tests.sample_records import SERVICE, posting, postings_of
+from tests.sqlite_files import contents, killed, opened, outside, rows
+
+TWENTY: Final = [f"before {number}" for number in range(20)]
+
+
+def log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def removed(path: Path) -> None:
+    log_of(path).unlink()
+
+
+def renamed(path: Path) -> None:
+    log_of(path).rename(path.with_name("elsewhere"))
+
+
+def replaced(path: Path) -> None:
+    empty = path.with_name("empty")
+    empty.touch()
+    empty.replace(log_of(path))
+
+
+def emptied(path: Path) -> None:
+    os.truncate(log_of(path), 0)
+
+
+def cut_in_half(path: Path) -> None:
+    os.truncate(log_of(path), log_of(path).stat().st_size // 2)
+
+
+def cut_by_a_byte(path: Path) -> None:
+    os.truncate(log_of(path), log_of(path).stat().st_size - 1)
+
+
+def restore_backup(path: Path) -> None:
+    path.with_name("backup").replace(path)
+
+
+GONE = [removed, renamed, replaced]
+
+CUT = [emptied, cut_in_half, cut_by_a_byte]
+
+Touch = Callable[[Path], None]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store" / "state.sqlite3"
+
+
+async def post(store: SqliteStore, subject: str) -> None:
+    await store.run(lambda unit: unit.add_transfer(posting("1", subject=subject)))
+
+
+async def twenty(store: SqliteStore) -> None:
+    """Post twenty times. All postings are acknowledged, and only the log contains them so far."""
+    for subject in TWENTY:
+        await post(store, subject)
+
+
+async def posted(path: Path) -> list[str]:
+    """The postings that a server finds when it starts on this file. The file must be sound."""
+    async with opened(path) as store:
+        found = [each.subject for each in await store.run(lambda unit: postings_of(unit, SERVICE))]
+        assert await rows(store, "PRAGMA integrity_check") == [("ok",)]
+        await post(store, "after")
+    return found
+
+
+class TestTheLog:
+    @pytest.mark.parametrize("touch", [*GONE, *CUT])
+    async def test_is_missed_at_once_and_for_good(self, path: Path, touch: Touch) -> None:
+        async with opened(path) as store:
+            await twenty(store)
+            touch(path)
+
+            for _ in range(3):
+                with pytest.raises(
+                    StoreError, match=f"{path}: its log, the file that ends in -wal"
+                ):
+                    await post(store, "lost")
+                with pytest.raises(StoreError, match="while the server ran"):
+                    await store.run(lambda unit: postings_of(unit, SERVICE))
+
+    @pytest.mark.parametrize("touch", GONE)
+    async def test_that_lost_its_name_is_saved_by_a_stop(self, path: Path, touch: Touch) -> None:
+        async with opened(path) as store:
+            await twenty(store)
+            touch(path)
+            with pytest.raises(StoreError, match="stop the server with SIGTERM, which saves"):
+                await post(store, "lost")
+
+        assert await posted(path) == TWENTY
+
+    @pytest.mark.parametrize("touch", CUT)
+    async def test_that_was_cut_is_left_as_it_is(self, path: Path, touch: Touch) -> None:
+        """SQLite would copy pages that are gone; the next start reads what can be read."""
+        async with opened(path) as store:
+            await twenty(store)
+            touch(path)
+            with pytest.raises(StoreError, match="part of what was answered may be lost"):
+                await post(store, "lost")
+            left = contents(path.parent)
+
+        assert contents(path.parent) == left
+        found = await posted(path)
+        assert found == TWENTY[: len(found)]
+
+    @pytest.mark.parametrize("touch", GONE)
+    async def test_nothing_is_acknowledged_that_was_done_meanwhile(
+        self, path: Path, touch: Touch
+    ) -> None:
+        """A change between the check before the transaction and the commit is noticed too."""
+
+        async def work(unit: Unit) -> None:
+            await unit.add_transfer(posting("1", subject="meanwhile"))
+            touch(path)
+
+        async with opened(path) as store:
+            await twenty(store)
+            with pytest.raises(StoreError, match="its log"):
+                await store.run(work)
+
+
+@pytest.mark.parametrize("size", [0, 1, 4096])
+async def test_a_database_that_is_cut_is_not_written_to_any_more(path: Path, size: int) -> None:
+    """The log stays whole beside it. SQLite would copy the log into the rest and delete it."""
+    async with opened(path):
+        pass
+    async with opened(path) as store:
+        await twenty(store)
+        os.truncate(path, size)
+        with pytest.raises(
+            StoreError, match=f"{path}: it was truncated while the server ran; stop"
+        ):
+            await post(store, "lost")
+        left = contents(path.parent)
+
+    assert contents(path.parent) == left
+    assert len(log_of(path).read_bytes()) > 0
+
+
+async def test_a_database_that_is_put_there_instead_is_not_mixed_with_the_log_of_the_other(
+    path: Path,
+) -> None:
+    async with opened(path) as store:
+        await post(store, "in the backup")
+    shutil.copy(path, path.with_name("backup"))
+    async with opened(path) as store:
+        await twenty(store)
+        restore_backup(path)
+        with pytest.raises(
+            StoreError, match="it was deleted or replaced while the server ran; start"
+        ):
+            await post(store, "lost")
+
+    assert await posted(path) == ["in the backup"]
+
+
+async def test_another_name_of_the_file_has_the_same_log(path: Path, tmp_path: Path) -> None:
+    async with opened(path):
+        pass
+    alias = tmp_path / "alias"
+    alias.symlink_to(path)
+    async with opened(alias) as store:
+        await twenty(store)
+        removed(path)
+        with pytest.raises(StoreError, match=f"{alias}: its log"):
+            await post(store, "lost")
+
+    assert await posted(path) == TWENTY
+
+
+class TestNoFalseAlarm:
+    """What SQLite itself does to its files causes no error."""
+
+    @pytest.mark.parametrize("copied_after", [1, 7, 100])
+    async def test_when_the_log_is_copied_and_begun_anew(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, copied_after: int
+    ) -> None:
+        monkeypatch.setattr(sqlite_store, "_CHECKPOINT_AFTER_CHANGES", copied_after)
+        subjects = [str(number) for number in range(100)]
+        async with opened(path) as store:
+            for subject in subjects:
+                await post(store, subject)
+
+        assert await posted(path) == subjects
+
+    @pytest.mark.parametrize("lost_bytes", [0, 1, 4000, 4120, 5000])
+    async def test_when_it_goes_on_in_the_log_that_a_kill_left(
+        self, path: Path, lost_bytes: int
+    ) -> None:
+        """The kill may have cut off a write."""
+        async with opened(path) as store:
+            await twenty(store)
+            left = killed(path, path.parent.with_name("after the kill"))
+        os.truncate(log_of(left), log_of(left).stat().st_size - lost_bytes)
+
+        async with opened(left) as store:
+            for number in range(100):
+                await post(store, str(number))
+
+        assert len(await posted(left)) == (120 if not lost_bytes else 119)
+
+    async def test_when_a_unit_that_was_too_large_for_memory_is_undone(self, path: Path) -> None:
+        """Its pages are in the log already; the next unit overwrites them."""
+
+        async def work(unit: Unit) -> None:
+            for number in range(2000):
+                await unit.add_transfer(posting("1", subject=f"{number} {'x' * 2000}"))
+            raise ValueError
+
+        async with opened(path) as store:
+            await rows(store, "PRAGMA cache_size = 10")
+            await post(store, "first")
+            before = log_of(path).stat().st_size
+            with pytest.raises(ValueError):  # noqa: PT011 -- it is ours
+                await store.run(work)
+            assert log_of(path).stat().st_size > before + 1_000_000
+            for subject in TWENTY:
+                await post(store, subject)
+
+        assert await posted(path) == ["first", *TWENTY]
+
+
+def made_of(content: bytes, path: Path) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+
+
+def moved_away(path: Path) -> None:
+    path.unlink()
+    log_of(path).unlink()
+
+
+class TestEmptyFileBesideALog:
+    @pytest.fixture
+    async def left(self, path: Path) -> Path:
+        """A database as a kill leaves it, with a log that holds changes."""
+        async with opened(path) as store:
+            await twenty(store)
+            return killed(path, path.parent.with_name("after the kill"))
+
+    @pytest.mark.parametrize("content", [b"", b"\0", b"\n"])
+    async def test_it_is_refused_and_left_alone(self, left: Path, content: bytes) -> None:
+        made_of(content, left)
+        before = contents(left.parent)
+
+        with pytest.raises(StoreError) as told:
+            await SqliteStore(left, VirtualClock()).open()
+
+        assert str(told.value) == (
+            f"{left}: it is empty, but the file beside it that ends in -wal has its changes; "
+            "restore the file that they belong to, or move both away to begin anew"
+        )
+        assert contents(left.parent) == before
+
+    async def test_also_by_another_name(self, left: Path, tmp_path: Path) -> None:
+        made_of(b"", left)
+        alias = tmp_path / "alias"
+        alias.symlink_to(left)
+
+        with pytest.raises(StoreError, match="it is empty, but"):
+            await SqliteStore(alias, VirtualClock()).open()
+
+    async def test_when_both_are_moved_away_it_begins_anew(self, left: Path) -> None:
+        moved_away(left)
+
+        assert await posted(left) == []
+
+    @pytest.mark.parametrize("content", [b"", b"\n"])
+    async def test_alone_or_beside_an_empty_log_it_is_a_new_one(
+        self, path: Path, content: bytes
+    ) -> None:
+        """SQLite treats a file of one byte as empty, and so does the store."""
+        made_of(content, path)
+        made_of(b"", log_of(path))
+
+        assert await posted(path) == []
+        assert outside(path, "PRAGMA integrity_check") == [("ok",)]

@@ -1,0 +1,192 @@
+"""Units that do not fit on a full disk fail as a whole; others are saved. It recovers with room."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from operator import methodcaller
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.ports import StoreError, Unit
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.transactions import Status
+from sandbox_sim.stores.sqlite import sqlite_store
+from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
+from tests.sample_records import (
+    NOW,
+    SERVICE,
+    callback,
+    delivery,
+    every,
+    job,
+    message,
+    posting,
+    postings_of,
+    transaction,
+)
+from tests.sqlite_files import busy, contents, fill_disk, free_disk, opened, rows
+from tests.stores.writes import prepared, state
+
+FULL = "the disk is full"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.sqlite3"
+
+
+async def too_much(unit: Unit) -> None:
+    """Write one record of most kinds, and then a megabyte."""
+    pending = transaction("10000000002", transaction_id="T2")
+    await unit.add_transaction(pending)
+    await unit.save_transaction(pending.moved(Status.FAILED, NOW))
+    await unit.add_transfer(posting("-1"))
+    await unit.save_callback(callback("C3"))
+    await unit.add_messages([message("M4")])
+    for claimed in await unit.claim_due(NOW, 10):
+        await unit.finish(claimed)
+    await unit.add_job(job("of the unit that did not fit"))
+    await unit.add_inbox_message("orders", delivery("x" * 1_000_000))
+
+
+async def a_little(subject: str, unit: Unit) -> str:
+    await unit.add_transfer(posting("1", subject=subject))
+    return subject
+
+
+async def test_a_unit_that_does_not_fit_leaves_nothing_behind(path: Path) -> None:
+    async with opened(path) as store:
+        await store.run(prepared)
+        before = await store.run(state)
+        await fill_disk(store, spare_pages=4)
+
+        with pytest.raises(StoreError) as told:
+            await store.run(too_much)
+
+        assert str(told.value) == f"{path}: {FULL}"
+        assert await store.run(state) == before
+        jobs = await store.run(lambda unit: unit.claim_due(NOW, 10))
+        assert [each.subject for each in jobs] == ["due", "due too"]
+
+
+async def test_units_beside_it_that_fit_are_saved(path: Path) -> None:
+    async with opened(path) as store:
+        await fill_disk(store, spare_pages=4)
+        async with busy(store):
+            before, after = (
+                [asyncio.create_task(store.run(partial(a_little, subject))) for subject in subjects]
+                for subjects in ("abc", "xyz")
+            )
+            large = asyncio.create_task(store.run(too_much))
+            more = asyncio.create_task(store.run(partial(a_little, "last")))
+        outcomes = await asyncio.gather(*before, *after, large, more, return_exceptions=True)
+
+        *saved, failed, last = outcomes
+        assert [*saved, last] == [*"abcxyz", "last"]
+        assert FULL in str(failed)
+
+    async with opened(path) as store:
+        found = await store.run(lambda unit: postings_of(unit, SERVICE))
+        assert [each.subject for each in found] == [*"abcxyz", "last"]
+
+
+async def test_it_is_never_half_full_of_a_unit(path: Path) -> None:
+    """Until the disk is full, each unit is saved whole or not at all."""
+    saved = []
+    async with opened(path) as store:
+        await fill_disk(store, spare_pages=20)
+
+        async def payment(number: int, unit: Unit) -> None:
+            await unit.add_transaction(transaction(f"{number:011d}", transaction_id=str(number)))
+            await unit.save_callback(callback(str(number), body="x" * 1000))
+            await unit.add_job(job(str(number)))
+
+        for number in range(1000):
+            try:
+                await store.run(partial(payment, number))
+            except StoreError:
+                break
+            saved.append(str(number))
+
+        async def found(unit: Unit) -> list[list[str]]:
+            kept = [await unit.transaction(SERVICE, str(number)) for number in range(1000)]
+            return [
+                [each.transaction_id for each in kept if each is not None],
+                [each.id for each in reversed(await unit.list_callbacks(every(SERVICE)))],
+                [each.subject for each in await unit.claim_due(NOW, 1000)],
+            ]
+
+        assert 0 < len(saved) < 1000
+        assert await store.run(found) == [saved] * 3
+
+
+async def test_when_there_is_room_again_all_works(path: Path) -> None:
+    async with opened(path) as store:
+        await fill_disk(store)
+        for _ in range(3):
+            with pytest.raises(StoreError, match=FULL):
+                await store.run(too_much)
+
+        await free_disk(store)
+        await store.run(too_much)
+
+        assert len(await store.run(methodcaller("inbox_messages", "orders", Listing()))) == 1
+
+
+@contextmanager
+def no_file_larger_than(size: int) -> Iterator[None]:
+    """Limit the size of every file, also of the log, as a full disk does."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+async def test_when_only_the_log_has_no_room_it_is_copied_and_written_anew(path: Path) -> None:
+    async with opened(path) as store:
+        with no_file_larger_than(400_000):
+            units = [partial(a_little, str(number)) for number in range(1000)]
+            with pytest.raises(StoreError):
+                [await store.run(unit) for unit in units]
+
+            assert await store.run(partial(a_little, "next")) == "next"
+
+        found = await store.run(lambda unit: postings_of(unit, SERVICE))
+        assert [each.subject for each in found] == [*map(str, range(len(found) - 1)), "next"]
+
+
+async def test_a_full_store_can_be_closed_and_opened_again(path: Path) -> None:
+    async with opened(path) as store:
+        await store.run(prepared)
+        await fill_disk(store)
+        with pytest.raises(StoreError, match=FULL):
+            await store.run(too_much)
+        before = await store.run(state)
+
+    async with opened(path) as store:
+        assert await store.run(state) == before
+        assert await rows(store, "PRAGMA integrity_check") == [("ok",)]
+
+
+async def test_without_room_for_the_tables_no_file_is_begun(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            sqlite_store, "_PRAGMAS", (*sqlite_store._PRAGMAS, "PRAGMA max_page_count = 5")
+        )
+        with pytest.raises(StoreError, match=f"{path}: .*{FULL}"):
+            await SqliteStore(path, VirtualClock()).open()
+        begun = contents(path.parent)
+        with pytest.raises(StoreError, match=FULL):
+            await SqliteStore(path, VirtualClock()).open()
+        assert contents(path.parent) == begun
+
+    async with opened(path) as store:
+        await store.run(prepared)

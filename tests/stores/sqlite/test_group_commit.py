@@ -1,0 +1,315 @@
+"""Several units share one commit, but each of them succeeds or fails by itself."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from operator import methodcaller
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.ports import Topic, Unit
+from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
+from tests.sample_records import SERVICE, after, job, posting, postings_of
+from tests.sqlite_files import SOON, busy, connection_of, killed, opened
+
+
+class Broken(Exception):
+    """The error that some of these units raise."""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "sandbox.sqlite3"
+
+
+@pytest.fixture
+async def store(path: Path) -> AsyncIterator[SqliteStore]:
+    async with opened(path) as store:
+        yield store
+
+
+@pytest.fixture
+async def statements(store: SqliteStore) -> list[str]:
+    """Every statement that the database executes from now on."""
+    seen: list[str] = []
+
+    async def listen(unit: Unit) -> None:
+        connection_of(unit).set_trace_callback(seen.append)
+
+    await store.run(listen)
+    seen.clear()
+    return seen
+
+
+async def post(subject: str, unit: Unit) -> str:
+    await unit.add_transfer(posting("1", subject=subject))
+    return f"posted {subject}"
+
+
+async def post_and_raise(subject: str, unit: Unit) -> str:
+    await post(subject, unit)
+    raise Broken(subject)
+
+
+def asked(
+    store: SqliteStore, subjects: list[str], broken: frozenset[str] = frozenset()
+) -> list[asyncio.Task[str]]:
+    """Hand the store a unit for each subject, in this order. Units of `broken` subjects raise."""
+
+    def work(subject: str) -> Callable[[Unit], Awaitable[str]]:
+        return partial(post_and_raise if subject in broken else post, subject)
+
+    return [asyncio.create_task(store.run(work(subject))) for subject in subjects]
+
+
+async def posted(store: SqliteStore) -> list[str]:
+    return [each.subject for each in await store.run(lambda unit: postings_of(unit, SERVICE))]
+
+
+FIFTY = [str(number) for number in range(50)]
+
+
+class TestOneCommit:
+    async def test_units_of_one_turn_of_the_loop_share_it(
+        self, store: SqliteStore, statements: list[str]
+    ) -> None:
+        await asyncio.gather(*asked(store, FIFTY))
+
+        assert statements.count("COMMIT") == 1
+        assert await posted(store) == FIFTY
+
+    async def test_units_that_wait_together_share_it(
+        self, store: SqliteStore, statements: list[str]
+    ) -> None:
+        async with busy(store):
+            tasks = asked(store, FIFTY)
+        await asyncio.gather(*tasks)
+
+        # One for the unit that kept the store busy, and one for all the others.
+        assert statements.count("COMMIT") == 2
+
+    async def test_they_are_done_in_the_order_in_which_they_were_asked_for(
+        self, store: SqliteStore
+    ) -> None:
+        async with busy(store):
+            tasks = asked(store, FIFTY)
+        await asyncio.gather(*tasks)
+
+        assert await posted(store) == FIFTY
+
+    async def test_each_caller_gets_the_result_of_its_own(self, store: SqliteStore) -> None:
+        async with busy(store):
+            tasks = asked(store, FIFTY)
+
+        assert await asyncio.gather(*tasks) == [f"posted {each}" for each in FIFTY]
+
+    async def test_nobody_is_answered_before_it(self, store: SqliteStore) -> None:
+        """A caller gets its answer only after its unit is saved."""
+        answers_at_commit: list[int] = []
+        tasks: list[asyncio.Task[str]] = []
+
+        def listen(statement: str) -> None:
+            if statement == "COMMIT":
+                answers_at_commit.append(sum(task.done() for task in tasks))
+
+        async def trace(unit: Unit) -> None:
+            connection_of(unit).set_trace_callback(listen)
+
+        await store.run(trace)
+        async with busy(store):
+            tasks = asked(store, FIFTY)
+        await asyncio.gather(*tasks)
+
+        assert answers_at_commit[-1] == 0
+
+    async def test_a_unit_sees_what_those_before_it_in_the_batch_wrote(
+        self, store: SqliteStore
+    ) -> None:
+        async def count(unit: Unit) -> int:
+            await unit.add_transfer(posting("1"))
+            return len(await postings_of(unit, SERVICE))
+
+        async with busy(store):
+            tasks = [asyncio.create_task(store.run(count)) for _ in range(10)]
+
+        assert await asyncio.gather(*tasks) == list(range(1, 11))
+
+    async def test_a_thousand_are_more_than_one_commit_and_few(
+        self, store: SqliteStore, statements: list[str]
+    ) -> None:
+        thousand = [str(number) for number in range(1000)]
+        async with busy(store):
+            tasks = asked(store, thousand)
+        await asyncio.gather(*tasks)
+
+        assert statements.count("COMMIT") == 1 + 4
+        assert await posted(store) == thousand
+
+
+class TestTheLog:
+    """SQLite appends commits to a log. To copy the log into the file takes time."""
+
+    async def test_it_is_copied_behind_the_commits_that_made_it_long(
+        self, store: SqliteStore, statements: list[str]
+    ) -> None:
+        for _ in range(20):
+            await asyncio.gather(*asked(store, FIFTY))
+        await posted(store)
+
+        copies = [at for at, each in enumerate(statements) if "checkpoint" in each]
+        assert len(copies) == 2  # a posting changes two rows
+        assert [statements[at - 1] for at in copies] == ["COMMIT"] * 2
+
+    async def test_so_it_does_not_grow_for_ever(self, store: SqliteStore, path: Path) -> None:
+        log = path.with_name(f"{path.name}-wal")
+        sizes = []
+        for _ in range(2):
+            for _ in range(60):
+                await asyncio.gather(*asked(store, FIFTY))
+            sizes.append(log.stat().st_size)
+
+        assert sizes[0] == sizes[1]
+
+
+class TestOneThatRaises:
+    @pytest.mark.parametrize(
+        "broken",
+        [{"0"}, {"25"}, {"49"}, {"3", "4", "47"}, set(FIFTY)],
+        ids=["the first", "one between", "the last", "several", "all"],
+    )
+    async def test_it_fails_alone(self, store: SqliteStore, broken: set[str]) -> None:
+        async with busy(store):
+            tasks = asked(store, FIFTY, frozenset(broken))
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+
+        for subject, outcome in zip(FIFTY, outcomes, strict=True):
+            if subject in broken:
+                assert isinstance(outcome, Broken)
+                assert outcome.args == (subject,)
+            else:
+                assert outcome == f"posted {subject}"
+        assert await posted(store) == [each for each in FIFTY if each not in broken]
+
+    async def test_the_others_are_saved_when_they_are_answered(
+        self, store: SqliteStore, path: Path, tmp_path: Path
+    ) -> None:
+        async with busy(store):
+            tasks = asked(store, FIFTY, frozenset({"7"}))
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+        async with opened(killed(path, tmp_path / "after the kill")) as left:
+            assert await posted(left) == [each for each in FIFTY if each != "7"]
+
+    async def test_their_jobs_are_noticed_and_its_own_is_not(self, store: SqliteStore) -> None:
+        noticed: list[str] = []
+        store.watch_jobs(lambda due_at: noticed.append(f"{due_at:%H:%M}"))
+
+        async def add(minutes: int, unit: Unit) -> None:
+            await unit.add_job(job(due_at=after(minutes=minutes)))
+            if minutes == 1:
+                raise Broken
+
+        async with busy(store):
+            tasks = [asyncio.create_task(store.run(partial(add, minutes))) for minutes in (3, 1, 2)]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+        assert min(noticed) == "09:02"
+
+    async def test_a_unit_may_raise_before_it_does_anything(self, store: SqliteStore) -> None:
+        def refuse(_unit: Unit) -> Awaitable[str]:
+            raise Broken
+
+        async with busy(store):
+            tasks = [*asked(store, ["a"]), asyncio.create_task(store.run(refuse))]
+            tasks += asked(store, ["b"])
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+
+        assert [type(outcome) for outcome in outcomes] == [str, Broken, str]
+        assert await posted(store) == ["a", "b"]
+
+
+class TestOneThatIsNotWaitedFor:
+    async def test_the_others_get_theirs(self, store: SqliteStore) -> None:
+        async with busy(store):
+            tasks = asked(store, FIFTY)
+            await asyncio.sleep(0)
+            for number in (0, 20, 49):
+                tasks[number].cancel()
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+
+        for number, outcome in enumerate(outcomes):
+            if number in {0, 20, 49}:
+                assert isinstance(outcome, asyncio.CancelledError)
+            else:
+                assert outcome == f"posted {number}"
+
+    async def test_what_it_asked_for_is_done_all_the_same(self, store: SqliteStore) -> None:
+        """A client that closes its connection does not undo its request."""
+        async with busy(store):
+            (task,) = asked(store, ["a"])
+            await asyncio.sleep(0)
+            task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+        assert await posted(store) == ["a"]
+
+    async def test_if_it_raises_nobody_is_told(self, store: SqliteStore) -> None:
+        async with busy(store):
+            first, second = asked(store, ["a", "b"], frozenset({"a"}))
+            await asyncio.sleep(0)
+            first.cancel()
+        await asyncio.gather(first, second, return_exceptions=True)
+
+        assert second.result() == "posted b"
+        assert await posted(store) == ["b"]
+
+
+class TestClosing:
+    @pytest.mark.parametrize("number", [1, 50, 256, 600])
+    async def test_what_was_asked_for_before_is_done(self, path: Path, number: int) -> None:
+        subjects = [str(each) for each in range(number)]
+        async with opened(path) as store:
+            async with busy(store):
+                tasks = asked(store, subjects)
+                await asyncio.sleep(0)
+                closing = asyncio.create_task(store.close())
+            await closing
+            assert [task.result() for task in tasks] == [f"posted {each}" for each in subjects]
+
+        async with opened(path) as store:
+            assert await posted(store) == subjects
+
+    async def test_the_thread_is_gone(self, path: Path) -> None:
+        def threads() -> list[str]:
+            return [each.name for each in threading.enumerate() if each.name == "sqlite"]
+
+        async with opened(path):
+            assert threads() == ["sqlite"]
+        assert threads() == []
+
+
+async def test_who_is_told_of_an_announcement_never_waits_for_the_next_one(
+    store: SqliteStore,
+) -> None:
+    """The watcher's read may share a commit with an announcement that waits for the watcher."""
+    told: list[None] = []
+    announce = methodcaller("announce", Topic.RULES)
+    later: list[asyncio.Task[None]] = []
+
+    async def notice() -> None:
+        told.append(None)
+        if len(told) == 1:
+            async with busy(store):
+                reading = asyncio.create_task(store.run(lambda unit: unit.user_rules()))
+                later.append(asyncio.create_task(store.run(announce)))
+                await asyncio.sleep(0)
+            await reading
+
+    store.watch_topic(Topic.RULES, notice)
+    async with asyncio.timeout(SOON):
+        await store.run(announce)
+        await later[0]
+
+    assert len(told) == 2

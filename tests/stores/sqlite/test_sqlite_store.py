@@ -1,0 +1,258 @@
+"""What only the SQLite store does: its file outlasts the server, and only one server uses it."""
+
+import asyncio
+import sqlite3
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.ports import StoreError, Unit
+from sandbox_sim.ports.clock import ClockState
+from sandbox_sim.stores.sqlite.sqlite_store import APPLICATION_ID, Durability, SqliteStore
+from tests.sample_records import (
+    NOW,
+    SERVICE,
+    after,
+    delivery,
+    job,
+    posting,
+    postings_of,
+    transaction,
+)
+from tests.sqlite_files import killed, opened, outside, rows
+from tests.stores.writes import WRITES, Write, prepared, state
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The path of a new file; its folder does not exist yet."""
+    return tmp_path / "state" / "sandbox.sqlite3"
+
+
+def empty(path: Path) -> Path:
+    path.parent.mkdir()
+    path.touch()
+    return path
+
+
+async def all_but_claims(unit: Unit) -> dict[str, Any]:
+    """The state without claims, which end with the server that made them."""
+    found = await state(unit)
+    del found["next due"]
+    return found
+
+
+async def claimed(store: SqliteStore) -> list[str]:
+    return [each.subject for each in await store.run(lambda unit: unit.claim_due(NOW, 10))]
+
+
+class TestClosedAndOpenedAgain:
+    @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+    async def test_so_is_every_kind_of_write_after_a_stop_and_after_a_kill(
+        self, path: Path, tmp_path: Path, write: Write
+    ) -> None:
+        async with opened(path) as store:
+            await store.run(prepared)
+            await store.run(write)
+            before = await store.run(all_but_claims)
+            left = killed(path, tmp_path / "after the kill")
+
+        for file in (path, left):
+            async with opened(file) as store:
+                assert await store.run(all_but_claims) == before
+
+    async def test_what_a_unit_wrote_before_it_raised_is_not_there(self, path: Path) -> None:
+        async def work(unit: Unit) -> None:
+            await prepared(unit)
+            raise ValueError
+
+        async with opened(path) as store:
+            before = await store.run(state)
+            with pytest.raises(ValueError):  # noqa: PT011 -- it is ours
+                await store.run(work)
+
+        async with opened(path) as store:
+            assert await store.run(state) == before
+
+    async def test_jobs_that_were_claimed_and_not_finished_are_claimed_again(
+        self, path: Path, tmp_path: Path
+    ) -> None:
+        """The server that claimed them is gone. A job may run twice, but is never lost."""
+        async with opened(path) as store:
+            await store.run(prepared)
+            first, *_ = await store.run(lambda unit: unit.claim_due(NOW, 10))
+            await store.run(lambda unit: unit.finish(first))
+            left = killed(path, tmp_path / "after the kill")
+
+        for file in (path, left):
+            async with opened(file) as store:
+                assert await claimed(store) == ["due too"]
+
+    @pytest.mark.parametrize("frozen_at", [None, after(days=7, microseconds=3)])
+    async def test_the_clock_is_set_as_before(self, path: Path, frozen_at: datetime | None) -> None:
+        state = ClockState(timedelta(days=3, microseconds=1), frozen_at)
+        async with opened(path) as store:
+            await store.run(lambda unit: unit.save_clock(state))
+
+        async with opened(path) as store:
+            assert await store.run(lambda unit: unit.clock()) == state
+
+    async def test_by_the_same_store_too(self, path: Path) -> None:
+        store = SqliteStore(path, VirtualClock())
+        for _ in range(3):
+            await store.open()
+            await store.run(lambda unit: unit.add_transfer(posting("1")))
+            await store.close()
+
+        async with opened(path) as store:
+            assert len(await store.run(lambda unit: postings_of(unit, SERVICE))) == 3
+
+
+class TestOpenOrNot:
+    async def test_before_it_is_opened_nothing_can_be_asked(self, path: Path) -> None:
+        store = SqliteStore(path, VirtualClock())
+
+        with pytest.raises(StoreError, match=f"{path}: the store is closed"):
+            await store.run(state)
+
+    async def test_nor_after_it_was_closed_or_while_it_is(self, path: Path) -> None:
+        async with opened(path) as store:
+            closing = asyncio.create_task(store.close())
+            await asyncio.sleep(0)
+            async with asyncio.timeout(5):
+                with pytest.raises(StoreError, match=f"{path}: the store is closed"):
+                    await store.run(state)
+            await closing
+            with pytest.raises(StoreError, match=f"{path}: the store is closed"):
+                await store.run(state)
+
+    async def test_nor_after_it_could_not_be_opened(self, path: Path) -> None:
+        store = SqliteStore(path, VirtualClock())
+        async with opened(path):
+            with pytest.raises(StoreError):
+                await store.open()
+            async with asyncio.timeout(5):
+                with pytest.raises(StoreError, match=f"{path}: the store is closed"):
+                    await store.run(state)
+            await store.close()
+
+    async def test_closing_it_twice_or_before_it_was_opened_is_harmless(self, path: Path) -> None:
+        store = SqliteStore(path, VirtualClock())
+        await store.close()
+        await store.open()
+        await store.close()
+        await store.close()
+
+
+class TestOneServerAtATime:
+    async def test_a_second_one_is_told_so(self, path: Path) -> None:
+        async with opened(path) as store:
+            await store.run(prepared)
+            with pytest.raises(StoreError, match="another server is using it") as told:
+                await SqliteStore(path, VirtualClock()).open()
+            before = await store.run(state)
+
+        assert str(told.value).startswith(f"{path}: ")
+        async with opened(path) as store:
+            assert await store.run(state) == before
+
+    async def test_even_if_the_first_has_only_opened_what_was_there(self, path: Path) -> None:
+        async with opened(path):
+            pass
+        async with opened(path):
+            with pytest.raises(StoreError, match="another server is using it"):
+                await SqliteStore(path, VirtualClock()).open()
+
+    async def test_another_name_of_the_file_is_the_same_file(
+        self, path: Path, tmp_path: Path
+    ) -> None:
+        alias = tmp_path / "alias"
+        async with opened(path):
+            alias.symlink_to(path)
+            with pytest.raises(StoreError, match="another server is using it"):
+                await SqliteStore(alias, VirtualClock()).open()
+
+    async def test_of_several_that_start_together_one_at_most_gets_it(self, path: Path) -> None:
+        """On a new file they may block each other; then no store gets it, and each one raises."""
+        stores = [SqliteStore(path, VirtualClock()) for _ in range(3)]
+
+        outcomes = await asyncio.gather(*(store.open() for store in stores), return_exceptions=True)
+
+        refused = [str(outcome) for outcome in outcomes if outcome is not None]
+        assert len(refused) >= 2
+        assert all("another server is using it" in each for each in refused)
+        for store in stores:
+            await store.close()
+
+    async def test_it_is_free_once_the_first_has_closed(self, path: Path) -> None:
+        async with opened(path) as store:
+            await store.run(prepared)
+        async with opened(path) as store:
+            assert await claimed(store) == ["due", "due too"]
+
+    async def test_no_other_program_reads_a_file_in_use(self, path: Path) -> None:
+        """A person who wants a copy stops the server first."""
+        async with opened(path):
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                outside(path, "SELECT * FROM jobs")
+
+
+class TestTheFile:
+    @pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("power", 2)])
+    async def test_how_safe_it_is(
+        self, path: Path, durability: Durability, synchronous: int
+    ) -> None:
+        """NORMAL survives a kill; FULL, which waits for the disk, survives a power cut too."""
+        async with opened(path, durability=durability) as store:
+            assert await rows(store, "PRAGMA synchronous") == [(synchronous,)]
+            assert await rows(store, "PRAGMA journal_mode") == [("wal",)]
+
+    async def test_a_kill_is_what_it_is_safe_from_by_default(self, path: Path) -> None:
+        store = SqliteStore(path, VirtualClock())
+        await store.open()
+        assert await rows(store, "PRAGMA synchronous") == [(1,)]
+        await store.close()
+
+    async def test_it_is_one_file_when_it_is_closed_and_says_whose_it_is(self, path: Path) -> None:
+        async with opened(path) as store:
+            await store.run(prepared)
+
+        assert list(path.parent.iterdir()) == [path]
+        assert outside(path, "PRAGMA application_id") == [(APPLICATION_ID,)]
+        assert outside(path, "PRAGMA integrity_check") == [("ok",)]
+
+    async def test_a_file_with_nothing_in_it_is_taken_for_a_new_one(self, path: Path) -> None:
+        async with opened(empty(path)) as store:
+            await store.run(prepared)
+
+
+class TestFaultsOfOurs:
+    """An error in a unit, not in the file, is raised as it is."""
+
+    async def test_a_broken_constraint(self, path: Path) -> None:
+        async with opened(path) as store:
+            await store.run(lambda unit: unit.add_transaction(transaction()))
+            with pytest.raises(sqlite3.IntegrityError):
+                await store.run(lambda unit: unit.add_transaction(transaction()))
+
+    async def test_a_value_that_no_database_takes(self, path: Path) -> None:
+        message = delivery()._replace(body=object())  # type: ignore[arg-type]
+        async with opened(path) as store:
+            with pytest.raises(TypeError):
+                await store.run(lambda unit: unit.add_inbox_message("orders", message))
+            strange = job()._replace(subject=["a list"])  # type: ignore[arg-type]
+            with pytest.raises((sqlite3.ProgrammingError, sqlite3.InterfaceError)):
+                await store.run(lambda unit: unit.add_job(strange))
+
+    async def test_waiting_for_anything_but_the_unit(self, path: Path) -> None:
+        async def work(unit: Unit) -> None:
+            await unit.add_transfer(posting())
+            await asyncio.sleep(0)
+
+        async with opened(path) as store:
+            with pytest.raises(RuntimeError, match="not its unit"):
+                await store.run(work)
+            assert await store.run(lambda unit: postings_of(unit, SERVICE)) == []

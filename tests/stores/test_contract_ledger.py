@@ -1,0 +1,331 @@
+"""The ledger in every store: numbered transfers in pages, pending ones, balances and sums."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from decimal import Decimal
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.ports import Store, Unit
+from sandbox_sim.records.ledger import (
+    AccountKind,
+    BadTransfer,
+    Balance,
+    LedgerLine,
+    LedgerQuery,
+    Overdrawn,
+    PendingEnded,
+    our_account,
+)
+from sandbox_sim.stores.sql import ledger as sql_ledger
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.vocabulary import Wallet
+from tests.live_records import CLEARING, PAYOUT, paid_in, set_aside
+from tests.sample_records import NOW, SERVICE, account_of, after, posting, violations
+from tests.stores.conftest import OpenStore
+
+pytestmark = pytest.mark.decision("D22")
+
+
+OTHER = 56
+
+SANDBOX, LIVE = ServiceMode
+
+POSTINGS = [
+    posting("500", subject="0"),
+    posting("-1", reason="charge", subject="1", at=after(hours=1)),
+    posting("500", subject="2", service_id=OTHER, at=after(hours=1)),
+    # A clock can be set back; the list still has the order in which they were posted.
+    posting("1", reason="refund", subject="3"),
+    posting("7", reason="deposited", subject="4", account=Wallet.PAYOUT, at=after(hours=2)),
+    posting("9", reason="topup", subject="", service_id=OTHER, at=after(hours=2)),
+]
+
+NEWEST_FIRST = ["", "4", "3", "2", "1", "0"]
+
+
+@pytest.fixture
+async def filled(store: Store) -> Store:
+    """A store with six postings of two services."""
+    for each in POSTINGS:
+        await store.run(methodcaller("add_transfer", each))
+    return store
+
+
+async def page(store: Store, query: LedgerQuery) -> Sequence[LedgerLine]:
+    return list(await store.run(lambda unit: unit.ledger_page(query)))
+
+
+def subjects(lines: Sequence[LedgerLine]) -> list[str]:
+    return [line.transfer.subject for line in lines]
+
+
+async def test_a_line_is_the_whole_posting(store: Store) -> None:
+    made = posting("-0.10", reason="spent", subject="später \u2028", account=Wallet.AIRTIME)
+    await store.run(methodcaller("add_transfer", made))
+
+    (line,) = await page(store, LedgerQuery())
+
+    assert line.transfer == made
+    assert isinstance(line.transfer.debit.wallet, Wallet)
+
+
+async def test_numbers_rise_over_all_services_and_never_change(filled: Store) -> None:
+    numbers = [line.number for line in await page(filled, LedgerQuery())]
+
+    assert numbers == sorted(set(numbers), reverse=True)
+    assert numbers[-1] > 0
+    of_services = [await page(filled, LedgerQuery(service)) for service in (SERVICE, OTHER)]
+    assert sorted(line.number for lines in of_services for line in lines) == numbers[::-1]
+
+
+async def test_filters_choose_and_the_newest_comes_first(filled: Store) -> None:
+    for query, expected in (
+        (LedgerQuery(), NEWEST_FIRST),
+        (LedgerQuery(SERVICE), ["4", "3", "1", "0"]),
+        (LedgerQuery(OTHER), ["", "2"]),
+        (LedgerQuery(57), []),
+        (LedgerQuery(account=Wallet.PAYOUT), ["4"]),
+        (LedgerQuery(account=Wallet.COLLECTION), []),
+        (LedgerQuery(reason="opening"), ["2", "0"]),
+        (LedgerQuery(subject="3"), ["3"]),
+        (LedgerQuery(subject=""), [""]),
+        (LedgerQuery(OTHER, subject="3"), []),
+        (LedgerQuery(SERVICE, Wallet.SMS, "charge", "1"), ["1"]),
+        (LedgerQuery(SERVICE, Wallet.PAYOUT, "charge", "1"), []),
+        (LedgerQuery(limit=2), ["", "4"]),
+        (LedgerQuery(reason="opening", limit=1), ["2"]),
+    ):
+        assert subjects(await page(filled, query)) == expected, query
+
+
+@pytest.mark.parametrize("service_id", [None, SERVICE])
+@pytest.mark.parametrize("reason", [None, "opening"])
+async def test_pages_follow_one_another_after_a_number(
+    filled: Store, service_id: int | None, reason: str | None
+) -> None:
+    whole = await page(filled, LedgerQuery(service_id, reason=reason))
+    for limit in (1, 2, 6, 100):
+        found, after_number = [], None
+        while lines := await page(
+            filled, LedgerQuery(service_id, reason=reason, after=after_number, limit=limit)
+        ):
+            found.append(lines)
+            after_number = lines[-1].number
+
+        assert [line for lines in found for line in lines] == whole
+        assert [len(lines) for lines in found[:-1]] == [limit] * (len(found) - 1)
+
+
+async def test_after_takes_any_number(filled: Store) -> None:
+    lines = await page(filled, LedgerQuery())
+    newest, oldest = lines[0].number, lines[-1].number
+    of_other = lines[3].number
+
+    assert subjects(await page(filled, LedgerQuery(after=newest + 1))) == NEWEST_FIRST
+    assert subjects(await page(filled, LedgerQuery(after=2**63 - 1))) == NEWEST_FIRST
+    assert subjects(await page(filled, LedgerQuery(after=oldest))) == []
+    assert subjects(await page(filled, LedgerQuery(SERVICE, after=of_other))) == ["1", "0"]
+
+
+async def test_a_new_posting_comes_before_a_page_and_not_into_it(filled: Store) -> None:
+    first = await page(filled, LedgerQuery(limit=2))
+    await filled.run(methodcaller("add_transfer", posting("1", subject="new")))
+
+    following = await page(filled, LedgerQuery(after=first[-1].number, limit=2))
+
+    assert subjects(following) == ["3", "2"]
+    assert subjects(await page(filled, LedgerQuery(limit=1))) == ["new"]
+
+
+async def test_the_balances_are_of_a_mode_a_service_or_of_all(filled: Store) -> None:
+    live = posting("3", mode=LIVE)
+    await filled.run(lambda unit: unit.add_transfer(live))
+    has = {
+        account_of(): Balance(Decimal(500), Decimal(0), NOW),
+        account_of(account=Wallet.PAYOUT): Balance(Decimal(7), Decimal(0), after(hours=2)),
+        account_of(OTHER): Balance(Decimal(509), Decimal(0), after(hours=2)),
+        account_of(mode=LIVE): Balance(Decimal(3), Decimal(0), NOW),
+    }
+    for mode, service_id in ((None, None), (None, SERVICE), (LIVE, None), (SANDBOX, OTHER)):
+        expected = {
+            account: balance
+            for account, balance in has.items()
+            if mode in {None, account.mode} and service_id in {None, account.service_id}
+        }
+        found = await filled.run(lambda unit, m=mode, s=service_id: unit.balances(m, s))  # type: ignore[misc]
+        assert found == expected
+    assert await filled.run(lambda unit: unit.live_sums()) == {live.debit: Decimal(-3)}
+    assert await filled.run(violations) == ()
+
+
+async def test_a_transfer_between_accounts_of_ours_changes_no_wallet(store: Store) -> None:
+    suspense = our_account(AccountKind.SUSPENSE, LIVE, "GHS")
+    moved = posting("3", account=Wallet.PAYOUT, mode=LIVE)._replace(credit=suspense)
+
+    await store.run(lambda unit: unit.add_transfer(moved))
+
+    assert await store.run(lambda unit: unit.balances(None, None)) == {}
+    sums = await store.run(lambda unit: unit.live_sums())
+    assert sums == {moved.debit: Decimal(-3), suspense: Decimal(3)}
+    assert await store.run(violations) == ()
+
+
+async def test_a_list_is_of_one_mode_or_of_both(filled: Store) -> None:
+    await filled.run(lambda unit: unit.add_transfer(posting("3", subject="P", mode=LIVE)))
+
+    assert subjects(await page(filled, LedgerQuery(mode=LIVE))) == ["P"]
+    assert subjects(await page(filled, LedgerQuery(mode=SANDBOX))) == NEWEST_FIRST
+    assert subjects(await page(filled, LedgerQuery())) == ["P", *NEWEST_FIRST]
+
+
+async def test_a_page_and_balances_have_what_their_own_unit_posted(store: Store) -> None:
+    async def work(unit: Unit) -> None:
+        await unit.add_transfer(posting("5"))
+        assert subjects(await unit.ledger_page(LedgerQuery())) == [""]
+        assert await unit.balances(None, None) == {
+            account_of(): Balance(Decimal(5), Decimal(0), NOW)
+        }
+
+    await store.run(work)
+
+
+@pytest.mark.decision("D39")
+class TestPending:
+    async def test_it_is_set_aside_of_the_wallet_and_ends_once(self, store: Store) -> None:
+        pending = await begun(store)
+
+        assert await has(store) == Balance(Decimal("89.50"), Decimal("10.50"), NOW)
+        assert await store.run(lambda unit: unit.live_sums()) == {CLEARING: Decimal(-100)}
+        end = pending.posted(after(hours=1), CLEARING)
+        await store.run(lambda unit: unit.add_transfer(end))
+
+        assert await has(store) == Balance(Decimal("89.50"), Decimal(0), after(hours=1))
+        assert await store.run(lambda unit: unit.live_sums()) == {CLEARING: Decimal("-89.50")}
+        for again in (end, pending.voided(NOW)):
+            with pytest.raises(PendingEnded):
+                await store.run(methodcaller("add_transfer", again))
+        assert await store.run(lambda unit: unit.open_transfer(PAYOUT, "10000000001")) is None
+        assert await store.run(violations) == ()
+
+    async def test_a_void_makes_it_available_again(self, store: Store) -> None:
+        pending = await begun(store)
+
+        await store.run(lambda unit: unit.add_transfer(pending.voided(NOW)))
+
+        assert await has(store) == Balance(Decimal(100), Decimal(0), NOW)
+        assert await store.run(violations) == ()
+
+    async def test_a_part_is_posted_and_the_rest_is_available_again(self, store: Store) -> None:
+        pending = await begun(store)
+
+        part = pending.posted(NOW, CLEARING, Decimal(4))
+        await store.run(lambda unit: unit.add_transfer(part))
+
+        assert await has(store) == Balance(Decimal(96), Decimal(0), NOW)
+        assert await store.run(violations) == ()
+
+    async def test_more_than_was_set_aside_is_refused_and_changes_nothing(
+        self, store: Store
+    ) -> None:
+        pending = await begun(store)
+        more = pending.posted(NOW, CLEARING, Decimal("10.51"))
+
+        async def work(unit: Unit) -> None:
+            with pytest.raises(BadTransfer, match="would be posted"):
+                await unit.add_transfer(more)
+
+        await store.run(work)
+
+        assert await has(store) == Balance(Decimal("89.50"), Decimal("10.50"), NOW)
+        assert await store.run(lambda unit: unit.open_transfer(PAYOUT, "10000000001")) == pending
+
+    async def test_more_than_is_available_is_refused_and_changes_nothing(
+        self, store: Store
+    ) -> None:
+        await begun(store)
+
+        async def work(unit: Unit) -> None:
+            with pytest.raises(Overdrawn):
+                await unit.add_transfer(set_aside("89.51"))
+
+        await store.run(work)
+
+        assert await has(store) == Balance(Decimal("89.50"), Decimal("10.50"), NOW)
+        assert len(await page(store, LedgerQuery())) == 2
+
+    async def test_it_is_found_by_its_subject_and_wallet(self, store: Store) -> None:
+        pending = await begun(store)
+        await store.run(lambda unit: unit.add_transfer(set_aside("1", "other")))
+
+        assert await store.run(lambda unit: unit.open_transfer(PAYOUT, "10000000001")) == pending
+        assert await store.run(lambda unit: unit.open_transfer(PAYOUT, "nobody")) is None
+        other = account_of(OTHER, Wallet.PAYOUT, LIVE)
+        assert await store.run(lambda unit: unit.open_transfer(other, "10000000001")) is None
+
+    async def test_of_two_units_at_once_one_ends_it(self, store: Store) -> None:
+        pending = await begun(store)
+        ends = (pending.voided(NOW), pending.posted(NOW, CLEARING))
+
+        ended = await asyncio.gather(
+            *(store.run(methodcaller("add_transfer", each)) for each in ends),
+            return_exceptions=True,
+        )
+
+        assert [isinstance(each, PendingEnded) for each in ended].count(True) == 1
+        assert await store.run(violations) == ()
+
+
+async def begun(store: Store) -> LedgerLine:
+    """Add a deposit of 100 and a pending payout of 10.50; returns the payout."""
+    await store.run(lambda unit: unit.add_transfer(paid_in(into=PAYOUT)))
+    number = await store.run(lambda unit: unit.add_transfer(set_aside()))
+    return LedgerLine(number, set_aside())
+
+
+async def has(store: Store) -> Balance | None:
+    return await store.run(lambda unit: unit.balance(PAYOUT))
+
+
+@pytest.mark.decision("D39")
+async def test_sums_stay_right_over_a_checkpoint(
+    open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql_ledger, "CHECKPOINT_EVERY", 3)
+    clock = VirtualClock()
+    async with open_store(clock) as store:
+        for count in range(1, 9):
+            await store.run(lambda unit: unit.add_transfer(paid_in("0.1", PAYOUT)))
+            clock.move_to(clock.now() + timedelta(minutes=50))
+            # The first call may save a checkpoint, and the second one begins there.
+            for _ in range(2):
+                sums = await store.run(lambda unit: unit.live_sums())
+                assert sums == {CLEARING: Decimal(-count) / 10}
+        assert await store.run(violations) == ()
+
+
+@pytest.mark.parametrize(
+    ("amounts", "expected"),
+    [
+        (["0.1", "0.2"], "0.3"),
+        (["5", "-4.9999999"], "0.0000001"),
+        (["10000", "1E+300", "0.01", "-1E+300"], "10000.01"),
+        (["1E+300", "5E-324"], None),
+    ],
+)
+async def test_balance_and_sum_are_exact_to_the_last_digit(
+    store: Store, amounts: list[str], expected: str | None
+) -> None:
+    """Amounts come from JSON numbers, which may be very large and very small."""
+    for amount in amounts:
+        await store.run(methodcaller("add_transfer", posting(amount)))
+
+    balance = await store.run(lambda unit: unit.balance(account_of(SERVICE, Wallet.SMS)))
+
+    exact = Decimal(expected or f"1{'0' * 300}.{'0' * 323}5")
+    assert balance is not None
+    assert (balance.amount, balance.updated_at) == (exact, NOW)
+    assert await store.run(violations) == ()

@@ -1,0 +1,524 @@
+"""What every store keeps for production mode: payments, attempts, the ledger, notifications."""
+
+import asyncio
+from datetime import datetime
+from decimal import Decimal
+from operator import methodcaller
+from typing import Any
+
+import pytest
+
+from sandbox_sim.ports import Store, Unit
+from sandbox_sim.records.attempts import AttemptQuery, KeptDecision
+from sandbox_sim.records.exchanges import (
+    KeptNotification,
+    MessagePart,
+    NotificationQuery,
+    NotificationState,
+    Scrubber,
+)
+from sandbox_sim.records.jobs import Job, JobKind
+from sandbox_sim.records.ledger import Balance
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.messages import HistoryQuery, Message, SmsStatus
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.clients import ServiceMode
+from tests.live_records import (
+    CLEARING,
+    COLLECTION,
+    PAYOUT,
+    attempt,
+    exchange,
+    live_transaction,
+    paid_in,
+    raw_notification,
+    set_aside,
+)
+from tests.sample_records import (
+    NOW,
+    SERVICE,
+    after,
+    callback,
+    every,
+    job,
+    message,
+    postings_of,
+    transaction,
+)
+
+LIVE = ServiceMode.PRODUCTION
+
+FIRST, SECOND = "10000000001", "10000000002"
+
+DECISION = KeptDecision(
+    "A1", NOW, Status.FAILED, "ama", "they said so by phone", True, "network mtn says pending"
+)
+
+
+pytestmark = pytest.mark.decision("D39")
+
+
+class Broken(Exception):
+    """Raised in a unit, so that the store rolls it back."""
+
+
+async def fill(unit: Unit) -> None:
+    """Write one record of each kind."""
+    await unit.add_transaction(live_transaction(FIRST))
+    await unit.add_attempt(attempt(), '{"amount":10.50}')
+    await unit.add_transfer(paid_in())
+    await unit.add_transfer(paid_in(into=PAYOUT))
+    await unit.add_transfer(set_aside())
+    await unit.add_raw_notification(raw_notification())
+    await unit.add_exchanges([exchange()])
+    await unit.add_message_part(MessagePart("sms", "A1", 1, 2, "id-1"))
+    await unit.add_decision(DECISION)
+    await unit.save_callback(callback("L1", mode=ServiceMode.PRODUCTION))
+    await unit.add_job(Job(NOW, JobKind.ASK_NETWORK, SERVICE, "A1"))
+
+
+async def seen(unit: Unit) -> dict[str, object]:
+    return {
+        "transactions": list(await unit.list_transactions(Listing(mode=LIVE))),
+        "attempts": list(await unit.attempts_of(FIRST)),
+        "request": await unit.saved_request("A1"),
+        "balances": await unit.balances(None, None),
+        "sums": await unit.live_sums(),
+        "transfers": await postings_of(unit, SERVICE),
+        "pending": await is_open(unit),
+        "notification": await unit.raw_notification(1),
+        "exchanges": list(await unit.exchanges_of("A1")),
+        "parts": list(await unit.message_parts("A1")),
+        "decisions": list(await unit.decisions_of("A1")),
+        "callbacks": [c.id for c in await unit.list_callbacks(every(SERVICE))],
+        "next due": await unit.next_due(),
+    }
+
+
+async def is_open(unit: Unit) -> bool:
+    return await unit.open_transfer(PAYOUT, FIRST) is not None
+
+
+async def test_what_was_written_is_read_as_it_was(store: Store) -> None:
+    await store.run(fill)
+
+    found = await store.run(seen)
+
+    assert found["transactions"] == [live_transaction(FIRST)]
+    assert found["attempts"] == [attempt()]
+    assert found["request"] == '{"amount":10.50}'
+    assert found["balances"] == {
+        COLLECTION: Balance(Decimal(100), Decimal(0), NOW),
+        PAYOUT: Balance(Decimal("89.50"), Decimal("10.50"), NOW),
+    }
+    assert found["sums"] == {CLEARING: Decimal(-200)}
+    assert found["transfers"] == [paid_in(), paid_in(into=PAYOUT), set_aside()]
+    assert found["pending"]
+    assert found["exchanges"] == [exchange()]
+    assert found["parts"] == [MessagePart("sms", "A1", 1, 2, "id-1")]
+    assert found["decisions"] == [DECISION]
+
+
+async def test_a_second_transaction_id_of_a_service_is_refused(store: Store) -> None:
+    assert await store.run(lambda unit: unit.add_transaction(live_transaction(FIRST)))
+
+    again = await store.run(lambda unit: unit.add_transaction(live_transaction(SECOND)))
+    other = await store.run(
+        lambda unit: unit.add_transaction(live_transaction(SECOND, service_id=56))
+    )
+
+    assert (again, other) == (False, True)
+    found = await store.run(lambda unit: unit.transaction(SERVICE, "T1", LIVE))
+    assert found == live_transaction(FIRST)
+
+
+async def test_of_two_units_at_once_one_gets_the_transaction_id(store: Store) -> None:
+    added = await asyncio.gather(
+        *(
+            store.run(lambda unit, each=each: unit.add_transaction(live_transaction(each)))  # type: ignore[misc]
+            for each in (FIRST, SECOND)
+        )
+    )
+
+    assert sorted(added) == [False, True]
+
+
+async def test_a_deleted_transaction_frees_its_id(store: Store) -> None:
+    await store.run(lambda unit: unit.add_transaction(live_transaction(FIRST)))
+    await store.run(lambda unit: unit.delete_transaction(live_transaction(FIRST)))
+
+    assert await store.run(lambda unit: unit.transaction(SERVICE, "T1", LIVE)) is None
+    assert await store.run(lambda unit: unit.add_transaction(live_transaction(SECOND)))
+
+
+async def test_both_modes_may_use_one_transaction_id(store: Store) -> None:
+    async def both(unit: Unit) -> None:
+        await unit.add_transaction(transaction(FIRST))
+        await unit.add_transaction(live_transaction(SECOND))
+        await unit.save_transaction(live_transaction(SECOND).moved(Status.SUCCESSFUL, NOW))
+
+    await store.run(both)
+
+    sandbox = await store.run(lambda unit: unit.transaction(SERVICE, "T1"))
+    live = await store.run(lambda unit: unit.transaction_by_network_id(SERVICE, SECOND, LIVE))
+    assert sandbox is not None
+    assert live is not None
+    assert (sandbox.status, live.status) == (Status.PENDING, Status.SUCCESSFUL)
+    assert await store.run(lambda unit: unit.list_transactions(every(SERVICE))) == [live, sandbox]
+
+
+async def test_live_transactions_are_listed_newest_first(store: Store) -> None:
+    for number in range(1, 5):
+        each = live_transaction(f"1000000000{number}", transaction_id=f"T{number}")
+        await store.run(lambda unit, each=each: unit.add_transaction(each))  # type: ignore[misc]
+
+    listing = Listing(SERVICE, after="10000000004", limit=2, mode=LIVE)
+    found = await store.run(lambda unit: unit.list_transactions(listing))
+
+    assert [each.transaction_id for each in found] == ["T3", "T2"]
+
+
+async def test_every_field_of_an_attempt_is_kept(store: Store) -> None:
+    whole = attempt(
+        outcome=Outcome.FAILED,
+        cancelled=True,
+        polls=3,
+        missed=1,
+        asked_at=after(seconds=1),
+        failing_since=after(seconds=2),
+        decided_at=after(seconds=3),
+        network_id="N1",
+        reason="declined",
+        mismatch="amount is 1 and not 2",
+        contradiction="status says succeeded after failed",
+        contradicted_by=Outcome.SUCCEEDED,
+        settled_by="ama",
+        settled_reason="called the network",
+        sent_currency="EUR",
+    )
+
+    async def work(unit: Unit) -> None:
+        await unit.add_attempt(attempt(next_ask_at=after(seconds=9)), "{}")
+        await unit.save_attempt(whole)
+
+    await store.run(work)
+
+    assert await store.run(lambda unit: unit.attempt("A1")) == whole
+    assert await store.run(lambda unit: unit.saved_request("A1")) == ""
+
+
+async def test_an_attempt_is_found_by_what_a_network_calls_it(store: Store) -> None:
+    async def work(unit: Unit) -> None:
+        await unit.add_attempt(attempt("A1", reference="R1", network_id="N1"), "{}")
+        await unit.add_attempt(attempt("A2", reference="R1", service_id=56), "{}")
+
+    await store.run(work)
+
+    for criteria, found in (
+        ({"reference": "R1"}, ["A2", "A1"]),
+        ({"network_id": "N1"}, ["A1"]),
+        ({"network_id": "N2"}, []),
+        ({}, []),
+    ):
+        assert found == await store.run(lambda u, c=criteria: u.find_attempts("mtn", **c))  # type: ignore[misc]
+    assert await store.run(lambda unit: unit.find_attempts("other", reference="R1")) == []
+
+
+async def test_a_reference_is_used_once_unless_the_network_never_took_it(store: Store) -> None:
+    never = attempt("A1", reference="R1", outcome=Outcome.NOT_SENT)
+    await store.run(lambda unit: unit.add_attempt(never, ""))
+    await store.run(lambda unit: unit.add_attempt(attempt("A2", reference="R1"), "{}"))
+
+    with pytest.raises(Exception, match=r"(?i)reference"):
+        await store.run(lambda unit: unit.add_attempt(attempt("A3", reference="R1"), "{}"))
+
+
+async def test_open_and_doubtful_attempts(store: Store) -> None:
+    attempts = [
+        attempt("old"),
+        attempt("new", created_at=after(hours=1), network="vod"),
+        attempt("done", outcome=Outcome.SUCCEEDED),
+        attempt("doubted", outcome=Outcome.SUCCEEDED, contradiction="status says failed"),
+        attempt("other", mismatch="amount is missing", created_at=after(hours=1)),
+        attempt("settled", outcome=Outcome.SUCCEEDED, mismatch="amount", settled_by="ama"),
+    ]
+
+    async def work(unit: Unit) -> None:
+        for each in attempts:
+            await unit.add_attempt(each, "{}")
+
+    await store.run(work)
+
+    assert await store.run(lambda unit: unit.open_attempts()) == {"mtn": 2, "vod": 1}
+    doubtful = await store.run(lambda unit: unit.doubtful_attempts(after(minutes=1)))
+    assert [each.id for each in doubtful] == ["old", "doubted", "other"]
+
+
+async def test_amounts_keep_every_digit(store: Store) -> None:
+    large = "10000000000000001.01"
+    await store.run(lambda unit: unit.add_attempt(attempt(amount=Decimal(large)), "{}"))
+    await store.run(lambda unit: unit.add_transfer(paid_in(large)))
+
+    found = await store.run(lambda unit: unit.attempt("A1"))
+    balance = await store.run(lambda unit: unit.balance(COLLECTION))
+
+    assert found is not None
+    assert balance is not None
+    assert (str(found.amount), str(balance.available)) == (large, large)
+
+
+async def test_a_notification_keeps_its_exact_bytes(store: Store) -> None:
+    raw = raw_notification(bytes(range(256)))
+    number = await store.run(lambda unit: unit.add_raw_notification(raw))
+    kept = await store.run(lambda unit: unit.raw_notification(number))
+    assert kept is not None
+    assert kept.raw == raw
+
+    read = kept._replace(state=NotificationState.APPLIED, tries=2, attempt_id="A1", note="late")
+    await store.run(lambda unit: unit.save_raw_notification(read))
+
+    assert await store.run(lambda unit: unit.raw_notification(number)) == read
+    assert await store.run(lambda unit: unit.raw_notification(number + 1)) is None
+
+
+async def keep(store: Store, network: str, state: NotificationState, **fields: Any) -> int:
+    raw = raw_notification(network=network, **fields)
+
+    async def add(unit: Unit) -> int:
+        number = await unit.add_raw_notification(raw)
+        await unit.save_raw_notification(KeptNotification(number, raw, state))
+        return number
+
+    return await store.run(add)
+
+
+async def test_notifications_are_listed_newest_first_and_counted(store: Store) -> None:
+    new, done, failed = NotificationState.NEW, NotificationState.APPLIED, NotificationState.FAILED
+    one, two, three = [await keep(store, "mtn", state) for state in (new, done, failed)]
+    other = await keep(store, "vod", done)
+
+    async def listed(**asked: Any) -> list[int]:
+        query = NotificationQuery(**asked)
+        return [
+            each.number for each in await store.run(lambda unit: unit.list_notifications(query))
+        ]
+
+    assert await listed() == [other, three, two, one]
+    assert await listed(network="mtn", after=three) == [two, one]
+    assert await listed(state=done, limit=1) == [other]
+    assert await store.run(lambda unit: unit.count_notifications()) == {
+        **dict.fromkeys((("mtn", new), ("mtn", done), ("mtn", failed)), 1),
+        ("vod", done): 1,
+    }
+
+
+async def test_what_is_done_and_has_secrets_is_found_until_it_is_scrubbed(store: Store) -> None:
+    numbers = {state: await keep(store, "mtn", state) for state in NotificationState}
+    unmatched = numbers.pop(NotificationState.UNMATCHED)
+    del numbers[NotificationState.NEW]
+
+    async def found(before: datetime) -> list[int]:
+        rows = await store.run(lambda unit: unit.notifications_with_secrets(before, 9))
+        return [each.number for each in rows]
+
+    assert await found(NOW) == list(numbers.values())
+    assert await found(after(seconds=1)) == sorted([*numbers.values(), unmatched])
+    for number in numbers.values():
+        kept = await store.run(methodcaller("raw_notification", number))
+        bare = kept.without_secrets(Scrubber())
+        await store.run(methodcaller("save_raw_notification", bare))
+        assert await store.run(methodcaller("raw_notification", number)) == bare
+    assert await found(NOW) == []
+
+
+async def test_old_notifications_are_deleted_in_steps_but_none_that_is_to_be_read(
+    store: Store,
+) -> None:
+    new, *_ = [await keep(store, "mtn", state) for state in NotificationState]
+    young = await keep(store, "mtn", NotificationState.APPLIED, received_at=after(seconds=1))
+
+    async def delete(before: datetime) -> int:
+        return await store.run(lambda unit: unit.delete_notifications(before, 3))
+
+    assert [await delete(after(seconds=1)) for _ in range(3)] == [3, len(NotificationState) - 4, 0]
+    left = await store.run(lambda unit: unit.list_notifications(NotificationQuery()))
+    assert [(each.number, each.state) for each in left] == [
+        (young, NotificationState.APPLIED),
+        (new, NotificationState.NEW),
+    ]
+    again = await keep(store, "mtn", NotificationState.NEW)
+    assert again > young
+
+
+async def test_a_unit_that_raises_leaves_nothing(store: Store) -> None:
+    await store.run(fill)
+    before = await store.run(seen)
+
+    async def change(unit: Unit) -> None:
+        await unit.save_transaction(live_transaction(FIRST).moved(Status.FAILED, NOW))
+        await unit.delete_transaction(live_transaction(FIRST))
+        await unit.add_transaction(live_transaction(SECOND))
+        await unit.save_attempt(attempt(outcome=Outcome.FAILED))
+        await unit.add_attempt(attempt("A2"), "{}")
+        pending = await unit.open_transfer(PAYOUT, FIRST)
+        assert pending is not None
+        await unit.add_transfer(pending.voided(NOW))
+        await unit.add_raw_notification(raw_notification(b"other"))
+        await unit.add_exchanges([exchange()])
+        await unit.add_decision(DECISION)
+        await unit.save_callback(callback("L2", mode=ServiceMode.PRODUCTION))
+        for claimed in await unit.claim_due(NOW, 9):
+            await unit.finish(claimed)
+        raise Broken
+
+    with pytest.raises(Broken):
+        await store.run(change)
+
+    assert await store.run(seen) == before
+
+
+@pytest.mark.decision("D32")
+@pytest.mark.parametrize("service_id", [SERVICE, None])
+async def test_no_reset_or_snapshot_touches_production(
+    store: Store, service_id: int | None
+) -> None:
+    await store.run(fill)
+    await store.run(lambda unit: unit.save_callback(callback("S1")))
+    await store.run(lambda unit: unit.add_job(job("sandbox", after(minutes=1))))
+    await store.run(lambda unit: unit.save_snapshot("before", service_id, NOW))
+    moved = live_transaction(FIRST).moved(Status.SUCCESSFUL, NOW)
+    await store.run(lambda unit: unit.save_transaction(moved))
+    before = {**await store.run(seen), "callbacks": ["L1"]}
+
+    await store.run(lambda unit: unit.reset(service_id))
+    assert await store.run(seen) == before
+
+    await store.run(lambda unit: unit.restore_snapshot("before", NOW))
+    assert await store.run(seen) == {**before, "callbacks": ["S1", "L1"]}
+    claimed = await store.run(lambda unit: unit.claim_due(after(hours=1), 9))
+    assert [each.subject for each in claimed] == ["A1", "sandbox"]
+
+
+@pytest.mark.decision("D32")
+async def test_a_claimed_job_of_production_outlives_a_reset(store: Store) -> None:
+    await store.run(fill)
+    (claimed,) = await store.run(lambda unit: unit.claim_due(NOW, 9))
+    await store.run(lambda unit: unit.reset(None))
+
+    await store.run(lambda unit: unit.finish(claimed))
+
+    assert await store.run(lambda unit: unit.next_due()) is None
+
+
+async def test_one_list_has_the_transactions_of_both_modes(store: Store) -> None:
+    async def add(unit: Unit) -> None:
+        for number in range(4):
+            fields: dict[str, Any] = {"transaction_id": f"T{number}"}
+            make = live_transaction if number % 2 else transaction
+            each = make(f"1000000000{number}", **fields)
+            await unit.add_transaction(each._replace(initiated_at=after(seconds=number)))
+
+    async def listed(mode: ServiceMode | None, last: int) -> list[int]:
+        listing = Listing(None, f"1000000000{last}", 10, mode)
+        found = await store.run(lambda unit: unit.list_transactions(listing))
+        return [int(each.network_transaction_id[-1]) for each in found]
+
+    await store.run(add)
+
+    for last in range(4):
+        numbers = list(range(last))[::-1]
+        assert await listed(None, last) == numbers
+        assert await listed(LIVE, last) == [each for each in numbers if each % 2]
+        assert await listed(ServiceMode.SANDBOX, last) == [each for each in numbers if not each % 2]
+
+
+async def test_messages_of_both_modes_are_kept_apart(store: Store) -> None:
+    def text(number: int, mode: ServiceMode) -> Message:
+        return message(f"M{number}", mode=mode, created_at=after(seconds=number))
+
+    live, sandbox = ServiceMode.PRODUCTION, ServiceMode.SANDBOX
+    for number in range(4):
+        each = text(number, live if number % 2 else sandbox)
+        await store.run(lambda unit, each=each: unit.add_messages([each]))  # type: ignore[misc]
+
+    async def read(unit: Unit) -> dict[str, object]:
+        listed = await unit.list_messages(Listing())
+        page = await unit.list_messages(Listing(None, "M2", 1))
+        return {
+            "listed": [each.processing_id for each in listed],
+            "after the other mode": [each.processing_id for each in page],
+            "by id": [each.mode for each in await unit.messages(SERVICE, "M1", live)],
+            "of the other mode": await unit.messages(SERVICE, "M1"),
+            "history": (await unit.history(HistoryQuery(SERVICE, mode=live)))[1],
+            "filtered": (await unit.history(HistoryQuery(SERVICE, mode=live, batch_id="B")))[1],
+        }
+
+    assert await store.run(read) == {
+        "listed": ["M3", "M2", "M1", "M0"],
+        "after the other mode": ["M1"],
+        "by id": [live],
+        "of the other mode": [],
+        "history": 2,
+        "filtered": 0,
+    }
+
+    await store.run(lambda unit: unit.reset(None))
+    left = await store.run(lambda unit: unit.list_messages(Listing()))
+    assert [each.processing_id for each in left] == ["M3", "M1"]
+    sent = left[0]._replace(status=SmsStatus.SENT)
+    await store.run(lambda unit: unit.save_messages([sent]))
+    assert await store.run(lambda unit: unit.messages(SERVICE, "M3", live)) == [sent]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        (AttemptQuery(), ["A3", "A2", "A1"]),
+        (AttemptQuery(limit=2), ["A3", "A2"]),
+        (AttemptQuery(after="A3"), ["A2", "A1"]),
+        (AttemptQuery(network="vod"), ["A2"]),
+        (AttemptQuery(reference="reference of A1"), ["A1"]),
+        (AttemptQuery(network_id="N3"), ["A3"]),
+        (AttemptQuery(outcome=Outcome.SUCCEEDED), ["A3"]),
+        (AttemptQuery(service_id=SERVICE + 1), []),
+        (AttemptQuery(since=after(seconds=2)), ["A3", "A2"]),
+        (AttemptQuery(until=after(seconds=2)), ["A1"]),
+    ],
+)
+async def test_attempts_are_listed_newest_first(
+    store: Store, query: AttemptQuery, found: list[str]
+) -> None:
+    others = {2: {"network": "vod"}, 3: {"network_id": "N3", "outcome": Outcome.SUCCEEDED}}
+    for number in range(1, 4):
+        fields: dict[str, Any] = {"created_at": after(seconds=number), **others.get(number, {})}
+        each = attempt(f"A{number}", network_transaction_id=f"1000000000{number}", **fields)
+        await store.run(lambda unit, each=each: unit.add_attempt(each, "{}"))  # type: ignore[misc]
+
+    listed = await store.run(lambda unit: unit.list_attempts(query))
+
+    assert [each.id for each in listed] == found
+
+
+async def test_a_part_of_a_message_is_found_by_the_id_that_its_network_gave_it(
+    store: Store,
+) -> None:
+    first = MessagePart("sms", "A1", 1, 2, "id-1")
+    second = MessagePart("sms", "A1", 2, 2, "id-2")
+    elsewhere = MessagePart("other", "A2", 1, 1, "id-1")
+    reused = MessagePart("sms", "A3", 1, 1, "id-2")
+
+    async def work(unit: Unit) -> None:
+        for part in (second, first, elsewhere, reused, first._replace(network_id="again")):
+            await unit.add_message_part(part)
+        await unit.save_message_part(first._replace(outcome=Outcome.SUCCEEDED))
+
+    await store.run(work)
+
+    async def found(unit: Unit) -> tuple[object, ...]:
+        ids = (("sms", "id-1"), ("sms", "id-2"), ("sms", "again"))
+        parts = [await unit.find_message_part(*each) for each in ids]
+        return (*parts, list(await unit.message_parts("A1")))
+
+    arrived = first._replace(outcome=Outcome.SUCCEEDED)
+    assert await store.run(found) == (arrived, reused, None, [arrived, second])

@@ -1,0 +1,344 @@
+"""Every store returns what was written, until it expires by the clock."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from operator import methodcaller
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.ports import Store, Unit
+from sandbox_sim.ports.clock import ClockState
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.callbacks import DeliveryState, Profile, ReceiverResponse, Schedule
+from sandbox_sim.records.ledger import Balance, LedgerQuery
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.messages import SmsStatus
+from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.vocabulary import Wallet
+from tests.sample_records import (
+    NOW,
+    SERVICE,
+    account_of,
+    after,
+    callback,
+    checkout,
+    delivery,
+    every,
+    message,
+    posting,
+    postings_of,
+    transaction,
+)
+
+OTHER = 56
+
+
+class TestUnits:
+    async def test_run_returns_what_the_work_returns(self, store: Store) -> None:
+        async def work(_unit: Unit) -> str:
+            return "done"
+
+        assert await store.run(work) == "done"
+
+    async def test_what_was_written_is_read_back_in_the_same_unit(self, store: Store) -> None:
+        async def work(unit: Unit) -> None:
+            await unit.add_transaction(transaction())
+            await unit.add_card_page(checkout())
+            await unit.save_callback(callback())
+            await unit.add_transfer(posting())
+            await unit.add_messages([message()])
+            await unit.add_inbox_message("orders", delivery())
+            assert await everything(unit) == WRITTEN
+
+        await store.run(work)
+
+    async def test_what_was_written_is_read_back_in_the_next_unit(self, store: Store) -> None:
+        await store.run(lambda unit: unit.add_transaction(transaction()))
+        await store.run(lambda unit: unit.add_card_page(checkout()))
+        await store.run(lambda unit: unit.save_callback(callback()))
+        await store.run(lambda unit: unit.add_transfer(posting()))
+        await store.run(lambda unit: unit.add_messages([message()]))
+        await store.run(lambda unit: unit.add_inbox_message("orders", delivery()))
+
+        assert await store.run(everything) == WRITTEN
+
+
+@pytest.mark.decision("D38")
+async def test_an_address_that_is_kept_apart_is_read_back(store: Store) -> None:
+    kept = callback(url="http://***@shop.test/", target="http://ama:s3same@shop.test/")
+    paid = transaction(
+        callback_target="http://ama:s3same@shop.test/", landing_target="http://a:b@shop.test/"
+    )
+
+    async def work(unit: Unit) -> None:
+        await unit.add_transaction(paid)
+        await unit.save_callback(kept)
+
+    await store.run(work)
+    assert await store.run(lambda unit: unit.callback(SERVICE, "C1")) == kept
+    assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == paid
+
+    # The callback now has the address.
+    called = paid._replace(callback_target=None)
+    await store.run(lambda unit: unit.save_transaction(called))
+    assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == called
+
+
+async def everything(unit: Unit) -> list[Any]:
+    """One record of each kind, read by the key that it was saved under."""
+    return [
+        await unit.transaction(SERVICE, "T1"),
+        await unit.transaction_by_network_id(SERVICE, "10000000001"),
+        await unit.card_page("P1"),
+        await unit.callback(SERVICE, "C1"),
+        await unit.balance(account_of(SERVICE, Wallet.SMS)),
+        list(await unit.messages(SERVICE, "M1")),
+        list(await unit.inbox_messages("orders", Listing())),
+    ]
+
+
+WRITTEN = [
+    transaction(),
+    transaction(),
+    checkout(),
+    callback(),
+    Balance(Decimal(500), Decimal(0), NOW),
+    [message()],
+    [delivery()],
+]
+
+
+NOTHING: list[tuple[str, Callable[[Unit], Awaitable[Any]], Any]] = [
+    ("transaction", lambda unit: unit.transaction(SERVICE, "T1"), None),
+    ("by network id", lambda unit: unit.transaction_by_network_id(SERVICE, "1" * 11), None),
+    ("checkout", lambda unit: unit.card_page("P1"), None),
+    ("callback", lambda unit: unit.callback(SERVICE, "C1"), None),
+    ("callbacks", lambda unit: unit.list_callbacks(every(SERVICE)), []),
+    ("next_due", lambda unit: unit.next_due(), None),
+    ("claim_due", lambda unit: unit.claim_due(NOW, 10), []),
+    ("balance", lambda unit: unit.balance(account_of(SERVICE, Wallet.SMS)), None),
+    ("postings", lambda unit: postings_of(unit, SERVICE), []),
+    ("ledger_page", lambda unit: unit.ledger_page(LedgerQuery()), []),
+    ("balances", lambda unit: unit.balances(None, None), {}),
+    ("live_sums", lambda unit: unit.live_sums(), {}),
+    ("messages", lambda unit: unit.messages(SERVICE, "M1"), []),
+    ("inbox", lambda unit: unit.inbox_messages("orders", Listing()), []),
+    ("clear_inbox", lambda unit: unit.clear_inbox("orders"), 0),
+]
+
+
+async def test_an_empty_store_has_nothing(store: Store) -> None:
+    for name, read, expected in NOTHING:
+        assert await store.run(read) == expected, name
+
+
+@pytest.mark.spec("sandbox.8", "limits")
+@pytest.mark.decision("D14", "D15")
+class TestTransactions:
+    async def test_the_newest_of_an_id_is_found_and_the_older_by_its_network_id(
+        self, store: Store
+    ) -> None:
+        older, newer = transaction("10000000001"), transaction("10000000002")
+        await store.run(lambda unit: unit.add_transaction(older))
+        await store.run(lambda unit: unit.add_transaction(newer))
+
+        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == newer
+        for each in (older, newer):
+            assert await by_network_id(store, each.network_transaction_id) == each
+
+    async def test_deciding_the_older_does_not_make_it_the_newest(self, store: Store) -> None:
+        older, newer = transaction("10000000001"), transaction("10000000002")
+        decided = older.moved(Status.SUCCESSFUL, after(seconds=1))
+        await store.run(lambda unit: unit.add_transaction(older))
+        await store.run(lambda unit: unit.add_transaction(newer))
+        await store.run(lambda unit: unit.save_transaction(decided))
+
+        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == newer
+        assert await by_network_id(store, "10000000001") == decided
+
+    async def test_another_service_finds_nothing(self, store: Store) -> None:
+        await store.run(lambda unit: unit.add_transaction(transaction()))
+
+        assert await store.run(lambda unit: unit.transaction(OTHER, "T1")) is None
+        assert (
+            await store.run(lambda unit: unit.transaction_by_network_id(OTHER, "10000000001"))
+            is None
+        )
+
+    @pytest.mark.decision("D40")
+    @pytest.mark.parametrize("hours", [0, 0.25, 20, 10_000])
+    @pytest.mark.parametrize("fields", [{}, {"by_hand": True}, {"status": Status.SUCCESSFUL}])
+    async def test_it_is_kept_after_its_fifteen_minutes(
+        self, store: Store, clock: VirtualClock, hours: float, fields: dict[str, Any]
+    ) -> None:
+        made = transaction(**fields)
+        await store.run(lambda unit: unit.add_transaction(made))
+        clock.move_to(after(hours=hours))
+        newer = transaction("2" * 11, transaction_id="T2", initiated_at=clock.now())
+        await store.run(lambda unit: unit.add_transaction(newer))
+
+        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == made
+        assert await by_network_id(store, "10000000001") == made
+        assert made in await store.run(lambda unit: unit.list_transactions(every(SERVICE)))
+
+    @pytest.mark.decision("D40")
+    @pytest.mark.parametrize(
+        ("fields", "copied"),
+        [({}, True), ({"by_hand": True}, True), ({"status": Status.SUCCESSFUL}, False)],
+    )
+    async def test_a_snapshot_copies_what_is_unexpired_or_open(
+        self, store: Store, clock: VirtualClock, fields: dict[str, Any], copied: bool
+    ) -> None:
+        old = transaction(**fields)
+        await store.run(lambda unit: unit.add_transaction(old))
+        # A newer one with its id, which is final and not copied.
+        over = transaction("1" * 11, status=Status.FAILED, decided_at=after())
+        await store.run(lambda unit: unit.add_transaction(over))
+        clock.move_to(after(days=2))
+        recent = transaction(
+            "2" * 11, transaction_id="T2", initiated_at=after(days=2), status=Status.FAILED
+        )
+        await store.run(lambda unit: unit.add_transaction(recent))
+        await store.run(lambda unit: unit.save_snapshot("late", None, clock.now()))
+        await store.run(lambda unit: unit.restore_snapshot("late", clock.now()))
+
+        assert (await by_network_id(store, "10000000001") == old) is copied
+        named = await store.run(lambda unit: unit.transaction(SERVICE, "T1"))
+        assert (named == old) is copied
+        assert await by_network_id(store, "2" * 11) == recent
+
+
+async def by_network_id(store: Store, network_id: str) -> object:
+    return await store.run(lambda unit: unit.transaction_by_network_id(SERVICE, network_id))
+
+
+@pytest.mark.decision("D20")
+class TestCheckouts:
+    @pytest.mark.parametrize(("minutes", "found"), [(0, True), (14.99, True), (15, False)])
+    async def test_it_is_there_until_it_expires(
+        self, store: Store, clock: VirtualClock, minutes: float, found: bool
+    ) -> None:
+        await store.run(lambda unit: unit.add_card_page(checkout()))
+        clock.move_to(after(minutes=minutes))
+
+        assert (await store.run(lambda unit: unit.card_page("P1")) is not None) is found
+
+
+@pytest.mark.decision("D30")
+class TestCallbacks:
+    async def test_an_attempt_is_kept_whole_and_changes_nothing_about_the_order(
+        self, store: Store
+    ) -> None:
+        answer = ReceiverResponse(503, "später \u2028 \x00", 12)
+        tried = callback("C1").with_attempt(answer, after(seconds=1), Schedule())
+        delivered = tried.with_attempt(ReceiverResponse(200, "ok", 3), after(minutes=5), Schedule())
+        for each in (callback("C1"), callback("C2"), tried, delivered):
+            await store.run(methodcaller("save_callback", each))
+
+        assert delivered.state is DeliveryState.DELIVERED
+        assert list(await store.run(lambda unit: unit.list_callbacks(every(SERVICE)))) == [
+            callback("C2"),
+            delivered,
+        ]
+
+
+class TestMessages:
+    async def test_a_send_is_found_by_its_own_id_or_that_of_its_batch(self, store: Store) -> None:
+        batch = [message(f"M{n}", batch_id="B1") for n in range(3)]
+        await store.run(lambda unit: unit.add_messages(batch))
+
+        assert list(await store.run(lambda unit: unit.messages(SERVICE, "B1"))) == batch
+        assert list(await store.run(lambda unit: unit.messages(SERVICE, "M1"))) == [batch[1]]
+        assert list(await store.run(lambda unit: unit.messages(OTHER, "B1"))) == []
+
+    @pytest.mark.spec("states.sms")
+    async def test_settled_messages_replace_the_acknowledged_ones(self, store: Store) -> None:
+        settled = message("M2", status=SmsStatus.SENT, sent_at=after(seconds=0.8))
+        await store.run(lambda unit: unit.add_messages([message("M1")]))
+        await store.run(lambda unit: unit.add_messages([message("M2")]))
+        await store.run(lambda unit: unit.save_messages([settled]))
+
+        assert list(await store.run(lambda unit: unit.messages(SERVICE, "M2"))) == [settled]
+        assert list(await store.run(lambda unit: unit.messages(SERVICE, "M1"))) == [message("M1")]
+
+
+class TestInboxes:
+    @pytest.mark.parametrize(
+        ("going_on", "limit", "expected"),
+        [
+            (None, 10, ["D3", "D2", "D1", "D0"]),
+            (None, 2, ["D3", "D2"]),
+            ("D2", 1, ["D1"]),
+            ("D0", 10, []),
+            ("D9", 10, []),
+        ],
+    )
+    async def test_a_stretch_from_any_message_on(
+        self, store: Store, going_on: str | None, limit: int, expected: list[str]
+    ) -> None:
+        for number in range(4):
+            came = delivery(id=f"D{number}")
+            await store.run(methodcaller("add_inbox_message", "orders", came))
+            other = delivery(id=f"other {number}")
+            await store.run(methodcaller("add_inbox_message", "refunds", other))
+
+        listing = Listing(None, going_on, limit)
+        found = await store.run(lambda unit: unit.inbox_messages("orders", listing))
+
+        assert [each.id for each in found] == expected
+
+    async def test_clearing_one_tells_how_many_it_had(self, store: Store) -> None:
+        await store.run(lambda unit: unit.add_inbox_message("orders", delivery()))
+        await store.run(lambda unit: unit.add_inbox_message("refunds", delivery()))
+
+        assert await store.run(lambda unit: unit.clear_inbox("orders")) == 1
+        assert await bodies(store, "orders") == []
+        assert await bodies(store, "refunds") == ["{}"]
+
+
+class TestClock:
+    async def test_none_is_there_before_it_is_set(self, store: Store) -> None:
+        assert await store.run(lambda unit: unit.clock()) is None
+
+    @pytest.mark.parametrize("frozen_at", [None, after(days=400, microseconds=1)])
+    @pytest.mark.parametrize("shift", [timedelta(), timedelta(days=-3, microseconds=1)])
+    async def test_how_it_was_set_last_is_read_back(
+        self, store: Store, shift: timedelta, frozen_at: datetime | None
+    ) -> None:
+        for state in (ClockState(frozen_at=NOW), ClockState(shift, frozen_at)):
+            await store.run(methodcaller("save_clock", state))
+
+            assert await store.run(lambda unit: unit.clock()) == state
+
+
+class TestBehaviour:
+    async def test_none_is_there_before_it_is_changed(self, store: Store) -> None:
+        assert await store.run(lambda unit: unit.behaviour()) is None
+
+    async def test_what_it_was_changed_to_last_is_read_back_until_that_is_undone(
+        self, store: Store
+    ) -> None:
+        changed = Behaviour(magic_outcomes={"13.37": "001"}, callback_profile=Profile.FLAT)
+        for behaviour in (Behaviour(), changed, None):
+            await store.run(methodcaller("save_behaviour", behaviour))
+
+            assert await store.run(lambda unit: unit.behaviour()) == behaviour
+
+    async def test_a_reset_and_a_snapshot_leave_it_alone(self, store: Store) -> None:
+        changed = Behaviour(approval="handset")
+        await store.run(lambda unit: unit.save_snapshot("before", None, NOW))
+        await store.run(methodcaller("save_behaviour", changed))
+
+        await store.run(lambda unit: unit.reset(None))
+        await store.run(lambda unit: unit.restore_snapshot("before", NOW))
+
+        assert await store.run(lambda unit: unit.behaviour()) == changed
+
+
+async def bodies(store: Store, name: str) -> list[str]:
+    return [
+        found.body for found in await store.run(lambda unit: unit.inbox_messages(name, Listing()))
+    ]

@@ -1,0 +1,96 @@
+"""Every store deletes what is too old or too much, and never what is open or waits."""
+
+from collections.abc import AsyncIterator
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.ports import Store
+from sandbox_sim.records import inbox
+from sandbox_sim.records.callbacks import DeliveryState
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.transactions import Status
+from sandbox_sim.stores.memory import memory_store
+from sandbox_sim.stores.sql import sql_unit
+from tests.sample_records import SERVICE, after, callback, delivery, every, transaction
+from tests.stores.conftest import OpenStore, clean_up
+
+LIMIT = 3
+
+OTHER = 56
+
+
+@pytest.fixture
+async def store(
+    open_store: OpenStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Store]:
+    """A store that keeps three records of each kind that has a limit."""
+    for module in (memory_store, sql_unit):
+        monkeypatch.setattr(module, "KEPT_CALLBACKS", LIMIT)
+    monkeypatch.setattr(inbox, "KEPT_INBOX_MESSAGES", LIMIT)
+    async with open_store(clock, keep_transactions=LIMIT) as store:
+        yield store
+
+
+@pytest.mark.decision("D15", "D40")
+@pytest.mark.parametrize("by_hand", [False, True])
+@pytest.mark.parametrize(("minutes", "kept"), [(0, 9), (14.99, 9), (16, 1), (100_000, 1)])
+async def test_the_oldest_final_transactions_go_after_their_fifteen_minutes(
+    store: Store, clock: VirtualClock, minutes: float, kept: int, by_hand: bool
+) -> None:
+    is_open = transaction("10000000000", transaction_id="open", by_hand=by_hand)
+    await store.run(methodcaller("add_transaction", is_open))
+    for number in range(1, 10):
+        final = {"status": Status.SUCCESSFUL, "decided_at": after()}
+        made = transaction(f"1000000000{number}", transaction_id=f"T{number % 7}", **final)
+        await store.run(methodcaller("add_transaction", made))
+
+    clock.move_to(after(minutes=minutes))
+    newest = transaction("20000000000", transaction_id="new", initiated_at=clock.now())
+    await store.run(methodcaller("add_transaction", newest))
+    await clean_up(store)
+
+    left = await store.run(methodcaller("list_transactions", every(SERVICE)))
+    ids = [each.network_transaction_id for each in left]
+    assert ids == [
+        "20000000000",
+        *(f"1000000000{number}" for number in range(9, 9 - kept, -1)),
+        "10000000000",
+    ]
+
+
+async def test_the_newest_finished_callbacks_of_each_service_stay_and_all_that_wait(
+    store: Store, clock: VirtualClock
+) -> None:
+    async def save(name: str, state: DeliveryState, service_id: int = SERVICE) -> None:
+        made = callback(name, state=state, service_id=service_id)
+        await store.run(methodcaller("save_callback", made))
+
+    async def kept(service_id: int) -> list[str]:
+        found = await store.run(methodcaller("list_callbacks", every(service_id)))
+        return [each.id for each in found]
+
+    waiting = [f"P{number}" for number in range(2 * LIMIT)]
+    for number, name in enumerate(waiting):
+        await save(name, DeliveryState.RETRYING if number % 2 else DeliveryState.PENDING)
+    for number in range(LIMIT + 2):
+        await save(f"C{number}", DeliveryState.FAILED if number % 2 else DeliveryState.DELIVERED)
+    for number in range(LIMIT):
+        await save(f"other {number}", DeliveryState.DELIVERED, OTHER)
+    clock.move_to(after(days=400))
+    await clean_up(store)
+
+    assert await kept(SERVICE) == ["C4", "C3", "C2", *reversed(waiting)]
+    assert await kept(OTHER) == ["other 2", "other 1", "other 0"]
+
+
+async def test_each_inbox_keeps_its_newest_messages(store: Store) -> None:
+    for number in range(10):
+        await store.run(methodcaller("add_inbox_message", "orders", delivery(str(number))))
+        await store.run(methodcaller("add_inbox_message", f"other {number}", delivery()))
+
+    messages = await store.run(lambda unit: unit.inbox_messages("orders", Listing()))
+
+    assert [message.body for message in messages] == ["9", "8", "7"]
+    assert len(await store.run(lambda unit: unit.inbox_messages("other 0", Listing()))) == 1

@@ -1,0 +1,323 @@
+"""A snapshot saves and restores all records of one service or of all services, in every store."""
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.ports import JobLost, Store, Unit
+from sandbox_sim.records.callbacks import DeliveryAttempt, DeliveryState
+from sandbox_sim.records.ledger import LedgerQuery
+from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.messages import HistoryQuery, SmsStatus
+from sandbox_sim.records.overrides import Match
+from sandbox_sim.records.snapshots import Snapshot, with_times_shifted
+from sandbox_sim.records.transactions import Status, answers_status
+from sandbox_sim.values.vocabulary import Wallet
+from tests.sample_records import (
+    NOW,
+    SERVICE,
+    account_of,
+    after,
+    callback,
+    checkout,
+    delivery,
+    entry,
+    job,
+    message,
+    posting,
+    postings_of,
+    rule,
+    transaction,
+)
+from tests.stores.conftest import claim
+
+OTHER = 56
+
+BOTH = (SERVICE, OTHER)
+
+TRIED = DeliveryAttempt(
+    1, NOW, 500, 7, "out of order", "not acknowledged", "http://shop.test", after(minutes=5)
+)
+
+
+async def live(unit: Unit, *, service_id: int = SERVICE, run: int = 1) -> None:
+    """Write two records of each kind: one that is finished, and one that is not."""
+    own: dict[str, Any] = {"service_id": service_id}
+    for n in (1, 2):
+        name, network_id = f"{service_id}-{run}-{n}", f"1{service_id:05d}{run:04d}{n}"
+        decided = {"status": Status.SUCCESSFUL, "decided_at": NOW} if n == 1 else {}
+        await unit.add_transaction(
+            transaction(network_id, transaction_id=f"T{n}", **own, **decided)
+        )
+        await unit.add_card_page(checkout(f"P{name}", network_transaction_id=network_id, **own))
+        done = {"state": DeliveryState.FAILED} if n == 1 else {}
+        await unit.save_callback(callback(f"C{name}", attempts=(TRIED,), **own, **done))
+        await unit.add_job(job(f"C{name}", after(minutes=n), **own))
+        await unit.add_transfer(posting(**own))
+        settled = {"status": SmsStatus.SENT, "sent_at": NOW} if n == 1 else {}
+        await unit.add_messages([message(f"M{name}", batch_id=f"B{name}", **own, **settled)])
+        await unit.add_entries([entry(f"R{name}", **own)])
+        await unit.save_user_rule(rule(f"O{name}", match=Match(**own)))
+
+
+async def of(unit: Unit, service_id: int) -> dict[str, Any]:
+    """All records of a service, without jobs."""
+    everything = Listing(service_id, limit=100)
+    names = [f"{service_id}-{run}-{n}" for run in (1, 2) for n in (1, 2)]
+    return {
+        "named": [await unit.transaction(service_id, f"T{n}") for n in (1, 2)],
+        "transactions": list(await unit.list_transactions(everything)),
+        "pages": [await unit.card_page(f"P{name}") for name in names],
+        "callbacks": list(await unit.list_callbacks(everything)),
+        "balance": await unit.balance(account_of(service_id, Wallet.SMS)),
+        "postings": list(await postings_of(unit, service_id)),
+        "ledger": list(await unit.ledger_page(LedgerQuery(service_id))),
+        "wallets": sorted((await unit.balances(None, service_id)).items()),
+        "history": list((await unit.history(HistoryQuery(service_id)))[0]),
+        "messages": list(await unit.list_messages(everything)),
+        "batches": [list(await unit.messages(service_id, f"B{name}")) for name in names],
+        "requests": list(await unit.list_entries(everything)),
+        "rules": [r for r in await unit.user_rules() if r.match.service_id == service_id],
+    }
+
+
+async def of_all(unit: Unit) -> dict[str, Any]:
+    """All records of both services, and those that they share."""
+    return {
+        "services": [await of(unit, each) for each in BOTH],
+        "transactions": list(await unit.list_transactions(Listing())),
+        "callbacks": list(await unit.list_callbacks(Listing())),
+        "messages": list(await unit.list_messages(Listing())),
+        "ledger": list(await unit.ledger_page(LedgerQuery())),
+        "requests": list(await unit.list_entries(Listing())),
+        "inbox": list(await unit.inbox_messages("orders", Listing())),
+        "rules": list(await unit.user_rules()),
+    }
+
+
+def later(state: dict[str, Any], **by: float) -> dict[str, Any]:
+    """The state with every time moved by this much."""
+
+    def moved(kept: Any) -> Any:
+        if isinstance(kept, list):
+            return [moved(each) for each in kept]
+        return with_times_shifted(kept, after(**by) - NOW)
+
+    return {name: moved(kept) for name, kept in state.items()}
+
+
+async def save(store: Store, name: str = "before", service_id: int | None = None) -> Snapshot:
+    return await store.run(lambda unit: unit.save_snapshot(name, service_id, NOW))
+
+
+async def restore(store: Store, now: datetime = NOW, name: str = "before") -> Snapshot | None:
+    return await store.run(lambda unit: unit.restore_snapshot(name, now))
+
+
+@pytest.fixture(autouse=True)
+async def _lived(store: Store) -> None:
+    for service_id in BOTH:
+        await store.run(partial(live, service_id=service_id))
+    await store.run(lambda unit: unit.add_inbox_message("orders", delivery("1")))
+
+
+async def test_all_is_as_it_was_however_often_it_is_restored(store: Store) -> None:
+    before = await store.run(of_all)
+    taken = await save(store)
+    await store.run(lambda unit: unit.reset(None))
+
+    for _ in range(2):
+        assert await restore(store) == taken
+        assert await store.run(of_all) == before
+        await store.run(partial(live, run=2))
+        await store.run(lambda unit: unit.clear_inbox("orders"))
+
+
+async def test_jobs_are_done_in_the_same_order(store: Store) -> None:
+    await save(store)
+    await store.run(lambda unit: unit.reset(None))
+
+    for _ in range(2):
+        await restore(store)
+        due = [(each.due_at, each.subject) for each in await claim(store, now=after(hours=1))]
+        assert due == [
+            (after(minutes=n), f"C{service_id}-1-{n}") for n in (1, 2) for service_id in BOTH
+        ]
+
+
+async def test_of_one_service_the_others_are_left_alone(store: Store) -> None:
+    ours = await store.run(lambda unit: of(unit, SERVICE))
+    await save(store, service_id=SERVICE)
+    await store.run(lambda unit: unit.reset(SERVICE))
+    await store.run(partial(live, service_id=OTHER, run=2))
+    await store.run(lambda unit: unit.add_inbox_message("orders", delivery("2")))
+    theirs = await store.run(lambda unit: of(unit, OTHER))
+
+    await restore(store)
+
+    restored = await store.run(lambda unit: of(unit, SERVICE))
+    # SQLite has since given the numbers of these postings to the other service.
+    restored["ledger"] = [line.transfer for line in restored["ledger"]]
+    ours["ledger"] = [line.transfer for line in ours["ledger"]]
+    assert restored == ours
+    assert await store.run(lambda unit: of(unit, OTHER)) == theirs
+    assert len(await store.run(lambda unit: unit.inbox_messages("orders", Listing()))) == 2
+    assert len(await claim(store, now=after(hours=1))) == 6
+    assert len(await store.run(lambda unit: unit.ledger_page(LedgerQuery()))) == 6
+
+
+async def test_its_rules_stand_where_they_stood_among_those_of_all(store: Store) -> None:
+    """Of the rules that match a request the newest applies, so their order matters."""
+    for_all = rule("for all", match=Match())
+    await store.run(lambda unit: unit.save_user_rule(for_all))
+    await save(store, service_id=SERVICE)
+    await store.run(lambda unit: unit.save_user_rule(rule("newer for all", match=Match())))
+
+    await restore(store)
+
+    names = [each.id for each in await store.run(lambda unit: unit.user_rules())]
+    assert names[:2] == ["newer for all", "for all"]
+    assert names[2:] == ["O56-1-2", "O56-1-1", "O55-1-2", "O55-1-1"]
+
+
+async def test_what_came_since_is_forgotten(store: Store) -> None:
+    await save(store, service_id=SERVICE)
+    await store.run(partial(live, run=2))
+
+    await restore(store)
+
+    found = await store.run(lambda unit: of(unit, SERVICE))
+    assert [each.id for each in found["callbacks"]] == ["C55-1-2", "C55-1-1"]
+    assert found["pages"][2:] == [None, None]
+    assert found["balance"].amount == 1000
+    assert len(await claim(store, now=after(hours=1))) == 4
+
+
+async def test_every_time_is_later_by_what_has_gone_by(store: Store, clock: VirtualClock) -> None:
+    before = await store.run(lambda unit: of(unit, SERVICE))
+    await save(store)
+    clock.move_to(after(minutes=16, microseconds=3))
+
+    await restore(store, clock.now())
+
+    found = await store.run(lambda unit: of(unit, SERVICE))
+    assert found == later(before, minutes=16, microseconds=3)
+    assert found["callbacks"][0].attempts[0].next_attempt_at == after(minutes=21, microseconds=3)
+    (message,) = await store.run(lambda unit: unit.inbox_messages("orders", Listing()))
+    assert message.at == clock.now()
+    assert await claim(store, now=after(minutes=17)) == []
+    assert len(await claim(store, now=after(minutes=17, microseconds=3))) == 2
+
+
+async def test_what_was_expired_and_open_is_still_both(store: Store, clock: VirtualClock) -> None:
+    """Its callback is still sent; what was expired and final was not copied."""
+    clock.move_to(after(minutes=15))
+    await store.run(lambda unit: unit.save_snapshot("late", None, clock.now()))
+    clock.move_to(after(minutes=40))
+
+    await restore(store, clock.now(), "late")
+
+    found = await store.run(lambda unit: of(unit, SERVICE))
+    assert not any(answers_status(each, clock.now()) for each in found["transactions"])
+    assert [each.status for each in found["transactions"]] == [Status.PENDING]
+
+
+async def test_a_job_that_was_being_done_is_to_be_done_again(store: Store) -> None:
+    """A server that still works on it gets `JobLost`, so it cannot change the restored record."""
+    (held,) = await claim(store, limit=1, now=after(minutes=1))
+    await save(store)
+
+    await restore(store)
+
+    with pytest.raises(JobLost):
+        await store.run(lambda unit: unit.finish(held))
+    (again,) = await claim(store, limit=1, now=after(minutes=1))
+    assert again._replace(number=0) == held._replace(number=0)
+    await store.run(lambda unit: unit.finish(again))
+
+
+async def test_it_counts_what_it_holds(store: Store) -> None:
+    own = (
+        *("transactions", "checkouts", "callbacks", "jobs", "transfers", "messages", "requests"),
+        "rules",
+    )
+
+    of_one, of_all = await save(store, "one", SERVICE), await save(store, "all")
+
+    assert of_one == Snapshot("one", SERVICE, NOW, dict.fromkeys(own, 2))
+    assert of_all == Snapshot("all", None, NOW, {**dict.fromkeys(own, 4), "inbox": 1})
+    assert await store.run(lambda unit: unit.snapshots()) == [of_all, of_one]
+
+
+async def test_the_one_of_the_same_name_makes_room(store: Store) -> None:
+    await save(store)
+    await save(store, "another")
+    await store.run(lambda unit: unit.reset(SERVICE))
+    emptier = await save(store, service_id=SERVICE)
+
+    listed = await store.run(lambda unit: unit.snapshots())
+    assert [each.name for each in listed] == ["before", "another"]
+    assert await restore(store) == emptier
+    assert await store.run(lambda unit: unit.history(HistoryQuery(SERVICE))) == ([], 0)
+
+
+async def test_one_that_was_deleted_is_gone(store: Store) -> None:
+    await save(store)
+
+    assert await store.run(lambda unit: unit.delete_snapshot("before")) is True
+    assert await store.run(lambda unit: unit.delete_snapshot("before")) is False
+    assert await restore(store) is None
+    assert await store.run(lambda unit: unit.snapshots()) == []
+
+
+async def test_a_reset_leaves_them_alone(store: Store) -> None:
+    taken = [await save(store, "one", SERVICE), await save(store, "all")]
+
+    await store.run(lambda unit: unit.reset(SERVICE))
+    await store.run(lambda unit: unit.reset(None))
+
+    assert await store.run(lambda unit: unit.snapshots()) == taken[::-1]
+
+
+async def test_of_a_service_that_has_nothing(store: Store) -> None:
+    await store.run(lambda unit: unit.save_snapshot("empty", 57, NOW))
+    await store.run(partial(live, service_id=57))
+
+    await restore(store, name="empty")
+
+    assert await store.run(lambda unit: unit.history(HistoryQuery(57))) == ([], 0)
+    assert len(await claim(store, now=after(hours=1))) == 4
+
+
+async def test_whoever_waits_hears_of_it(store: Store) -> None:
+    """The scheduler gets the time of the first restored job; other watchers learn of the change."""
+    await save(store)
+    await store.run(lambda unit: unit.reset(None))
+    jobs: list[datetime] = []
+    writes: list[None] = []
+    store.watch_jobs(jobs.append)
+    store.watch(lambda: writes.append(None))
+
+    await restore(store)
+
+    assert min(jobs) == after(minutes=1)
+    assert writes
+
+
+async def test_a_service_goes_on_after_it(store: Store) -> None:
+    """New records get higher numbers and positions than restored ones, so they still come first."""
+    await save(store)
+    await restore(store)
+
+    await store.run(partial(live, run=2))
+
+    found = await store.run(lambda unit: of(unit, SERVICE))
+    for kind, name in (("callbacks", "id"), ("messages", "processing_id")):
+        listed = [getattr(each, name)[1:] for each in found[kind]]
+        assert listed == ["55-2-2", "55-2-1", "55-1-2", "55-1-1"]
+    assert found["history"] == found["messages"]
+    numbers = [line.number for line in found["ledger"]]
+    assert numbers == sorted(set(numbers), reverse=True)

@@ -1,0 +1,243 @@
+"""A wait ends when a matching record is committed, on every store."""
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.control.journal import Journal
+from sandbox_sim.control.record_search import (
+    CALLBACKS,
+    MESSAGES,
+    REQUESTS,
+    TRANSACTIONS,
+    Kind,
+    RecordSearch,
+    inbox_of,
+)
+from sandbox_sim.events.event_feed import ChangePublisher, Feed
+from sandbox_sim.events.waits import Came, Waiters
+from sandbox_sim.ports import Store, Unit
+from sandbox_sim.records.messages import SmsStatus
+from tests.sample_records import NOW, callback, delivery, entry, message, transaction
+from tests.stores.conftest import eventually
+
+
+class Server:
+    """The parts of a server that a wait needs."""
+
+    def __init__(self, store: Store, clock: VirtualClock) -> None:
+        self.waiters = Waiters(clock)
+        self.store = store
+        publisher = ChangePublisher(Feed(clock, "run"), self.waiters, clock)
+        store.watch_changes(publisher.wanted, publisher.publish)
+        self.journal = Journal(self.store, clock)
+        self.records = RecordSearch(self.store, self.journal, self.waiters, clock)
+        self.searches = 0
+
+        searched = self.records._search
+
+        async def counted(*args: object) -> object:
+            found = await searched(*args)  # type: ignore[arg-type]
+            self.searches += 1
+            return found
+
+        self.records._search = counted  # type: ignore[method-assign, assignment]
+
+    async def wait(
+        self, kind: Kind, match: Mapping[str, object], count: int = 1
+    ) -> "asyncio.Task[Came]":
+        """Start a wait, and return its task after the first search."""
+        waiting = asyncio.create_task(self.records.wait(kind, match, count, timeout_s=60))
+        await eventually(lambda: self.searches == 1)
+        return waiting
+
+
+@pytest.fixture
+def server(store: Store, clock: VirtualClock) -> Server:
+    return Server(store, clock)
+
+
+async def write(unit: Unit, suffix: str = "") -> None:
+    """Write one record of each kind."""
+    await unit.add_transaction(transaction(f"1{suffix}", transaction_id="T1" + suffix))
+    await unit.save_callback(callback(f"C1{suffix}", transaction_id="T1" + suffix))
+    await unit.add_messages([message(f"M1{suffix}", message="T1" + suffix)])
+    await unit.add_entries([entry(f"R1{suffix}", transaction_id="T1" + suffix)])
+    await unit.add_inbox_message("orders", delivery(f'{{"id": "T1{suffix}"}}', id=f"D1{suffix}"))
+
+
+EVERY_KIND = [
+    (TRANSACTIONS, "transaction_id"),
+    (CALLBACKS, "transaction_id"),
+    (MESSAGES, "message"),
+    (REQUESTS, "transaction_id"),
+    (inbox_of("orders"), "json.id"),
+]
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY_KIND, ids=lambda each: getattr(each, "type", ""))
+async def test_it_ends_with_what_is_written(server: Server, kind: Kind, name: str) -> None:
+    waiting = await server.wait(kind, {name: "T1x"})
+    await server.store.run(write)
+    assert not waiting.done()
+
+    await server.store.run(lambda unit: write(unit, "x"))
+
+    records = (await waiting).records
+    assert records is not None
+    assert len(records) == 1
+    assert server.searches == 2
+
+
+async def test_it_ends_with_the_newest_first(server: Server) -> None:
+    waiting = await server.wait(CALLBACKS, {"service_id": 55}, count=2)
+
+    for name in ("C1", "C2"):
+        await server.store.run(lambda unit, name=name: unit.save_callback(callback(name)))  # type: ignore[misc]
+
+    assert [each["id"] for each in (await waiting).records or ()] == ["C2", "C1"]
+
+
+async def test_it_ends_with_what_begins_to_match(server: Server) -> None:
+    await server.store.run(lambda unit: unit.add_messages([message("M1"), message("M2")]))
+    waiting = await server.wait(MESSAGES, {"status": "SENT"}, count=2)
+
+    for name in ("M1", "M2"):
+        sent = message(name, status=SmsStatus.SENT, sent_at=NOW)
+        await server.store.run(lambda unit, sent=sent: unit.save_messages([sent]))  # type: ignore[misc]
+
+    assert len((await waiting).records or ()) == 2
+
+
+async def test_what_is_taken_back_does_not_count(server: Server) -> None:
+    waiting = await server.wait(CALLBACKS, {})
+
+    async def fails(unit: Unit) -> None:
+        await unit.save_callback(callback("C1"))
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        await server.store.run(fails)
+    await server.store.run(lambda unit: unit.add_messages([message("M1")]))
+    assert server.searches == 1
+
+    await server.store.run(lambda unit: unit.save_callback(callback("C2")))
+    assert [each["id"] for each in (await waiting).records or ()] == ["C2"]
+
+
+async def test_another_service_or_inbox_is_not_looked_at(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = [
+        asyncio.create_task(server.records.wait(kind, {"service_id": 56}, 1, timeout_s=60))
+        for kind in (TRANSACTIONS, CALLBACKS, MESSAGES, REQUESTS)
+    ]
+    waits.append(asyncio.create_task(server.records.wait(inbox_of("refunds"), {}, 1, timeout_s=60)))
+    await eventually(lambda: server.searches == 5)
+
+    await server.store.run(write)
+    await server.store.run(lambda unit: write(unit, "x"))
+
+    assert server.searches == 5
+    for each in waits:
+        each.cancel()
+    await asyncio.wait(waits)
+    assert not server.waiters.waiting
+
+
+async def test_it_goes_on_after_a_reset(server: Server) -> None:
+    await server.store.run(lambda unit: unit.save_callback(callback("C1")))
+    waiting = await server.wait(CALLBACKS, {"service_id": 55}, count=2)
+
+    await server.store.run(lambda unit: unit.reset(55))
+    await eventually(lambda: server.searches == 2)
+    await server.store.run(lambda unit: unit.save_callback(callback("C2")))
+    assert not waiting.done()
+    await server.store.run(lambda unit: unit.save_callback(callback("C3")))
+
+    assert [each["id"] for each in (await waiting).records or ()] == ["C3", "C2"]
+
+
+async def test_it_ends_with_what_a_snapshot_brings_back(server: Server) -> None:
+    await server.store.run(lambda unit: unit.save_callback(callback("C1")))
+    await server.store.run(lambda unit: unit.save_snapshot("before", 55, NOW))
+    await server.store.run(lambda unit: unit.reset(55))
+    waiting = await server.wait(CALLBACKS, {"service_id": 55})
+
+    await server.store.run(lambda unit: unit.restore_snapshot("before", NOW))
+
+    assert [each["id"] for each in (await waiting).records or ()] == ["C1"]
+
+
+async def test_requests_of_the_journal_are_not_saved_one_by_one(server: Server) -> None:
+    """A new wait saves the requests noted before it; later requests are saved as usual."""
+    server.journal.note(entry("R1"))
+    waiting = await server.wait(REQUESTS, {"service_id": 55}, count=3)
+    assert len((await server.records.find(REQUESTS, {}, 10)).records) == 1
+
+    for name in ("R2", "R3"):
+        server.journal.note(entry(name))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    saving = asyncio.create_task(server.journal.run_forever())
+
+    assert [each["id"] for each in (await waiting).records or ()] == ["R3", "R2", "R1"]
+    saving.cancel()
+
+
+async def test_many_that_begin_at_once_read_the_records_once(server: Server) -> None:
+    """Beyond the newest records, the first wait reads alone, and all others share one read."""
+
+    async def fill(unit: Unit) -> None:
+        await unit.add_messages([message(f"M{n}", message=str(n)) for n in range(1_200)])
+
+    await server.store.run(fill)
+    read: list[int] = []
+    stretch = server.records._page
+
+    async def counted(*args: object) -> object:
+        records = await stretch(*args)  # type: ignore[arg-type]
+        read.append(len(records))
+        return records
+
+    server.records._page = counted  # type: ignore[method-assign, assignment]
+    waits = [
+        asyncio.create_task(server.records.wait(MESSAGES, {"message": f"new {n}"}, 1, 60))
+        for n in range(20)
+    ]
+    await eventually(lambda: server.searches == 20)
+
+    assert sum(read) <= 20 * 500 + 2 * 1_200
+    await server.store.run(lambda unit: unit.add_messages([message("N", message="new 19")]))
+    assert [each["processing_id"] for each in (await waits[-1]).records or ()] == ["N"]
+    for each in waits:
+        each.cancel()
+    await asyncio.wait(waits)
+
+
+async def test_one_that_leaves_while_it_reads_for_others_does_not_end_them(server: Server) -> None:
+    async def fill(unit: Unit) -> None:
+        await unit.add_messages([message(f"M{n}", message=str(n)) for n in range(1_200)])
+
+    await server.store.run(fill)
+    reads, go_on = asyncio.Event(), asyncio.Event()
+    read = server.records._read
+
+    async def slow(*args: object) -> None:
+        reads.set()
+        await go_on.wait()
+        await read(*args)  # type: ignore[arg-type]
+
+    server.records._read = slow  # type: ignore[method-assign, assignment]
+    leaves, stays = (
+        asyncio.create_task(server.records.wait(MESSAGES, {"message": text}, 1, 60))
+        for text in ("never", "0")
+    )
+    await reads.wait()
+    leaves.cancel()
+    go_on.set()
+
+    assert (await stays).matching == 1
+    assert not server.records._searches

@@ -1,0 +1,13 @@
+"""Makes sandbox_sim know other versions of its tables than it does."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from sandbox_sim.stores.sql import schema
+
+
+def know_versions(monkeypatch: pytest.MonkeyPatch, migrations: Sequence[str]) -> None:
+    """Make these the migrations; a new file or database passes through all of them."""
+    monkeypatch.setattr(schema, "MIGRATIONS", tuple(migrations))
+    monkeypatch.setattr(schema, "TABLES", "".join(migrations))

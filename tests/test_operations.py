@@ -1,0 +1,66 @@
+"""The rows of the operations, compared with what other tables say of them."""
+
+import pytest
+
+from sandbox_sim.operations import ACTIONS, CARRIED, OF_PATH, PAYMENTS, Operation, Party
+from sandbox_sim.payments.sandbox_rules import CHECKS, Facts, decide
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
+from tests.records.samples import payment
+
+
+def test_twelve_operations_over_nine_paths() -> None:
+    assert len(Operation) == 12
+    assert len(OF_PATH) == 9
+
+
+@pytest.mark.parametrize("operation", Operation)
+def test_the_codes_of_a_row_are_in_the_catalogue(operation: Operation) -> None:
+    assert operation.row.success in ACCEPTED
+    assert CATALOGUE.keys() >= set(operation.row.rejections)
+    assert ACCEPTED.isdisjoint(operation.row.rejections)
+
+
+@pytest.mark.parametrize("operation", PAYMENTS)
+def test_a_payment_either_spends_from_a_wallet_or_fills_one(operation: Operation) -> None:
+    assert (operation.row.spends is None) is not (operation.row.fills is None)
+
+
+@pytest.mark.parametrize("operation", ACTIONS)
+def test_the_fields_that_fail_replace_fields_of_the_valid_request(operation: Operation) -> None:
+    row = operation.row
+
+    assert row.valid.keys() >= row.failing.keys()
+    assert {name: row.valid[name] for name in row.failing} != row.failing
+
+
+@pytest.mark.decision("D28")
+@pytest.mark.parametrize(
+    ("operation", "mode"),
+    [
+        *((Operation.COLLECT, "MOM"), (Operation.CARD, "CRD"), (Operation.DEPOSIT, "MOM")),
+        *((Operation.PAYOUT, "MOM"), (Operation.BILL, "BLP"), (Operation.AIRTIME, "ATP")),
+    ],
+)
+def test_the_mode_of_a_payment_is_its_usual_option_or_else_its_type(
+    operation: Operation, mode: str
+) -> None:
+    assert PAYMENTS[operation].usual_mode == mode
+
+
+def test_every_kind_of_party_has_checks_in_the_sandbox() -> None:
+    assert {PAYMENTS[operation].party for operation in CHECKS} == set(Party)
+
+
+@pytest.mark.parametrize("operation", PAYMENTS)
+def test_sandbox_decides_about_the_requests_of_a_row_as_the_row_says(operation: Operation) -> None:
+    row, name = operation.row, PAYMENTS[operation].party_field
+    valid = payment(operation, nw=row.valid["nw"], party=row.valid[name])
+    failing = valid._replace(party=row.failing[name])
+
+    assert decide(valid, Behaviour(), Facts()).code == row.success
+    assert decide(failing, Behaviour(), Facts()).code in row.rejections
+
+
+def test_networks_carry_payments_and_single_messages() -> None:
+    assert set(CARRIED) == {*PAYMENTS, Operation.SMS}

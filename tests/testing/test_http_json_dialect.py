@@ -1,0 +1,216 @@
+"""The tables of an `http_json` network against the other side that is made of them."""
+
+import re
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from sandbox_sim.testing.network_contract import NetworkContract, PeerFactory, http_peer
+from sandbox_sim.testing.network_contract.contract import PROOFS, ProofVerdict
+from sandbox_sim.testing.network_contract.http_json_dialect import HttpJsonDialect, verdict_on
+from tests.networks.http_json.api import changed
+from tests.networks.http_json.fake_networks import documented
+
+pytestmark = pytest.mark.decision("D39")
+
+PROOF = {proof.name: proof for proof in PROOFS}
+SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
+FIELDS = {"outcome": "state", "reference": "id", "amount": "sum", "currency": "in"}
+
+
+def tables(**by: Any) -> dict[str, Any]:
+    """Settings that prove all, with other values; see `changed`."""
+    return changed(
+        **{
+            "auth": "bearer",
+            "auth_secret": "secret-of-the-user",
+            "submit__fields": FIELDS,
+            "status__statuses": {"404": "not_found"},
+            "notification": SIGNED,
+            **by,
+        }
+    )
+
+
+async def verdict_of(name: str, **by: Any) -> ProofVerdict:
+    return await verdict_on(tables(**by), PROOF[name])
+
+
+class TestTheTablesOfPaystack(NetworkContract):
+    def peer(self) -> PeerFactory:
+        return http_peer(HttpJsonDialect(documented("paystack")))
+
+
+class TestTheTablesOfHubtel(NetworkContract):
+    def peer(self) -> PeerFactory:
+        return http_peer(HttpJsonDialect(documented("hubtel")))
+
+
+class TestTheTablesOfTheExample(NetworkContract):
+    def peer(self) -> PeerFactory:
+        return http_peer(HttpJsonDialect(documented("acme", page="http_json")))
+
+
+FORMS: dict[str, dict[str, Any]] = {
+    "a form": {
+        "submit__json": None,
+        "submit__form": {"r": "{reference_hex}", "sum": "{amount_text}", "who": "{nickname}"},
+    },
+    "all in the path": {
+        "submit__method": "GET",
+        "submit__json": None,
+        "submit__headers": None,
+        "submit__path": "/pay%20now/{reference}?m={amount_minor}&to={callback_url}&x={{{nw}}}",
+    },
+    "texts of several placeholders": {
+        "submit__json": {
+            "deep": [{"all": "{service_id}{transaction_id} {amount} {currency}"}, 2.5, True],
+            "who": "{customer_number_local}",
+        },
+        "submit__headers": None,
+        "submit__fields": {"outcome": ["data.0.state", "state"]},
+        "notification": {"trust": "hint", "fields": {"outcome": "state", "network_id": "id"}},
+        "status__path": "/{service_id}/{transaction_id}",
+    },
+    "by the attempt": {
+        "submit__json": {"attempt": "{attempt_id}"},
+        "submit__headers": {"X-Sum": "{amount}"},
+        "submit__fields": {"outcome": "state", "amount": "sum"},
+        "notification": {"trust": "hint", "fields": {"outcome": "state", "network_id": "id"}},
+        "status__path": "/payments/{attempt_id}",
+    },
+    "by the identifier of the network": {
+        "submit__fields": {**FIELDS, "network_id": "their.0.id"},
+        "status": {
+            "method": "POST",
+            "path": "/payments",
+            "json": {"number": "{network_id}"},
+            "statuses": {"404": "not_found"},
+        },
+    },
+    "another host for status, and a key in a header": {
+        "status_base_url": "https://status.example",
+        "auth": "header",
+        "auth_header": "X-Key",
+        "repeats_within_s": 60,
+    },
+    "Basic, and a status alone that takes it": {
+        "auth": "basic",
+        "auth_user": "user",
+        "submit__outcomes": {"NO": "failed", "PAID": "succeeded"},
+        "submit__statuses": {"202": "pending"},
+        "status__outcomes": {"NEW": "pending", "NO": "failed", "PAID": "succeeded"},
+    },
+    "signed otherwise": {
+        "signature_key": "another",
+        "notification": {
+            **SIGNED,
+            "algorithm": "sha512",
+            "encoding": "base64",
+            "prefix": "sha512=",
+        },
+    },
+    "messages": {"operations": ["sms"], "submit__json": {"id": "{reference}", "t": "{text}"}},
+    "without a status query": {"status": None},
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_nothing_is_disproved_whatever_the_form_of_the_requests(form: str) -> None:
+    found = {name: await verdict_on(tables(**FORMS[form]), PROOF[name]) for name in PROOF}
+
+    assert {name: each for name, each in found.items() if each.word == "disproved"} == {}
+    assert found["every_declared_operation_arrives_once"] == ("proved", "")
+    assert found["submit_under_silence"] == ("proved", "")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "proof", "what"),
+    [
+        (
+            {"submit__outcomes": {"NO": "failed", "BAD": "refused 400"}},
+            "every_declared_operation_arrives_once",
+            "collect ends as .*UNKNOWN",
+        ),
+        (
+            {"submit__statuses": {"409": "refused 400"}},
+            "submit_under_conflict",
+            "ends as .*REFUSED",
+        ),
+        (
+            {"status__statuses": {"404": "not_found", "429": "not_found"}},
+            "status_under_too_many_requests",
+            "a reference that is not known",
+        ),
+        (
+            {
+                "submit__json": {"id": "{attempt_id}"},
+                "submit__headers": {"X-Sum": "{amount}"},
+                "status__path": "/payments/{attempt_id}",
+            },
+            "notifications_in_any_order_end_the_same",
+            "the notifications change",
+        ),
+    ],
+    ids=["no word for pending", "409 is a refusal", "429 is not found", "another reference"],
+)
+async def test_tables_that_lose_money_are_disproved(
+    wrong: dict[str, Any], proof: str, what: str
+) -> None:
+    found = await verdict_of(proof, **wrong)
+
+    assert found.word == "disproved"
+    assert re.search(what, found.reason), found.reason
+
+
+@pytest.mark.parametrize(
+    ("less", "proof", "reason"),
+    [
+        (
+            {"status__statuses": {}},
+            "an_unknown_reference_is_unknown",
+            "nothing in status.outcomes or status.statuses means not_found",
+        ),
+        (
+            {"status__outcomes": {"PAID": "succeeded", "NEW": "pending"}},
+            "status_is_read_right",
+            "no word in status.outcomes means failed",
+        ),
+        (
+            {"notification": {**SIGNED, "outcomes": {"PAID": "succeeded"}}},
+            "a_notification_names_its_attempt",
+            "no word in notification.outcomes means failed",
+        ),
+        (
+            {"submit__statuses": {"200": "pending"}},
+            "submit_under_empty_200",
+            "submit.statuses takes HTTP 200 without a word",
+        ),
+        ({"notification": None}, "a_notification_names_its_attempt", "sends no notification"),
+    ],
+    ids=["not found", "failed", "failed notification", "200", "no notification"],
+)
+async def test_what_the_tables_have_no_words_for_is_not_proven(
+    less: dict[str, Any], proof: str, reason: str
+) -> None:
+    found = await verdict_of(proof, **less)
+
+    assert found.word == "not proven"
+    assert reason in found.reason
+
+
+async def test_a_currency_without_decimals_is_not_proven() -> None:
+    found = await verdict_of("amounts_arrive_exactly", currencies=["XOF"], **FORMS["a form"])
+
+    assert found == ("not proven", "the proofs send amounts of two decimals; try it in GHS")
+
+
+def test_the_secrets_of_the_user_are_not_used() -> None:
+    settings = tables(signature_key="key-of-the-user")
+    before = deepcopy(settings)
+
+    dialect = HttpJsonDialect(settings)
+
+    assert settings == before
+    assert "of-the-user" not in repr(vars(dialect)) + repr(dialect.secrets)

@@ -1,0 +1,175 @@
+"""How hosts are read from headers and settings, and when they are the same."""
+
+from ipaddress import IPv4Address, IPv6Address
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.values.hosts import (
+    Host,
+    client_host,
+    is_loopback,
+    normalized_host,
+    parse_address,
+    parse_host_header,
+    parse_host_pattern,
+    parse_origin_header,
+)
+
+NAMES = st.from_regex(r"[a-z0-9_]([a-z0-9_-]{0,8}[a-z0-9])?(\.[a-z]{2,5}){0,2}", fullmatch=True)
+
+PORTS = st.none() | st.integers(0, 65535)
+
+
+class TestAddresses:
+    @given(st.ip_addresses(v=4))
+    def test_ipv4_within_ipv6_is_the_ipv4_address(self, address: IPv4Address) -> None:
+        assert parse_address(f"::ffff:{address}") == parse_address(str(address)) == address
+
+    @given(st.ip_addresses(v=6))
+    def test_a_zone_is_no_part_of_an_address(self, address: IPv6Address) -> None:
+        assert parse_address(f"{address}%eth0") == parse_address(str(address))
+
+    @pytest.mark.parametrize(
+        "text",
+        ["", "localhost", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1.", "[::1]"],
+    )
+    def test_any_other_way_to_write_one_is_none(self, text: str) -> None:
+        assert parse_address(text) is None
+
+    @pytest.mark.parametrize(
+        ("text", "name"),
+        [
+            ("Shop.Example", "shop.example"),
+            ("shop.example.", "shop.example"),
+            ("::1", "::1"),
+            ("0:0:0:0:0:0:0:1", "::1"),
+            ("::FFFF:127.0.0.1", "127.0.0.1"),
+        ],
+    )
+    def test_names_have_one_form(self, text: str, name: str) -> None:
+        assert normalized_host(text) == name
+
+
+class TestHeaders:
+    @given(NAMES | st.ip_addresses().map(str), PORTS)
+    def test_a_host_reads_back_as_it_was_written(self, name: str, port: int | None) -> None:
+        host = Host(normalized_host(name), port)
+
+        assert parse_host_header(str(host)) == host._replace(
+            port=None if port in {80, 443} else port
+        )
+
+    @pytest.mark.parametrize(
+        "header",
+        [
+            *("", " ", ":8233", "a:", "a:x", "a:65536", "a:-1", "a b", "a,b", "a/b", "user@a"),
+            *("::1", "[::1", "[]", "[x]", "[127.0.0.1", "*", "*.example", ".", "a\n", "\udcff"),
+            *("\u212a", "http://a"),
+        ],
+    )
+    def test_what_is_no_host_is_none(self, header: str) -> None:
+        assert parse_host_header(header) is None
+
+    @given(st.text())
+    def test_any_header_is_read(self, header: str) -> None:
+        host = parse_host_header(header)
+
+        assert host is None or parse_host_header(str(host)) == host
+
+    @pytest.mark.parametrize(
+        ("header", "host"),
+        [
+            ("http://a", Host("a")),
+            ("https://a", Host("a")),
+            ("HTTPS://A:443", Host("a")),
+            ("http://localhost:3000", Host("localhost", 3000)),
+            ("http://[::1]:8233", Host("::1", 8233)),
+            *[(text, None) for text in ("null", "", "a", "http://", "http://a/", "file://")],
+            ("chrome-extension://abcdef", None),
+            ("ftp://a", None),
+        ],
+    )
+    def test_an_origin_is_that_of_a_web_page(self, header: str, host: Host | None) -> None:
+        assert parse_origin_header(header) == host
+
+
+class TestPatterns:
+    @pytest.mark.parametrize(
+        ("entry", "header", "fits"),
+        [
+            ("gateway.example", "gateway.example", True),
+            ("gateway.example", "Gateway.Example.:8233", True),
+            ("Gateway.Example", "gateway.example", True),
+            ("gateway.example", "evil.gateway.example", False),
+            ("gateway.example", "gateway.example.evil", False),
+            ("*.example", "gateway.example", True),
+            ("*.example", "a.b.example", True),
+            ("*.example", "example", False),
+            ("*.example", "example.evil", False),
+            ("gateway", "gatewayx", False),
+            ("a.b", "axb", False),
+            ("localhost:3000", "localhost:3000", True),
+            ("localhost:3000", "localhost:3001", False),
+            ("localhost:3000", "localhost", False),
+            ("gateway.example:443", "gateway.example", True),
+            ("gateway.example:443", "gateway.example:8443", False),
+            ("gateway.example:80", "gateway.example:80", True),
+            ("fd00::1", "[fd00::1]:8233", True),
+            ("[fd00::1]:8233", "[fd00:0::1]:8233", True),
+            ("[fd00::1]:8233", "[fd00::1]:1", False),
+            ("192.168.1.7", "192.168.1.7:8233", True),
+            ("*", "anything.at.all:1", True),
+        ],
+    )
+    def test_an_entry_means_these_hosts(self, entry: str, header: str, *, fits: bool) -> None:
+        host = parse_host_header(header)
+
+        assert host is not None
+        assert host.matches(parse_host_pattern(entry)) is fits
+
+    @given(NAMES | st.ip_addresses().map(str), PORTS)
+    def test_a_host_as_it_is_shown_is_an_entry_that_means_it(
+        self, name: str, port: int | None
+    ) -> None:
+        """An answer tells people to add the host to the setting, in this form."""
+        host = parse_host_header(str(Host(normalized_host(name), port)))
+
+        assert host is not None
+        assert host.matches(parse_host_pattern(str(host)))
+        assert host.matches(parse_host_pattern(host.name))
+
+    @pytest.mark.parametrize(
+        "entry",
+        ["", "a b", "https://a", "a/", "a:x", "a:65536", "[x]", "a,b", "a[b]", "é.example", "?"],
+    )
+    def test_what_is_none_is_refused_with_examples(self, entry: str) -> None:
+        with pytest.raises(ValueError, match=r"such as gateway\.example"):
+            parse_host_pattern(entry)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_loopback(host: str) -> None:
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "shop.test", "localhost.test", ""])
+def test_anything_else(host: str) -> None:
+    assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("host", "shown"),
+    [
+        ("127.0.0.1", "127.0.0.1:8233"),
+        ("::1", "[::1]:8233"),
+        ("192.168.1.7", "192.168.1.7:8233"),
+        ("gateway.example", "gateway.example:8233"),
+        ("0.0.0.0", "127.0.0.1:8233"),
+        ("::", "[::1]:8233"),
+        ("0:0::0", "[::1]:8233"),
+        ("", "127.0.0.1:8233"),
+    ],
+)
+def test_where_a_server_is_reached_from_its_own_machine(host: str, shown: str) -> None:
+    assert str(client_host(host, 8233)) == shown

@@ -1,0 +1,143 @@
+"""Phone numbers: two forms, and the allowlist of sandbox rule 1."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.values import msisdn
+from sandbox_sim.values.msisdn import Allowlist
+
+DIGITS = st.text("0123456789", min_size=9, max_size=9)
+
+LISTED = st.builds(
+    lambda prefix, rest: prefix + rest,
+    st.sampled_from(["0244", "0200", "0270"]),
+    st.text("0123456789", min_size=6, max_size=6),
+)
+
+
+def abroad(number: str) -> str:
+    """The 233 form of a local number."""
+    return "233" + number[1:]
+
+
+@given(DIGITS)
+def test_the_two_forms_lead_to_each_other(rest: str) -> None:
+    assert msisdn.to_international("0" + rest) == "233" + rest
+    assert msisdn.to_local("233" + rest) == "0" + rest
+
+
+@given(st.one_of(DIGITS.map("0{}".format), DIGITS.map("233{}".format)))
+def test_a_form_of_a_form_is_the_form(number: str) -> None:
+    home = msisdn.to_local(number)
+
+    assert home is not None
+    assert msisdn.to_local(home) == home
+    assert msisdn.to_international(msisdn.to_international(number)) == msisdn.to_international(
+        number
+    )
+
+
+NO_PHONE_NUMBERS = [
+    pytest.param("", id="nothing"),
+    pytest.param("00233244000001", id="a dialling prefix"),
+    pytest.param("244000001", id="nine digits"),
+    pytest.param("02440000001", id="eleven digits"),
+    pytest.param("2332440000011", id="233 and ten digits"),
+    pytest.param("0244 000001", id="a space inside"),
+    pytest.param(" 0244000001", id="a space before"),
+    pytest.param("0244000001\n", id="a line break after"),
+    pytest.param("024400000\N{ARABIC-INDIC DIGIT ONE}", id="a digit that is not ASCII"),
+    pytest.param("200000000001", id="a bill account"),
+    pytest.param("411111******1111", id="a masked card"),
+    pytest.param("Ama", id="a name"),
+]
+
+
+@pytest.mark.spec("sandbox.3")
+@pytest.mark.decision("D11", "D28")
+@pytest.mark.parametrize("text", NO_PHONE_NUMBERS)
+def test_anything_else_has_no_other_form_and_is_never_admitted(text: str) -> None:
+    assert msisdn.to_local(text) is None
+    assert msisdn.to_international(text) == text
+    for allowlist in (Allowlist(), Allowlist(accept_international=True)):
+        assert not allowlist.allows(text)
+        assert not allowlist.allows(text, either_form=True)
+
+
+@pytest.mark.spec("sandbox.2")
+@pytest.mark.parametrize("digit", "0123456789")
+def test_only_the_last_digit_9_is_a_decline(digit: str) -> None:
+    assert msisdn.is_declined("024499999" + digit) is (digit == "9")
+
+
+@pytest.mark.spec("sandbox.1")
+@pytest.mark.decision("D11")
+@given(LISTED)
+def test_ten_digits_with_a_listed_prefix_are_admitted(number: str) -> None:
+    assert Allowlist().allows(number)
+
+
+@pytest.mark.spec("sandbox.1")
+@given(DIGITS.map("0{}".format).filter(lambda n: n[:4] not in {"0244", "0200", "0270"}))
+def test_no_other_prefix_is_admitted_in_either_form(number: str) -> None:
+    assert not Allowlist().allows(number, either_form=True)
+    assert not Allowlist().allows(abroad(number), either_form=True)
+
+
+@pytest.mark.decision("D11")
+def test_a_plus_is_taken_by_setting_only() -> None:
+    assert Allowlist(accept_international=True).allows("+233244000001")
+    assert not Allowlist().allows("+233244000001")
+
+
+@pytest.mark.spec("sandbox.1")
+@pytest.mark.decision("D11")
+@given(LISTED)
+def test_the_233_form_is_for_sms_and_by_setting_for_payments(number: str) -> None:
+    assert not Allowlist().allows(abroad(number))
+    assert Allowlist().allows(abroad(number), either_form=True)
+    assert Allowlist(accept_international=True).allows(abroad(number))
+    assert Allowlist(accept_international=True).allows(number)
+
+
+@pytest.mark.decision("D11")
+@pytest.mark.parametrize(
+    ("number", "admitted"),
+    [
+        ("0244000001", True),
+        ("233244000001", True),
+        ("0244000002", False),
+        ("233244000002", False),
+        ("0540000001", False),
+    ],
+)
+def test_exact_numbers_narrow_the_prefixes(number: str, admitted: bool) -> None:
+    allowlist = Allowlist(numbers=frozenset({"0244000001", "0540000001"}))
+
+    assert allowlist.allows(number, either_form=True) is admitted
+
+
+@pytest.mark.decision("D11")
+def test_the_prefixes_are_a_setting() -> None:
+    allowlist = Allowlist(prefixes=("0540",))
+
+    assert allowlist.allows("0540010000")
+    assert not allowlist.allows("0244000001")
+
+
+@pytest.mark.spec("sandbox.4")
+@pytest.mark.decision("D11")
+@pytest.mark.parametrize(("prefix", "owner"), [("0244", "MTN"), ("0200", "VOD"), ("0270", "AIR")])
+@pytest.mark.parametrize("nw", ["MTN", "VOD", "AIR"])
+def test_where_it_has_to_match_the_owner_of_the_prefix_is_named(
+    prefix: str, owner: str, nw: str
+) -> None:
+    expected = None if nw == owner else owner
+
+    assert msisdn.network_mismatch(prefix + "000001", nw) == expected
+    assert msisdn.network_mismatch(abroad(prefix + "000001"), nw) == expected
+
+
+@pytest.mark.decision("D11")
+def test_a_prefix_that_nobody_is_known_to_own_matches_every_network() -> None:
+    assert msisdn.network_mismatch("0540000001", "MTN") is None

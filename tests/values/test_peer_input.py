@@ -1,0 +1,96 @@
+"""What comes from peers is bounded and cleaned before anything is done with it (D39)."""
+
+import json
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.values import peer_input
+
+pytestmark = pytest.mark.decision("D39")
+
+
+HUGE = ["1e1000000000", "1e-1000000000", "0e-1000000000", "0e1000000000", "-0.0e-401", "9" * 101]
+
+
+@pytest.mark.parametrize("number", [*HUGE, "1e99999999999999999999", "NaN", "Infinity"])
+def test_a_number_beyond_the_bounds_makes_a_document_unreadable(number: str) -> None:
+    body = f'{{"status": "X", "id": {number}}}'.encode()
+
+    with pytest.raises(ValueError, match=r"number"):
+        peer_input.read_json(body)
+    assert peer_input.document_of(body) == {}
+
+
+@pytest.mark.parametrize("text", [*HUGE, "ten", "NaN", "sNaN", "Infinity", None, True, 10.5])
+def test_what_is_not_a_number_within_the_bounds_is_no_amount(text: object) -> None:
+    assert peer_input.amount_of(text) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "amount"), [(Decimal("10.50"), "10.50"), ("10000000000000001", "10000000000000001")]
+)
+def test_an_amount_is_a_number_or_a_text(value: object, amount: str) -> None:
+    assert peer_input.amount_of(value) == Decimal(amount)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_double_is_within_the_bounds(number: float) -> None:
+    assert peer_input.read_json(repr(number)) == Decimal(repr(number))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("T1", "T1"),
+        (Decimal(10000000000000001), "10000000000000001"),
+        (Decimal("0e-400"), "0"),
+        (Decimal("1e39"), "1" + "0" * 39),
+        (Decimal("1e40"), ""),
+        (Decimal("1.5"), ""),
+        (True, ""),
+        (None, ""),
+    ],
+)
+def test_a_short_whole_number_stands_for_a_text(value: object, text: str) -> None:
+    assert peer_input.text_of(value) == text
+
+
+@pytest.mark.parametrize("depth", [65, 100_000])
+def test_a_document_that_is_nested_too_deeply_is_refused(depth: int) -> None:
+    assert peer_input.read_json("[" * 64 + "]" * 64)
+    with pytest.raises(ValueError, match="nested more than 64 deep"):
+        peer_input.read_json("[" * depth + "]" * depth)
+
+
+def test_a_document_that_is_too_long_is_refused() -> None:
+    with pytest.raises(ValueError, match="longer than 4,194,304 characters"):
+        peer_input.read_json(b" " * (peer_input.MOST_CHARACTERS + 1))
+
+
+def test_texts_lose_what_no_database_stores() -> None:
+    body = rb'{"a\ud83d": ["half \ud83d", {"b": "\u0000", "whole": "\ud83d\ude00\n"}]}'
+
+    assert peer_input.read_json(body) == {
+        "a\ufffd": ["half \ufffd", {"b": "\ufffd", "whole": "😀\n"}]
+    }
+
+
+def test_an_identifier_that_was_changed_is_not_that_of_another_record() -> None:
+    long = "x" * 255
+    assert peer_input.identifier(long) == long
+    assert peer_input.identifier(long + "x") == "x" * 254 + "…"
+    assert peer_input.identifier("T1\x00\n") == "T1\ufffd\ufffd"
+
+
+def test_a_reason_is_one_short_line() -> None:
+    assert peer_input.reason("no\r\n\tfunds \x07\ud83d") == "no funds \ufffd\ufffd"
+    assert len(peer_input.reason("x" * 10_000)) == peer_input.MOST_REASON_CHARACTERS
+
+
+@given(st.text(st.characters()))
+def test_every_cleaned_text_can_be_encoded(text: str) -> None:
+    for clean in (peer_input.identifier, peer_input.reason, peer_input.address):
+        assert b"\x00" not in clean(text).encode()
+    assert json.loads(json.dumps(peer_input.storable(text))) == peer_input.storable(text)

@@ -1,0 +1,108 @@
+"""The rate limit of one client: a number of requests a minute, and a number at once."""
+
+import math
+from itertools import accumulate
+
+import pytest
+from hypothesis import given, strategies as st
+
+from sandbox_sim.values.rate_limit import Bucket, RateLimit, take
+
+LIMITS = st.builds(RateLimit, per_minute=st.integers(1, 1000), burst=st.integers(1, 50))
+
+PAUSES = st.lists(st.floats(0, 90), min_size=1, max_size=120)
+
+FIELD = RateLimit(per_minute=100, burst=20)
+
+
+def passed(limit: RateLimit, moments: list[float]) -> list[float]:
+    """The moments at which a request passes."""
+    bucket: Bucket | None = None
+    through = []
+    for now in moments:
+        bucket, wait = take(bucket, limit, now)
+        if wait == 0:
+            through.append(now)
+    return through
+
+
+def exhausted(limit: RateLimit, now: float) -> tuple[Bucket, float]:
+    """A bucket right after its first refusal, and the wait that the refusal names."""
+    bucket, wait = take(None, limit, now)
+    while wait == 0:
+        bucket, wait = take(bucket, limit, now)
+    return bucket, wait
+
+
+@pytest.mark.spec("limits")
+@pytest.mark.decision("D10")
+@given(LIMITS, PAUSES)
+def test_no_stretch_of_time_sees_more_than_the_burst_and_the_rate(
+    limit: RateLimit, pauses: list[float]
+) -> None:
+    through = passed(limit, list(accumulate(pauses)))
+
+    for first, start in enumerate(through):
+        for last in range(first, len(through)):
+            most = limit.burst + (through[last] - start) * limit.per_minute / 60
+            assert last - first + 1 <= most + 1e-6
+
+
+@pytest.mark.decision("D10")
+@given(LIMITS, st.floats(0, 1e6))
+def test_exactly_the_burst_passes_at_once(limit: RateLimit, now: float) -> None:
+    through = passed(limit, [now] * (limit.burst + 5))
+
+    assert len(through) == limit.burst
+
+
+@pytest.mark.decision("D10")
+@given(LIMITS)
+def test_whoever_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
+    apart = 60 / limit.per_minute * 1.001
+    moments = [step * apart for step in range(200)]
+
+    assert passed(limit, moments) == moments
+
+
+@pytest.mark.decision("D10")
+@given(LIMITS, st.floats(0, 1e6))
+def test_whoever_waits_the_seconds_named_passes(limit: RateLimit, now: float) -> None:
+    bucket, wait = exhausted(limit, now)
+
+    assert wait > 0
+    assert take(bucket, limit, now + math.ceil(wait))[1] == 0
+
+
+@pytest.mark.decision("D10")
+@given(LIMITS, st.floats(0, 0.99))
+def test_whoever_comes_earlier_hears_how_long_is_left(limit: RateLimit, part: float) -> None:
+    bucket, wait = exhausted(limit, 0)
+
+    assert take(bucket, limit, wait * part)[1] == pytest.approx(wait * (1 - part))
+
+
+@pytest.mark.decision("D10")
+@given(LIMITS, st.integers(1, 50))
+def test_asking_again_too_early_does_not_lengthen_the_wait(limit: RateLimit, often: int) -> None:
+    bucket, first = exhausted(limit, 0)
+    for _ in range(often):
+        bucket, wait = take(bucket, limit, 0)
+
+        assert wait == pytest.approx(first)
+
+
+@pytest.mark.decision("D10")
+def test_a_long_rest_gives_no_more_than_the_burst() -> None:
+    bucket, _ = exhausted(FIELD, 0)
+    through = 0
+    while take(bucket, FIELD, 86400)[1] == 0:
+        bucket, _ = take(bucket, FIELD, 86400)
+        through += 1
+
+    assert through == 20
+
+
+@pytest.mark.decision("D10")
+def test_a_hundred_a_minute_is_one_in_600_ms() -> None:
+    assert exhausted(FIELD, 0)[1] == pytest.approx(0.6)

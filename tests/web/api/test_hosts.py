@@ -1,0 +1,155 @@
+"""The gateway's own paths refuse pages of other sites and, on loopback, foreign names (D42)."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox
+from tests.kit.requests import PATHS
+from tests.web.control_api import get
+from tests.web.raw_requests import PAYMENT, connections
+from tests.web.wire import Answer, Wire, exchange, request_bytes
+
+pytestmark = pytest.mark.decision("D42")
+
+EVIL = b"evil.example"
+FROM_EVIL = b"Origin: http://evil.example"
+
+
+async def pay(
+    sandbox: Sandbox,
+    *headers: bytes,
+    host: bytes | None = b"127.0.0.1",
+    path: str = "/make_payment",
+    **more: Any,
+) -> Answer:
+    return await exchange(sandbox, request_bytes(path, PAYMENT, *headers, host=host, **more))
+
+
+@pytest.fixture(params=[True, False], ids=["fast", "aiohttp"])
+async def sandbox(request: pytest.FixtureRequest, start_sandbox: StartSandbox) -> Sandbox:
+    return await start_sandbox(fast_path=request.param)
+
+
+async def test_a_foreign_host_gets_403_and_the_setting_named_on_every_path(
+    sandbox: Sandbox,
+) -> None:
+    for path in (*PATHS, "/nobody"):
+        answer = await pay(sandbox, host=b"evil.example:8233", path=path)
+
+        assert (answer.status, answer.code) == (403, "403"), path
+        assert answer.headers["x-sandbox-rule"] == "D42"
+        hint = "add evil.example to the setting allowed_hosts"
+        assert hint in answer.body["response_message"]
+        assert hint in answer.headers["x-sandbox-why"]
+    assert (await sandbox.status()).code == "027"
+
+
+@pytest.mark.parametrize("origin", [b"http://evil.example", b"http://localhost:3000", b"null", b""])
+async def test_a_foreign_origin_gets_403_on_every_path(sandbox: Sandbox, origin: bytes) -> None:
+    for path in (*PATHS, "/nobody"):
+        answer = await pay(sandbox, b"Origin: " + origin, host=b"localhost:8233", path=path)
+
+        assert (answer.status, answer.code) == (403, "403"), path
+        assert answer.headers["x-sandbox-rule"] == "D42"
+    assert (await sandbox.status()).code == "027"
+
+
+async def test_it_comes_before_authentication(sandbox: Sandbox) -> None:
+    """Whether its credentials are right, such a page does not learn."""
+    foreign: list[dict[str, Any]] = [{"host": EVIL}, {}]
+    for more in foreign:
+        headers = () if more else (FROM_EVIL,)
+        right = await pay(sandbox, *headers, **more)
+        wrong = await pay(sandbox, *headers, credentials=False, agent=False, **more)
+
+        assert (right.status, right.raw) == (wrong.status, wrong.raw) == (403, wrong.raw)
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS", "DELETE"])
+async def test_so_it_is_for_every_method(sandbox: Sandbox, method: str) -> None:
+    asks = (FROM_EVIL, b"Access-Control-Request-Method: POST")
+
+    answer = await pay(sandbox, *asks, method=method)
+
+    assert (answer.status, answer.code) == (403, "403")
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *(b"localhost", b"LOCALHOST:8233", b"127.0.0.1:1", b"127.8.8.8", b"[::1]:8233"),
+        *(b"localhost.", b"[::ffff:127.0.0.1]"),
+    ],
+)
+async def test_loopback_names_are_ours(sandbox: Sandbox, host: bytes) -> None:
+    assert (await pay(sandbox, host=host)).code == "202"
+    assert (await pay(sandbox, b"Origin: http://" + host, host=host)).code == "202"
+
+
+async def test_no_host_and_a_host_that_is_not_one_are_refused(sandbox: Sandbox) -> None:
+    assert (await pay(sandbox, host=None, version=b"HTTP/1.0")).code == "403"
+    for host in (b"", b"a b", b"localhost, evil", b"user@localhost", b"\xff", b"x" * 254):
+        answer = await pay(sandbox, host=host)
+
+        assert (answer.code, "Host" in answer.body["response_message"]) == ("403", True), host
+
+
+@pytest.mark.parametrize(
+    ("settings", "host", "origin", "code"),
+    [
+        ({"allowed_hosts": ["gateway.example"]}, b"gateway.example", None, "202"),
+        ({"allowed_hosts": ["*.trycloudflare.com"]}, b"a-b.trycloudflare.com", None, "202"),
+        ({"allowed_hosts": ["shop.example"]}, b"localhost", b"https://shop.example", "202"),
+        ({"allowed_hosts": ["*"]}, b"localhost", b"null", "403"),
+        ({"public_url": "https://pay.example/v1"}, b"pay.example", b"https://pay.example", "202"),
+        ({"host": "gateway.test"}, b"gateway.test:8233", None, "202"),
+        ({"host": "0.0.0.0"}, b"anything.example", None, "202"),
+        ({"host": "0.0.0.0"}, b"gateway", b"http://gateway", "202"),
+        ({"host": "0.0.0.0"}, b"gateway", b"http://evil.example", "403"),
+        ({"host": "0.0.0.0"}, b"gateway", b"null", "403"),
+        ({"host": "::"}, b"gateway", None, "202"),
+    ],
+)
+async def test_settings_add_names_and_beyond_loopback_any_host_is_taken(
+    start_sandbox: StartSandbox,
+    settings: dict[str, Any],
+    host: bytes,
+    origin: bytes | None,
+    code: str,
+) -> None:
+    sandbox = await start_sandbox(control_token="s3cret", **settings)
+    headers = () if origin is None else (b"Origin: " + origin,)
+
+    assert (await pay(sandbox, *headers, host=host)).code == code
+
+
+async def test_below_the_base_path_too(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(base_path="/gateway/v1")
+
+    assert (await pay(sandbox, path="/gateway/v1/make_payment")).code == "202"
+    assert (await pay(sandbox, path="/gateway/v1/make_payment", host=EVIL)).code == "403"
+
+
+async def test_the_journal_has_what_was_refused_with_secrets_masked(sandbox: Sandbox) -> None:
+    answer = await pay(sandbox, host=b"4111111111111111")
+
+    assert b"4111111111111111" not in answer.raw
+    (entry,) = (await get(sandbox, "requests"))["requests"]
+    assert (entry["code"], entry["rule"]) == ("403", "D42")
+    assert "4111111111111111" not in json.dumps(entry)
+
+
+async def test_a_refused_request_leaves_the_connection_open(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(fast_path=True)
+    wire = Wire(sandbox.url)
+
+    for host, code in ((b"localhost", "202"), (EVIL, "403"), (b"localhost", "202")):
+        request = request_bytes("/make_payment", PAYMENT, host=host)
+        assert (await asyncio.to_thread(wire.send, request)).code == code
+
+    assert len(connections(sandbox)) == 1
+    wire.close()

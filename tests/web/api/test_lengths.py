@@ -1,0 +1,136 @@
+"""Too long a text is refused by name and limit, with every store alike (D43)."""
+
+import json
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.kit.requests import OPERATIONS, collection
+from tests.production.settings import LIVE
+from tests.web.control_api import ask, assert_error, get, post
+
+pytestmark = pytest.mark.decision("D43")
+
+LIMITS = {
+    "transaction_id": 255,
+    "account_number": 255,
+    "sender_id": 255,
+    "batch_id": 255,
+    "customer_number": 255,
+    "currency_val": 255,
+    "reference": 1_000,
+    "nickname": 1_000,
+    "msg_body": 10_000,
+}
+FIELDS = [
+    (name, field)
+    for name, field in product(OPERATIONS, LIMITS)
+    if field in OPERATIONS[name].body or (field, name) == ("nickname", "bill")
+]
+
+
+async def sent(sandbox: Sandbox, name: str, field: str, value: object) -> tuple[int, str, str]:
+    operation = OPERATIONS[name]
+    answer = await sandbox.post(operation.path, {**operation.body, field: value})
+    return answer.status, answer.code, answer.message
+
+
+@pytest.mark.parametrize(("name", "field"), FIELDS)
+async def test_a_longer_text_is_refused_by_name_and_limit(
+    sandbox: Sandbox, name: str, field: str
+) -> None:
+    """Characters count, not bytes."""
+    limit = LIMITS[field]
+    status = 200 if OPERATIONS[name].path.startswith("/sms/") else 400
+
+    for character in ("x", "😀"):
+        long = await sent(sandbox, name, field, character * (limit + 1))
+        assert long == (
+            status,
+            "400",
+            f"Bad request: {field} must have at most {limit:,} characters",
+        )
+        assert "at most" not in (await sent(sandbox, name, field, character * limit))[2]
+
+
+async def test_a_number_of_more_digits_is_refused_too(sandbox: Sandbox) -> None:
+    """`currency_val` may be a number (D5)."""
+    assert (await sent(sandbox, "card", "currency_val", 10**200))[1] == "000"
+    assert (await sent(sandbox, "card", "currency_val", 10**255))[:2] == (400, "400")
+
+
+async def test_the_journal_keeps_no_identifier_that_cannot_be(sandbox: Sandbox) -> None:
+    await sent(sandbox, "collection", "transaction_id", "x" * 3_000)
+
+    (entry,) = (await get(sandbox, "requests"))["requests"]
+    assert (entry["service_id"], entry["transaction_id"]) == (55, None)
+
+
+async def test_in_production_the_lengths_are_the_same(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(
+        production=True,
+        allow_memory=True,
+        credentials=[LIVE],
+        networks={"staging": {"adapter": "simulated"}},
+        routes=[{"network": "staging"}],
+    )
+    client = {"Authorization": basic("live_key", "live_secret")}
+    for field in ("transaction_id", "reference", "nickname"):
+        body = {**collection(callback_url="https://shop.test/"), field: "x" * 1_001}
+        answer = await sandbox.post("/make_payment", body, **client)
+
+        assert (answer.status, answer.code) == (400, "400")
+        assert f"{field} must have at most {LIMITS[field]:,} characters" in answer.message
+
+
+class TestTheControlApi:
+    @pytest.mark.parametrize("path", ["overrides", "faults"])
+    @pytest.mark.parametrize("field", ["transaction_id", "customer_number", "nw"])
+    async def test_a_match_that_no_request_can_have_is_refused(
+        self, sandbox: Sandbox, path: str, field: str
+    ) -> None:
+        effect: dict[str, Any] = (
+            {"fault": {"status": 500}} if path == "faults" else {"outcome": {"status": "001"}}
+        )
+
+        assert (await post(sandbox, path, match={field: "x" * 255}, **effect)).status == 201
+        long = await post(sandbox, path, match={field: "x" * 256}, **effect)
+        assert_error(long, 400, f"match.{field} must be a string of at most 255 characters")
+
+    @pytest.mark.parametrize(
+        ("method", "rest"),
+        [("POST", ""), ("DELETE", ""), ("GET", "/messages"), ("POST", "/wait"), ("PUT", "")],
+    )
+    async def test_too_long_a_name_of_an_inbox_is_refused(
+        self, sandbox: Sandbox, method: str, rest: str
+    ) -> None:
+        body = json.dumps({"count": 1, "timeout_s": 0}).encode() if rest == "/wait" else b""
+        path = "/_sandbox/inbox/{}" + rest
+
+        fits = await ask(sandbox, method, path.format("x" * 255), body)
+        long = await ask(sandbox, method, path.format("x" * 256), body)
+
+        assert fits.status in {200, 408}
+        assert_error(long, 400, "the name of the inbox must have at most 255 characters")
+
+    async def test_the_document_has_the_lengths(self, sandbox: Sandbox) -> None:
+        document = await get(sandbox, "openapi.json")
+        schemas = document["components"]["schemas"]
+
+        for model, fields in {
+            "Collection": ("transaction_id", "customer_number", "reference", "nickname"),
+            "Bill": ("account_number",),
+            "SmsSend": ("msg_body", "sender_id", "customer_number"),
+            "SmsHistory": ("batch_id",),
+        }.items():
+            for field in fields:
+                assert _longest(schemas[model]["properties"][field]) == LIMITS[field], field
+        (name,) = document["paths"]["/_sandbox/inbox/{name}/messages"]["get"]["parameters"][:1]
+        assert name["schema"]["maxLength"] == 255
+
+
+def _longest(schema: dict[str, Any]) -> object:
+    options = schema.get("anyOf", [schema])
+    return next(each["maxLength"] for each in options if "maxLength" in each)

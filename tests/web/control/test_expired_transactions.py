@@ -1,0 +1,96 @@
+"""After 15 minutes only a status query forgets a transaction; people and tests still see it."""
+
+import pytest
+
+from sandbox_sim.cli.record_commands import TRANSACTIONS
+from tests.conftest import Sandbox, StartSandbox
+from tests.web.control_api import get, ids, post
+from tests.web.pages.dashboard_pages import page, steps
+
+pytestmark = pytest.mark.decision("D40")
+
+
+async def test_it_is_listed_as_expired_with_its_timeline(sandbox: Sandbox) -> None:
+    await sandbox.collect()
+    await sandbox.advance(minutes=15)
+
+    assert (await sandbox.status()).code == "027"
+    (shown,) = (await get(sandbox, "transactions"))["transactions"]
+    assert (shown["status"], shown["expired"]) == ("000", True)
+    assert [change["status"] for change in shown["timeline"]] == ["002", "000"]
+    assert (await get(sandbox, "transactions/55/T1"))["expired"]
+
+
+async def test_one_that_is_pending_can_still_be_settled_with_its_callback(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(settle_delay_ms=3_600_000)
+    await sandbox.collect()
+    await sandbox.advance(minutes=20)
+
+    settled = await post(sandbox, "transactions/55/T1/settle", status="003")
+
+    assert settled.body["status"] == "003"
+    await sandbox.advance(seconds=0)
+    assert (await sandbox.callback())["trans_status"] == "003/CANCELLED"
+    assert (await sandbox.status()).code == "027"
+
+
+async def test_its_id_does_not_count_as_repeated_any_more(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(duplicates="reject")
+    await sandbox.collect()
+    await sandbox.advance(minutes=14)
+    assert (await sandbox.collect()).code == "219"
+
+    await sandbox.advance(minutes=1)
+
+    assert (await sandbox.collect()).code == "202"
+    assert await ids(sandbox, "transaction_id=T1") == ["T1", "T1"]
+
+
+@pytest.mark.decision("D14")
+async def test_one_that_a_newer_one_replaces_stays_and_says_so(sandbox: Sandbox) -> None:
+    await sandbox.collect()
+    await sandbox.advance(minutes=16)
+    await sandbox.collect()
+
+    newer, older = (await get(sandbox, "transactions"))["transactions"]
+    assert (newer["replaced_by"], older["replaced_by"]) == (None, newer["network_transaction_id"])
+    found = await get(sandbox, f"transactions/55/{older['network_transaction_id']}")
+    assert found == older
+    opened = await page(sandbox, f"?open=t:55:{older['network_transaction_id']}")
+    assert any(step.startswith("Replaced by a newer transaction") for step in steps(opened))
+    assert list(TRANSACTIONS.lines([older]))[-1].endswith("replaced")
+
+
+async def test_the_setting_says_how_many_stay(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(keep_transactions=2)
+    for number in range(5):
+        await sandbox.collect(transaction_id=f"old-{number}")
+    await sandbox.advance(minutes=16)
+    await sandbox.collect(transaction_id="new")
+
+    assert await ids(sandbox, "") == ["new", "old-4"]
+
+
+async def test_the_page_says_what_a_status_query_answers_now(sandbox: Sandbox) -> None:
+    await sandbox.collect()
+    await sandbox.advance(seconds=2)
+    assert "Expired for status queries" not in " ".join(steps(await page(sandbox)))
+
+    await sandbox.advance(minutes=15)
+
+    assert steps(await page(sandbox))[-1].startswith("Expired for status queries 09:15:00.000")
+
+
+async def test_the_command_line_marks_it(sandbox: Sandbox) -> None:
+    await sandbox.collect()
+    (shown,) = (await get(sandbox, "transactions"))["transactions"]
+    assert "status query" not in "".join(TRANSACTIONS.lines([shown]))
+
+    await sandbox.advance(minutes=15)
+
+    (shown,) = (await get(sandbox, "transactions"))["transactions"]
+    heading, row = TRANSACTIONS.lines([shown])
+    assert "status query" in heading
+    assert row.endswith("expired")

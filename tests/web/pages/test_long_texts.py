@@ -1,0 +1,112 @@
+"""A page cuts what is long, says so, and says where the whole is."""
+
+import json
+import re
+from html import unescape
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.records.callbacks import DeliveryAttempt, DeliveryState
+from sandbox_sim.records.messages import SmsStatus
+from tests.conftest import Sandbox
+from tests.sample_records import NOW, callback, message, transaction
+from tests.web.pages.dashboard_pages import page, rows
+
+LONG = "abcdefghij" * 90_000
+ATTEMPT = DeliveryAttempt(
+    1, NOW, 200, 5, "thanks", "acknowledged", "http://shop.test/callback", None
+)
+BODY = json.dumps({"trans_ref": "T1", "reference": LONG})
+VIEWS = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
+# The most characters of a page, whatever it shows.
+MOST = 300_000
+
+
+async def long_records(sandbox: Sandbox, count: int) -> None:
+    """Records of an older file, whose texts had no bound."""
+    run = sandbox.gateway.store.run
+    for number in range(count):
+        name = f"{number + 1:011}"
+        made = transaction(name, transaction_id=f"T{number}", reference=LONG)
+        sent = callback(
+            f"C{number}", network_transaction_id=name, body=BODY, attempts=(ATTEMPT,),
+            state=DeliveryState.DELIVERED,
+        )  # fmt: skip
+        texted = message(f"M{number}", message=LONG, sender_id=LONG)
+        await run(methodcaller("add_transaction", made))
+        await run(methodcaller("save_callback", sent))
+        await run(methodcaller("add_messages", [texted]))
+
+
+async def test_a_list_of_long_records_is_a_short_page(sandbox: Sandbox) -> None:
+    await long_records(sandbox, 60)
+    for number in range(5):
+        await sandbox.collect(transaction_id=f"R{number}", reference=LONG)
+
+    for view in VIEWS:
+        shown = await page(sandbox, f"?view={view}")
+
+        assert len(shown) < MOST, view
+        assert all(len(row) < 1_000 for row in rows(shown))
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("?view=payments&open=t:55:00000000001", "transactions, requests or callbacks"),
+        ("?view=callbacks&open=c:C0", "callbacks"),
+        ("?view=sms&open=m:M0", "sms"),
+    ],
+)
+async def test_the_timeline_of_one_says_where_the_whole_is(
+    sandbox: Sandbox, query: str, where: str
+) -> None:
+    await long_records(sandbox, 1)
+
+    shown = unescape(await page(sandbox, query))
+
+    assert len(shown) < MOST
+    cut = re.findall(r"… \(([\d,]+) more characters; GET (.*?) has the whole\)", shown)
+    assert {path for _, path in cut} == {f"/_sandbox/{where}"}
+    assert all(int(left.replace(",", "")) > 880_000 for left, _ in cut)
+
+
+async def test_a_long_request(sandbox: Sandbox) -> None:
+    """The journal keeps its beginning, and the page shows a part of that."""
+    await sandbox.collect(reference=LONG)
+
+    shown = await page(sandbox, "?view=requests")
+
+    assert len(shown) < MOST
+    assert "more characters; GET /_sandbox/requests has the whole" in shown
+
+
+async def test_an_inbox(sandbox: Sandbox) -> None:
+    for body in (BODY, LONG, "<" * 900_000):
+        await sandbox.session.post(sandbox.inbox_url("orders"), data=body)
+
+    shown = await page(sandbox, "inbox/orders")
+
+    assert len(shown) < MOST
+    assert shown.count("GET /_sandbox/inbox/orders/messages has the whole") == 3
+
+
+async def test_a_handset(sandbox: Sandbox) -> None:
+    texted = message("M1", message=LONG, sender_id=LONG, status=SmsStatus.SENT, sent_at=NOW)
+    await sandbox.gateway.store.run(methodcaller("add_messages", [texted]))
+
+    shown = await page(sandbox, "handset/0244000001")
+
+    assert len(shown) < MOST
+    assert shown.count("GET /_sandbox/handset/0244000001 has the whole") >= 1
+
+
+async def test_what_is_short_is_whole(sandbox: Sandbox) -> None:
+    text = "é<" * 5_000
+    await sandbox.session.post(sandbox.inbox_url("orders"), data=text.encode())
+
+    shown = await page(sandbox, "inbox/orders")
+
+    assert text in unescape(shown)
+    assert "more characters" not in shown

@@ -1,0 +1,145 @@
+"""What the pages offer to copy does one thing in a shell, whatever the fields of a record hold."""
+
+import json
+import re
+import subprocess
+from collections.abc import Sequence
+from html import unescape
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from sandbox_sim.web.pages import formats
+from tests.conftest import Sandbox
+from tests.web.pages.dashboard_pages import page
+
+# Each would make a file if a shell took it for more than a text.
+HOSTILE = (
+    ";touch x",
+    "$(touch x)",
+    "`touch x`",
+    "'; touch x; '",
+    '"; touch x; "',
+    "'\"$(touch x)",
+    "\ntouch x\n",
+    "\rtouch x\r",
+    "\x03\ntouch x\n",
+    "\x1b[201~\ntouch x\n",
+    "\x15touch x\r\n",
+    "\u2028touch x",
+    "\x85touch x\x9b",
+    "\\'; touch x #",
+    "| touch x",
+    "& touch x &",
+    "> x",
+    "!touch",
+    "~/*?[a-z]{1,2}",
+    "@/etc/passwd",
+    "-o x",
+    "\ud83d;touch x",
+    "",
+)
+SHELLS = ("sh", "bash")
+
+
+@pytest.fixture
+def shell_folder(tmp_path: Path) -> Path:
+    """An empty folder to run shells in, beside one with a `curl` and a `sandbox-sim`.
+
+    They write their arguments, with a NUL after each.
+    """
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("curl", "sandbox-sim"):
+        program = programs / name
+        program.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
+        program.chmod(0o755)
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    return folder
+
+
+def pasted(folder: Path, shell: str, command: str) -> list[str]:
+    """The arguments that the program of a command gets when it is pasted into a shell."""
+    assert all(char.isprintable() or char == "\n" for char in command)
+    done = subprocess.run(  # noqa: S603 -- the programs that it finds are ours
+        [shell],
+        input=command.encode() + b"\n",
+        cwd=folder,
+        env={"PATH": f"{folder.parent / 'programs'}:/usr/bin:/bin", "HOME": str(folder)},
+        capture_output=True,
+        check=True,
+        timeout=30,
+    )
+    assert [*folder.iterdir()] == []
+    assert done.stderr == b""
+    *arguments, end = done.stdout.decode().split("\0")
+    assert end == "", "one program ran, and nothing else"
+    return arguments
+
+
+def body_of(arguments: Sequence[str]) -> str:
+    return arguments[arguments.index("--data-raw") + 1]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("text", HOSTILE)
+class TestPasted:
+    def test_curl_sends_the_same_json(self, shell_folder: Path, shell: str, text: str) -> None:
+        body = {"reference": text, text: [text, {"amount": 1.5}]}
+
+        arguments = pasted(shell_folder, shell, formats.curl("http://h", "/p", "k:s", body))
+
+        assert json.loads(body_of(arguments)) == body
+
+    def test_curl_with_it_in_every_other_field(
+        self, shell_folder: Path, shell: str, text: str
+    ) -> None:
+        command = formats.curl("http://h", f"/p{text}", f"key:{text}", text)
+
+        url, *arguments = pasted(shell_folder, shell, command)
+
+        assert re.fullmatch(r"http://h/p[\w.~/%-]*", url)
+        assert arguments[0] == "-u"
+        assert arguments[2:5] == ["-H", "Content-Type: application/json", "--data-raw"]
+        assert len(arguments) == 6
+
+    def test_doctor(self, shell_folder: Path, shell: str, text: str) -> None:
+        command = formats.doctor(f"http://shop.test/{text}")
+
+        name, url, *rest = pasted(shell_folder, shell, command)
+
+        assert (name, rest) == ("doctor", ["--paid", "COMMAND"])
+        assert url.startswith("http://shop.test/")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(alphabet=st.sampled_from("a'\"\\$`;&|<>()!*?#~ \n\t\r\x1b\x03\x9b\u2028é=@-")))
+def test_any_text(shell_folder: Path, shell: str, text: str) -> None:
+    command = formats.curl("http://h", "/p", text, {text: text})
+
+    assert json.loads(body_of(pasted(shell_folder, shell, command))) == {text: text}
+
+
+def test_a_body_that_is_no_json_keeps_its_lines() -> None:
+    command = formats.curl("http://h", "/p", "k:s", '{\r\n  "a": 1,\r\n}')
+
+    assert command.endswith("""--data-raw '{\n  "a": 1,\n}'""")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_what_the_dashboard_offers(sandbox: Sandbox, shell_folder: Path, shell: str) -> None:
+    url = "http://127.0.0.1:9/a;touch${IFS}x;'$(touch${IFS}y)'`touch${IFS}z`"
+    await sandbox.airtime(reference="'; touch x", callback_url=url)
+    await sandbox.advance(seconds=1)
+
+    shown = await page(sandbox)
+
+    commands = [unescape(each) for each in re.findall(r'data-(?:copy|command)="([^"]*)"', shown)]
+    (curl,) = (each for each in commands if each.startswith("curl "))
+    (doctor,) = (each for each in commands if each.startswith("sandbox-sim doctor "))
+    sent = json.loads(body_of(pasted(shell_folder, shell, curl)))
+    assert (sent["reference"], sent["callback_url"]) == ("'; touch x", url)
+    assert pasted(shell_folder, shell, doctor) == ["doctor", url, "--paid", "COMMAND"]

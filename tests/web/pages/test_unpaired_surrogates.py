@@ -1,0 +1,116 @@
+"""What no UTF-8 can hold, half of an emoji or a byte of another charset, is shown, escaped."""
+
+import asyncio
+import json
+import re
+from html import unescape
+
+from tests.cli.asking import as_json, control, printed
+from tests.conftest import Sandbox
+from tests.kit.requests import OPERATIONS
+from tests.web.events import listening
+from tests.web.pages.dashboard_pages import page
+
+HALF = '{"note": "half \\ud83d of it", "\\udc00": "name"}'
+VIEWS = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
+HALF_EMOJI = "\ud83d"
+SHOWN = "\\ud83d"
+
+
+async def raw(sandbox: Sandbox, *lines: bytes, body: bytes = b"") -> bytes:
+    """Send these bytes and return those of the answer."""
+    host, _, port = sandbox.url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    head = (*lines, b"Host: 127.0.0.1", b"Connection: close", b"Content-Length: %d" % len(body))
+    writer.write(b"\r\n".join(head) + b"\r\n\r\n" + body)
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    return answer
+
+
+async def deliver(sandbox: Sandbox, body: str = HALF) -> None:
+    """Put a delivery with a half emoji in its body and a bare byte in a header into an inbox."""
+    target = b"POST /_sandbox/inbox/orders HTTP/1.1"
+    answer = await raw(sandbox, target, b"X-Odd: caf\xe9", body=body.encode())
+    assert answer.startswith(b"HTTP/1.1 200")
+
+
+async def send_in_every_field(sandbox: Sandbox) -> None:
+    """Send each operation once for each of its fields, with half an emoji in that field."""
+    credentials = f"Authorization: {sandbox.headers['Authorization']}".encode()
+    for operation in OPERATIONS.values():
+        for field in operation.body:
+            body = json.dumps({**operation.body, field: f"x{HALF_EMOJI}"}).encode()
+            target = b"POST %s HTTP/1.1" % operation.path.encode()
+            answer = await raw(sandbox, target, credentials, b"User-Agent: caf\xe9", body=body)
+            assert b" 500 " not in answer.partition(b"\r\n")[0]
+
+
+async def test_a_page_of_an_inbox(sandbox: Sandbox) -> None:
+    await deliver(sandbox)
+
+    shown = await page(sandbox, "inbox/orders")
+
+    assert f"half {SHOWN} of it" in shown
+    assert "caf\\udce9" in shown
+
+
+async def test_every_view_and_the_timeline_of_every_request(sandbox: Sandbox) -> None:
+    await send_in_every_field(sandbox)
+    requests = json.loads(await control(sandbox, "requests?limit=1000"))["requests"]
+
+    for view in VIEWS:
+        await page(sandbox, f"?view={view}")
+    timelines = [await page(sandbox, f"?view=requests&open=r:{each['id']}") for each in requests]
+
+    assert len(timelines) > 60
+    assert all(SHOWN in timeline for timeline in timelines)
+
+
+async def test_a_command_to_copy_sends_it_again(sandbox: Sandbox) -> None:
+    body = json.dumps({"service_id": 55, "reference": f"a{HALF_EMOJI}"})
+    await sandbox.session.post(f"{sandbox.url}/make_payment", data=body, headers=sandbox.headers)
+
+    shown = unescape(await page(sandbox, "?view=requests"))
+
+    command = re.search(r"--data-raw '([^']*)'", shown)
+    assert command is not None
+    assert json.loads(command[1])["reference"] == f"a{HALF_EMOJI}"
+
+
+async def test_the_json_of_the_control_api(sandbox: Sandbox) -> None:
+    await deliver(sandbox)
+    await send_in_every_field(sandbox)
+
+    (delivered,) = json.loads(await control(sandbox, "inbox/orders/messages"))["messages"]
+    requests = json.loads(await control(sandbox, "requests"))["requests"]
+
+    assert delivered["json"]["note"] == f"half {HALF_EMOJI} of it"
+    assert any(SHOWN in repr(each["request"]) for each in requests)
+
+
+async def test_the_live_feed(sandbox: Sandbox) -> None:
+    async with listening(sandbox) as listener:
+        await deliver(sandbox)
+
+        delivered = await listener.next()
+
+    assert delivered.data["json"]["note"] == f"half {HALF_EMOJI} of it"
+
+
+async def test_metrics(sandbox: Sandbox) -> None:
+    await send_in_every_field(sandbox)
+
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
+        assert answer.status == 200
+
+
+async def test_the_command_line(sandbox: Sandbox) -> None:
+    await deliver(sandbox)
+
+    listed = await printed(sandbox, "inbox", "show", "orders")
+    (delivered,) = (await as_json(sandbox, "inbox", "show", "orders"))["messages"]
+
+    assert SHOWN in "".join(listed)
+    assert delivered["json"]["note"] == f"half {HALF_EMOJI} of it"
