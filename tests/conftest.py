@@ -51,11 +51,11 @@ pytest_plugins = ["tests.timeouts", "tests.fast_run"]
 
 # A deadline would fail on a busy machine. --hypothesis-profile=wide and =long, as in .ci/run, try
 # more examples.
-settings.register_profile("suite", deadline=None, max_examples=12)
+settings.register_profile("suite", deadline=None, derandomize=True, max_examples=12)
 
-settings.register_profile("wide", deadline=None, max_examples=100)
+settings.register_profile("wide", deadline=None, derandomize=True, max_examples=100)
 
-settings.register_profile("long", deadline=None, max_examples=400)
+settings.register_profile("long", deadline=None, derandomize=True, max_examples=400)
 
 settings.load_profile("suite")
 

@@ -1,11 +1,11 @@
 """The gateway of a run, on a fixed port, with a file for its state so that it can restart."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.certify.configuration import Configuration
@@ -23,10 +23,8 @@ _PORTS: Final = 10_000
 class CertifyBench:
     """A gateway, and the application under test that uses it."""
 
-    def __init__(self, configuration: Configuration, folder: Path) -> None:
-        """Raises `ConfigError` if the settings of the gateway are wrong."""
-        values = dict(configuration.gateway_settings(folder / "certify.db"))
-        values["port"] = values["port"] or _free_port()  # a restart must find it again
+    def __init__(self, configuration: Configuration, values: Mapping[str, Any]) -> None:
+        """values: settings of the gateway. Raises `ConfigError` if they are wrong."""
         self.configuration = configuration
         self.settings: Settings = settings_from({**values, "quiet": True}, "certify.toml")
         self.gateway = SandboxGateway(**values)
@@ -43,19 +41,31 @@ class CertifyBench:
         self._running.close()
 
 
-def _free_port() -> int:
-    """A port that no connection of a client takes while the gateway restarts."""
-    while True:
-        port = _FIRST_PORT + int(RandomIds().record_id(), 16) % _PORTS
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+@contextmanager
+def free_port() -> Iterator[int]:
+    """A port that nothing else takes while the gateway restarts.
+
+    It is below the ports of clients. Its UDP port is held, so that runs beside this one skip it.
+    """
+    with ExitStack() as held:
+        while True:
+            udp = held.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+            address = ("127.0.0.1", _FIRST_PORT + int(RandomIds().record_id(), 16) % _PORTS)
+            with suppress(OSError):
+                udp.bind(address)
+                socket.create_server(address).close()
+                break
+        yield address[1]
 
 
 @contextmanager
 def open_bench(configuration: Configuration) -> Iterator[CertifyBench]:
     """A bench whose gateway runs. Raises `ConfigError`, and `FileError` where the port is taken."""
-    with TemporaryDirectory(prefix="sandbox-sim-certify-") as folder:
-        bench = CertifyBench(configuration, Path(folder))
+    with ExitStack() as held:
+        folder = held.enter_context(TemporaryDirectory(prefix="sandbox-sim-certify-"))
+        values = dict(configuration.gateway_settings(Path(folder) / "certify.db"))
+        values["port"] = values["port"] or held.enter_context(free_port())
+        bench = CertifyBench(configuration, values)
         try:
             bench.start()
         except OSError as error:

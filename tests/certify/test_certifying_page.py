@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from werkzeug.serving import make_server
 
-from sandbox_sim.certify.bench import _free_port
+from sandbox_sim.certify.bench import free_port
 from sandbox_sim.certify.cases import CertifyCase, load
 from sandbox_sim.certify.files import read
 from sandbox_sim.cli import main
@@ -25,10 +25,9 @@ CERTIFY_TOML, CASE = PAGE.blocks("toml")
 class Shop:
     """The shop of the page on a free port, and certify.toml for it."""
 
-    def __init__(self, folder: Path) -> None:
-        port = str(_free_port())
+    def __init__(self, folder: Path, port: int) -> None:
         names: dict[str, Any] = {"__name__": "shop"}
-        exec(SHOP.replace("8233", port), names)  # noqa: S102 -- the code of the page
+        exec(SHOP.replace("8233", str(port)), names)  # noqa: S102 -- the code of the page
         self.server = make_server("127.0.0.1", 0, names["app"], threaded=True)
         own = CERTIFY_TOML.replace("8000", str(self.server.port))
         (folder / "certify.toml").write_text(f"[gateway]\nport = {port}\n{own}")
@@ -37,14 +36,15 @@ class Shop:
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with certify.toml, in which the commands run; the shop runs meanwhile."""
-    shop = Shop(tmp_path)
-    thread = threading.Thread(target=shop.server.serve_forever)
-    thread.start()
     monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    shop.server.shutdown()
-    thread.join()
-    shop.server.server_close()
+    with free_port() as port:
+        shop = Shop(tmp_path, port)
+        thread = threading.Thread(target=shop.server.serve_forever)
+        thread.start()
+        yield tmp_path
+        shop.server.shutdown()
+        thread.join()
+        shop.server.server_close()
 
 
 def run(*words: str) -> Result:

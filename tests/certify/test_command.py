@@ -2,13 +2,14 @@
 
 import json
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from sandbox_sim.certify.bench import _free_port
+from sandbox_sim.certify.bench import free_port
 from sandbox_sim.certify.configuration import Configuration, load
 from sandbox_sim.certify.files import FileError
 from sandbox_sim.cli import main
@@ -23,11 +24,11 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[RunningShop]:
     """The demo shop runs, and certify.toml says how it is reached."""
-    shop, port = RunningShop(lambda _: None), _free_port()
-    (tmp_path / "certify.toml").write_text(
-        f"""
+    shop = RunningShop(lambda _: None)
+    ask = "import sys, urllib.request as r; print(r.urlopen(sys.argv[1]).read().decode())"
+    document = f"""
 [gateway]
-port = {port}
+port = %d
 callback_profile = "event"
 [application]
 polls_every = "300ms"
@@ -47,15 +48,15 @@ phone = "{{phone}}"
 nw = "{{network}}"
 pay_by = "mobile_money"
 [state]
-command = "curl -s {shop.url}/state/{{order}}"
+command = "{sys.executable} -c '{ask}' {shop.url}/state/{{order}}"
 field = "state"
 [words]
 paid = ["processing"]
 pending = ["pending_payment"]
 failed = ["failed"]
 """
-    )
-    with shop.running(f"http://127.0.0.1:{port}"):
+    with free_port() as port, shop.running(f"http://127.0.0.1:{port}"):
+        (tmp_path / "certify.toml").write_text(document % port)
         yield shop
 
 
@@ -107,11 +108,11 @@ def test_a_case_that_may_need_more_than_the_limit_is_inconclusive_with_the_figur
 
 def test_where_no_request_comes_the_reason_names_the_address(shop: RunningShop) -> None:
     text = Path("certify.toml").read_text()
-    other = _free_port()
     port = text.split("port = ")[1].split()[0]
-    Path("certify.toml").write_text(text.replace(f"port = {port}", f"port = {other}"))
 
-    result = run("--case", "success")
+    with free_port() as other:
+        Path("certify.toml").write_text(text.replace(f"port = {port}", f"port = {other}"))
+        result = run("--case", "success")
 
     assert f"no request came to http://127.0.0.1:{other}: is that its base URL?" in result.stdout
     assert "the control control_paid did not pass, so this would say nothing" in result.stdout
@@ -119,12 +120,11 @@ def test_where_no_request_comes_the_reason_names_the_address(shop: RunningShop) 
 
 def test_an_application_that_is_not_there_is_inconclusive() -> None:
     run("init")
-    port = str(_free_port())
-    Path("certify.toml").write_text(
-        Path("certify.toml").read_text().replace("8233", port).replace("8000", "1")
-    )
+    text = Path("certify.toml").read_text().replace("8000", "1")
 
-    result = run()
+    with free_port() as port:
+        Path("certify.toml").write_text(text.replace("8233", str(port)))
+        result = run()
 
     assert "POST http://127.0.0.1:1/orders failed: Connection refused" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("29 inconclusive, 2 not applicable")
