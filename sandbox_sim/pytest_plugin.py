@@ -55,6 +55,14 @@ def sandbox_gateway(
     return _sandbox_gateway
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that takes `certify_case` once for each case of certify."""
+    if "certify_case" in metafunc.fixturenames:
+        from sandbox_sim.certify.cases import load  # noqa: PLC0415 -- not before it is needed
+
+        metafunc.parametrize("certify_case", [case.name for case in load()])
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 from sandbox_sim import __version__
@@ -21,6 +21,10 @@ from sandbox_sim.testing.record_views import Callback, Delivery, Request, Transa
 from sandbox_sim.testing.server import Server
 from sandbox_sim.testing.view import View
 from sandbox_sim.values.timestamps import iso
+
+if TYPE_CHECKING:
+    from sandbox_sim.certify.cases import State
+    from sandbox_sim.certify.fixture import CertifyOrder
 
 
 def send(
@@ -214,6 +218,58 @@ class SandboxGateway:
     def requests(self) -> Records[Request]:
         """Every request to the gateway, with its answer and the reason."""
         return self._server.run(self._view.requests())
+
+    def certify(
+        self,
+        case: str | None = None,
+        *,
+        place_order: Callable[["CertifyOrder"], object],
+        state_of: Callable[[str], str],
+        refund_order: Callable[[str], object] | None = None,
+        restart_application: Callable[[], object] | None = None,
+        receipts_of: Callable[[str], int] | Literal["sms"] | None = None,
+        words: Mapping[str, "State"] | None = None,
+        cards: bool = False,
+        folders: Sequence[Path] = (),
+        polls_every: str = "0s",
+        gives_up_after: str = "2s",
+        reacts_within: str = "300ms",
+    ) -> None:
+        """Try the bad days of a payment on the application: all cases, or the controls and one.
+
+        place_order: places an order (phone, network, amount, pay_by, reference) and returns its
+        number, or None where the application refuses it. state_of: returns the state of the order
+        with a number: paid, pending, failed or cancelled, or a word of the application that `words`
+        maps to one of these. refund_order, restart_application: None where it cannot. receipts_of:
+        how many receipts were sent for an order, or "sms" to count the SMS sent to the payer.
+        cards: whether `place_order` takes the pay_by "card". folders: cases of your own. The last
+        three say how long the application takes in real time, as in certify.toml.
+
+        Raises `AssertionError` with how to mend what failed, `unittest.SkipTest` where the one case
+        is not applicable, and `ValueError` for a wrong argument.
+        """
+        __tracebackhide__ = True
+        # Imported only here: certify is built on this class, and few tests use it.
+        from sandbox_sim.certify.fixture import (  # noqa: PLC0415
+            ApplicationFunctions,
+            certify,
+        )
+
+        application = ApplicationFunctions(
+            place_order,
+            state_of,
+            refund_order,
+            restart_application,
+            receipts_of,
+            words or {},
+            cards,
+        )
+        times = {
+            "polls_every": polls_every,
+            "gives_up_after": gives_up_after,
+            "reacts_within": reacts_within,
+        }
+        certify(self, self._settings, application, case, folders, times)
 
     def report(self) -> str:
         """All that happened, in words: each request with the reason of its answer, each attempt."""

@@ -1,22 +1,23 @@
 """`sandbox-sim certify`: runs the bad days of a payment against the user's own application."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from sandbox_sim.certify import reports
+from sandbox_sim.certify.application import ConfiguredApplication
 from sandbox_sim.certify.bench import open_bench
-from sandbox_sim.certify.cases import CertifyCase, chosen, load
+from sandbox_sim.certify.cases import CertifyCase, check_names, chosen, load
 from sandbox_sim.certify.configuration import TEMPLATE, Configuration, load as load_configuration
 from sandbox_sim.certify.files import Duration, FileError, Table, parse
 from sandbox_sim.certify.runner import run as run_cases
 from sandbox_sim.certify.verdicts import Result
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
 from sandbox_sim.settings.loading import ConfigError
-from sandbox_sim.values.redaction import printable, suggestion
+from sandbox_sim.values.redaction import printable
 
 DEFAULT_FILE = "certify.toml"
 
@@ -96,10 +97,10 @@ def run(
     """Run the cases. Exit 1 unless each one passes or is not applicable."""
     try:
         configuration, cases = load_configuration(file), load(folders)
-        _check_names((*names, *configuration.not_applicable), cases)
+        check_names(configuration.not_applicable, cases)
         if limit is not None:
             configuration = configuration.model_copy(update={"limit": limit})
-        picked = [*chosen(cases, names)]
+        picked = chosen(cases, names)
         remedies = bool(names)
         document = _run(configuration, picked, seed, remedies=remedies, quiet=obj["as_json"])
     except (FileError, ConfigError) as error:
@@ -117,16 +118,9 @@ def run(
         raise SystemExit(1)
 
 
-def _check_names(names: tuple[str, ...], cases: Any) -> None:
-    known = [case.name for case in cases]
-    for name in names:
-        if name not in known:
-            raise FileError(f"there is no case {name}; {suggestion(name, known)}")
-
-
 def _run(
     configuration: Configuration,
-    cases: list[CertifyCase],
+    cases: Sequence[CertifyCase],
     seed: int | None,
     *,
     remedies: bool,
@@ -142,7 +136,13 @@ def _run(
         if not quiet:
             own = configuration.application
             click.echo(f"gateway at {bench.gateway_url}, service {own.service_id}")
-        found = run_cases(bench, cases, seed=seed, done=done)
+        found = run_cases(
+            bench,
+            ConfiguredApplication(configuration, bench.gateway_url),
+            cases,
+            seed=seed,
+            done=done,
+        )
     return reports.shown(found, configuration.secrets)
 
 
