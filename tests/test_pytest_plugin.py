@@ -312,13 +312,3 @@ def test_a_wrong_argument_shows_the_line_of_the_test_only(pytester: pytest.Pytes
     for call, error in WRONG_ARGUMENTS.items():
         result.stdout.fnmatch_lines([f">*sandbox_gateway.{call}", f"E *{error}*"], consecutive=True)
     result.stdout.no_fnmatch_line("*sandbox_sim/testing/*")
-
-
-def test_a_test_with_certify_case_runs_once_for_each_case(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("def test_bad_day(sandbox_gateway, certify_case): ...")
-
-    result = pytester.runpytest_subprocess("--collect-only", "-q")
-
-    result.stdout.fnmatch_lines(
-        ["*::test_bad_day[[]control_paid]", "*::test_bad_day[[]callback_lost]"]
-    )

@@ -10,6 +10,7 @@ from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.payments.approval import Handsets
 from sandbox_sim.payments.card_page import CardPages
 from sandbox_sim.records.overrides import UserRuleKind
+from sandbox_sim.settings.schema import certify_report
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 from sandbox_sim.values.hosts import is_postgres
 from sandbox_sim.web.control.callbacks import CallbackActionRoutes
@@ -26,6 +27,7 @@ from sandbox_sim.web.control.records import RecordRoutes, SettleRoutes
 from sandbox_sim.web.control.state import StateRoutes
 from sandbox_sim.web.pages.browser_pages import BrowserPages, StaticRoutes
 from sandbox_sim.web.pages.card_page import CardPageRoutes
+from sandbox_sim.web.pages.certify_report import CertifyReportRoutes
 from sandbox_sim.web.pages.dashboard import DashboardRoutes
 from sandbox_sim.web.pages.handset import HandsetCodes, HandsetRoutes
 from sandbox_sim.web.pages.listing import RecordLists
@@ -103,6 +105,7 @@ class PageParts:
             CardPageRoutes(card_pages, self.templates, parts.behaviour),
             self._handset(),
             LoginRoutes(parts.settings.token, self.templates, secured=parts.settings.is_secured),
+            CertifyReportRoutes(certify_report, self.templates),
             self.files,
         ]
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.certify.configuration import Configuration, Terms
+from sandbox_sim.certify.configuration import CertifyTerms, Configuration
 from sandbox_sim.certify.files import FileError
 from sandbox_sim.settings.loading import settings_from
 from sandbox_sim.settings.schema import Settings
@@ -23,7 +23,9 @@ _PORTS: Final = 10_000
 class CertifyBench:
     """The gateway that the application under test uses, and the terms of the run."""
 
-    def __init__(self, terms: Terms, settings: Settings, gateway: SandboxGateway, url: str) -> None:
+    def __init__(
+        self, terms: CertifyTerms, settings: Settings, gateway: SandboxGateway, url: str
+    ) -> None:
         """url: the base URL, also while the gateway does not run."""
         self.terms = terms
         self.settings = settings

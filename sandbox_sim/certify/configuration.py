@@ -110,7 +110,7 @@ class ApplicationTable(Table):
         return 2 * self.gives_up_after + self.reacts_within + timedelta(seconds=3)
 
 
-class Terms(Table):
+class CertifyTerms(Table):
     """What a run has to know, apart from how the application is asked.
 
     limit: the real time of the whole run. not_applicable: cases by name, each with the reason.
@@ -121,7 +121,7 @@ class Terms(Table):
     not_applicable: dict[str, str] = Field({})
 
 
-class Configuration(Terms):
+class Configuration(CertifyTerms):
     """certify.toml."""
 
     gateway: dict[str, Any] = Field({})

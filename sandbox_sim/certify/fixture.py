@@ -5,20 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sandbox_sim.certify import reports
 from sandbox_sim.certify.application import ApplicationUnreachable, OrderUnreadable
 from sandbox_sim.certify.bench import CertifyBench
 from sandbox_sim.certify.cases import STATES, CertifyCase, Placed, State, chosen, load
-from sandbox_sim.certify.configuration import Terms
+from sandbox_sim.certify.configuration import CertifyTerms
 from sandbox_sim.certify.files import FileError, parse
 from sandbox_sim.certify.runner import run
 from sandbox_sim.certify.verdicts import CaseVerdict, Result
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.testing import SandboxGateway
-
-_GOOD: Final = frozenset({CaseVerdict.PASSED, CaseVerdict.NOT_APPLICABLE})
 
 
 class CertifyOrder(NamedTuple):
@@ -115,14 +113,14 @@ def certify(
     try:
         cases = chosen(load(folders), [] if case is None else [case])
         receipts = None if application.receipts_of is None else "sms"
-        checked = parse({"application": {**times, "receipts": receipts}}, Terms, "certify")
+        checked = parse({"application": {**times, "receipts": receipts}}, CertifyTerms, "certify")
     except FileError as error:
         raise ValueError(str(error)) from None
     bench = CertifyBench(checked, settings, gateway, gateway.url)
     results = run(bench, application, cases).results
     if case is not None and results[-1].verdict is CaseVerdict.NOT_APPLICABLE:
         raise unittest.SkipTest(f"not applicable: {results[-1].reason}")
-    if bad := [each for each in results if each.verdict not in _GOOD]:
+    if bad := [each for each in results if not each.is_good]:
         raise AssertionError("\n".join(_told(each) for each in bad))
 
 

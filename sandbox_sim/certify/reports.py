@@ -100,6 +100,16 @@ def _paragraph(name: str, text: str) -> Iterator[str]:
     yield from (f"                    {line}" for line in rest)
 
 
+def not_applicable(document: dict[str, Any]) -> Iterator[str]:
+    """A line for each reason why cases do not apply, with their names."""
+    names: dict[str, list[str]] = {}
+    for case in document["cases"]:
+        if case["verdict"] == CaseVerdict.NOT_APPLICABLE:
+            names.setdefault(case["reason"], []).append(case["name"])
+    for reason, cases in names.items():
+        yield f"{MARKS[CaseVerdict.NOT_APPLICABLE]:14}  {reason}: {', '.join(cases)}"
+
+
 def summary(document: dict[str, Any]) -> str:
     """The last line: how many cases have each verdict, and the time."""
     counts = ", ".join(

@@ -14,7 +14,7 @@ from sandbox_sim.certify.application import Application
 from sandbox_sim.certify.bench import CertifyBench
 from sandbox_sim.certify.case_run import CaseRun
 from sandbox_sim.certify.cases import CertifyCase
-from sandbox_sim.certify.configuration import Terms
+from sandbox_sim.certify.configuration import CertifyTerms
 from sandbox_sim.certify.files import in_words
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
 
@@ -71,7 +71,7 @@ def _unrun(
     return None
 
 
-def needs(terms: Terms, case: CertifyCase) -> timedelta:
+def needs(terms: CertifyTerms, case: CertifyCase) -> timedelta:
     """The real time that the application may take in a case, by what the terms say."""
     own = terms.application
     once = {

@@ -502,6 +502,11 @@ def state_folder() -> Path:
     return user_state_path("sandbox-sim", appauthor=False)
 
 
+def certify_report() -> Path:
+    """The report of the last run of certify, which the dashboard shows."""
+    return state_folder() / "certify.html"
+
+
 def authority_folder() -> Path:
     """The folder of the certificate authority of this machine, for the setting `tls`."""
     return state_folder() / "tls"

@@ -128,6 +128,7 @@ class RunningShop:
         self._book = OrderBook()
         self._loop = asyncio.new_event_loop()
         self._runner: web.AppRunner | None = None
+        self.shop: ShopWithRefunds | None = None  # while it runs
 
     def _made(self, gateway_url: str) -> ShopWithRefunds:
         settings = ShopSettings(
@@ -152,6 +153,7 @@ class RunningShop:
         vars(shop.book).update(vars(self._book))  # the database of the shop
         self._book = shop.book
         self._breaks(shop)
+        self.shop = shop
         self._runner = web.AppRunner(shop.app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.SockSite(self._runner, self._listener.dup()).start()
