@@ -34,9 +34,7 @@ _MODULES: Final = {
 }
 
 # These talk to no running gateway, and so have no options that say where one is.
-_WITHOUT_GATEWAY: Final = frozenset(
-    {"compare", "config", "demo", "doctor", "explain", "openapi", "serve"}
-)
+_WITHOUT_GATEWAY: Final = frozenset({"compare", "config", "demo", "explain", "openapi", "serve"})
 _OF_GATEWAY: Final = frozenset({"endpoint_url", "token"})
 
 

@@ -72,7 +72,7 @@ class PaymentRecords(Protocol):
         ...
 
     async def delete_transaction(self, transaction: TransactionRecord) -> None:
-        """Delete one of mode P: its `transaction_id` is free again. Its attempts stay."""
+        """Delete one: its `transaction_id` is free again. The attempts of mode P stay."""
         ...
 
     async def list_transactions(self, listing: Listing) -> Sequence[TransactionRecord]:

@@ -29,9 +29,9 @@ from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
 from sandbox_sim.values.timestamps import iso
-from sandbox_sim.web.pages import formats
 from sandbox_sim.web.pages.formats import as_json, counted, money, operation_name, spaced, tone
 from sandbox_sim.web.pages.listing import Badge, Shown, begun
+from sandbox_sim.web.pages.request_copies import as_curl, as_pytest
 
 if TYPE_CHECKING:  # serve starts faster without what only production needs
     from sandbox_sim.production.attempt_views import LiveRecordReader
@@ -236,20 +236,17 @@ def request_steps(entry: Shown, settings: TimelineSettings) -> list[Step]:
     duration = f"{entry['duration_ms']:.1f}"
     code, good = entry["code"], entry["code"] in ACCEPTED
     message = CATALOGUE[code].message if code in CATALOGUE else ""
+    cards = settings.behaviour.test_cards
+    copies = {
+        "Copy as curl": as_curl(entry, settings.url, settings.credentials, cards),
+        "Copy as pytest": as_pytest(entry, cards),
+    }
     return [
         Step(
             "good", f"Request {entry['method']} {entry['path']}",
             entry["at"], text=" · ".join(about),
             details=(("Show body", as_json(body)),),
-            copies=(
-                (
-                    "Copy as curl",
-                    formats.curl(
-                        settings.url, entry["path"], settings.credentials, entry["request"]
-                    ),
-                ),
-                ("Copy as pytest", _pytest(entry)),
-            ),
+            copies=tuple((words, text) for words, text in copies.items() if text is not None),
         ),
         Step(
             "good" if good else "bad", f"Answered in {duration} ms", entry["at"],
@@ -408,23 +405,6 @@ def _sentence(text: str) -> str:
     if not text:
         return ""
     return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
-
-
-def _pytest(entry: Shown) -> str:
-    body = entry["request"]
-    fields = dict(body) if isinstance(body, dict) else {}
-    fields.pop("service_id", None)
-    return (
-        "import httpx\n\n\n"
-        "def test_it(sandbox_gateway):\n"
-        f"    body = {fields!r}\n"
-        "    body['service_id'] = sandbox_gateway.service_id\n"
-        "    answer = httpx.post(\n"
-        f"        sandbox_gateway.url + {entry['path']!r}, json=body,\n"
-        "        auth=sandbox_gateway.auth, headers=sandbox_gateway.headers,\n"
-        "    )\n"
-        f"    assert answer.json()['response_code'] == {entry['code']!r}\n"
-    )
 
 
 # The badge of an attempt; that of every other outcome is one of failure.
