@@ -55,10 +55,7 @@ TESTS_S: Final = 4.0  # so many seconds of the processor for the tests of one mu
 LIMIT_S: Final = 60.0  # a mutant that takes longer is in an endless loop, which people would notice
 WORKERS: Final = os.cpu_count() or 1
 # pytest rewrites modules of plugins, as ours are, where it does not take assertions as they are.
-_OPTIONS: Final = (
-    *("-x", "--assert=plain", "--hypothesis-profile=mutate"),
-    *("-p", "no:cacheprovider", "-p", "no:xdist"),
-)
+_OPTIONS: Final = ("-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist")
 
 
 def main(*words: str) -> int:
@@ -75,7 +72,7 @@ def main(*words: str) -> int:
     for library in LIBRARIES:  # and no module of ours: these are imported with the change
         importlib.import_module(library)
     with tempfile.NamedTemporaryFile() as file:
-        list(_in_forks([partial(_session, todo, file.name)], seconds=3_600))
+        list(_in_forks([partial(_session, todo, file.name)], seconds=6 * 3_600))
         killed, left, tests = json.loads(file.read())
     jobs = [partial(_imported_anew, todo[n], tests[str(todo[n].path)]) for n in left]
     return _report(paths, todo, {*killed, *(left[job] for job in _in_forks(jobs))})
@@ -134,17 +131,7 @@ def _forked(job: Callable[[], object]) -> int:
         os._exit(1)
 
 
-class _Derandomised:
-    """The plugin of pytest that tries the same examples in every run."""
-
-    def pytest_load_initial_conftests(self) -> None:
-        """Register the profile that `_OPTIONS` choose."""
-        from hypothesis import settings  # noqa: PLC0415 -- pytest imports it first
-
-        settings.register_profile("mutate", derandomize=True, deadline=None, max_examples=12)
-
-
-class _Mutating(_Derandomised):
+class _Mutating:
     """The plugin of pytest that runs tests for mutants in place of all tests.
 
     It writes to a file which mutants were killed, which are left, and the tests of each module.
@@ -306,7 +293,7 @@ def _imported_anew(mutant: Mutant, tests: Sequence[str]) -> bool:
         return code if loader.path == str(mutant.path) else load(loader, name)
 
     SourceFileLoader.get_code = get_code  # type: ignore[assignment, method-assign]
-    return bool(tests) and pytest.main([*tests, *_OPTIONS], [_Derandomised()]) != 0
+    return bool(tests) and pytest.main([*tests, *_OPTIONS]) != 0
 
 
 def _own_tests(path: Path) -> str:
