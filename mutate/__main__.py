@@ -52,7 +52,8 @@ TESTS: Final = (
 LIBRARIES: Final = ("aiohttp.web", "aiohttp_jinja2", "asyncpg", "click", "pydantic_settings")
 MOST_SURVIVORS: Final = 0.05
 TESTS_S: Final = 4.0  # so many seconds of the processor for the tests of one mutant
-LIMIT_S: Final = 60.0  # a mutant that takes longer is in an endless loop, which people would notice
+LIMIT_S: Final = 20  # of the processor; a mutant that takes longer is in an endless loop
+LIMITS_WAITED: Final = 6  # so many limits of real time, for a mutant that waits for ever
 WORKERS: Final = os.cpu_count() or 1
 # pytest rewrites modules of plugins, as ours are, where it does not take assertions as they are.
 _OPTIONS: Final = ("-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist")
@@ -98,14 +99,14 @@ def _report(paths: Sequence[Path], todo: Sequence[Mutant], killed: set[int]) -> 
     return int(share > MOST_SURVIVORS)
 
 
-def _in_forks(jobs: Sequence[Callable[[], object]], seconds: float = LIMIT_S) -> Iterator[int]:
+def _in_forks(jobs: Sequence[Callable[[], object]], seconds: int = LIMIT_S) -> Iterator[int]:
     """Run each job in a process of its own; yields those that return true, fail or never end."""
     running: dict[int, tuple[int, float]] = {}
     waiting = list(enumerate(jobs))[::-1]
     while waiting or running:
         while waiting and len(running) < WORKERS:
             number, job = waiting.pop()
-            running[_forked(job)] = number, time.monotonic() + seconds
+            running[_forked(job, seconds)] = number, time.monotonic() + LIMITS_WAITED * seconds
         for pid, (number, end) in list(running.items()):
             if time.monotonic() > end:
                 os.kill(pid, signal.SIGKILL)
@@ -117,8 +118,8 @@ def _in_forks(jobs: Sequence[Callable[[], object]], seconds: float = LIMIT_S) ->
         time.sleep(0.005)
 
 
-def _forked(job: Callable[[], object]) -> int:
-    """The process that runs the job, silently and with a limit of memory."""
+def _forked(job: Callable[[], object], seconds: int) -> int:
+    """The process that runs the job, silently and with limits of memory and processor time."""
     pid = os.fork()
     if pid:
         return pid
@@ -126,6 +127,7 @@ def _forked(job: Callable[[], object]) -> int:
         for stream in (1, 2):
             os.dup2(os.open(os.devnull, os.O_RDWR), stream)
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         os._exit(bool(job()))
     finally:
         os._exit(1)
