@@ -327,24 +327,8 @@ RECORDS = ("transactions", "callbacks", "jobs", "postings", "messages", "inbox")
 WRITES: dict[str, Write] = {
     write.__name__: write
     for write in (
-        begin,
-        decide,
-        notify,
-        deliver,
-        promise,
-        claim,
-        finish,
-        post,
-        move,
-        set_aside,
-        end,
-        reset_service,
-        send,
-        settle,
-        receive,
-        clear,
-        keep,
-        put_back,
+        *(begin, decide, notify, deliver, promise, claim, finish, post, move, set_aside, end),
+        *(reset_service, send, settle, receive, clear, keep, put_back),
     )
 }
 
