@@ -31,8 +31,9 @@ from sandbox_sim.settings.loading import (
 from sandbox_sim.settings.schema import Settings, defaults
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 
-# Variables that are not settings: options of commands, and variables of our tests.
-_OPTIONS: Final = frozenset({"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN"})
+# Variables that are not settings: options of commands, that of the pytest plugin, and those of our
+# tests.
+_OPTIONS: Final = frozenset({"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN", "URL"})
 _TESTS: Final = frozenset({"REQUIRE", "TEST_POSTGRES"})
 
 _HEAD = """\
