@@ -44,6 +44,7 @@ from sandbox_sim.ports import (
 )
 from sandbox_sim.ports.ids import IdAllocation
 from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.settings.changes import RunningSettings
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.sms.sms import SmsOperations
 from sandbox_sim.values.clients import ServiceMode
@@ -110,6 +111,7 @@ class Gateway:
         self.public_address = PublicAddress(settings.public_url, settings.base_path)
         self.allowed_hosts = AllowedHosts(settings.host, settings.listed_hosts())
         self.behaviour_control = BehaviourControl(store, self.behaviour)
+        self.running_settings = RunningSettings(settings)
         self.user_rules = UserRules(store, clock, ids)
         self.overrides = Overrides(store, self.user_rules, self.waiters)
         self.accounts = Accounts(

@@ -15,6 +15,7 @@ from sandbox_sim.values.clients import SANDBOX_CLIENT
 from sandbox_sim.values.hosts import is_postgres
 from sandbox_sim.web.control.callbacks import CallbackActionRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
+from sandbox_sim.web.control.config import ConfigRoutes
 from sandbox_sim.web.control.ledger import LedgerRoutes
 from sandbox_sim.web.control.overrides_and_faults import (
     FaultBody,
@@ -59,6 +60,7 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
         ),
         parts.inbox_routes(),
         ClockRoutes(parts.clock, parts.clock_control),
+        ConfigRoutes(parts.behaviour_control, parts.running_settings),
         UserRuleRoutes(rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView),
         UserRuleRoutes(rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
         LedgerRoutes(Ledger(parts.store, parts.clock, parts.accounts, live=production is not None)),
@@ -140,6 +142,7 @@ class PageParts:
             parts.store,
             parts.clock,
             parts.behaviour,
+            parts.running_settings,
             parts.public_address,
             credentials=f"{first.client_key}:{secret}",
             networks=production.overview() if production else None,

@@ -144,6 +144,11 @@ class TestControl:
         status, answer = server.ask("POST", f"/_sandbox/clock/{change}", body)
         assert (status, answer["error"]["code"]) == (409, "production")
 
+    @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+    def test_settings_cannot_be_changed(self, server: Server, method: str) -> None:
+        status, answer = server.ask(method, "/_sandbox/config", {"approval": "handset"})
+        assert (status, answer["error"]["code"]) == (409, "production")
+
     @pytest.mark.parametrize(
         ("path", "body"),
         [

@@ -47,6 +47,8 @@ class MemoryStore(ChangeNotifier):
     keep_transactions: how many of each service are kept, beside those that are never dropped.
     """
 
+    joined_others = False
+
     def __init__(self, clock: Clock, keep_transactions: int = KEPT_IN_MEMORY) -> None:
         super().__init__()
         self._unit = _MemoryUnit(clock, keep_transactions)
@@ -346,3 +348,4 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
     async def save_behaviour(self, behaviour: Behaviour | None) -> None:
         self.undo.append(partial(setattr, self, "_behaviour", self._behaviour))
         self._behaviour = behaviour
+        self._note(EventType.CONFIG, behaviour or Behaviour())

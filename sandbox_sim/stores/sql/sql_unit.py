@@ -362,6 +362,7 @@ class SqlUnit(
         await self._fetch("DELETE FROM behaviour")
         if behaviour is not None:
             await self._fetch("INSERT INTO behaviour VALUES (?)", json.dumps(behaviour.shown()))
+        self._note(EventType.CONFIG, behaviour or Behaviour())
 
     async def delete_expired(self, now: datetime) -> None:
         """Delete payment pages that are over, and callbacks beyond `KEPT_CALLBACKS`."""

@@ -195,7 +195,9 @@ def _problem(model: type[BaseModel], detail: ErrorDetails) -> str:
     if kind == "json_invalid":
         return f"the body is not valid JSON: {detail['ctx']['error']}"
     if not detail["loc"]:
-        return f"the body must be a JSON object with {_listed(model.model_fields)}"
+        takes_any = model.model_config.get("extra") == "allow"
+        names = "names and values" if takes_any else _listed(model.model_fields)
+        return f"the body must be a JSON object with {names}"
     path, model = _place(model, [str(part) for part in detail["loc"]])
     # False where the problem is deeper inside than the innermost field that has a description.
     whole = len(path) == len(detail["loc"])

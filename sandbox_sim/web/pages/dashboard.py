@@ -33,6 +33,7 @@ from sandbox_sim.records.overrides import UserRuleKind
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import iso
+from sandbox_sim.web.control.config import ChangeableSettings
 from sandbox_sim.web.control.input import LARGEST_INTEGER
 from sandbox_sim.web.control.networks import network_view
 from sandbox_sim.web.pages.listing import RecordLists
@@ -218,11 +219,14 @@ VIEWS: Final[Mapping[str, str]] = MappingProxyType(
         "ledger": "Ledger",
         "overrides": "Overrides",
         "faults": "Faults",
+        "settings": "Settings",
     }
 )
 
-# The view that production adds.
+# The view that production adds, and the one that it leaves out: there no setting can change.
 _NETWORKS: Final = "networks"
+
+_SETTINGS: Final = "settings"
 
 _WITH_DETAIL: Final = ("payments", "callbacks", "sms", "requests")
 
@@ -276,6 +280,7 @@ class DashboardRoutes:
     store: Store
     clock: Clock
     behaviour: BehaviourHolder
+    settings: ChangeableSettings
     public_address: PublicAddress
     _: KW_ONLY
     credentials: str
@@ -297,9 +302,13 @@ class DashboardRoutes:
 
     async def view(self, request: web.Request) -> web.Response:
         """Show one view."""
-        views = VIEWS if self.networks is None else {**VIEWS, _NETWORKS: "Networks"}
+        views = {**VIEWS}
+        if self.networks is not None:
+            del views[_SETTINGS]
+            views[_NETWORKS] = "Networks"
         asked = Asked.of(request.query, views)
         behaviour, url = self.behaviour.present, self.public_address(request)
+        shown_settings = self.settings.shown(behaviour)
         settings = TimelineSettings(behaviour, self.credentials, url)
         callbacks = await self.listing.callbacks_of(asked.search)
         context = {
@@ -310,6 +319,8 @@ class DashboardRoutes:
             "only_timeline": asked.only_timeline and asked.view in _WITH_DETAIL,
             "clock": await self._clock_context(),
             "troubles": troubles_of(callbacks),
+            "changed_settings": sum(each["changed"] for each in shown_settings.values()),
+            "settings": shown_settings,
             "production": self.networks is not None,
             "needs_login": self.needs_login,
             "url": settings.url,
@@ -337,7 +348,7 @@ class DashboardRoutes:
             content |= await self._ledger_context(asked)
         elif asked.view == _NETWORKS and self.networks is not None:
             content["networks"] = [network_view(each) for each in await self.networks.states()]
-        else:
+        elif asked.view in _RULES:
             listing = Listing(asked.search.service_id, None, _RULES_PAGE)
             found = await self.rules.listed(_RULES[asked.view], listing)
             content["rules"] = [overrides.shown(rule) for rule in found]
