@@ -8,6 +8,7 @@ everything else.
 
 import functools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -24,6 +25,8 @@ Query = Sequence[tuple[str, object]]
 # The control API has the same bounds.
 LIMIT_OF_LISTS: Final = 100
 MOST_FOUND: Final = click.IntRange(1, 1000)
+_PART_OF_DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)?")
+_SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 # Longer addresses are cut in the error message.
 _SHOWN_CHARACTERS: Final = 80
 # Fields that hold numbers, by the last part of their name. `amount` holds a number in a request
@@ -100,16 +103,35 @@ def credential_options(command: C) -> C:
     return command
 
 
+class Duration(click.ParamType[float]):
+    """A duration in seconds, written `90`, `0.8s`, `5m` or `1h30m`."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the seconds; wrong usage otherwise."""
+        parts = _PART_OF_DURATION.findall(str(value))
+        if not parts or "".join(number + unit for number, unit in parts) != value:
+            self.fail(f"{value!r} is no duration such as 90, 0.8s, 5m or 1h30m", param, ctx)
+        return float(sum(float(number) * _SECONDS[unit or "s"] for number, unit in parts))
+
+
+DURATION: Final = Duration()
+
+
 class Filter(NamedTuple):
     """A field that has an option of its own, by default with its name.
 
-    switch: the option takes no value and means true.
+    switch: the option takes no value and means true. type: of its values, where it is not text.
     """
 
     field: str
     says: str
     options: Sequence[str] = ()
     switch: bool = False
+    type: click.ParamType[Any] | None = None
 
 
 def value_of(text: str, *, number: bool) -> object:
@@ -149,7 +171,7 @@ def with_options(command: Command, options: Sequence[Callable[[Command], Command
 
 
 def _filter_option(each: Filter) -> Callable[[Command], Command]:
-    kind: dict[str, Any] = {"metavar": "VALUE"}
+    kind: dict[str, Any] = {"metavar": "VALUE" if each.type is None else None, "type": each.type}
     if each.switch:
         kind = {"is_flag": True, "flag_value": "true", "default": None}
     options = each.options or [f"--{each.field.replace('_', '-')}"]

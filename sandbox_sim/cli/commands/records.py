@@ -76,6 +76,23 @@ def show_transaction(session: Session, ids: tuple[str, ...], mode: str | None) -
     session.ask("GET", "transactions", *ids, query=[("mode", mode)], lines=tables.outline)
 
 
+@transactions.command("ask")
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
+@asks
+def ask_network(session: Session, ids: tuple[str, ...]) -> None:
+    """Ask the network of a transaction of mode P now, and save what it says.
+
+    Nothing is sent again. ID is as for `show`; of an SMS it is its processing_id.
+    """
+    session.ask("POST", "transactions", *ids, "ask", body={}, lines=_asked)
+
+
+def _asked(document: dict[str, Any]) -> Iterator[str]:
+    yield f"{document['transaction_id']} is {status_words(document['status'])}"
+    yield from document["open_because"] or (document["network_said"],)
+    yield from document["waiting"]
+
+
 def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str:
     words = {word: code for word, code in STATUS_WORDS.items() if word != "pending"}
     code = words.get(text, text)
