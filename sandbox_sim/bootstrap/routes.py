@@ -135,7 +135,7 @@ class PageParts:
         secret = first.secret_key if first == SANDBOX_CLIENT else "SECRET_KEY"
         return DashboardRoutes(
             self.templates,
-            RecordLists(parts.records, live),
+            RecordLists(parts.records, OpenTransactions(parts.records, parts.clock, live), live),
             Details(parts.records, ledger, live),
             ledger,
             parts.user_rules,

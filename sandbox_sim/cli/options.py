@@ -8,7 +8,6 @@ everything else.
 
 import functools
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -16,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from sandbox_sim.values.clients import SANDBOX_CLIENT
+from sandbox_sim.values.durations import seconds_of
 
 C = TypeVar("C", bound=Callable[..., Any])
 Command = Callable[..., Any]
@@ -25,8 +25,6 @@ Query = Sequence[tuple[str, object]]
 # The control API has the same bounds.
 LIMIT_OF_LISTS: Final = 100
 MOST_FOUND: Final = click.IntRange(1, 1000)
-_PART_OF_DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)?")
-_SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 # Longer addresses are cut in the error message.
 _SHOWN_CHARACTERS: Final = 80
 # Fields that hold numbers, by the last part of their name. `amount` holds a number in a request
@@ -112,10 +110,10 @@ class Duration(click.ParamType[float]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the seconds; wrong usage otherwise."""
-        parts = _PART_OF_DURATION.findall(str(value))
-        if not parts or "".join(number + unit for number, unit in parts) != value:
+        seconds = seconds_of(str(value))
+        if seconds is None:
             self.fail(f"{value!r} is no duration such as 90, 0.8s, 5m or 1h30m", param, ctx)
-        return float(sum(float(number) * _SECONDS[unit or "s"] for number, unit in parts))
+        return seconds
 
 
 DURATION: Final = Duration()

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import partial
-from typing import Annotated, Any, Final, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, NotRequired, TypedDict, TypeVar
 
 from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.production.decisions import words_of
@@ -97,6 +97,13 @@ class TransactionDetails(TransactionView):
     open_because: NotRequired[
         Annotated[list[str], "of mode P, while it is open: what its network said, and what is next"]
     ]
+
+
+class Stuck(NamedTuple):
+    """How many payments and SMS of mode P do not end by themselves, or not soon."""
+
+    waiting: int = 0
+    open: int = 0
 
 
 def shown(attempt: Attempt) -> NetworkAttemptView:
@@ -227,6 +234,23 @@ class LiveRecordReader:
             transaction = await self._shown(unit, attempt)
             shown.append({**transaction, "waiting": reasons})
         return shown
+
+    async def stuck(self, open_for: timedelta) -> Stuck:
+        """How many payments and SMS wait for a person, and how many others are open for longer."""
+        return await self._store.run(partial(self._stuck, self._clock.now() - open_for))
+
+    async def _stuck(self, before: datetime, unit: Unit) -> Stuck:
+        opened_before = max(before, self._clock.now() - self._soonest())
+        attempts = await unit.doubtful_attempts(opened_before)
+        doubted = {each.network_transaction_id for each in attempts if self._reasons(each)}
+        failing = {attempt.network_transaction_id for attempt, _ in await _failing(unit)}
+        waiting = doubted | failing
+        is_open = {
+            each.network_transaction_id
+            for each in attempts
+            if each.is_open and each.created_at <= before
+        }
+        return Stuck(len(waiting), len(is_open - waiting))
 
     async def opened_before(self, before: datetime) -> Sequence[Mapping[str, Any]]:
         """The transactions and SMS that began before this and are open, newest first, with why."""

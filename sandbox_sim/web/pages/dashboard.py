@@ -310,6 +310,7 @@ class DashboardRoutes:
             "only_timeline": asked.only_timeline and asked.view in _WITH_DETAIL,
             "clock": await self._clock_context(),
             "troubles": troubles_of(callbacks),
+            "stuck": await self.listing.stuck(),
             "production": self.networks is not None,
             "needs_login": self.needs_login,
             "url": settings.url,
