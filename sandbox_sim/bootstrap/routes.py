@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sandbox_sim.bootstrap.production import health_groups
+from sandbox_sim.control.open_transactions import OpenTransactions
 from sandbox_sim.control.snapshots import Snapshots
 from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.payments.approval import Handsets
@@ -13,6 +14,7 @@ from sandbox_sim.records.overrides import UserRuleKind
 from sandbox_sim.settings.schema import certify_report
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 from sandbox_sim.values.hosts import is_postgres
+from sandbox_sim.web.control.asking import AskRoutes
 from sandbox_sim.web.control.callbacks import CallbackActionRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.config import ConfigRoutes
@@ -46,12 +48,15 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
     """The routes, without those of the live feed and of the OpenAPI document."""
     production = parts.production
     live, live_records = (production.actions, production.records) if production else (None, None)
+    asking = production.asking if production else None
+    pending = OpenTransactions(parts.records, parts.clock, live_records)
     rules = parts.user_rules
     snapshots = Snapshots(parts.store, parts.clock, parts.journal, parts.deliveries)
     return [
         *health_groups(production, parts.store, parts.clock, parts.activity, parts.deliveries),
-        RecordRoutes(parts.records, parts.record_ids, live_records),
+        RecordRoutes(parts.records, parts.record_ids, pending, live_records),
         SettleRoutes(parts.record_ids, parts.manual_actions, parts.clock, live),
+        AskRoutes(parts.record_ids, asking, live_records),
         CallbackActionRoutes(
             parts.callback_retries,
             parts.manual_actions,
@@ -135,7 +140,7 @@ class PageParts:
         secret = first.secret_key if first == SANDBOX_CLIENT else "SECRET_KEY"
         return DashboardRoutes(
             self.templates,
-            RecordLists(parts.records, live),
+            RecordLists(parts.records, OpenTransactions(parts.records, parts.clock, live), live),
             Details(parts.records, ledger, live),
             ledger,
             parts.user_rules,

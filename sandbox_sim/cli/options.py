@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from sandbox_sim.values.clients import SANDBOX_CLIENT
+from sandbox_sim.values.durations import seconds_of
 
 C = TypeVar("C", bound=Callable[..., Any])
 Command = Callable[..., Any]
@@ -100,16 +101,35 @@ def credential_options(command: C) -> C:
     return command
 
 
+class Duration(click.ParamType[float]):
+    """A duration in seconds, written `90`, `0.8s`, `5m` or `1h30m`."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the seconds; wrong usage otherwise."""
+        seconds = seconds_of(str(value))
+        if seconds is None:
+            self.fail(f"{value!r} is no duration such as 90, 0.8s, 5m or 1h30m", param, ctx)
+        return seconds
+
+
+DURATION: Final = Duration()
+
+
 class Filter(NamedTuple):
     """A field that has an option of its own, by default with its name.
 
-    switch: the option takes no value and means true.
+    switch: the option takes no value and means true. type: of its values, where it is not text.
     """
 
     field: str
     says: str
     options: Sequence[str] = ()
     switch: bool = False
+    type: click.ParamType[Any] | None = None
 
 
 def value_of(text: str, *, number: bool) -> object:
@@ -149,7 +169,7 @@ def with_options(command: Command, options: Sequence[Callable[[Command], Command
 
 
 def _filter_option(each: Filter) -> Callable[[Command], Command]:
-    kind: dict[str, Any] = {"metavar": "VALUE"}
+    kind: dict[str, Any] = {"metavar": "VALUE" if each.type is None else None, "type": each.type}
     if each.switch:
         kind = {"is_flag": True, "flag_value": "true", "default": None}
     options = each.options or [f"--{each.field.replace('_', '-')}"]

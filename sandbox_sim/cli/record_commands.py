@@ -13,6 +13,7 @@ import click
 from sandbox_sim.cli import tables
 from sandbox_sim.cli.client import REQUEST_TIMEOUT_S, CommandFailed, Session, asks
 from sandbox_sim.cli.options import (
+    DURATION,
     LIMIT_OF_LISTS,
     MOST_FOUND,
     Filter,
@@ -61,6 +62,11 @@ def last_verdict(callback: Shown) -> str | None:
     return callback["attempts"][-1]["verdict"] if callback["attempts"] else None
 
 
+def _waits_because(transaction: Shown) -> Sequence[str]:
+    """Why a transaction of mode P waits for a person, or else why it is open."""
+    return transaction.get("waiting") or transaction.get("open_because") or ()
+
+
 _SERVICE: Final = Filter("service_id", "records of this service")
 _TRANSACTION: Final = Filter("transaction_id", "records of this transaction")
 _MODE: Final = Filter("mode", "records of this mode, S or P")
@@ -70,6 +76,7 @@ _OF_STATUS: Final = "transactions of this status: 000, 001, 002, 003, or its wor
 _IN_STATE: Final = "callbacks in this state: pending, retrying, delivered, failed or dropped"
 _UNACKNOWLEDGED: Final = "callbacks that were tried and not acknowledged: retrying or failed"
 _WAITING: Final = "transactions of mode P that wait for a person, with the reason"
+_OPEN: Final = "transactions that have been pending for longer than this, such as 10m, with why"
 
 REQUESTS: Final = RecordView(
     "requests",
@@ -101,9 +108,12 @@ TRANSACTIONS: Final = RecordView(
         "status query": lambda record: (
             "replaced" if record["replaced_by"] else "expired" if record["expired"] else None
         ),
-        "waits because": lambda record: "; ".join(record.get("waiting", ())) or None,
+        "waits because": lambda record: "; ".join(_waits_because(record)) or None,
     },
-    (Filter("waiting", _WAITING, switch=True),),
+    (
+        Filter("waiting", _WAITING, switch=True),
+        Filter("open_longer_than_s", _OPEN, ("--open-longer-than",), type=DURATION),
+    ),
 )
 CALLBACKS: Final = RecordView(
     "callbacks",

@@ -95,10 +95,15 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _coloured(cells: Sequence[str], widths: Sequence[int]) -> str:
     """The line of a record; a word for a state has a colour."""
     padded = [
-        click.style(cell.ljust(width), fg=_COLOURS[cell]) if cell in _COLOURS else cell.ljust(width)
+        status_word(cell) + " " * (width - len(cell))
         for cell, width in zip(cells, widths, strict=True)
     ]
     return _GAP.join(padded).rstrip()
+
+
+def status_word(word: str) -> str:
+    """A word for a state in its colour; any other text as it is."""
+    return click.style(word, fg=_COLOURS[word]) if word in _COLOURS else word
 
 
 def outline(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:

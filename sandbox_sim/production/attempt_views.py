@@ -8,16 +8,17 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import partial
-from typing import Annotated, Any, Final, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, NotRequired, TypedDict, TypeVar
 
 from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.production.decisions import words_of
 from sandbox_sim.production.outcome_recorder import transaction_of
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.records import transactions
 from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision, PollingSchedule
 from sandbox_sim.records.exchanges import Exchange
 from sandbox_sim.records.jobs import JobKind
-from sandbox_sim.records.reports import Outcome, status_of
+from sandbox_sim.records.reports import Outcome, Report, Source, status_of
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord, TransactionView
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.timestamps import Timestamp, iso
@@ -93,6 +94,16 @@ class TransactionDetails(TransactionView):
 
     attempts: NotRequired[Annotated[list[AttemptDetails], "of mode P, oldest first"]]
     waiting: NotRequired[Annotated[list[str], "why it waits for a person"]]
+    open_because: NotRequired[
+        Annotated[list[str], "of mode P, while it is open: what its network said, and what is next"]
+    ]
+
+
+class Stuck(NamedTuple):
+    """How many payments and SMS of mode P do not end by themselves, or not soon."""
+
+    waiting: int = 0
+    open: int = 0
 
 
 def shown(attempt: Attempt) -> NetworkAttemptView:
@@ -124,6 +135,18 @@ def waits_because(attempt: Attempt, schedule: PollingSchedule, now: datetime) ->
         after_s = format(schedule.give_up_after.total_seconds(), "g")
         found.append(f"no outcome: network {attempt.network} has not decided within {after_s} s")
     return found
+
+
+def open_because(attempt: Attempt) -> str:
+    """What the network of an open attempt said last, and when it is asked next."""
+    outcome = Outcome.FAILED if attempt.failing_since else attempt.outcome
+    report = Report(outcome, Source.STATUS, found=not attempt.missed, reason=attempt.reason)
+    said = [words_of(attempt.network, report)]
+    if attempt.failing_since:
+        said.append("it counts if the network still says so when it is asked next")
+    asked = {0: "not asked yet", 1: "asked once"}.get(attempt.polls, f"asked {attempt.polls} times")
+    following = "" if attempt.next_ask_at is None else f", next at {iso(attempt.next_ask_at)}"
+    return "; ".join((*said, asked + following))
 
 
 def _viewed(record: Attempt | KeptDecision | Exchange, view: Callable[..., V]) -> V:
@@ -173,14 +196,14 @@ class LiveRecordReader:
         attempts = await unit.attempts_of(network_transaction_id)
         if not attempts or service_id not in {None, attempts[0].service_id}:
             return None
-        transaction = await transaction_or_stand_in(unit, attempts[-1])
         return {
-            **transactions.shown(transaction, self._clock.now()),
+            **await self._shown(unit, attempts[-1]),
             "attempts": [
                 details(each, await unit.decisions_of(each.id), await unit.exchanges_of(each.id))
                 for each in attempts
             ],
             "waiting": [reason for each in attempts for reason in self._reasons(each)],
+            "open_because": [open_because(each) for each in attempts if each.is_open],
         }
 
     async def attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
@@ -208,9 +231,46 @@ class LiveRecordReader:
                 found[key] = attempt, [*found.get(key, (attempt, []))[1], *reasons]
         shown = []
         for attempt, reasons in reversed(found.values()):
-            transaction = await transaction_or_stand_in(unit, attempt)
-            shown.append({**transactions.shown(transaction, self._clock.now()), "waiting": reasons})
+            transaction = await self._shown(unit, attempt)
+            shown.append({**transaction, "waiting": reasons})
         return shown
+
+    async def stuck(self, open_for: timedelta) -> Stuck:
+        """How many payments and SMS wait for a person, and how many others are open for longer."""
+        return await self._store.run(partial(self._stuck, self._clock.now() - open_for))
+
+    async def _stuck(self, before: datetime, unit: Unit) -> Stuck:
+        opened_before = max(before, self._clock.now() - self._soonest())
+        attempts = await unit.doubtful_attempts(opened_before)
+        doubted = {each.network_transaction_id for each in attempts if self._reasons(each)}
+        failing = {attempt.network_transaction_id for attempt, _ in await _failing(unit)}
+        waiting = doubted | failing
+        is_open = {
+            each.network_transaction_id
+            for each in attempts
+            if each.is_open and each.created_at <= before
+        }
+        return Stuck(len(waiting), len(is_open - waiting))
+
+    async def opened_before(self, before: datetime) -> Sequence[Mapping[str, Any]]:
+        """The transactions and SMS that began before this and are open, newest first, with why."""
+        return await self._store.run(partial(self._opened, before))
+
+    async def _opened(self, before: datetime, unit: Unit) -> Sequence[Mapping[str, Any]]:
+        doubtful = reversed(await unit.doubtful_attempts(before))
+        found = [each for each in doubtful if each.is_open and each.created_at <= before]
+        return [
+            {
+                **await self._shown(unit, each),
+                "waiting": [*self._reasons(each)],
+                "open_because": [open_because(each)],
+            }
+            for each in found
+        ]
+
+    async def _shown(self, unit: Unit, attempt: Attempt) -> TransactionView:
+        transaction = await transaction_or_stand_in(unit, attempt)
+        return transactions.shown(transaction, self._clock.now())
 
     def _reasons(self, attempt: Attempt) -> Sequence[str]:
         schedule = self._networks.terms(attempt.network).schedule

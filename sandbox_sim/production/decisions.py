@@ -26,6 +26,10 @@ class ForceNeeded(IllegalSettlement):
     """A person may decide so only by force; the text says why, and how."""
 
 
+class CannotAsk(ValueError):
+    """The network of an attempt has no status query, or is not configured; the text says so."""
+
+
 def settled_by_person(
     attempt: Attempt, outcome: Outcome, *, by: str, reason: str, now: datetime
 ) -> Attempt:

@@ -16,7 +16,7 @@ from sandbox_sim.production.decisions import (
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.production.status_asking import StatusAsking
-from sandbox_sim.records.attempts import Attempt, Change, Judgement, KeptDecision
+from sandbox_sim.records.attempts import Attempt, Change, Judgement, KeptDecision, undecided
 from sandbox_sim.records.reports import Outcome, status_of
 from sandbox_sim.records.transactions import Status, TransactionRecord
 
@@ -82,8 +82,7 @@ class LiveActions:
         attempts = await self._store.run(lambda unit: unit.attempts_of(network_transaction_id))
         if not attempts:
             return None
-        in_doubt = [each for each in attempts if each.is_open or each.is_doubted]
-        attempt = (in_doubt or attempts)[-1]
+        attempt = undecided(attempts)
         self._settled(attempt, decision)  # what cannot be is refused before anyone is asked
         result = await self._asking.ask_now(attempt)
         settled = await self._store.run(partial(self._settle, attempt.id, decision, result))

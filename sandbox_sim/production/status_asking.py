@@ -18,6 +18,7 @@ from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.ports.network import StatusQuery, StatusResult, SubmitRequest, SubmitResult
 from sandbox_sim.production import processor
 from sandbox_sim.production.background_jobs import BackgroundJobs
+from sandbox_sim.production.decisions import CannotAsk, words_of
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.records.attempts import (
@@ -28,6 +29,7 @@ from sandbox_sim.records.attempts import (
     latest_ask,
     may_submit_again,
     repeats_end_at,
+    undecided,
 )
 from sandbox_sim.records.jobs import Job, JobKind
 
@@ -87,6 +89,30 @@ class StatusAsking:
         if not self._can_ask(attempt):
             return None
         return await self._networks.status(attempt.network, _query(attempt))
+
+    async def ask_by_hand(self, network_transaction_id: str, service_id: int | None) -> str | None:
+        """Ask the network of a transaction now and save its answer; returns it in words.
+
+        service_id: None for a transaction of any service. Returns None where there is no attempt.
+        The request is not sent again, whatever the network says. Raises `CannotAsk`.
+        """
+        attempts = await self._store.run(lambda unit: unit.attempts_of(network_transaction_id))
+        if not attempts or service_id not in {None, attempts[0].service_id}:
+            return None
+        attempt = undecided(attempts)
+        result = await self.ask_now(attempt)
+        if result is None:
+            raise CannotAsk(
+                f"{words_of(attempt.network, None)}: it has no status query, or is not configured. "
+                f"Look for reference {attempt.reference} in its own list, and settle"
+            )
+        await self._store.run(partial(self._record_by_hand, attempt.id, result))
+        return words_of(attempt.network, result.report)
+
+    async def _record_by_hand(self, attempt_id: str, result: StatusResult, unit: Unit) -> None:
+        attempt = await unit.attempt(attempt_id)
+        if attempt is not None:
+            await self.record(unit, attempt, result)
 
     async def record(self, unit: Unit, before: Attempt, result: StatusResult) -> Judgement:
         """Save what the network said of an attempt that was read in this unit."""

@@ -26,7 +26,7 @@ as the network calls it pending, and until it is given up whatever it says. The 
 carry out the request, and the service could spend them a second time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -205,6 +205,12 @@ class Attempt(NamedTuple):
     def submitted(self) -> "Attempt":
         """The attempt as it is saved before the request is sent, the first time or again."""
         return self._replace(submits=self.submits + 1, missed=0)
+
+
+def undecided(attempts: Sequence[Attempt]) -> Attempt:
+    """Of the attempts of one payment the newest that is open or in doubt, else the newest."""
+    in_doubt = [each for each in attempts if each.is_open or each.is_doubted]
+    return (in_doubt or attempts)[-1]
 
 
 class AttemptQuery(NamedTuple):

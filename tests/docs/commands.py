@@ -16,7 +16,7 @@ ADDRESS: Final = "http://127.0.0.1:8233"
 # The parts that differ from run to run.
 VARYING: Final = re.compile(
     r"127\.0\.0\.1:[0-9]+|(?<=sandbox_sim/)[0-9.]+|2[0-9]{3}-[0-9-]{5}[T ][0-9:.]+Z?"
-    r"|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9]{11}\b|(?:DOCTOR|TRIGGER)-[0-9a-f]+"
+    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9]{11}\b|(?:DOCTOR|TRIGGER)-[0-9a-f]+"
     r"|[0-9]+(?: to [0-9]+)? ms\b|(?<=/pay/)[\w-]{22}|(?<=\"accept-encoding\": \")[^\"]+"
     r"|(?<=\"(?:port)\": )[0-9]+|(?<=\"pid\": )[0-9]+|^[0-9:]{8} (?=[A-Z])|\[[0-9a-f]{8}-[0-9]+\]",
     re.MULTILINE,

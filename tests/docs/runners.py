@@ -14,6 +14,7 @@ RUN_BY: Final[Mapping[str, Mapping[str, str]]] = {
         "docs/networks/paystack.md": "tests/docs/test_http_json_pages.py",
         "docs/networks/smpp.md": "tests/docs/test_smpp_page.py",
         "docs/production.md": "tests/docs/test_production_page.py",
+        "docs/stuck-payments.md": "tests/docs/test_stuck_payments_page.py",
     },
     "console": {"docs/tour.md": "tests/test_tour.py"},
     "python": {

@@ -9,13 +9,14 @@ import pytest
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.ports.network import StatusResult
+from sandbox_sim.production.decisions import CannotAsk
 from sandbox_sim.production.outcome_recorder import ask_job
 from sandbox_sim.records.attempts import PollingSchedule, Terms
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from tests.production.desk import FAILED, LOST, NOT_FOUND, SUCCEEDED, Desk
-from tests.sample_records import NOW
+from tests.sample_records import NOW, SERVICE
 
 PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
 
@@ -220,3 +221,51 @@ async def test_the_start_leaves_what_the_schedule_says(
     await desk.asking.bring_back()
 
     assert await desk.attempts() == [before]
+
+
+class TestAskedByHand:
+    """A person asks the network now, before the next question is due."""
+
+    async def test_the_answer_is_saved_and_returned_in_words(self) -> None:
+        desk = Desk()
+        await desk.pay()
+        (attempt,) = await desk.attempts()
+        desk.first.statuses.append(FAILED)
+
+        said = await desk.asking.ask_by_hand(attempt.network_transaction_id, None)
+
+        assert said == "network first says failed (no funds)"
+        (attempt,) = await desk.attempts()
+        assert attempt.outcome is Outcome.FAILED
+
+    async def test_the_request_is_not_sent_again(self) -> None:
+        desk = Desk(repeats_within=timedelta(days=1))
+        desk.first.results.append(LOST)
+        await desk.pay()
+        (attempt,) = await desk.attempts()
+        desk.first.statuses.extend([NOT_FOUND] * 3)
+
+        for _ in range(3):
+            desk.clock.move_to(desk.clock.now() + timedelta(minutes=1))
+            said = await desk.asking.ask_by_hand(attempt.network_transaction_id, SERVICE)
+            assert said == "network first does not know the reference"
+
+        assert len(desk.first.submits) == 1
+
+    async def test_a_network_without_a_status_query_is_not_asked(self) -> None:
+        desk = Desk(has_status=False)
+        await desk.pay()
+        (attempt,) = await desk.attempts()
+
+        with pytest.raises(CannotAsk, match=f"network first cannot be asked.*{attempt.reference}"):
+            await desk.asking.ask_by_hand(attempt.network_transaction_id, None)
+
+        assert desk.first.queries == []
+
+    async def test_a_transaction_of_another_service_is_not_found(self) -> None:
+        desk = Desk()
+        await desk.pay()
+        (attempt,) = await desk.attempts()
+
+        assert await desk.asking.ask_by_hand(attempt.network_transaction_id, SERVICE + 1) is None
+        assert await desk.asking.ask_by_hand("none", None) is None

@@ -3,6 +3,7 @@
 import getpass
 import json
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 import click
@@ -23,6 +24,7 @@ from sandbox_sim.cli.record_commands import (
     every_record,
     wait,
 )
+from sandbox_sim.cli.transaction_text import transaction_lines
 from sandbox_sim.records.transactions import STATUS_WORDS, status_words
 from sandbox_sim.values.redaction import printable_document
 
@@ -67,13 +69,35 @@ add_wait(transactions, TRANSACTIONS)
 @transactions.command("show")
 @click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
 @click.option("--mode", type=click.Choice(["S", "P"]), help="Of two, the one of this mode.")
+@click.option("--exchanges", is_flag=True, help="Mode P: with all that was said to its network.")
 @asks
-def show_transaction(session: Session, ids: tuple[str, ...], mode: str | None) -> None:
-    """Show one of the transactions with all its fields and its timeline.
+def show_transaction(
+    session: Session, ids: tuple[str, ...], mode: str | None, *, exchanges: bool
+) -> None:
+    """Show one of the transactions, its attempts at a network, who decided and what to do next.
 
-    ID is its transaction_id, its network transaction id or the id of one of its callbacks.
+    ID is its transaction_id, its network transaction id or the id of one of its callbacks. The
+    global option --json shows every field.
     """
-    session.ask("GET", "transactions", *ids, query=[("mode", mode)], lines=tables.outline)
+    lines = partial(transaction_lines, exchanges=exchanges)
+    session.ask("GET", "transactions", *ids, query=[("mode", mode)], lines=lines)
+
+
+@transactions.command("ask")
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
+@asks
+def ask_network(session: Session, ids: tuple[str, ...]) -> None:
+    """Ask the network of a transaction of mode P now, and save what it says.
+
+    Nothing is sent again. ID is as for `show`; of an SMS it is its processing_id.
+    """
+    session.ask("POST", "transactions", *ids, "ask", body={}, lines=_asked)
+
+
+def _asked(document: dict[str, Any]) -> Iterator[str]:
+    yield f"{document['transaction_id']} is {status_words(document['status'])}"
+    yield from document["open_because"] or (document["network_said"],)
+    yield from document["waiting"]
 
 
 def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str:

@@ -1,7 +1,6 @@
 """`sandbox-sim clock | reset | seed | snapshot | readyz`: time and state of a running gateway."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -9,7 +8,7 @@ import click
 
 from sandbox_sim.cli import tables
 from sandbox_sim.cli.client import RunningGateway, Session, Unreachable, asks
-from sandbox_sim.cli.options import Query, selecting
+from sandbox_sim.cli.options import DURATION, Query, selecting
 from sandbox_sim.cli.record_commands import RecordView
 from sandbox_sim.cli.tables import Shown, deleted, fields
 from sandbox_sim.values.redaction import printable
@@ -19,23 +18,6 @@ ADVANCE_TIMEOUT_S: Final = 600.0
 
 _READYZ: Final = "/_sandbox/readyz"
 _READYZ_TIMEOUT_S: Final = 5.0
-_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|d)?")
-_SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
-
-
-class Duration(click.ParamType[float]):
-    """A duration in seconds, written `90`, `0.8s`, `5m` or `1h30m`."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the seconds; wrong usage otherwise."""
-        parts = _PART.findall(str(value))
-        if not parts or "".join(number + unit for number, unit in parts) != value:
-            self.fail(f"{value!r} is no duration such as 90, 0.8s, 5m or 1h30m", param, ctx)
-        return float(sum(float(number) * _SECONDS[unit or "s"] for number, unit in parts))
 
 
 @click.group()
@@ -51,7 +33,7 @@ def show(session: Session, /) -> None:
 
 
 @clock.command()
-@click.argument("duration", type=Duration())
+@click.argument("duration", type=DURATION)
 @asks
 def advance(session: Session, /, duration: float) -> None:
     """Move time on and do everything that is due on the way. Returns when that is done."""

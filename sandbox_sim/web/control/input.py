@@ -58,6 +58,20 @@ QueryId = Annotated[int, Field(ge=1, le=LARGEST_INTEGER), _InQuery]
 QueryLimit = Annotated[int, Field(ge=1, lt=10**_MOST_DIGITS), _InQuery]
 
 
+# About ten years; no list needs more.
+MOST_OPEN_S: Final = 315_360_000
+
+
+def _seconds(value: object) -> float:
+    """Read a number of seconds of a query, such as `600` or `0.8`."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", value):
+        return float(value)
+    raise PydanticCustomError("seconds", "must be a number of seconds")
+
+
+QuerySeconds = Annotated[float, Field(ge=0, le=MOST_OPEN_S), BeforeValidator(_seconds)]
+
+
 class Nothing(Input):
     """No field at all."""
 

@@ -7,6 +7,7 @@ A transaction can also be settled, and the journal of requests emptied.
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypedDict
@@ -15,6 +16,7 @@ from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.control.manual_actions import ManualActions
+from sandbox_sim.control.open_transactions import OpenTransactions
 from sandbox_sim.control.record_search import (
     CALLBACKS,
     MESSAGES,
@@ -41,11 +43,13 @@ from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.errors import error_response
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
+    MOST_OPEN_S,
     NO_NUL,
     BadInput,
     Deleted,
     Input,
     PageQuery,
+    QuerySeconds,
     ServiceQuery,
     StatusWord,
     Wait,
@@ -132,6 +136,10 @@ class TransactionListQuery(RecordListQuery):
     waiting: Literal["true"] | None = Field(
         None, description="true, for those of mode P that wait for a person"
     )
+    open_longer_than_s: QuerySeconds | None = Field(
+        None,
+        description=f"seconds, at most {MOST_OPEN_S}: for those that have been pending for longer",
+    )
 
 
 class ModeQuery(Input):
@@ -154,6 +162,7 @@ class RecordRoutes:
 
     records: RecordSearch
     ids: RecordIds
+    pending: OpenTransactions
     live: "LiveRecordReader | None" = None
 
     def routes(self) -> Sequence[Route]:
@@ -227,8 +236,10 @@ class RecordRoutes:
         self, of: RecordKind, request: web.Request, asked: RecordListQuery
     ) -> dict[str, object]:
         """List records, newest first; `next` is the value of `after` for the next page."""
-        if isinstance(asked, TransactionListQuery) and asked.waiting:
-            return await self._waiting(request, asked)
+        if isinstance(asked, TransactionListQuery):
+            chosen = await self._waiting_or_open(asked)
+            if chosen is not None:
+                return _page_of(request, asked, chosen)
         page = await page_of(self.records, of.kind, of.plural, request, asked)
         if of.kind is REQUESTS:
             service_id = _filters(request, of.kind).get("service_id")
@@ -236,18 +247,18 @@ class RecordRoutes:
             page["dropped"] = await self.records.dropped_requests(of_one)
         return page
 
-    async def _waiting(
-        self, request: web.Request, asked: TransactionListQuery
-    ) -> dict[str, object]:
-        every = [] if self.live is None else await self.live.waiting()
-        accepts = compiled_match(_filters(request, TRANSACTIONS))
-        found = [each for each in every if accepts(each)]
-        ids = [each["network_transaction_id"] for each in found]
-        first = 0
-        if asked.after is not None:
-            first = ids.index(asked.after) + 1 if asked.after in ids else len(ids)
-        page, following = asked.page(found[first:], itemgetter("network_transaction_id"))
-        return {"transactions": page, "next": following}
+    async def _waiting_or_open(
+        self, asked: TransactionListQuery
+    ) -> Sequence[Mapping[str, Any]] | None:
+        """All that wait for a person, or are open for long; None where neither is asked for."""
+        if asked.waiting and asked.open_longer_than_s is not None:
+            raise BadInput("waiting and open_longer_than_s are two lists: give one of them")
+        if asked.waiting:
+            return [] if self.live is None else await self.live.waiting()
+        if asked.open_longer_than_s is None:
+            return None
+        duration = timedelta(seconds=asked.open_longer_than_s)
+        return await self.pending.longer_than(duration)
 
     async def find(self, of: RecordKind, _request: web.Request, asked: Search) -> Reply:
         """Find the records that match, newest first."""
@@ -309,6 +320,20 @@ async def page_of(
     """The page of a list that a query asks for."""
     found = await records.find(kind, _filters(request, kind), asked.page_size, asked.after)
     return {plural: found.records, "next": found.next}
+
+
+def _page_of(
+    request: web.Request, asked: TransactionListQuery, every: Sequence[Mapping[str, Any]]
+) -> dict[str, object]:
+    """A page of those that pass the filters of the query."""
+    accepts = compiled_match(_filters(request, TRANSACTIONS))
+    found = [each for each in every if accepts(each)]
+    ids = [each["network_transaction_id"] for each in found]
+    first = 0
+    if asked.after is not None:
+        first = ids.index(asked.after) + 1 if asked.after in ids else len(ids)
+    page, following = asked.page(found[first:], itemgetter("network_transaction_id"))
+    return {"transactions": page, "next": following}
 
 
 def _filters(request: web.Request, kind: Kind) -> dict[str, object]:

@@ -321,6 +321,7 @@ class DashboardRoutes:
             "troubles": troubles_of(callbacks),
             "changed_settings": sum(each["changed"] for each in shown_settings.values()),
             "settings": shown_settings,
+            "stuck": await self.listing.stuck(),
             "production": self.networks is not None,
             "needs_login": self.needs_login,
             "url": settings.url,

@@ -62,9 +62,9 @@ def operation_name(operation: str | None) -> str:
     return Operation(operation).row.title if operation else "Request"
 
 
-def counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str, plural: str = "") -> str:
     """A number of things, such as `1 page` and `2 pages`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
 
 
 def clock_time(iso: str | None) -> str:

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import quote
 
+from sandbox_sim.control.open_transactions import OpenTransactions, begun
 from sandbox_sim.control.record_search import (
     CALLBACKS,
     MESSAGES,
@@ -13,7 +16,9 @@ from sandbox_sim.control.record_search import (
     RecordSearch,
 )
 from sandbox_sim.operations import PAYMENTS, Operation
+from sandbox_sim.production.attempt_views import Stuck
 from sandbox_sim.records.transactions import status_words
+from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.response_codes import ACCEPTED
 from sandbox_sim.web.pages.formats import counted, money, operation_name, spaced
 from sandbox_sim.web.pages.search import SearchFields, SearchQuery, facts_of
@@ -32,10 +37,22 @@ class Badge(NamedTuple):
     words: str
 
 
+class Act(NamedTuple):
+    """A button. path: below `/_sandbox/`; body: JSON. done: what the page says afterwards."""
+
+    words: str
+    path: str
+    body: str = "{}"
+    done: str = ""
+    primary: bool = False
+    key: str = ""
+
+
 class Row(NamedTuple):
     """A row: what and how much in its first line, state and reason in its second.
 
     key: names the record in the address of its timeline.
+    acts: what one can do at once; where there are some, one can also settle the record.
     """
 
     key: str
@@ -44,6 +61,7 @@ class Row(NamedTuple):
     sum: str
     badges: tuple[Badge, ...]
     note: str
+    acts: tuple[Act, ...] = ()
 
 
 def payment_row(
@@ -139,25 +157,28 @@ def _what(operation: str | None, nw: object, party: object) -> tuple[str, str, s
 
 WAITING: Final = "waiting"
 
-
-async def waiting_rows(live: "LiveRecordReader", search: SearchQuery) -> Sequence[Row]:
-    """The rows of all payments and SMS that wait for a person and match, newest first."""
-    found = (
-        _row(each)
-        for each in await live.waiting()
-        if search.service_id in {None, each["service_id"]}
-    )
-    return [row for row, facts in found if search.accepts(facts)]
+# After so long the dashboard says that a payment is open.
+OPEN_FOR_LONG: Final = timedelta(minutes=10)
 
 
-def _row(record: Shown) -> tuple[Row, SearchFields]:
+def ask_act(record: Shown, *, primary: bool = False) -> Act:
+    """Asks the network of a transaction of mode P now; the page says what it answers."""
+    ids = record["service_id"], quote(record["network_transaction_id"], safe="")
+    return Act("Ask the network now", "transactions/{}/{}/ask".format(*ids), primary=primary)
+
+
+def _pending_row(record: Shown) -> tuple[Row, SearchFields]:
+    """The row of a payment or SMS that is open, or waits for a person, with why and what to do."""
     row, _ = payment_row(record, None, None)
-    name, badge = record["transaction_id"], Badge("002", "waits for a person")
-    row = row._replace(badges=(*row.badges, badge), note=" · ".join((name, *record["waiting"])))
+    name, reasons = record["transaction_id"], record.get("waiting", ())
+    badges = (*row.badges, Badge("002", "waits for a person")) if reasons else row.badges
+    why = reasons or record.get("open_because", ())
+    acts = (ask_act(record),) if record["mode"] == ServiceMode.PRODUCTION else ()
+    row = row._replace(badges=badges, note=" · ".join((name, *why)), acts=acts)
     if record["operation"] == Operation.SMS:
         row = row._replace(key=f"m:{name}")
-    states = record["status"], WAITING
-    texts = (*row, record["reference"], record["party"], record["amount"])
+    states = record["status"], WAITING if reasons else None
+    texts = (*row[:-1], record["reference"], record["party"], record["amount"])
     return row, facts_of(record["operation"], states, None, texts, record["mode"])
 
 
@@ -227,12 +248,16 @@ class RecordLists:
     """
 
     records: RecordSearch
+    pending: OpenTransactions
     live: "LiveRecordReader | None"
 
     async def page(self, view: str, search: SearchQuery, after: str | None) -> RowPage:
         """A page of one list. after: the `next` of the page before."""
+        if view == "payments" and search.open_longer_than is not None:
+            pending = await self.pending.longer_than(search.open_longer_than)
+            return _page_of(pending, search, after)
         if view == "payments" and WAITING in search.flags:
-            return await self._waiting(search, after)
+            return _page_of(() if self.live is None else await self.live.waiting(), search, after)
         if view == "payments":
             return await self._payments(search, after)
         kind, shown = _SIMPLE[view]
@@ -245,19 +270,14 @@ class RecordLists:
         more = await stream.peek() is not None
         return RowPage(tuple(rows), stream.after if more else None)
 
+    async def stuck(self) -> Stuck:
+        """How many payments and SMS of mode P wait for a person, or are open for long."""
+        return Stuck() if self.live is None else await self.live.stuck(OPEN_FOR_LONG)
+
     async def callbacks_of(self, search: SearchQuery) -> list[Any]:
         """The newest callbacks of the service that is searched, or of all."""
         found = await self.records.find(CALLBACKS, _match(search), NEWEST_CALLBACKS)
         return [*found.records]
-
-    async def _waiting(self, search: SearchQuery, after: str | None) -> RowPage:
-        rows = [] if self.live is None else await waiting_rows(self.live, search)
-        first = 0
-        if after is not None:
-            keys = [row.key for row in rows]
-            first = keys.index(after) + 1 if after in keys else len(keys)
-        page = tuple(rows[first : first + PAGE_SIZE])
-        return RowPage(page, page[-1].key if len(rows) > first + len(page) else None)
 
     async def _payments(self, search: SearchQuery, after: str | None) -> RowPage:
         """Transactions, and between them requests for payments that left none, by time.
@@ -332,9 +352,16 @@ def _goes_on(rows: list[Row], stream: _Stream) -> bool:
     return len(rows) < PAGE_SIZE and stream.read < _MOST_READ
 
 
-def begun(payment: Any) -> str:
-    at: str = payment["timeline"][0]["at"]
-    return at
+def _page_of(pending: Sequence[Shown], search: SearchQuery, after: str | None) -> RowPage:
+    """A page of the payments and SMS that match, which are all read."""
+    of_service = (each for each in pending if search.service_id in {None, each["service_id"]})
+    rows = [row for row, facts in map(_pending_row, of_service) if search.accepts(facts)]
+    first = 0
+    if after is not None:
+        keys = [row.key for row in rows]
+        first = keys.index(after) + 1 if after in keys else len(keys)
+    page = tuple(rows[first : first + PAGE_SIZE])
+    return RowPage(page, page[-1].key if len(rows) > first + len(page) else None)
 
 
 def _name(record: Any) -> _Name:

@@ -5,15 +5,18 @@ record. The text stands in the address, so a view can be sent to a colleague.
 """
 
 from collections.abc import Iterable
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from sandbox_sim.values.durations import seconds_of
 from sandbox_sim.values.msisdn import to_local
-from sandbox_sim.web.control.input import LARGEST_INTEGER
+from sandbox_sim.web.control.input import LARGEST_INTEGER, MOST_OPEN_S
 
 _WORDS: Final = MappingProxyType(
     {"successful": "000", "failed": "001", "pending": "002", "cancelled": "003"}
 )
+_OPEN: Final = "open>"
 UNACKNOWLEDGED: Final = frozenset({"retrying", "failed"})
 
 
@@ -34,7 +37,10 @@ class SearchFields(NamedTuple):
 
 
 class SearchQuery(NamedTuple):
-    """A search that was read. service_id: None for all services."""
+    """A search that was read.
+
+    service_id: None for all services. open_longer_than: of `open>10m`, which chooses payments.
+    """
 
     text: str
     service_id: int | None
@@ -43,6 +49,7 @@ class SearchQuery(NamedTuple):
     modes: tuple[str, ...]
     flags: tuple[str, ...]
     words: tuple[str, ...]
+    open_longer_than: timedelta | None = None
 
     @property
     def number(self) -> str | None:
@@ -65,6 +72,7 @@ def parse_search(text: str) -> SearchQuery:
     """Read the text of the search field. What it does not understand it looks for as a word."""
     text = " ".join(text.split())[:200]
     service_id: int | None = None
+    open_s: float | None = None
     named: dict[str, list[str]] = {"status": [], "operation": [], "mode": [], "is": [], "": []}
     for token in text.lower().split(" "):
         name, _, value = token.partition(":")
@@ -72,9 +80,13 @@ def parse_search(text: str) -> SearchQuery:
             service_id = min(int(value[:19]), LARGEST_INTEGER) or None
         elif name in named and name and value:
             named[name].append(value)
+        elif token.startswith(_OPEN) and seconds_of(token.removeprefix(_OPEN)) is not None:
+            open_s = seconds_of(token.removeprefix(_OPEN))
         elif token:
             named[""].append(token)
-    return SearchQuery(text, service_id, *map(tuple, named.values()))
+    longer = None if open_s is None else timedelta(seconds=min(open_s, MOST_OPEN_S))
+    states, operations, modes, flags, words = map(tuple, named.values())
+    return SearchQuery(text, service_id, states, operations, modes, flags, words, longer)
 
 
 def facts_of(

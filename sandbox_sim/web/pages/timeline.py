@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
+from sandbox_sim.control.open_transactions import begun
 from sandbox_sim.control.record_search import (
     CALLBACKS,
     MESSAGES,
@@ -30,7 +31,7 @@ from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
 from sandbox_sim.values.timestamps import iso
 from sandbox_sim.web.pages.formats import as_json, counted, money, operation_name, spaced, tone
-from sandbox_sim.web.pages.listing import Badge, Shown, begun
+from sandbox_sim.web.pages.listing import Act, Badge, Shown, ask_act
 from sandbox_sim.web.pages.request_copies import as_curl, as_pytest
 
 if TYPE_CHECKING:  # serve starts faster without what only production needs
@@ -43,17 +44,6 @@ class TimelineSettings(NamedTuple):
     behaviour: Behaviour
     credentials: str
     url: str
-
-
-class Act(NamedTuple):
-    """A button. path: below `/_sandbox/`; body: JSON. done: what the page says afterwards."""
-
-    words: str
-    path: str
-    body: str = "{}"
-    done: str = ""
-    primary: bool = False
-    key: str = ""
 
 
 class Link(NamedTuple):
@@ -429,11 +419,14 @@ def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
         f"transactions/{payment['service_id']}/{quote(payment['network_transaction_id'], safe='')}"
     )
     asks, target = ("settle_live",) if attempts else (), f"{path}/settle"
+    acts = (ask_act(payment, primary=True),) if attempts else ()
     if status == "002":
         title = _WAITS if reasons else "Not settled yet"
         why = "Its network decides. A person may decide in its place, and what is decided stays so."
-        box = "\n".join(reasons)
-        steps.append(Step("wait", title, None, badge, why, box=box, asks=asks, target=target))
+        box = "\n".join((*reasons, *(details or {}).get("open_because", ())))
+        steps.append(
+            Step("wait", title, None, badge, why, box=box, acts=acts, asks=asks, target=target)
+        )
         return steps
     decided = "\n".join(line for each in attempts for line in _decisions(each))
     by = "A person decided, or looked into what the network said."
@@ -447,7 +440,7 @@ def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
             "With the same status you note that you looked into it."
         )
         steps.append(
-            Step("wait", _WAITS, None, None, why, box="\n".join(reasons),
+            Step("wait", _WAITS, None, None, why, box="\n".join(reasons), acts=acts,
                  asks=asks, target=target, statuses=(status,))
         )  # fmt: skip
     return steps

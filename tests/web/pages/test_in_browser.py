@@ -10,10 +10,12 @@ import pytest_asyncio
 from aiohttp import web
 from playwright.async_api import Browser, Page, Route, expect
 
+from tests.conftest import basic
 from tests.demo.accessibility import LOOKS, barriers
-from tests.demo.browser import PHONE, fits
+from tests.demo.browser import DESK, PHONE, fits
 from tests.demo.stage import Stage, open_stage
 from tests.kit.http_servers import listening
+from tests.production.settings import BUILT_IN, LIVE
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
@@ -442,3 +444,42 @@ async def test_the_token_is_entered_once(browser: Browser) -> None:
         await page.wait_for_url(dashboard(stage, "?q=0244"))
         await page.get_by_role("button", name="+1 min").click()
         await expect(page.get_by_text("The clock moved")).to_be_visible()
+
+
+# The carrier takes every payment, its answer is lost, and it decides after a day.
+SILENT = {
+    "adapter": "simulated", "failures": {"lost_answer": 1}, "notify": "never",
+    "settle_after_ms": 86_400_000, "give_up_after_s": 60,
+}  # fmt: skip
+
+
+@pytest.mark.decision("D39", "D44")
+async def test_a_stuck_payment_is_asked_about_and_settled_from_the_list(browser: Browser) -> None:
+    settings: dict[str, Any] = {
+        "production": True, "allow_memory": True, "credentials": [LIVE, BUILT_IN],
+        "networks": {"silent": SILENT}, "routes": [{"network": "silent"}],
+        "callback_hosts": {"allow": ["127.0.0.0/8"]},
+    }  # fmt: skip
+    async with open_stage(browser, **settings) as stage, stage.page() as watched:
+        page = watched.page
+        stage.sandbox.headers["Authorization"] = basic("live_key", "live_secret")
+        await stage.sandbox.collect(transaction_id="T1", request_time="2026-01-31 09:30:00")
+        await stage.sandbox.advance(minutes=2)
+
+        await page.goto(dashboard(stage))
+        await page.get_by_role("link", name="Show why").click()
+        rows = page.locator("#rows")
+        await rows.get_by_role("button", name="Ask the network now").click()
+        await expect(page.locator("#toast")).to_have_text("network silent says pending")
+        assert await barriers(page) == []
+        await page.set_viewport_size(DESK)
+        await rows.get_by_role("link", name="Settle…").click()
+        settle = page.get_by_role("dialog", name="Settle by hand")
+        await settle.get_by_label("Status").select_option("000")
+        await settle.get_by_label("Why").fill("on their list")
+        await settle.get_by_label("Your name").fill("Ama")
+        assert await barriers(page) == []
+        await settle.get_by_role("button", name="Settle", exact=True).click()
+
+        await expect(page.locator("#detail")).to_contain_text("Ama: on their list")
+        await expect(page.locator("#troubles")).to_have_text("")

@@ -90,7 +90,7 @@ async function refresh() {
   } else if (!isTyping() && !isEdited()) {
     swap("list", page, { animate: true });
   }
-  const busy = isTyping() || $("#detail")?.contains(document.activeElement);
+  const busy = isTyping() || $("#detail dialog[open]") || $("#detail")?.contains(document.activeElement);
   if (!busy) swap("detail", page);
   tick();
 }
@@ -190,7 +190,7 @@ const acts = {
   "[data-post]": (button) =>
     act(
       button, () => post(button.dataset.post, button.dataset.body || "{}"),
-      "ran" in button.dataset ? ranWords : button.dataset.done,
+      "ran" in button.dataset ? ranWords : (answer) => answer.network_said ?? button.dataset.done,
     ),
   "[data-delete]": (button) => {
     delete button.form?.dataset.edited; // so that the refresh shows what holds then
@@ -289,10 +289,10 @@ document.addEventListener("click", (event) => {
     const button = event.target.closest(selector);
     if (button) { event.preventDefault(); work(button); return; }
   }
-  const link = event.target.closest("#main a[href^='?'], .bar nav a[href^='?']");
+  const link = event.target.closest("#main a[href^='?'], #troubles a[href^='?'], .bar nav a[href^='?']");
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
-    go(link.href);
+    go(link.href).then(() => link.dataset.then && $(`#${link.dataset.then}`)?.showModal());
   }
 });
 

@@ -58,9 +58,11 @@ export class GatewayClock {
     return new Date(this.now()).toISOString().slice(11, 19);
   }
 
-  /** Minutes and seconds until a time. due: in ISO 8601. */
+  /** Minutes and seconds until a time, or hours and minutes. due: in ISO 8601. */
   left(due) {
     const seconds = Math.max(0, Math.ceil((Date.parse(due) - this.now()) / 1000));
-    return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+    const minutes = Math.floor(seconds / 60);
+    if (minutes >= 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+    return `${minutes}:${String(seconds % 60).padStart(2, "0")}`;
   }
 }

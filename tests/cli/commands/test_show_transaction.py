@@ -1,0 +1,96 @@
+"""`sandbox-sim transactions show` of mode P: in words and lines (D39)."""
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.cli.asking import as_json, printed
+from tests.conftest import Sandbox, StartSandbox
+from tests.production.client import live, settled
+
+# The carrier takes every payment, its answer is lost, and it decides after a day.
+SILENT: dict[str, Any] = {
+    "adapter": "simulated", "failures": {"lost_answer": 1}, "notify": "never",
+    "settle_after_ms": 86_400_000, "give_up_after_s": 60,
+}  # fmt: skip
+
+pytestmark = pytest.mark.decision("D39")
+
+
+@pytest.fixture
+async def sent(start_sandbox: StartSandbox) -> Sandbox:
+    """Payment P1, which its network has not decided for 10 s; given up after 60."""
+    sandbox = await live(start_sandbox, {"silent": SILENT})
+    await sandbox.collect(transaction_id="P1", request_time="2026-01-31 09:30:00")
+    await settled(sandbox, seconds=10)
+    return sandbox
+
+
+def varying(lines: list[str]) -> list[str]:
+    """The lines with a `*` for each identifier, and for each time but the first."""
+    times = re.compile(r"(?<!^  begun )\d{4}-\d\d-\d\dT[\d:.]+Z|\b\d{11}\b|\b[\da-f-]{36}\b")
+    return [times.sub("*", line) for line in lines]
+
+
+async def test_an_open_one_says_why_and_what_to_do(sent: Sandbox) -> None:
+    lines = varying(await printed(sent, "transactions", "show", "P1"))
+
+    assert lines == [
+        "P1 of service 55, mode P: 002 pending",
+        "  collect 10.5 GHS MTN 0244000001",
+        "  reference: Order 1",
+        "  network transaction id: *",
+        f"  callback to: {sent.inbox_url('orders')}",
+        "  *  002 pending",
+        "",
+        "attempt 1 at network silent: pending",
+        "  begun 2026-01-01T09:00:00.000Z",
+        "  reference *, the network calls it *",
+        "  exchanges with the network: 2; --exchanges prints them",
+        "",
+        "open: network silent says pending; asked once, next at *",
+        "ask the network now: sandbox-sim transactions ask 55 *",
+        "or decide yourself: sandbox-sim transactions settle 55 * STATUS --reason WHY --by NAME",
+    ]
+
+
+async def test_who_decided_and_why_is_shown(sent: Sandbox) -> None:
+    await settled(sent, seconds=60)
+    waits = await printed(sent, "transactions", "show", "P1")
+    why = ("--reason", "on their list", "--by", "ama", "--force")
+    await printed(sent, "transactions", "settle", "P1", "000", *why)
+
+    lines = await printed(sent, "transactions", "show", "P1")
+
+    reason = "no outcome: network silent has not decided within 60 s"
+    assert f"waits for a person: {reason}" in waits
+    at = next(number for number, line in enumerate(lines) if "ama decided" in line)
+    assert lines[at].endswith("  ama decided 000 successful")
+    assert lines[at + 1 : at + 3] == [
+        "    because: on their list",
+        "    asked just before, network silent says pending",
+    ]
+    assert not any("transactions ask" in line for line in lines)
+
+
+async def test_exchanges_are_printed_on_demand(sent: Sandbox) -> None:
+    lines = varying(await printed(sent, "transactions", "show", "P1", "--exchanges"))
+
+    submit = next(number for number, line in enumerate(lines) if "  submit: " in line)
+    assert lines[submit].startswith("  *  submit: no answer, in ")
+    assert lines[submit + 1] == "  > CALL simulated:silent"
+    status = next(number for number, line in enumerate(lines) if "  status: answered" in line)
+    assert lines[status + 1 :][:3] == [
+        "  > CALL simulated:silent",
+        "  > reference *",
+        "  < pending",
+    ]
+    assert not any("--exchanges" in line for line in lines)
+
+
+async def test_json_is_whole(sent: Sandbox) -> None:
+    shown = await as_json(sent, "transactions", "show", "P1")
+
+    (attempt,) = shown["attempts"]
+    assert [each["purpose"] for each in attempt["exchanges"]] == ["submit", "status"]

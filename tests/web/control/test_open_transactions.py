@@ -1,0 +1,129 @@
+"""`GET transactions?open_longer_than_s=…` in both modes, and `POST transactions/…/ask` (D39)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.client import live
+from tests.production.settings import BUILT_IN, LIVE
+from tests.web.control_api import assert_error, get, ids, post
+
+# The carrier takes every payment, its answer is lost, and it decides after five minutes.
+SLOW: Mapping[str, Any] = {
+    "adapter": "simulated", "failures": {"lost_answer": 1}, "notify": "never",
+    "settle_after_ms": 300_000, "poll_after_s": 3600, "poll_at_most_s": 3600,
+}  # fmt: skip
+
+pytestmark = pytest.mark.decision("D39")
+
+
+@pytest.fixture
+async def both(start_sandbox: StartSandbox) -> Sandbox:
+    """A gateway in production with a payment of each mode that stays open. Requests: of mode S."""
+    both = await live(
+        start_sandbox, {"slow": SLOW}, credentials=[LIVE, BUILT_IN], approval="handset",
+        approval_timeout_s=86_400, approved_senders=["Shop"],
+    )  # fmt: skip
+    await both.collect(transaction_id="P1", request_time="2026-01-31 09:30:00")
+    both.headers["Authorization"] = basic()
+    await both.collect(transaction_id="S1", service_id=56)
+    return both
+
+
+class TestOpenLongerThan:
+    async def test_it_lists_what_is_pending_for_longer_in_both_modes(self, both: Sandbox) -> None:
+        assert await ids(both, "open_longer_than_s=600") == []
+
+        await both.advance(seconds=601)
+        await both.collect(transaction_id="S2")
+
+        assert sorted(await ids(both, "open_longer_than_s=600")) == ["P1", "S1"]
+        assert await ids(both, "waiting=true") == []
+
+    @pytest.mark.parametrize(
+        ("query", "found"),
+        [("mode=P", ["P1"]), ("service_id=56", ["S1"]), ("mode=P&service_id=56", [])],
+    )
+    async def test_the_filters_of_the_list_choose_among_them(
+        self, both: Sandbox, query: str, found: list[str]
+    ) -> None:
+        assert await ids(both, f"open_longer_than_s=0&{query}") == found
+
+    async def test_it_has_pages(self, both: Sandbox) -> None:
+        first = await get(both, "transactions?open_longer_than_s=0&limit=1")
+        second = await get(both, f"transactions?open_longer_than_s=0&limit=1&after={first['next']}")
+
+        listed = [*first["transactions"], *second["transactions"]]
+        assert sorted(each["transaction_id"] for each in listed) == ["P1", "S1"]
+        assert second["next"] is None
+
+    async def test_one_of_mode_p_says_what_its_network_said_and_what_is_next(
+        self, both: Sandbox
+    ) -> None:
+        (found,) = (await get(both, "transactions?open_longer_than_s=0&mode=P"))["transactions"]
+
+        (why,) = found["open_because"]
+        # The jitter makes it at most a tenth later.
+        assert why.startswith(
+            "network slow gives no outcome; not asked yet, next at 2026-01-01T10:0"
+        )
+        assert found["waiting"] == []
+
+    async def test_what_its_network_has_decided_is_not_open(self, both: Sandbox) -> None:
+        await both.advance(seconds=301)
+        await post(both, "transactions/P1/ask")
+
+        assert await ids(both, "open_longer_than_s=0&mode=P") == []
+
+    @pytest.mark.parametrize(
+        "query",
+        ["open_longer_than_s=10m", "open_longer_than_s=-1", "open_longer_than_s=999999999"],
+    )
+    async def test_what_is_no_number_of_seconds_is_refused(self, both: Sandbox, query: str) -> None:
+        async with both.session.get(f"{both.url}/_sandbox/transactions?{query}") as answer:
+            message = (await answer.json())["error"]["message"]
+
+        assert answer.status == 400
+        assert message.startswith("open_longer_than_s must be seconds, at most 315360000")
+
+    async def test_it_is_no_filter_of_what_waits_for_a_person(self, both: Sandbox) -> None:
+        path = "transactions?open_longer_than_s=1&waiting=true"
+        async with both.session.get(f"{both.url}/_sandbox/{path}") as answer:
+            message = (await answer.json())["error"]["message"]
+
+        assert answer.status == 400
+        assert "give one of them" in message
+
+
+class TestAsk:
+    async def test_the_answer_of_the_network_is_saved_and_shown(self, both: Sandbox) -> None:
+        asked = await post(both, "transactions/55/P1/ask")
+
+        assert asked.status == 200
+        assert asked.body["network_said"] == "network slow says pending"
+        assert asked.body["status"] == "002"
+        assert asked.body["attempts"][0]["polls"] == 1
+        assert asked.body["open_because"][0].startswith("network slow says pending; asked once, n")
+
+    async def test_an_answer_that_decides_settles_it_at_once(self, both: Sandbox) -> None:
+        await both.advance(seconds=301)
+
+        asked = await post(both, "transactions/P1/ask")
+
+        assert (asked.body["network_said"], asked.body["status"]) == (
+            "network slow says succeeded",
+            "000",
+        )
+        assert asked.body["open_because"] == []
+
+    async def test_of_mode_s_there_is_no_network_to_ask(self, both: Sandbox) -> None:
+        asked = await post(both, "transactions/S1/ask")
+
+        assert_error(asked, 409, "no network can be asked about S1", "mode S")
+        assert asked.body["error"]["code"] == "cannot_ask"
+
+    @pytest.mark.parametrize("path", ["transactions/none/ask", "transactions/56/P1/ask"])
+    async def test_what_there_is_not_is_not_found(self, both: Sandbox, path: str) -> None:
+        assert_error(await post(both, path), 404, "among the transactions")
