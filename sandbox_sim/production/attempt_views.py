@@ -55,6 +55,9 @@ class NetworkAttemptView(TypedDict):
     network_id: Annotated[str, "the network's own identifier"]
     operation: str
     amount: Annotated[str, "a decimal"]
+    confirmed_amount: Annotated[
+        str | None, "what a person settled it with instead; null where that is `amount`"
+    ]
     currency: str
     sent_currency: Annotated[str, "what the network got; not `currency` in MTN's own sandbox only"]
     outcome: Annotated[str, Outcome]
@@ -79,6 +82,8 @@ class DecisionView(TypedDict):
     reason: str
     forced: Annotated[bool, "whether it was against what the network said, or too early"]
     network_said: Annotated[str, "what the network answered just before, in words"]
+    amount: Annotated[str | None, "the amount that the network confirmed; null if not given"]
+    network_id: Annotated[str, "the network's identifier that was given; empty if none was"]
 
 
 class AttemptDetails(NetworkAttemptView):

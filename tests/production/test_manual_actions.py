@@ -34,11 +34,10 @@ async def settle(
     to: Status,
     by: str = "ama",
     reason: str = "the network told us by phone",
-    *,
-    force: bool = False,
+    **confirmed: Any,
 ) -> SettledByHand | None:
     (attempt,) = await desk.attempts()
-    decision = Decision(to, by, reason, force=force)
+    decision = Decision(to, by, reason, **confirmed)
     return await desk.actions.settle(attempt.network_transaction_id, decision)
 
 
@@ -78,6 +77,63 @@ async def test_what_waits_is_settled_with_its_money_and_callback(to: Status, lef
     assert f'"{to}/' in callback.body
     (attempt,) = await desk.attempts()
     assert (attempt.settled_by, attempt.settled_reason) == ("ama", "the network told us by phone")
+
+
+async def test_a_part_that_was_confirmed_is_posted_and_the_rest_is_free_again() -> None:
+    desk = Desk()
+    await pay_out(desk)
+    await desk.wait(days=1)
+    desk.first.statuses.append(SILENT)
+
+    settled = await settle(desk, Status.SUCCESSFUL, amount=Decimal(8), network_id="N1")
+
+    assert settled is not None
+    assert settled.transaction.payment.amount == Decimal("10.50")
+    assert await available(desk) == 7
+    assert await desk.balances() == {AVAILABLE: 7, "network/first/clearing/GHS": -7}
+    (attempt,), (kept,) = await desk.attempts(), await decisions(desk)
+    assert (attempt.amount, attempt.confirmed_amount) == (Decimal("10.50"), Decimal(8))
+    assert attempt.network_id == kept.network_id == "N1"
+    assert kept.amount == 8
+    (callback,) = await desk.callbacks()
+    assert '"amount":"10.5"' in callback.body
+
+
+@pytest.mark.parametrize("amount", ["8", "12"])
+async def test_a_collection_is_credited_with_what_was_confirmed(amount: str) -> None:
+    desk = Desk()
+    await desk.pay()
+    desk.first.statuses.append(SILENT)
+
+    await settle(desk, Status.SUCCESSFUL, amount=Decimal(amount))
+
+    assert (await desk.balances())["service/55/collection/GHS available"] == Decimal(amount)
+
+
+async def test_one_movement_of_the_network_settles_one_payment() -> None:
+    desk = Desk()
+    await desk.pay()
+    desk.first.statuses.append(SILENT)
+    await settle(desk, Status.SUCCESSFUL, network_id="N1")
+    await desk.pay(transaction_id="T2")
+    desk.first.statuses.append(SILENT)
+    second = await desk.transaction("T2")
+    assert second is not None
+    decision = Decision(Status.SUCCESSFUL, "ama", "seen", network_id="N1")
+
+    with pytest.raises(IllegalSettlement, match="N1 is transaction T1 of service 55"):
+        await desk.actions.settle(second.network_transaction_id, decision)
+
+
+async def test_a_network_that_decides_with_another_amount_than_the_person_is_named() -> None:
+    desk = Desk()
+    await pay_out(desk)
+    desk.first.statuses.append(SUCCEEDED)
+
+    with pytest.raises(IllegalSettlement, match="which decides it"):
+        await settle(desk, Status.SUCCESSFUL, amount=Decimal(8))
+
+    assert await available(desk) == Decimal("4.50")
 
 
 @pytest.mark.parametrize("to", [Status.FAILED, Status.CANCELLED])

@@ -556,3 +556,8 @@ DROP TABLE live_journals;
 
 -- >> 15
 CREATE TABLE behaviour (document TEXT NOT NULL);
+
+-- >> 16
+ALTER TABLE attempts ADD COLUMN confirmed_amount TEXT;
+ALTER TABLE decisions ADD COLUMN amount TEXT;
+ALTER TABLE decisions ADD COLUMN network_id TEXT NOT NULL DEFAULT '';

@@ -204,7 +204,8 @@ CREATE TABLE attempts (
     settled_reason TEXT NOT NULL,
     request TEXT NOT NULL,
     transaction_id TEXT NOT NULL DEFAULT '',
-    sent_currency TEXT NOT NULL DEFAULT ''
+    sent_currency TEXT NOT NULL DEFAULT '',
+    confirmed_amount TEXT
 );
 -- The reference of an attempt that the network never took may be used again.
 CREATE UNIQUE INDEX attempts_by_reference ON attempts (network, reference, service_id)
@@ -262,7 +263,9 @@ CREATE TABLE decisions (
     by TEXT NOT NULL,
     reason TEXT NOT NULL,
     forced SMALLINT NOT NULL,
-    network_said TEXT NOT NULL
+    network_said TEXT NOT NULL,
+    amount TEXT,
+    network_id TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX decisions_by_attempt ON decisions (attempt_id, number);
 

@@ -26,6 +26,13 @@ SERVICE_ID: Final = f"an integer from 1 to {LARGEST_INTEGER}"
 NO_NUL: Final = r"^[^\x00]*$"  # no database takes it
 
 
+# An amount of money or units as text, above 0: a JSON number has no exact decimals.
+AMOUNT: Final = (
+    r"^([0-9]{0,14}[1-9][0-9]{0,14}(\.[0-9]{1,6})?|[0-9]{1,15}\.[0-9]{0,5}[1-9][0-9]{0,5})$"
+)
+
+AN_AMOUNT: Final = 'an amount above 0 as text, such as "8.50"'
+
 R = TypeVar("R")
 
 

@@ -488,6 +488,10 @@ def _network_attempt(attempt: Shown) -> Step:
     about = [f"Reference {attempt['reference']}."]
     if attempt["network_id"]:
         about.append(f"The network calls it {attempt['network_id']}.")
+    if attempt["confirmed_amount"]:
+        about.append(
+            f"A person settled it with {attempt['confirmed_amount']}, not {attempt['amount']}."
+        )
     if attempt["sent_currency"] != attempt["currency"]:
         about.append(
             f"It went out in {attempt['sent_currency']} with the same figures: "
