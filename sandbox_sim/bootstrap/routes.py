@@ -12,6 +12,7 @@ from sandbox_sim.payments.card_page import CardPages
 from sandbox_sim.records.overrides import UserRuleKind
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 from sandbox_sim.values.hosts import is_postgres
+from sandbox_sim.web.control.books import BookRoutes
 from sandbox_sim.web.control.callbacks import CallbackActionRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.ledger import LedgerRoutes
@@ -43,6 +44,8 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
     """The routes, without those of the live feed and of the OpenAPI document."""
     production = parts.production
     live, live_records = (production.actions, production.records) if production else (None, None)
+    books = production.books if production else None
+    ledger = Ledger(parts.store, parts.clock, parts.accounts, live=production is not None)
     rules = parts.user_rules
     snapshots = Snapshots(parts.store, parts.clock, parts.journal, parts.deliveries)
     return [
@@ -59,7 +62,8 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
         ClockRoutes(parts.clock, parts.clock_control),
         UserRuleRoutes(rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView),
         UserRuleRoutes(rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
-        LedgerRoutes(Ledger(parts.store, parts.clock, parts.accounts, live=production is not None)),
+        LedgerRoutes(ledger, books),
+        BookRoutes(books, parts.record_ids),
         StateRoutes(parts.manual_actions, parts.seeding(), snapshots, parts.public_address),
         *parts.pages.groups,
     ]

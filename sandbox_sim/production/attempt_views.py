@@ -17,6 +17,7 @@ from sandbox_sim.records import transactions
 from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision, PollingSchedule
 from sandbox_sim.records.exchanges import Exchange
 from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.records.ledger import LedgerQuery, NumberedPosting, shown_line
 from sandbox_sim.records.reports import Outcome, status_of
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord, TransactionView
 from sandbox_sim.values.clients import ServiceMode
@@ -98,6 +99,9 @@ class TransactionDetails(TransactionView):
 
     attempts: NotRequired[Annotated[list[AttemptDetails], "of mode P, oldest first"]]
     waiting: NotRequired[Annotated[list[str], "why it waits for a person"]]
+    entries: NotRequired[
+        Annotated[list[NumberedPosting], "of mode P: what people entered for it, oldest first"]
+    ]
 
 
 def shown(attempt: Attempt) -> NetworkAttemptView:
@@ -154,6 +158,8 @@ _ABOUT_ATTEMPTS: Final = frozenset({JobKind.ASK_NETWORK, JobKind.RECHECK_FINAL, 
 # More would say nothing new.
 _MOST_FAILING: Final = 1_000
 
+_MOST_ENTRIES: Final = 1_000
+
 
 class LiveRecordReader:
     """Reads attempts; changes nothing."""
@@ -186,6 +192,7 @@ class LiveRecordReader:
                 for each in attempts
             ],
             "waiting": [reason for each in attempts for reason in self._reasons(each)],
+            "entries": await _entries(unit, network_transaction_id),
         }
 
     async def attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
@@ -239,6 +246,13 @@ async def _failing(unit: Unit) -> Sequence[tuple[Attempt, Sequence[str]]]:
             why = f"fault: the job {job.kind} failed {job.failures} times; the log says why"
             found.append((attempt, [f"{why}, and it is tried again once a day"]))
     return found
+
+
+async def _entries(unit: Unit, subject: str) -> list[NumberedPosting]:
+    """What people entered in the ledger for a payment, oldest first."""
+    query = LedgerQuery(subject=subject, mode=ServiceMode.PRODUCTION, limit=_MOST_ENTRIES)
+    lines = await unit.ledger_page(query)
+    return [shown_line(line) for line in reversed(lines) if line.manual is not None]
 
 
 async def transaction_or_stand_in(unit: Unit, attempt: Attempt) -> TransactionRecord:

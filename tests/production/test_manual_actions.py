@@ -1,4 +1,4 @@
-"""What a person does in mode P: settle what waits, top up units (D39, D44)."""
+"""What a person does in mode P: settle what waits (D39, D44)."""
 
 from decimal import Decimal
 from typing import Any
@@ -12,12 +12,9 @@ from sandbox_sim.production.decisions import ForceNeeded, IllegalSettlement
 from sandbox_sim.production.manual_actions import Decision, SettledByHand
 from sandbox_sim.records.attempts import KeptDecision
 from sandbox_sim.records.jobs import JobKind
-from sandbox_sim.records.ledger import BadTransfer
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
-from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import FAILED, LOST, NOT_FOUND, SUCCEEDED, Desk
-from tests.sample_records import SERVICE
 
 PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
 
@@ -282,12 +279,3 @@ async def test_who_and_why_is_required_before_the_network_is_asked(missing: str)
     found = await desk.transaction()
     assert found is not None
     assert found.status is Status.PENDING
-
-
-async def test_units_are_topped_up_and_money_is_not() -> None:
-    desk = Desk()
-
-    assert await desk.ledger.topup_live(SERVICE, Wallet.SMS, 20) == 20
-    assert await desk.ledger.topup_live(SERVICE, Wallet.SMS, 5) == 25
-    with pytest.raises(BadTransfer):
-        await desk.ledger.topup_live(SERVICE, Wallet.PAYOUT, 5)

@@ -28,6 +28,9 @@ FORCE_NEEDED: Final = ErrorCode(
     "force_needed",
     "the network may still decide it otherwise; `force` settles it all the same",
 )
+ENTRY_REFUSED: Final = ErrorCode(
+    409, "entry_refused", "the books do not allow this entry; the message says why"
+)
 AMBIGUOUS: Final = ErrorCode(409, "ambiguous", "the identifier fits several records")
 NOT_WAITING: Final = ErrorCode(409, "not_waiting", "the callback waits for no attempt")
 RECORDS_WAIT: Final = ErrorCode(

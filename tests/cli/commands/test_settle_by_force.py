@@ -16,7 +16,7 @@ async def sent(start_sandbox: StartSandbox) -> Sandbox:
     """Airtime T1, which its network has and does not decide."""
     slow = {"adapter": "simulated", "settle_after_ms": 86_400_000, "notify": "never"}
     sandbox = await live(start_sandbox, {"slow": slow})
-    await printed(sandbox, "ledger", "topup", 55, 20, "--mode", "P", "--account", "airtime")
+    await printed(sandbox, "ledger", "topup", 55, 20, "--mode", "P", "--account", "airtime", *WHY)
     seen = await sandbox.airtime(transaction_id="T1")
     assert seen.code == "202"
     return sandbox
