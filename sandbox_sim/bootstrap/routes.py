@@ -15,6 +15,7 @@ from sandbox_sim.settings.schema import certify_report
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 from sandbox_sim.values.hosts import is_postgres
 from sandbox_sim.web.control.asking import AskRoutes
+from sandbox_sim.web.control.books import BookRoutes
 from sandbox_sim.web.control.callbacks import CallbackActionRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.config import ConfigRoutes
@@ -50,6 +51,8 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
     live, live_records = (production.actions, production.records) if production else (None, None)
     asking = production.asking if production else None
     pending = OpenTransactions(parts.records, parts.clock, live_records)
+    books = production.books if production else None
+    ledger = Ledger(parts.store, parts.clock, parts.accounts, live=production is not None)
     rules = parts.user_rules
     snapshots = Snapshots(parts.store, parts.clock, parts.journal, parts.deliveries)
     return [
@@ -68,7 +71,8 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
         ConfigRoutes(parts.behaviour_control, parts.running_settings),
         UserRuleRoutes(rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView),
         UserRuleRoutes(rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
-        LedgerRoutes(Ledger(parts.store, parts.clock, parts.accounts, live=production is not None)),
+        LedgerRoutes(ledger, books),
+        BookRoutes(books, parts.record_ids),
         StateRoutes(parts.manual_actions, parts.seeding(), snapshots, parts.public_address),
         *parts.pages.groups,
     ]

@@ -166,4 +166,4 @@ def _of_attempt(
 ) -> Transfer:
     account = wallet_of(_LIVE, attempt.service_id, wallet, attempt.currency)
     subject, network = attempt.network_transaction_id, attempt.network
-    return transfer(reason, account, attempt.amount, subject, at, network=network, kind=kind)
+    return transfer(reason, account, attempt.moved_amount, subject, at, network=network, kind=kind)

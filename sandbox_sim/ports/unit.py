@@ -26,6 +26,7 @@ from sandbox_sim.records.jobs import Job
 from sandbox_sim.records.journal import JournalEntry
 from sandbox_sim.records.ledger import Account, Balance, LedgerLine, LedgerQuery, Transfer
 from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.records.messages import HistoryQuery, Message
 from sandbox_sim.records.overrides import UserRule
 from sandbox_sim.records.snapshots import Snapshot
@@ -272,10 +273,11 @@ class LedgerRecords(Protocol):
         """
         ...
 
-    async def add_transfer(self, transfer: Transfer) -> int:
+    async def add_transfer(self, transfer: Transfer, manual: ManualEntry | None = None) -> int:
         """Add a transfer, and change the balance of its wallet; returns its number.
 
-        Locks the wallet.
+        manual: who made it and why, where a person did. Locks the wallet. While a unit has locked a
+        wallet, the lines of that wallet with lower numbers are all there.
 
         Raises:
             Overdrawn: a wallet that may not be below zero would be.
@@ -299,7 +301,7 @@ class LedgerRecords(Protocol):
         A line's number is above 0 and never changes. Numbers rise from transfer to transfer over
         all services, whatever `at` says, and may have gaps. A store seeks the number in `after` by
         an index, so a page costs what is on it, wherever it is; only the filters by mode, account
-        and reason may make it read every line.
+        and reason may make it read every line. `suspense` goes with mode P, and has an index too.
         """
         ...
 

@@ -122,7 +122,10 @@ class OutcomeRecorder:
 
 
 async def _move_money(unit: Unit, attempt: Attempt, now: datetime) -> None:
-    """Post what came in, and post or void what was pending."""
+    """Post what came in, and post or void what was pending.
+
+    Where less was confirmed than is pending, only that part is posted, which frees the rest.
+    """
     succeeded = attempt.outcome is Outcome.SUCCEEDED
     received = movements.received(attempt, now) if succeeded else None
     if received is not None:
@@ -132,7 +135,7 @@ async def _move_money(unit: Unit, attempt: Attempt, now: datetime) -> None:
         return
     pending = await unit.open_transfer(spending.debit, spending.subject)
     if pending is not None:
-        posted = pending.posted(now, spending.credit)
+        posted = pending.posted(now, spending.credit, spending.amount)
         await unit.add_transfer(posted if succeeded else pending.voided(now))
 
 

@@ -155,6 +155,7 @@ class Attempt(NamedTuple):
     settled_by, settled_reason: the person who decided, and why.
     transaction_id: the client's, or of a message its processing_id.
     sent_currency: the currency that went out in place of `currency` (D41); usually empty.
+    confirmed_amount: what a person settled it with, where the network confirmed another amount.
     """
 
     id: str
@@ -185,6 +186,7 @@ class Attempt(NamedTuple):
     settled_reason: str = ""
     transaction_id: str = ""
     sent_currency: str = ""
+    confirmed_amount: Decimal | None = None
 
     @property
     def is_open(self) -> bool:
@@ -198,9 +200,17 @@ class Attempt(NamedTuple):
 
     @property
     def sent(self) -> Echo:
-        """What a report about this attempt must repeat: what went out, not what was asked for."""
+        """What a report about this attempt must repeat: what went out, not what was asked for.
+
+        The amount is the confirmed one, once a person settled it with that.
+        """
         currency = self.sent_currency or self.currency
-        return Echo(self.reference, self.amount, currency, self.operation)
+        return Echo(self.reference, self.moved_amount, currency, self.operation)
+
+    @property
+    def moved_amount(self) -> Decimal:
+        """What a success moves: the amount that was confirmed, or else the one asked for."""
+        return self.amount if self.confirmed_amount is None else self.confirmed_amount
 
     def submitted(self) -> "Attempt":
         """The attempt as it is saved before the request is sent, the first time or again."""
@@ -518,6 +528,8 @@ class KeptDecision(NamedTuple):
 
     forced: whether it went against an objection.
     network_said: what the network answered just before, in words.
+    amount, network_id: what the person says that the network confirmed; None and empty where the
+    person did not say.
     """
 
     attempt_id: str
@@ -527,3 +539,5 @@ class KeptDecision(NamedTuple):
     reason: str
     forced: bool
     network_said: str
+    amount: Decimal | None = None
+    network_id: str = ""

@@ -13,6 +13,7 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
 from sandbox_sim.ledger import movements
 from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.ledger.books import Books
 from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.operations import Operation
 from sandbox_sim.overrides.behaviour import BehaviourHolder
@@ -44,6 +45,7 @@ from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Sc
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.ledger import Reason, transfer, wallet_of
 from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import TransactionRecord
 from sandbox_sim.stores.memory.memory_store import MemoryStore
@@ -62,6 +64,8 @@ PENDING = SubmitResult(Outcome.PENDING)
 NOT_SENT = SubmitResult(Outcome.NOT_SENT, reason="connection refused", network_fault=True)
 
 LOST = SubmitResult(Outcome.UNKNOWN, reason="no answer", network_fault=True)
+
+SIGNED = ManualEntry("ama", "by letter", "letter 12")
 
 NOT_FOUND = StatusResult(Outcome.UNKNOWN, found=False)
 
@@ -165,6 +169,7 @@ class Desk:
         self.notifications = NetworkNotifications(*parts, self.networks, self.recorder)
         self.sms = LiveSms(*parts, ids, self.networks, self.recorder)
         self.ledger = Ledger(self.store, self.clock, Accounts(), live=True)
+        self.books = Books(self.store, self.clock, ["first", "second"])
         self.actions = LiveActions(*parts, self.networks, self.asking, self.recorder)
         self.gate = ProcessAnswerGate()
         processors = {LIVE: self.processor}

@@ -123,6 +123,8 @@ def _ids_before_status(
 @click.option("--reason", help="Mode P: why; it is kept with your name.")
 @click.option("--by", default=getpass.getuser, help="Mode P: who decides; by default your user.")
 @click.option("--force", is_flag=True, help="Mode P: even against what the network says.")
+@click.option("--amount", help="Mode P: what the network confirmed, where it is another amount.")
+@click.option("--network-id", help="Mode P: the network's own identifier of it.")
 @asks
 def settle(
     session: Session,
@@ -133,11 +135,13 @@ def settle(
     by: str,
     *,
     force: bool,
+    **confirmed: str | None,
 ) -> None:
     """Decide a pending transaction now; one of mode P only with --reason.
 
     Of mode P the network is asked first. While it says that the payment is pending, and before it
-    is given up where money would be given back, --force is needed.
+    is given up where money would be given back, --force is needed. Where it confirmed another
+    amount, --amount settles with that, and the rest of a payout goes back to the service.
 
     ID is its transaction_id, its network transaction id or the id of one of its callbacks. STATUS
     is 000, 001 or 003, or in words successful, failed or cancelled.
@@ -145,6 +149,7 @@ def settle(
     if force and reason is None:
         raise click.UsageError("--force needs --reason: both are for mode P")
     body: dict[str, object] = {"status": status}
+    body |= {name: value for name, value in confirmed.items() if value is not None}
     if reason is not None:
         body |= {"reason": reason, "by": by, "force": force}
     try:

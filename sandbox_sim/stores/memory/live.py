@@ -38,6 +38,7 @@ from sandbox_sim.records.ledger import (
     subtract,
     unopened,
 )
+from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.records.reports import WITHOUT_MONEY, Outcome
 from sandbox_sim.stores.memory.state import MemoryState, Service
 from sandbox_sim.values.clients import ServiceMode
@@ -221,7 +222,7 @@ class MemoryLedger(MemoryState):
     async def balance(self, wallet: Account) -> Balance | None:
         return self._of_account(wallet).balances.get(wallet)
 
-    async def add_transfer(self, transfer: Transfer) -> int:
+    async def add_transfer(self, transfer: Transfer, manual: ManualEntry | None = None) -> int:
         wallet, ended = transfer.account, transfer.pending
         service = self._of_account(wallet or transfer.debit)
         named = None
@@ -239,7 +240,7 @@ class MemoryLedger(MemoryState):
             self._set(service.pending, number, transfer)
         elif transfer.debit.mode is _LIVE:
             self._add_up(transfer)
-        service.lines.append(LedgerLine(number, transfer))
+        service.lines.append(LedgerLine(number, transfer, manual))
         self.undo.append(service.lines.pop)
         self._note(EventType.LEDGER, transfer)
         return number

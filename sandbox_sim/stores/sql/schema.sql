@@ -204,7 +204,8 @@ CREATE TABLE attempts (
     settled_reason TEXT NOT NULL,
     request TEXT NOT NULL,
     transaction_id TEXT NOT NULL DEFAULT '',
-    sent_currency TEXT NOT NULL DEFAULT ''
+    sent_currency TEXT NOT NULL DEFAULT '',
+    confirmed_amount TEXT
 );
 -- The reference of an attempt that the network never took may be used again.
 CREATE UNIQUE INDEX attempts_by_reference ON attempts (network, reference, service_id)
@@ -262,7 +263,9 @@ CREATE TABLE decisions (
     by TEXT NOT NULL,
     reason TEXT NOT NULL,
     forced SMALLINT NOT NULL,
-    network_said TEXT NOT NULL
+    network_said TEXT NOT NULL,
+    amount TEXT,
+    network_id TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX decisions_by_attempt ON decisions (attempt_id, number);
 
@@ -294,6 +297,21 @@ CREATE INDEX transfers_by_subject ON transfers (subject, number) WHERE mode = 'P
 CREATE INDEX transfers_by_service ON transfers (service_id, number);
 CREATE INDEX transfers_live ON transfers (number) WHERE mode = 'P';
 CREATE UNIQUE INDEX transfers_ended ON transfers (pending) WHERE pending IS NOT NULL;
+CREATE INDEX transfers_in_suspense ON transfers (number)
+    WHERE mode = 'P' AND (debit LIKE 'suspense/%' OR credit LIKE 'suspense/%');
+
+-- Who made a transfer by hand, and why; rows are never changed.
+CREATE TABLE manual_entries (
+    transfer BIGINT PRIMARY KEY,
+    by TEXT NOT NULL,
+    why TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    reverses BIGINT,
+    closes BIGINT,
+    ends_at BIGINT
+);
+CREATE UNIQUE INDEX manual_entries_reversed ON manual_entries (reverses)
+    WHERE reverses IS NOT NULL;
 
 -- The balances of wallets.
 CREATE TABLE wallets (

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypedDict, TypeVar, get_args
 from urllib.parse import parse_qsl
 
 from aiohttp import web
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.config import JsonDict
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sandbox_sim.records.listing import Listing
@@ -25,6 +27,16 @@ SERVICE_ID: Final = f"an integer from 1 to {LARGEST_INTEGER}"
 
 NO_NUL: Final = r"^[^\x00]*$"  # no database takes it
 
+
+# What the schema of a time says.
+DATE_TIME: Final[JsonDict] = {"format": "date-time"}
+
+# An amount of money or units as text, above 0: a JSON number has no exact decimals.
+AMOUNT: Final = (
+    r"^([0-9]{0,14}[1-9][0-9]{0,14}(\.[0-9]{1,6})?|[0-9]{1,15}\.[0-9]{0,5}[1-9][0-9]{0,5})$"
+)
+
+AN_AMOUNT: Final = 'an amount above 0 as text, such as "8.50"'
 
 R = TypeVar("R")
 
@@ -128,6 +140,15 @@ class ListQuery(PageQuery):
     """The query of a list whose ids are numbers."""
 
     after: QueryId | None = Field(None, description="the id after which the list goes on")
+
+
+def time_of(name: str, text: str) -> datetime:
+    """The time that a field names, in UTC unless it says otherwise, or `BadInput`."""
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"{name} must be a time such as 2026-01-31T00:00:00Z") from None
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
 
 
 class Wait(Input):

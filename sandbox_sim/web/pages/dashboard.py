@@ -24,10 +24,10 @@ from sandbox_sim.overrides.overrides import UserRules
 from sandbox_sim.payments.approval import prompt_of
 from sandbox_sim.ports import Clock, Store, Unit, clock as clock_view
 from sandbox_sim.production.network_overview import NetworkOverview
-from sandbox_sim.records import ledger as transfers, overrides
+from sandbox_sim.records import overrides
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.records.jobs import DELIVERY_KINDS, Job, JobKind
-from sandbox_sim.records.ledger import LedgerQuery
+from sandbox_sim.records.ledger import LedgerQuery, shown_line
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.overrides import UserRuleKind
 from sandbox_sim.values.json_text import plain_decimal
@@ -366,7 +366,7 @@ class DashboardRoutes:
         )
         page = await self.ledger.page(query)
         return {
-            "postings": [transfers.shown(line.transfer) for line in page.lines],
+            "postings": [shown_line(line) for line in page.lines],
             "balances": None if query.after is not None else await self._balances(asked),
             "next": page.next,
         }

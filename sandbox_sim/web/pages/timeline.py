@@ -25,7 +25,7 @@ from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.operations import PAYMENTS, Operation
 from sandbox_sim.payments.approval import is_approval
 from sandbox_sim.records.behaviour import Behaviour
-from sandbox_sim.records.ledger import MOVEMENTS, LedgerQuery, Reason, TransferKind, shown
+from sandbox_sim.records.ledger import MOVEMENTS, LedgerQuery, Reason, TransferKind, shown_line
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
@@ -386,6 +386,10 @@ def _posted(posting: Shown) -> Step:
     else:
         words = f"{amount if amount.startswith('-') else f'+{amount}'} on {account}"
     words += f": {MOVEMENTS[Reason(posting['reason'])].words}."
+    manual = posting.get("manual")
+    if manual:
+        named = f" ({manual['reference']})" if manual["reference"] else ""
+        words += f" By {manual['by']}: {_sentence(manual['reason'] + named)}"
     return Step("info", f"Ledger: {posting['reason']}", posting["at"], None, words)
 
 
@@ -461,6 +465,10 @@ def _network_attempt(attempt: Shown) -> Step:
     about = [f"Reference {attempt['reference']}."]
     if attempt["network_id"]:
         about.append(f"The network calls it {attempt['network_id']}.")
+    if attempt["confirmed_amount"]:
+        about.append(
+            f"A person settled it with {attempt['confirmed_amount']}, not {attempt['amount']}."
+        )
     if attempt["sent_currency"] != attempt["currency"]:
         about.append(
             f"It went out in {attempt['sent_currency']} with the same figures: "
@@ -592,9 +600,11 @@ class Details:
         return await self.live.transaction(network_id, service_id)
 
     async def _postings(self, mode: str, service_id: int, subject: str) -> Sequence[Any]:
-        query = LedgerQuery(service_id=service_id, subject=subject, mode=ServiceMode(mode))
+        # Of mode P also what stands in suspense, which concerns no wallet of the service.
+        of_service = service_id if mode == ServiceMode.SANDBOX else None
+        query = LedgerQuery(service_id=of_service, subject=subject, mode=ServiceMode(mode))
         page = await self.ledger.page(query)
-        return [shown(line.transfer) for line in reversed(page.lines)]
+        return [shown_line(line) for line in reversed(page.lines)]
 
     async def _one(self, kind: Kind, match: Mapping[str, object]) -> Any:
         return await self.records.newest(kind, match)
