@@ -23,6 +23,7 @@ from sandbox_sim.web.control.overrides_and_faults import (
     UserRuleRoutes,
 )
 from sandbox_sim.web.control.records import RecordRoutes, SettleRoutes
+from sandbox_sim.web.control.refunds import RefundRoutes
 from sandbox_sim.web.control.state import StateRoutes
 from sandbox_sim.web.pages.browser_pages import BrowserPages, StaticRoutes
 from sandbox_sim.web.pages.card_page import CardPageRoutes
@@ -49,6 +50,7 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
         *health_groups(production, parts.store, parts.clock, parts.activity, parts.deliveries),
         RecordRoutes(parts.records, parts.record_ids, live_records),
         SettleRoutes(parts.record_ids, parts.manual_actions, parts.clock, live),
+        RefundRoutes(parts.record_ids, parts.refunds, parts.clock, parts.public_address),
         CallbackActionRoutes(
             parts.callback_retries,
             parts.manual_actions,

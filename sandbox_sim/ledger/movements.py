@@ -87,8 +87,7 @@ def opening(service_id: int, wallet: Wallet, sms_initial_units: int, at: datetim
 def of_transaction(transaction: TransactionRecord) -> Transfer | None:
     """What the current status of a transaction of mode S moves, or None (live balances, D21)."""
     status, payment = transaction.status, transaction.payment
-    row = payment.operation.row
-    spent, received = row.spends, row.fills
+    spent, received = transaction.spends, payment.operation.row.fills
     if spent and status is Status.PENDING:
         wallet, reason = spent, Reason.SPENT
     elif spent and status in {Status.FAILED, Status.CANCELLED}:
@@ -127,7 +126,7 @@ def topup(service_id: int, wallet: Wallet, count: int, at: datetime) -> Transfer
 
 def spending(attempt: Attempt) -> Transfer | None:
     """What is pending for an accepted payment; None where it spends nothing of the service's."""
-    wallet = attempt.operation.row.spends
+    wallet = attempt.spends
     if wallet is None:
         return None
     return _of_attempt(Reason.SPENT, attempt, wallet, attempt.created_at, TransferKind.PENDING)
@@ -150,7 +149,7 @@ def suspended(attempt: Attempt, at: datetime) -> Transfer | None:
     if attempt.contradicted_by not in {Outcome.SUCCEEDED, Outcome.FAILED}:
         return None
     row = attempt.operation.row
-    wallet = row.spends or row.fills or Wallet.SMS
+    wallet = attempt.spends or row.fills or Wallet.SMS
     found = _of_attempt(Reason.SUSPENDED, attempt, wallet, at)
     # Money that comes in lowers clearing; money that goes out raises it. FAILED undoes either.
     raises = (row.fills is not None) is (attempt.contradicted_by is Outcome.FAILED)

@@ -68,6 +68,9 @@ class NetworkAttemptView(TypedDict):
     contradiction: Annotated[str, "what the network says against the outcome; empty if nothing"]
     settled_by: str
     settled_reason: str
+    refund_of: Annotated[
+        str, "of a refund, the network transaction id of the collection; else empty"
+    ]
 
 
 class DecisionView(TypedDict):
@@ -93,6 +96,7 @@ class TransactionDetails(TransactionView):
 
     attempts: NotRequired[Annotated[list[AttemptDetails], "of mode P, oldest first"]]
     waiting: NotRequired[Annotated[list[str], "why it waits for a person"]]
+    refunds: NotRequired[Annotated[list[TransactionView], "of a collection, oldest first"]]
 
 
 def shown(attempt: Attempt) -> NetworkAttemptView:
@@ -174,8 +178,12 @@ class LiveRecordReader:
         if not attempts or service_id not in {None, attempts[0].service_id}:
             return None
         transaction = await transaction_or_stand_in(unit, attempts[-1])
+        now = self._clock.now()
         return {
-            **transactions.shown(transaction, self._clock.now()),
+            **transactions.shown(transaction, now),
+            "refunds": [
+                transactions.shown(each, now) for each in await unit.refunds_of(transaction)
+            ],
             "attempts": [
                 details(each, await unit.decisions_of(each.id), await unit.exchanges_of(each.id))
                 for each in attempts

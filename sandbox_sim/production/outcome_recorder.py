@@ -116,6 +116,12 @@ class OutcomeRecorder:
         decided = transaction.moved(status, now)
         # From now on the callback keeps the secret part of its address.
         await unit.save_transaction(decided._replace(callback_target=None))
+        await self._call_back(unit, decided, now)
+
+    async def _call_back(self, unit: Unit, decided: TransactionRecord, now: datetime) -> None:
+        """Plan the callback of a transaction; a refund has none, because no client asked for it."""
+        if decided.refund_of is not None:
+            return
         callback = self._callback_for(decided, now)._replace(mode=ServiceMode.PRODUCTION)
         await unit.save_callback(callback)
         await unit.add_job(callback.delivery_job(now))

@@ -47,6 +47,7 @@ from sandbox_sim.records.reports import (
     differences,
 )
 from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.vocabulary import Wallet
 
 ONCE_GIVEN_UP: Final = timedelta(days=1)
 
@@ -155,6 +156,7 @@ class Attempt(NamedTuple):
     settled_by, settled_reason: the person who decided, and why.
     transaction_id: the client's, or of a message its processing_id.
     sent_currency: the currency that went out in place of `currency` (D41); usually empty.
+    refund_of: of a refund, the `network_transaction_id` of the collection; else empty (D45).
     """
 
     id: str
@@ -185,6 +187,12 @@ class Attempt(NamedTuple):
     settled_reason: str = ""
     transaction_id: str = ""
     sent_currency: str = ""
+    refund_of: str = ""
+
+    @property
+    def spends(self) -> Wallet | None:
+        """The wallet that it is taken from; a refund is taken from that of collections (D45)."""
+        return Wallet.COLLECTION if self.refund_of else self.operation.row.spends
 
     @property
     def is_open(self) -> bool:

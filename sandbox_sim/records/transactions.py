@@ -21,7 +21,7 @@ from sandbox_sim.values import cards
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import Timestamp, iso
-from sandbox_sim.values.vocabulary import HOSTED_CARD, PaymentOption
+from sandbox_sim.values.vocabulary import HOSTED_CARD, PaymentOption, Wallet
 
 if TYPE_CHECKING:
     from sandbox_sim.records.overrides import Override
@@ -185,6 +185,17 @@ class StatusChange(NamedTuple):
     at: datetime
 
 
+class Refund(NamedTuple):
+    """What makes a payout the refund of a collection (D45).
+
+    of: the `network_transaction_id` of the collection. by, reason: who refunds it, and why.
+    """
+
+    of: str
+    by: str
+    reason: str
+
+
 class TransactionRecord(NamedTuple):
     """A payment that the gateway accepted, or that failed by the simulation of a 015.
 
@@ -198,6 +209,7 @@ class TransactionRecord(NamedTuple):
     masked; never shown. The callback takes over the first one when it is created.
     mode: of the client that asked for it.
     replaced_by: the `network_transaction_id` of a newer one with its `transaction_id` (D14).
+    refund_of, refunded_by, refund_reason: of a refund, as `Refund` has them.
     """
 
     payment: Payment
@@ -212,6 +224,9 @@ class TransactionRecord(NamedTuple):
     landing_target: str | None = None
     mode: ServiceMode = ServiceMode.SANDBOX
     replaced_by: str | None = None
+    refund_of: str | None = None
+    refunded_by: str = ""
+    refund_reason: str = ""
 
     @classmethod
     def start(
@@ -222,12 +237,16 @@ class TransactionRecord(NamedTuple):
         at: datetime,
         override: "Override | None" = None,
         mode: ServiceMode = ServiceMode.SANDBOX,
+        refund: "Refund | None" = None,
     ) -> "TransactionRecord":
         """The pending transaction of a payment; it stores the payment redacted (D38)."""
         redacted = payment.redacted()
         started = cls(
             redacted, network_transaction_id, client_key, at, override=override, mode=mode
         )
+        if refund is not None:
+            of, by, reason = refund
+            started = started._replace(refund_of=of, refunded_by=by, refund_reason=reason)
         if redacted is payment:
             return started
         return started._replace(
@@ -254,6 +273,11 @@ class TransactionRecord(NamedTuple):
     def transaction_id(self) -> str:
         """The id that the client chose."""
         return self.payment.transaction_id
+
+    @property
+    def spends(self) -> Wallet | None:
+        """The wallet that it is taken from; a refund is taken from that of collections (D45)."""
+        return Wallet.COLLECTION if self.refund_of else self.payment.operation.row.spends
 
     @property
     def expires_at(self) -> datetime:
@@ -334,6 +358,11 @@ class TransactionView(TypedDict):
     ]
     override: Annotated[dict[str, Any] | None, "the effect of the override that it follows"]
     mode: Annotated[str, ServiceMode]
+    refund_of: Annotated[
+        str | None, "the network transaction id of the collection that it pays back; else null"
+    ]
+    refunded_by: Annotated[str, "who refunds; empty for any other payment"]
+    refund_reason: Annotated[str, "why; empty for any other payment"]
 
 
 SHOWN_FIELDS: Final = tuple(TransactionView.__annotations__)
@@ -372,6 +401,9 @@ def shown(transaction: TransactionRecord, now: datetime) -> TransactionView:
         "replaced_by": transaction.replaced_by,
         "override": None if transaction.override is None else transaction.override.shown(),
         "mode": transaction.mode.value,
+        "refund_of": transaction.refund_of,
+        "refunded_by": transaction.refunded_by,
+        "refund_reason": transaction.refund_reason,
     }
 
 

@@ -556,3 +556,10 @@ DROP TABLE live_journals;
 
 -- >> 15
 CREATE TABLE behaviour (document TEXT NOT NULL);
+
+-- >> 16
+ALTER TABLE transactions ADD COLUMN refund_of TEXT;
+ALTER TABLE transactions ADD COLUMN refunded_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE transactions ADD COLUMN refund_reason TEXT NOT NULL DEFAULT '';
+CREATE INDEX transactions_by_collection ON transactions (refund_of) WHERE refund_of IS NOT NULL;
+ALTER TABLE attempts ADD COLUMN refund_of TEXT NOT NULL DEFAULT '';

@@ -30,10 +30,14 @@ CREATE TABLE transactions (
     callback_target TEXT,
     landing_target TEXT,
     mode TEXT NOT NULL DEFAULT 'S',
-    replaced_by TEXT
+    replaced_by TEXT,
+    refund_of TEXT,
+    refunded_by TEXT NOT NULL DEFAULT '',
+    refund_reason TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX transactions_by_id ON transactions (service_id, transaction_id, number);
 CREATE UNIQUE INDEX transactions_by_network_id ON transactions (network_transaction_id);
+CREATE INDEX transactions_by_collection ON transactions (refund_of) WHERE refund_of IS NOT NULL;
 -- An id is unique in mode P.
 CREATE UNIQUE INDEX transactions_of_production ON transactions (service_id, transaction_id)
     WHERE mode = 'P';
@@ -204,7 +208,8 @@ CREATE TABLE attempts (
     settled_reason TEXT NOT NULL,
     request TEXT NOT NULL,
     transaction_id TEXT NOT NULL DEFAULT '',
-    sent_currency TEXT NOT NULL DEFAULT ''
+    sent_currency TEXT NOT NULL DEFAULT '',
+    refund_of TEXT NOT NULL DEFAULT ''
 );
 -- The reference of an attempt that the network never took may be used again.
 CREATE UNIQUE INDEX attempts_by_reference ON attempts (network, reference, service_id)

@@ -28,6 +28,9 @@ FORCE_NEEDED: Final = ErrorCode(
     "force_needed",
     "the network may still decide it otherwise; `force` settles it all the same",
 )
+NOT_REFUNDED: Final = ErrorCode(
+    409, "not_refunded", "the refund cannot be made; the message says why, and what to do"
+)
 AMBIGUOUS: Final = ErrorCode(409, "ambiguous", "the identifier fits several records")
 NOT_WAITING: Final = ErrorCode(409, "not_waiting", "the callback waits for no attempt")
 RECORDS_WAIT: Final = ErrorCode(
