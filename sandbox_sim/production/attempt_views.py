@@ -121,7 +121,8 @@ def waits_because(attempt: Attempt, schedule: PollingSchedule, now: datetime) ->
         return ()
     found = []
     if attempt.contradiction:
-        found.append(f"contradiction: {attempt.contradiction}")
+        short = attempt.contradicted_by is attempt.outcome is Outcome.REVERSED
+        found.append(f"{'reversal' if short else 'contradiction'}: {attempt.contradiction}")
     if attempt.mismatch:
         found.append(f"mismatch: {attempt.mismatch}")
     if attempt.is_open and schedule.given_up(attempt.created_at, now):

@@ -3,8 +3,9 @@
 Source: states.transactions, sandbox.8, "limits", D15, D16, D18, D40, endpoint.2, sandbox.6, D20.
 
 A decided transaction never changes its status again: an attempt raises `IllegalTransition` and
-changes nothing. If no browser opens the hosted card page in time, the payment completes by itself.
-Once the page is open, the person decides: pay, fail or cancel.
+changes nothing. The one exception is a payment that its network takes back (D45). If no browser
+opens the hosted card page in time, the payment completes by itself. Once the page is open, the
+person decides: pay, fail or cancel.
 """
 
 from collections.abc import Callable, Mapping
@@ -210,6 +211,7 @@ class TransactionRecord(NamedTuple):
     mode: of the client that asked for it.
     replaced_by: the `network_transaction_id` of a newer one with its `transaction_id` (D14).
     refund_of, refunded_by, refund_reason: of a refund, as `Refund` has them.
+    reversed_at: when its network took it back after it was successful; then its status is 001.
     """
 
     payment: Payment
@@ -227,6 +229,7 @@ class TransactionRecord(NamedTuple):
     refund_of: str | None = None
     refunded_by: str = ""
     refund_reason: str = ""
+    reversed_at: datetime | None = None
 
     @classmethod
     def start(
@@ -296,7 +299,11 @@ class TransactionRecord(NamedTuple):
         initiated = StatusChange(Status.PENDING, self.initiated_at)
         if self.decided_at is None:
             return (initiated,)
-        return initiated, StatusChange(self.status, self.decided_at)
+        decided = StatusChange(self.status, self.decided_at)
+        if self.reversed_at is None:
+            return initiated, decided
+        succeeded = decided._replace(status=Status.SUCCESSFUL)
+        return initiated, succeeded, StatusChange(self.status, self.reversed_at)
 
     @property
     def settles_by_itself(self) -> bool:
@@ -316,6 +323,15 @@ class TransactionRecord(NamedTuple):
             message = f"transaction {self.transaction_id} is {self.status} and cannot become {to}"
             raise IllegalTransition(message)
         return self._replace(status=to, decided_at=at)
+
+    def taken_back(self, at: datetime) -> "TransactionRecord":
+        """The transaction after its network reversed it; its success stays in the timeline (D45).
+
+        Raises `IllegalTransition` where it is not successful.
+        """
+        if self.status is not Status.SUCCESSFUL:
+            raise IllegalTransition(f"transaction {self.transaction_id} is {self.status}")
+        return self._replace(status=Status.FAILED, reversed_at=at)
 
 
 def answers_status(transaction: TransactionRecord, now: datetime) -> bool:

@@ -561,5 +561,6 @@ CREATE TABLE behaviour (document TEXT NOT NULL);
 ALTER TABLE transactions ADD COLUMN refund_of TEXT;
 ALTER TABLE transactions ADD COLUMN refunded_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE transactions ADD COLUMN refund_reason TEXT NOT NULL DEFAULT '';
+ALTER TABLE transactions ADD COLUMN reversed_at BIGINT;
 CREATE INDEX transactions_by_collection ON transactions (refund_of) WHERE refund_of IS NOT NULL;
 ALTER TABLE attempts ADD COLUMN refund_of TEXT NOT NULL DEFAULT '';

@@ -33,7 +33,8 @@ CREATE TABLE transactions (
     replaced_by TEXT,
     refund_of TEXT,
     refunded_by TEXT NOT NULL DEFAULT '',
-    refund_reason TEXT NOT NULL DEFAULT ''
+    refund_reason TEXT NOT NULL DEFAULT '',
+    reversed_at BIGINT
 );
 CREATE INDEX transactions_by_id ON transactions (service_id, transaction_id, number);
 CREATE UNIQUE INDEX transactions_by_network_id ON transactions (network_transaction_id);
