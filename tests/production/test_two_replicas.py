@@ -14,6 +14,10 @@ from aiohttp import ClientSession, web
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
+from sandbox_sim.ports import Unit
+from sandbox_sim.ports.network import StatusResult
+from sandbox_sim.records.attempts import AttemptQuery
+from sandbox_sim.records.reports import Outcome
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
@@ -184,3 +188,33 @@ async def test_refunds_that_reach_both_at_once_sum_to_the_collection_at_most(
     balances = await replicas[1].gateway.store.run(lambda unit: unit.balances(None, 55))
     (wallet,) = balances.values()
     assert (str(wallet.available), str(wallet.pending)) == ("2.5", "8")
+
+
+@pytest.mark.decision("D45")
+async def test_a_reversal_that_both_record_at_once_counts_once(
+    replicas: tuple[Sandbox, Sandbox], far: Far
+) -> None:
+    await collected(replicas, far)
+    production = [each.gateway.production for each in replicas]
+    (found,) = await replicas[0].gateway.store.run(lambda unit: unit.list_attempts(AttemptQuery()))
+
+    async def record(number: int) -> None:
+        parts = production[number % 2]
+        assert parts is not None
+
+        async def work(unit: Unit) -> None:
+            attempt = await unit.attempt(found.id)
+            assert attempt is not None
+            await parts.asking.record(unit, attempt, StatusResult(Outcome.REVERSED))
+
+        await replicas[number % 2].gateway.store.run(work)
+
+    await asyncio.gather(*map(record, range(6)))
+
+    assert {await status(each) for each in replicas} == {"001"}
+    balances = await replicas[1].gateway.store.run(lambda unit: unit.balances(None, 55))
+    assert [balance.available for balance in balances.values()] == [0]
+    async with asyncio.timeout(20):
+        while len(far.callbacks) < 2:  # noqa: ASYNC110 -- the shop tells nobody
+            await asyncio.sleep(0.01)
+    assert [each["trans_status"] for each in far.callbacks] == ["000/SUCCESS", "001/FAILED"]

@@ -454,6 +454,8 @@ def _pytest(entry: Shown) -> str:
 # The badge of an attempt; that of every other outcome is one of failure.
 _BADGES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "002", "unknown": "002"}
 
+_SUCCESSFUL: Final = Badge("000", status_words("000"))
+
 _WAITS: Final = "Waiting for a person"
 
 _TONES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "wait", "unknown": "wait"}
@@ -482,9 +484,13 @@ def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
     decided = "\n".join(line for each in attempts for line in _decisions(each))
     by = "A person decided, or looked into what the network said."
     why = by if decided else "The network decided."
-    tone = {"000": "good", "003": "info"}.get(status, "bad")
-    at = payment["timeline"][-1]["at"]
-    steps.append(Step(tone, "Settled", at, badge, why, box=decided))
+    *_, last = changes = payment["timeline"]
+    if len(changes) > 2:  # the last change takes back a success
+        steps.append(Step("good", "Settled", changes[1]["at"], _SUCCESSFUL, why, box=decided))
+        steps.append(Step("bad", "Reversed", last["at"], badge, "The network took it back.", "D45"))
+    else:
+        tone = {"000": "good", "003": "info"}.get(status, "bad")
+        steps.append(Step(tone, "Settled", last["at"], badge, why, box=decided))
     if reasons:
         why = (
             "It is final and keeps its status. "
