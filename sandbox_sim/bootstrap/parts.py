@@ -31,6 +31,7 @@ from sandbox_sim.overrides.behaviour import BehaviourControl, BehaviourHolder
 from sandbox_sim.overrides.faults import Faults
 from sandbox_sim.overrides.overrides import Overrides, UserRules
 from sandbox_sim.payments.queries import Queries
+from sandbox_sim.payments.refunds import Refunds
 from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.payments.submit import Payments, SandboxProcessor
 from sandbox_sim.ports import (
@@ -132,6 +133,7 @@ class Gateway:
             self.production = production_parts.Production(settings, clock, ids, store, callback_for)
             processors[ServiceMode.PRODUCTION] = self.production.processor
         self.payments = Payments(store, ids, gate, processors)
+        self.refunds = Refunds(store, clock, ids, processors)
         self.sms = SmsOperations(store, clock, ids, self.accounts, self.behaviour)
         self.callback_reordering = CallbackReordering(store)
         self.deliveries = CallbackDispatcher(

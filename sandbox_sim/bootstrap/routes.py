@@ -28,6 +28,7 @@ from sandbox_sim.web.control.overrides_and_faults import (
     UserRuleRoutes,
 )
 from sandbox_sim.web.control.records import RecordRoutes, SettleRoutes
+from sandbox_sim.web.control.refunds import RefundRoutes
 from sandbox_sim.web.control.state import StateRoutes
 from sandbox_sim.web.pages.browser_pages import BrowserPages, StaticRoutes
 from sandbox_sim.web.pages.card_page import CardPageRoutes
@@ -60,6 +61,7 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
         RecordRoutes(parts.records, parts.record_ids, pending, live_records),
         SettleRoutes(parts.record_ids, parts.manual_actions, parts.clock, live),
         AskRoutes(parts.record_ids, asking, live_records),
+        RefundRoutes(parts.record_ids, parts.refunds, parts.clock, parts.public_address),
         CallbackActionRoutes(
             parts.callback_retries,
             parts.manual_actions,

@@ -72,6 +72,13 @@ class PaymentRecords(Protocol):
         """Replace one that this unit read with `transaction_by_network_id`, which has locked it."""
         ...
 
+    async def refunds_of(self, collection: TransactionRecord) -> Sequence[TransactionRecord]:
+        """The refunds of a collection, oldest first.
+
+        Does not lock: a unit that adds one has locked the collection.
+        """
+        ...
+
     async def delete_transaction(self, transaction: TransactionRecord) -> None:
         """Delete one: its `transaction_id` is free again. The attempts of mode P stay."""
         ...

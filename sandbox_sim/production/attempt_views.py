@@ -73,6 +73,9 @@ class NetworkAttemptView(TypedDict):
     contradiction: Annotated[str, "what the network says against the outcome; empty if nothing"]
     settled_by: str
     settled_reason: str
+    refund_of: Annotated[
+        str, "of a refund, the network transaction id of the collection; else empty"
+    ]
 
 
 class DecisionView(TypedDict):
@@ -106,6 +109,7 @@ class TransactionDetails(TransactionView):
     entries: NotRequired[
         Annotated[list[NumberedPosting], "of mode P: what people entered for it, oldest first"]
     ]
+    refunds: NotRequired[Annotated[list[TransactionView], "of a collection, oldest first"]]
 
 
 class Stuck(NamedTuple):
@@ -137,7 +141,8 @@ def waits_because(attempt: Attempt, schedule: PollingSchedule, now: datetime) ->
         return ()
     found = []
     if attempt.contradiction:
-        found.append(f"contradiction: {attempt.contradiction}")
+        short = attempt.contradicted_by is attempt.outcome is Outcome.REVERSED
+        found.append(f"{'reversal' if short else 'contradiction'}: {attempt.contradiction}")
     if attempt.mismatch:
         found.append(f"mismatch: {attempt.mismatch}")
     if attempt.is_open and schedule.given_up(attempt.created_at, now):
@@ -207,8 +212,13 @@ class LiveRecordReader:
         attempts = await unit.attempts_of(network_transaction_id)
         if not attempts or service_id not in {None, attempts[0].service_id}:
             return None
+        transaction = await transaction_or_stand_in(unit, attempts[-1])
+        now = self._clock.now()
         return {
-            **await self._shown(unit, attempts[-1]),
+            **transactions.shown(transaction, now),
+            "refunds": [
+                transactions.shown(each, now) for each in await unit.refunds_of(transaction)
+            ],
             "attempts": [
                 details(each, await unit.decisions_of(each.id), await unit.exchanges_of(each.id))
                 for each in attempts

@@ -170,6 +170,7 @@ class Reason(StrEnum):
     DEPOSITED = "deposited"
     SPENT = "spent"
     RETURNED = "returned"
+    REVERSED = "reversed"
     SUSPENDED = "suspended"
     RESOLVED = "resolved"
     ADJUSTED = "adjusted"
@@ -204,6 +205,8 @@ MOVEMENTS: Final[Mapping[Reason, Movement]] = MappingProxyType(
         Reason.DEPOSITED: Movement(_CLEARING, WALLET, "deposited by a payer"),
         Reason.SPENT: Movement(WALLET, _CLEARING, "spent on a payment"),
         Reason.RETURNED: Movement(_CLEARING, WALLET, "returned, as the payment did not succeed"),
+        # The other way round for what was spent.
+        Reason.REVERSED: Movement(WALLET, _CLEARING, "the network took it back after its success"),
         # Either way round; a person decides about it.
         Reason.SUSPENDED: Movement(_SUSPENSE, _CLEARING, "the network said otherwise"),
         # A person chooses the accounts of these, either way round.

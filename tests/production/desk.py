@@ -17,6 +17,7 @@ from sandbox_sim.ledger.books import Books
 from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.operations import Operation
 from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments.refunds import CollectionKey, Refunded, RefundOrder, Refunds
 from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.payments.submit import Payments
 from sandbox_sim.ports import Store
@@ -174,6 +175,7 @@ class Desk:
         self.gate = ProcessAnswerGate()
         processors = {LIVE: self.processor}
         self.payments = Payments(self.store, ids, self.gate, processors)
+        self.refunds = Refunds(self.store, self.clock, ids, processors)
 
     async def pay(self, **fields: Any) -> Reply:
         payment = transaction(**fields).payment
@@ -182,6 +184,15 @@ class Desk:
         assert reply.awaited_by is not None
         self.gate.release(reply.awaited_by)
         return reply
+
+    async def refund(self, of: str = "T1", amount: str | None = None, **fields: Any) -> Refunded:
+        """Refund the collection with this `transaction_id`."""
+        collection = await self.transaction(of)
+        assert collection is not None
+        key = CollectionKey(SERVICE, collection.network_transaction_id, LIVE)
+        exact = None if amount is None else Decimal(amount)
+        order = RefundOrder("ama", "sold out", exact)._replace(**fields)
+        return await self.refunds.refund(key, order, lambda: "http://gateway.test")
 
     async def fund(self, amount: str, wallet: Wallet = Wallet.PAYOUT) -> None:
         """Give the service money to pay out."""

@@ -39,11 +39,9 @@ from sandbox_sim.records.ledger import (
     unopened,
 )
 from sandbox_sim.records.manual_entries import ManualEntry
-from sandbox_sim.records.reports import WITHOUT_MONEY, Outcome
+from sandbox_sim.records.reports import NEVER_TAKEN
 from sandbox_sim.stores.memory.state import MemoryState, Service
 from sandbox_sim.values.clients import ServiceMode
-
-_NEVER_TAKEN = WITHOUT_MONEY - {Outcome.FAILED}
 
 
 @dataclass(slots=True)
@@ -74,7 +72,7 @@ class MemoryLive(MemoryState):
         setattr(self._live, name, value)
 
     async def add_attempt(self, attempt: Attempt, request: str) -> None:
-        if attempt.outcome not in _NEVER_TAKEN and self._is_used(attempt):
+        if attempt.outcome not in NEVER_TAKEN and self._is_used(attempt):
             raise ReferenceUsed(f"{attempt.network} has the reference {attempt.reference}")
         self._set(self._live.attempts, attempt.id, attempt)
         self._set(self._live.requests, attempt.id, request)
@@ -83,7 +81,7 @@ class MemoryLive(MemoryState):
         key = attempt.network, attempt.reference, attempt.service_id
         return any(
             (each.network, each.reference, each.service_id) == key
-            and each.outcome not in _NEVER_TAKEN
+            and each.outcome not in NEVER_TAKEN
             for each in self._live.attempts.values()
         )
 

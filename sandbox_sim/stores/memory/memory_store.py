@@ -124,6 +124,10 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         self.undo.append(lambda: records.__setitem__(before.network_transaction_id, before))
         self._note(EventType.TRANSACTION, transaction)
 
+    async def refunds_of(self, collection: TransactionRecord) -> Sequence[TransactionRecord]:
+        records = self._of(collection).transactions.records.values()
+        return [each for each in records if each.refund_of == collection.network_transaction_id]
+
     async def delete_transaction(self, transaction: TransactionRecord) -> None:
         cache, network_id = self._of(transaction).transactions, transaction.network_transaction_id
         # A new dict, so that an undo keeps the order.

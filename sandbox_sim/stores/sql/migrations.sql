@@ -576,3 +576,11 @@ CREATE UNIQUE INDEX manual_entries_reversed ON manual_entries (reverses)
     WHERE reverses IS NOT NULL;
 CREATE INDEX transfers_in_suspense ON transfers (number)
     WHERE mode = 'P' AND (debit LIKE 'suspense/%' OR credit LIKE 'suspense/%');
+
+-- >> 18
+ALTER TABLE transactions ADD COLUMN refund_of TEXT;
+ALTER TABLE transactions ADD COLUMN refunded_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE transactions ADD COLUMN refund_reason TEXT NOT NULL DEFAULT '';
+ALTER TABLE transactions ADD COLUMN reversed_at BIGINT;
+CREATE INDEX transactions_by_collection ON transactions (refund_of) WHERE refund_of IS NOT NULL;
+ALTER TABLE attempts ADD COLUMN refund_of TEXT NOT NULL DEFAULT '';

@@ -30,10 +30,15 @@ CREATE TABLE transactions (
     callback_target TEXT,
     landing_target TEXT,
     mode TEXT NOT NULL DEFAULT 'S',
-    replaced_by TEXT
+    replaced_by TEXT,
+    refund_of TEXT,
+    refunded_by TEXT NOT NULL DEFAULT '',
+    refund_reason TEXT NOT NULL DEFAULT '',
+    reversed_at BIGINT
 );
 CREATE INDEX transactions_by_id ON transactions (service_id, transaction_id, number);
 CREATE UNIQUE INDEX transactions_by_network_id ON transactions (network_transaction_id);
+CREATE INDEX transactions_by_collection ON transactions (refund_of) WHERE refund_of IS NOT NULL;
 -- An id is unique in mode P.
 CREATE UNIQUE INDEX transactions_of_production ON transactions (service_id, transaction_id)
     WHERE mode = 'P';
@@ -205,7 +210,8 @@ CREATE TABLE attempts (
     request TEXT NOT NULL,
     transaction_id TEXT NOT NULL DEFAULT '',
     sent_currency TEXT NOT NULL DEFAULT '',
-    confirmed_amount TEXT
+    confirmed_amount TEXT,
+    refund_of TEXT NOT NULL DEFAULT ''
 );
 -- The reference of an attempt that the network never took may be used again.
 CREATE UNIQUE INDEX attempts_by_reference ON attempts (network, reference, service_id)

@@ -132,19 +132,24 @@ def of_payment(
     *,
     asked: bool,
     live: Sequence[Step] | None = None,
+    refunds: Sequence[Shown] = (),
 ) -> Timeline:
     """The timeline of a transaction. callbacks: oldest first.
 
     asked: whether the client has asked for the status.
     live: in mode P, the steps up to the decision; None in mode S.
+    refunds: those of a collection, oldest first.
     """
     steps = request_steps(entry, settings) if entry is not None else []
+    if payment["refund_of"]:
+        steps.append(_refund_of(payment))
     steps += [_settled(payment, entry, settings)] if live is None else live
     steps += [_posted(posting) for posting in postings]
     for callback in callbacks:
         steps += callback_steps(callback, settings, asked=asked)
     if not callbacks and payment["status"] != "002":
         steps.append(_no_callback(payment))
+    steps += map(_refund, refunds)
     if payment["replaced_by"]:
         steps.append(
             Step(
@@ -369,7 +374,26 @@ def _later(at: str, delay_ms: int) -> str:
     return iso(datetime.fromisoformat(at) + timedelta(milliseconds=delay_ms))
 
 
+def _refund_of(payment: Shown) -> Step:
+    words = f"It pays back the collection {payment['refund_of']}, out of the wallet of collections."
+    return Step("info", "Refund", begun(payment), None, words, "D45", box=_who_and_why(payment))
+
+
+def _refund(payment: Shown) -> Step:
+    amount = f"{payment['currency_code']} {money(payment['amount'])}"
+    badge = Badge(payment["status"], status_words(payment["status"]))
+    words = f"Paid back as the transaction {payment['transaction_id']}."
+    box = _who_and_why(payment)
+    return Step("info", f"Refund of {amount}", begun(payment), badge, words, "D45", box=box)
+
+
+def _who_and_why(refund: Shown) -> str:
+    return f"{refund['refunded_by']}: {refund['refund_reason']}"
+
+
 def _no_callback(payment: Shown) -> Step:
+    if payment["refund_of"]:
+        return Step("info", "No callback", None, None, "A refund has none.", "D45")
     if payment["status"] == "000":
         return Step("wait", "Callback", None, None, "It is being written, or is no longer kept.")
     why = "A failure sends a callback only where an override, a person or mode P asks for it (D31)."
@@ -404,6 +428,8 @@ def _sentence(text: str) -> str:
 # The badge of an attempt; that of every other outcome is one of failure.
 _BADGES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "002", "unknown": "002"}
 
+_SUCCESSFUL: Final = Badge("000", status_words("000"))
+
 _WAITS: Final = "Waiting for a person"
 
 _TONES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "wait", "unknown": "wait"}
@@ -435,9 +461,13 @@ def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
     decided = "\n".join(line for each in attempts for line in _decisions(each))
     by = "A person decided, or looked into what the network said."
     why = by if decided else "The network decided."
-    tone = {"000": "good", "003": "info"}.get(status, "bad")
-    at = payment["timeline"][-1]["at"]
-    steps.append(Step(tone, "Settled", at, badge, why, box=decided))
+    *_, last = changes = payment["timeline"]
+    if len(changes) > 2:  # the last change takes back a success
+        steps.append(Step("good", "Settled", changes[1]["at"], _SUCCESSFUL, why, box=decided))
+        steps.append(Step("bad", "Reversed", last["at"], badge, "The network took it back.", "D45"))
+    else:
+        tone = {"000": "good", "003": "info"}.get(status, "bad")
+        steps.append(Step(tone, "Settled", last["at"], badge, why, box=decided))
     if reasons:
         why = (
             "It is final and keeps its status. "
@@ -488,6 +518,7 @@ def _network_attempt(attempt: Shown) -> Step:
 
 _MOST_CALLBACKS: Final = 20
 _MOST_REQUESTS: Final = 20
+_MOST_REFUNDS: Final = 20
 # What a transaction and its requests have in common.
 _NAME: Final = ("service_id", "mode", "transaction_id")
 _PAYMENT_PATHS: Final = tuple({each.row.path for each in PAYMENTS})
@@ -536,9 +567,12 @@ class Details:
         asked = await self.records.newest(REQUESTS, query, since=since) is not None
         found = await self.records.find(CALLBACKS, match, _MOST_CALLBACKS, since=since)
         postings = await self._postings(payment["mode"], service_id, network_id)
+        of_it = {"service_id": service_id, "refund_of": network_id}
+        refunds = await self.records.find(TRANSACTIONS, of_it, _MOST_REFUNDS, since=since)
         return of_payment(
             payment, entry, found.records[::-1], postings, settings, asked=asked,
             live=live_steps(payment, live) if payment["mode"] == "P" else None,
+            refunds=refunds.records[::-1],
         )  # fmt: skip
 
     async def _of_request(self, name: str, settings: TimelineSettings) -> Timeline | None:
