@@ -109,8 +109,10 @@ def render(reply: Reply, request_id: str, reject_status: int = 200) -> GatewayAn
     else:
         document = {**reply.fields, "response_message": message, "response_code": reply.code}
         body = compact(document).encode()
+    rule = reply.rule
     headers = (
-        f"X-Sandbox-Rule: {reply.rule}\r\nX-Sandbox-Why: {header_value(reply.sentence)}\r\n"
+        f"X-Sandbox-Rule: {rule}\r\n"
+        f"X-Sandbox-Why: {header_value(reply.sentence)} (sandbox-sim explain {rule})\r\n"
         f"X-Sandbox-Request-Id: {request_id}\r\n"
     )
     if reply.headers is not None:
