@@ -87,6 +87,10 @@ class GatewayAnswer:
         """Do nothing, because `prepare` has written it all."""
 
 
+# The page that explains each rule, under an anchor of its own.
+_RULES: Final = "/_sandbox/rules"
+
+
 @lru_cache(maxsize=256)
 def _first_lines(version: HttpVersion, status: int) -> str:
     phrase = _PHRASES.get(status, "")
@@ -112,7 +116,7 @@ def render(reply: Reply, request_id: str, reject_status: int = 200) -> GatewayAn
     rule = reply.rule
     headers = (
         f"X-Sandbox-Rule: {rule}\r\n"
-        f"X-Sandbox-Why: {header_value(reply.sentence)} (sandbox-sim explain {rule})\r\n"
+        f"X-Sandbox-Why: {header_value(reply.sentence)} ({_RULES}#{rule})\r\n"
         f"X-Sandbox-Request-Id: {request_id}\r\n"
     )
     if reply.headers is not None:

@@ -46,7 +46,7 @@ async def test_it_shows_the_request_the_answer_the_callback_and_the_status(
     assert heads == [
         f"POST {prompt.url}/make_payment",
         "HTTP 202, X-Sandbox-Rule: sandbox.3",
-        "X-Sandbox-Why: allowlisted number, last digit 0 to 8 (sandbox-sim explain sandbox.3)",
+        "X-Sandbox-Why: allowlisted number, last digit 0 to 8 (/_sandbox/rules#sandbox.3)",
         f"callback to {inbox}: acknowledged with HTTP 200",
         "final status 000: Transaction Successful",
     ]
