@@ -37,7 +37,7 @@ VARYING = re.compile(
     r"|(?<=/pay/)[\w-]{22}|(?<=\"duration_ms\": )[0-9.]+|(?<=\"shift_s\": )[0-9.]+"
 )
 EXAMPLE = re.compile(
-    r"^```sh\n(curl (?:(?!^```).)*)^```\n\nHTTP ([0-9]{3}):\n\n```json\n(.*?)^```$",
+    r"^```sh\n(curl (?:(?!^```).)*)^```\n\nHTTP ([0-9]{3}):\n```json\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -121,12 +121,11 @@ def test_an_anchor_stands_once(of: Page) -> None:
 
 
 @pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=lambda of: of.name)
-def test_every_decision_that_is_cited_is_linked_to_its_section(of: Page) -> None:
-    sections = {rule.id: rule.section for rule in rules()}
-    linked = dict(re.findall(r"^\[(D[0-9]+)\]: (\S+)$", of.text, re.MULTILINE))
+def test_every_decision_that_is_cited_can_be_explained(of: Page) -> None:
+    cited = set(re.findall(r"\bD[0-9]+\b", of.text))
 
-    assert set(re.findall(r"\[(D[0-9]+)\](?!:)", of.text)) == set(linked)
-    assert linked == {name: f"fidelity.md#{slug(sections[name])}" for name in linked}
+    assert cited
+    assert cited <= {rule.id for rule in rules()}
 
 
 def test_the_table_of_codes_is_the_catalogue() -> None:
@@ -273,9 +272,8 @@ async def test_the_callbacks_have_what_the_table_of_operations_says(sandbox: San
     assert len(says) == 6
 
 
-@pytest.mark.parametrize("of", [INTERFACE, page("callbacks.md")], ids=lambda of: of.name)
-async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox, of: Page) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", of.text, re.DOTALL)
+async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("callbacks.md").text, re.DOTALL)
     names: dict[str, Any] = {}
     exec(example, names)  # noqa: S102 -- our own page
     await sandbox.collect(nickname="Ɛsi")
