@@ -18,7 +18,7 @@ from tests.docs.pages import Page
 
 PAGE = Page("docs/certifying.md")
 CERTIFY_TOML, CASE = PAGE.blocks("toml")
-(SHOP,) = PAGE.blocks("python")
+SHOP = PAGE.path.with_name("examples").joinpath("shop.py").read_text("utf-8")
 (COMMAND,) = PAGE.commands()
 
 
