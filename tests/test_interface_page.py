@@ -24,13 +24,6 @@ from sandbox_sim.web.api import request_models
 from sandbox_sim.web.app import DISPATCHER, ROUTES
 from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.input import Input
-from sandbox_sim.web.control.overrides_and_faults import (
-    BehaviourBody,
-    FaultBody,
-    MatchBody,
-    OutcomeBody,
-    OverrideBody,
-)
 from sandbox_sim.web.routes import ANY_METHOD, Access
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.docs.pages import slug
@@ -44,7 +37,7 @@ VARYING = re.compile(
     r"|(?<=/pay/)[\w-]{22}|(?<=\"duration_ms\": )[0-9.]+|(?<=\"shift_s\": )[0-9.]+"
 )
 EXAMPLE = re.compile(
-    r"^```sh\n(curl (?:(?!^```).)*)^```\n\nHTTP ([0-9]{3}):\n\n```json\n(.*?)^```$",
+    r"^```sh\n(curl (?:(?!^```).)*)^```\n\nHTTP ([0-9]{3}):\n```json\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
@@ -128,12 +121,11 @@ def test_an_anchor_stands_once(of: Page) -> None:
 
 
 @pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=lambda of: of.name)
-def test_every_decision_that_is_cited_is_linked_to_its_section(of: Page) -> None:
-    sections = {rule.id: rule.section for rule in rules()}
-    linked = dict(re.findall(r"^\[(D[0-9]+)\]: (\S+)$", of.text, re.MULTILINE))
+def test_every_decision_that_is_cited_can_be_explained(of: Page) -> None:
+    cited = set(re.findall(r"\bD[0-9]+\b", of.text))
 
-    assert set(re.findall(r"\[(D[0-9]+)\](?!:)", of.text)) == set(linked)
-    assert linked == {name: f"fidelity.md#{slug(sections[name])}" for name in linked}
+    assert cited
+    assert cited <= {rule.id for rule in rules()}
 
 
 def test_the_table_of_codes_is_the_catalogue() -> None:
@@ -243,7 +235,7 @@ async def run_all(sandbox: Sandbox, of: Page) -> Sequence[tuple[str, Answer, Ans
 
 @pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=lambda of: of.name)
 async def test_a_command_gets_the_answer_below_it(sandbox: Sandbox, of: Page) -> None:
-    assert len(re.findall("^curl ", of.text, re.MULTILINE)) == len(EXAMPLE.findall(of.text)) > 10
+    assert len(re.findall("^curl ", of.text, re.MULTILINE)) == len(EXAMPLE.findall(of.text)) > 5
 
     for command, says, came in await run_all(sandbox, of):
         assert came.status == says.status, command
@@ -280,9 +272,8 @@ async def test_the_callbacks_have_what_the_table_of_operations_says(sandbox: San
     assert len(says) == 6
 
 
-@pytest.mark.parametrize("of", [INTERFACE, page("callbacks.md")], ids=lambda of: of.name)
-async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox, of: Page) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", of.text, re.DOTALL)
+async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", page("callbacks.md").text, re.DOTALL)
     names: dict[str, Any] = {}
     exec(example, names)  # noqa: S102 -- our own page
     await sandbox.collect(nickname="Ɛsi")
@@ -298,12 +289,16 @@ async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox, 
 # --- docs/control-api.md -------------------------------------------------------------------------
 
 
+# What the pages need and nobody asks for by hand.
+FILE = re.compile(r"\.(?:js|css|svg)$")
+
+
 def routes() -> set[str]:
-    """Method and path of every route of the control API."""
+    """Method and path of every route of the control API, but for the files of its pages."""
     return {
         f"{route.method.replace(ANY_METHOD, 'ANY')} {route.path}"
         for route in build(Settings(store="memory:")).app[ROUTES]()
-        if route.access is not Access.CLIENT
+        if route.access is not Access.CLIENT and not FILE.search(route.path)
     }
 
 
@@ -361,25 +356,13 @@ def inputs(
 
 
 def test_every_field_that_the_control_api_takes_is_named() -> None:
-    prose = re.sub(r"^```.*?^```$", "", CONTROL.text, flags=re.MULTILINE | re.DOTALL)
+    text = CONTROL.text + page("overrides-and-faults.md").text
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     words = {word for span in re.findall("`[^`]+`", prose) for word in re.findall("[a-z_]+", span)}
     taken = {name for model in inputs() for name in model.model_fields}
 
     assert {"match", "timeout_s", "before_response", "retry_after_s"} <= taken
     assert taken - words == set()
-
-
-def test_every_field_of_a_rule_has_a_row() -> None:
-    outcome = {f"outcome.{name}" for name in OutcomeBody.model_fields}
-    callback = {f"callback.{name}" for name in BehaviourBody.model_fields}
-    override = {*OverrideBody.model_fields, *outcome, *callback} - {"outcome", "callback"}
-
-    for heading, wanted in (
-        ("Match", set(MatchBody.model_fields)),
-        ("Overrides", override),
-        ("Faults", set(FaultBody.model_fields)),
-    ):
-        assert wanted - {row[0] for row in rows(CONTROL.below(heading))} == set()
 
 
 def commands(group: click.Group, above: str = "") -> Iterator[tuple[str, click.Command]]:

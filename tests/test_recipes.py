@@ -5,7 +5,6 @@ SANDBOX_SIM_REQUIRE names them, as `php`, `go` or `java`.
 """
 
 import os
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,7 +15,6 @@ from tests.cli.processes import console_script
 from tests.requirements import REQUIRED, missing
 
 RECIPES = Path(__file__).parent.parent / "docs" / "recipes"
-_FILE = re.compile(r"^`([\w.]+)`[^\n]*\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Where Debian puts JUnit.
 _JARS = "/usr/share/java"
 _JUNIT = ":".join(
@@ -43,10 +41,8 @@ def test_a_recipe_runs_as_it_stands(language: str, tmp_path: Path) -> None:
     commands = [command.split() for command in COMMANDS[language]]
     if shutil.which(commands[0][0]) is None:
         missing(language, f"{commands[0][0]} is not installed")
-    files = _FILE.findall((RECIPES / f"{language}.md").read_text("utf-8"))
-    assert len(files) == 2
-    for name, text in files:
-        (tmp_path / name).write_text(text, "utf-8")
+    shutil.copytree(RECIPES / language, tmp_path, dirs_exist_ok=True)
+    assert len([*tmp_path.iterdir()]) == 2
     environment = {
         **os.environ,
         "PATH": f"{console_script().parent}{os.pathsep}{os.environ['PATH']}",
@@ -64,8 +60,7 @@ def node(folder: Path, script: str, **environment: str) -> subprocess.CompletedP
     found = shutil.which("node")
     if found is None:
         missing("node", "node is not installed")
-    files = dict(_FILE.findall((RECIPES / "node.md").read_text("utf-8")))
-    (folder / "gateway.mjs").write_text(files["gateway.mjs"], "utf-8")
+    shutil.copy(RECIPES / "node" / "gateway.mjs", folder)
     (folder / "script.mjs").write_text(script, "utf-8")
     return subprocess.run(  # noqa: S603 -- ours
         [found, "script.mjs"],

@@ -22,8 +22,10 @@ from tests.requirements import missing
 
 PAGE = Page("docs/certifying.md")
 CERTIFY_TOML, CASE = PAGE.blocks("toml")
-SHOP, FIXTURE = PAGE.blocks("python")
-(NODE_SHOP,) = PAGE.blocks("js")
+(FIXTURE,) = PAGE.blocks("python")
+EXAMPLES = PAGE.path.with_name("examples")
+SHOP = (EXAMPLES / "shop.py").read_text("utf-8")
+NODE_SHOP = (EXAMPLES / "shop.mjs").read_text("utf-8")
 (COMMAND,) = PAGE.commands()
 
 

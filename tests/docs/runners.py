@@ -21,7 +21,6 @@ RUN_BY: Final[Mapping[str, Mapping[str, str]]] = {
         "README.md": "tests/docs/test_python_examples.py",
         "docs/callbacks.md": "tests/test_interface_page.py",
         "docs/certifying.md": "tests/certify/test_certifying_page.py",
-        "docs/interface.md": "tests/test_interface_page.py",
         "docs/testing.md": "tests/test_testing_page.py",
         "docs/writing-a-network.md": "tests/docs/test_writing_a_network.py",
     },

@@ -20,15 +20,15 @@ from tests.web.control_api import DEAD
 pytestmark = pytest.mark.decision("D39")
 
 PAGE = Page("docs/networks/alerts.md")
+RULES = "sandbox_sim.rules.yml"
 # Of Prometheus itself: whether a target could be scraped.
 OF_PROMETHEUS = {"up"}
 METRIC = re.compile(r"\bsandbox_sim_[a-z_]+\b(?!\.)")
 
 
 def rules() -> list[dict[str, Any]]:
-    """The rules of the page."""
-    _, text = PAGE.blocks("yaml")
-    (group,) = yaml.safe_load(text)["groups"]
+    """The rules that the page links."""
+    (group,) = yaml.safe_load((PAGE.path.parent / RULES).read_text("utf-8"))["groups"]
     found: list[dict[str, Any]] = group["rules"]
     return found
 
@@ -106,8 +106,10 @@ def test_every_rule_has_what_prometheus_needs_and_says_what_to_do() -> None:
 
 
 def test_the_scrape_asks_for_the_metrics() -> None:
-    scrape, _ = map(yaml.safe_load, PAGE.blocks("yaml"))
+    (scrape,) = map(yaml.safe_load, PAGE.blocks("yaml"))
 
+    assert scrape["rule_files"] == [RULES]
+    assert RULES in PAGE.links
     (job,) = scrape["scrape_configs"]
     assert job["metrics_path"] == "/_sandbox/metrics"
     assert f'job="{job["job_name"]}"' in rules()[0]["expr"]

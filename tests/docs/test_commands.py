@@ -197,6 +197,13 @@ def test_every_configuration_of_a_page_is_valid(page: Page, tmp_path: Path) -> N
         assert load(file).origins
 
 
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "docs" / "networks").glob("*.toml")), ids=lambda f: f.name
+)
+def test_every_configuration_to_copy_is_valid(file: Path) -> None:
+    assert load(file).origins
+
+
 @pytest.mark.parametrize("page", all_pages(), ids=str)
 def test_no_page_installs_it_from_an_index(page: Page) -> None:
     assert re.findall(r"""pip install ["']?sandbox[-_]sim\b""", page.text) == []

@@ -42,7 +42,7 @@ def test_the_page_leads_from_nothing_to_a_charge(
     if name == "paystack":  # the page waits five seconds until it asks
         monkeypatch.setenv("SANDBOX_SIM_NETWORKS__PAYSTACK__POLL_AFTER_S", "0.5")
     page = Page(f"docs/networks/{name}.md")
-    (configuration,) = page.blocks("toml")
+    configuration = page.path.with_name(f"{name}.toml").read_text("utf-8")
 
     with reading(tmp_path, monkeypatch, port) as reader:
         reader.save(f"{name}.toml", configuration)

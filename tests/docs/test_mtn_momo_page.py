@@ -18,8 +18,7 @@ PAGE = Page("docs/networks/mtn_momo.md")
 @pytest.fixture
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     with reading(tmp_path, monkeypatch, "8300") as reader:
-        (configuration,) = PAGE.blocks("toml")
-        reader.save("momo.toml", configuration)
+        reader.save("momo.toml", PAGE.path.with_name("momo.toml").read_text("utf-8"))
         (statement,) = PAGE.blocks("csv")
         reader.save("statement.csv", statement)
         yield reader

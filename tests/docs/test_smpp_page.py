@@ -21,8 +21,7 @@ def reader(
 ) -> Iterator[Reader]:
     node_modules(request.config)  # skips where there is no npm
     with reading(tmp_path, monkeypatch, "2775") as reader:
-        (configuration,) = PAGE.blocks("toml")
-        reader.save("smpp.toml", configuration)
+        reader.save("smpp.toml", PAGE.path.with_name("smpp.toml").read_text("utf-8"))
         (statement,) = PAGE.blocks("csv")
         reader.save("statement.csv", statement)
         yield reader

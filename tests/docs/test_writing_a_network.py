@@ -117,7 +117,7 @@ def test_the_code_of_the_page_is_that_of_the_package() -> None:
     texts = [file.read_text("utf-8") for file in EXAMPLE.iterdir() if file.is_file()]
     blocks = [*PAGE.blocks("ini"), *PAGE.blocks("python")]
 
-    assert len(blocks) == 6
+    assert len(blocks) == 3
     # The page shows a method without the indentation of its class.
     flat = ["".join(line.strip() for line in text.splitlines()) for text in texts]
     for block in blocks:

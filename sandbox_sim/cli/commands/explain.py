@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -14,6 +15,9 @@ from sandbox_sim.values.response_codes import CATALOGUE
 _STATUS_SETTING: Final = "sandbox_reject_status"
 _WIDTH: Final = 10
 _LONGEST_DEFAULT: Final = 30
+_CHOICE: Final = "our choice where the interface is silent"
+_STATED: Final = "a rule of the interface"
+_PAGES: Final = "docs"
 
 
 @click.command()
@@ -86,6 +90,8 @@ def _of_code(code: CodeMeaning) -> dict[str, Any]:
         "http_status": row.http_status,
         "states": code.means,
         "rules": list(code.rules),
+        "see": _cited(" ".join(code.rules), code.code),
+        "read": f"{_PAGES}/interface.md#codes",
         "provoke": _with_needs(code.provoke, code.needs),
         "change": _settings([*settings, *([_STATUS_SETTING] if row.sandbox else [])]),
     }
@@ -96,12 +102,33 @@ def _of_rule(rule: Rule) -> dict[str, Any]:
     return {
         "name": rule.id,
         "section": rule.section,
+        "is": _CHOICE if _is_choice(rule.id) else _STATED,
         "states": " ".join(rule.states.split()),
         "later": rule.later,
         "codes": codes,
+        "see": _cited(rule.states + rule.later, rule.id),
+        "read": f"{_PAGES}/{'fidelity' if _is_choice(rule.id) else 'interface'}.md#{_anchor(rule)}",
         "provoke": _with_needs(rule.provoke, rule.needs),
         "change": _settings(rule.settings),
     }
+
+
+def _is_choice(rule_id: str) -> bool:
+    return rule_id[1:].isdigit()
+
+
+def _anchor(rule: Rule) -> str:
+    """The anchor of a rule on its page; that of a choice is its section's."""
+    if not _is_choice(rule.id):
+        return rule.id
+    return re.sub(r"[^\w\- ]", "", rule.section.lower()).replace(" ", "-")
+
+
+def _cited(text: str, own: str) -> dict[str, str]:
+    """What the rules say that a text names, but for its own."""
+    stated = {rule.id: " ".join(rule.states.split()) for rule in rules()}
+    named = dict.fromkeys(re.findall(r"\bD\d+\b|\b[a-z]+\.\d+\b", text))
+    return {name: stated[name] for name in named if name in stated and name != own}
 
 
 def _with_needs(provoke: str, needs: str) -> str:
@@ -126,14 +153,16 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     if "message" in document:
         head += f": {document['message']} (HTTP {document['http_status']})"
     elif "section" in document:
-        head += f": {document['section']}"
+        head += f", {document['is']} ({document['section']})"
     yield click.style(head, bold=True)
     later = f" Later: {document['later']}" if document.get("later") else ""
     yield from _field("means", document["states"] + later)
-    yield from _field("rules", ", ".join(document.get("rules", ())))
+    for name, states in document.get("see", {}).items():
+        yield from _field("rule" if "message" in document else "see", f"{name}: {states}")
     yield from _field("codes", ", ".join(document.get("codes", ())))
     yield from _field("provoke", document["provoke"])
     yield from _field("change", ", ".join(document["change"]) or "no setting changes it")
+    yield from _field("read", document.get("read", ""))
 
 
 def _field(name: str, text: str) -> Iterator[str]:

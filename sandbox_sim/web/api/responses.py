@@ -87,6 +87,10 @@ class GatewayAnswer:
         """Do nothing, because `prepare` has written it all."""
 
 
+# The page that explains each rule, under an anchor of its own.
+_RULES: Final = "/_sandbox/rules"
+
+
 @lru_cache(maxsize=256)
 def _first_lines(version: HttpVersion, status: int) -> str:
     phrase = _PHRASES.get(status, "")
@@ -109,8 +113,10 @@ def render(reply: Reply, request_id: str, reject_status: int = 200) -> GatewayAn
     else:
         document = {**reply.fields, "response_message": message, "response_code": reply.code}
         body = compact(document).encode()
+    rule = reply.rule
     headers = (
-        f"X-Sandbox-Rule: {reply.rule}\r\nX-Sandbox-Why: {header_value(reply.sentence)}\r\n"
+        f"X-Sandbox-Rule: {rule}\r\n"
+        f"X-Sandbox-Why: {header_value(reply.sentence)} ({_RULES}#{rule})\r\n"
         f"X-Sandbox-Request-Id: {request_id}\r\n"
     )
     if reply.headers is not None:

@@ -13,6 +13,7 @@ from sandbox_sim.settings.loading import load
 from sandbox_sim.values.response_codes import CATALOGUE
 from tests.cli.asking import on
 from tests.conftest import StartSandbox
+from tests.docs.pages import all_pages
 from tests.fidelity import rules_answered
 
 RULES_AND_MARKERS = [*(rule.id for rule in rules()), *(marker.id for marker in markers())]
@@ -43,7 +44,9 @@ def test_a_code_tells_its_rules_how_to_provoke_it_and_what_changes_it() -> None:
 
     assert lines[0] == "019: Number, account or card is not allowed in sandbox (HTTP 200)"
     texts = {line.split()[0]: line for line in lines[1:]}
-    assert "sandbox.1, D11" in texts["rules"]
+    said = [line for line in lines if line.split()[0] == "rule"]
+    assert [line.split()[1] for line in said][:2] == ["sandbox.1:", "D11:"]
+    assert all(len(line.split()) > 6 for line in said)
     assert "trigger collect --set customer_number=0540010000" in texts["provoke"]
     assert "accept_international (false)" in texts["change"]
     assert "sandbox_reject_status (200)" in texts["change"]
@@ -62,6 +65,24 @@ def test_every_name_of_an_answer_is_explained() -> None:
 
     assert [document(name)["name"] for name in names] == names
     assert [name for name in names if not explained(name).stdout.startswith(name)] == []
+
+
+def test_a_rule_says_what_it_is_and_what_the_rules_that_it_names_say() -> None:
+    lines = explained("service.3").stdout.splitlines()
+
+    assert lines[0] == "service.3, a rule of the interface (What the service does)"
+    (see,) = (line for line in lines if line.split()[0] == "see")
+    assert see.split()[1] == "sandbox.5:"
+    assert "bank and card payouts are not available" in see
+    assert explained("D33").stdout.startswith("D33, our choice where the interface is silent")
+
+
+def test_the_page_and_the_heading_to_read_exist() -> None:
+    pages = {page.name: page for page in all_pages()}
+
+    for name in [*(rule.id for rule in rules()), *CATALOGUE]:
+        page, _, anchor = document(name)["read"].partition("#")
+        assert anchor in pages[page].anchors
 
 
 @pytest.mark.parametrize(("typed", "hint"), [("D99", "did you mean"), ("", "name a code such as")])

@@ -25,8 +25,11 @@ def module(name: str) -> Any:
 
 
 def documented(name: str, page: str = "") -> dict[str, object]:
-    """The settings of a network in the configuration of its page in docs/networks."""
-    (text,) = Page(f"docs/networks/{page or name}.md").blocks("toml")
+    """The settings of a network in the configuration to copy, or of a page in docs/networks."""
+    file = ROOT / "docs" / "networks" / f"{name}.toml"
+    text = (
+        file.read_text("utf-8") if not page else Page(f"docs/networks/{page}.md").blocks("toml")[0]
+    )
     table = NetworkTable.model_validate(tomllib.loads(text)["networks"][name])
     assert table.adapter == "http_json"
     return table.adapter_settings()

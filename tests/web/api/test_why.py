@@ -83,7 +83,8 @@ async def test_a_status_query_says_the_status_of_the_payment(
     await sandbox.collect(customer_number=number)
     await sandbox.advance(seconds=seconds)
 
-    assert (await sandbox.status()).headers["X-Sandbox-Why"] == why
+    explained = f"{why} (/_sandbox/rules#sandbox.8)"
+    assert (await sandbox.status()).headers["X-Sandbox-Why"] == explained
 
 
 async def test_the_rate_limit_names_its_setting(start_sandbox: StartSandbox) -> None:
@@ -93,8 +94,17 @@ async def test_the_rate_limit_names_its_setting(start_sandbox: StartSandbox) -> 
 
     assert (await sandbox.status()).headers["X-Sandbox-Why"] == (
         "more than 5 requests a minute after a burst of 2 "
-        "(settings rate_limit_per_minute, rate_limit_burst)"
+        "(settings rate_limit_per_minute, rate_limit_burst) (/_sandbox/rules#D10)"
     )
+
+
+async def test_it_ends_with_where_the_gateway_explains_the_rule(sandbox: Sandbox) -> None:
+    why = (await sandbox.collect()).headers["X-Sandbox-Why"]
+
+    path, _, anchor = why.rpartition(" (")[2].removesuffix(")").partition("#")
+    async with sandbox.session.get(sandbox.url + path) as page:
+        assert page.status == 200
+        assert f'id="{anchor}"' in await page.text()
 
 
 async def test_it_is_the_sentence_of_the_log(
@@ -106,7 +116,8 @@ async def test_it_is_the_sentence_of_the_log(
     answer = await sandbox.collect()
 
     assert "used this transaction_id before" in answer.headers["X-Sandbox-Why"]
-    assert f": {answer.headers['X-Sandbox-Why']} [" in caplog.messages[-1]
+    sentence = answer.headers["X-Sandbox-Why"].partition(" (/_sandbox")[0]
+    assert f": {sentence} [" in caplog.messages[-1]
 
 
 @pytest.mark.decision("D11")
@@ -139,7 +150,8 @@ def test_no_reason_splits_the_head_of_an_answer(why: str, warnings: list[str]) -
     headers = render(reply, "id")._headers
 
     assert re.fullmatch(
-        r"X-Sandbox-Rule: D5\r\nX-Sandbox-Why: [ -~]{0,300}\r\nX-Sandbox-Request-Id: id\r\n",
+        r"X-Sandbox-Rule: D5\r\nX-Sandbox-Why: [ -~]{0,300} \(/_sandbox/rules#D5\)\r\n"
+        r"X-Sandbox-Request-Id: id\r\n",
         headers,
     )
 

@@ -58,7 +58,7 @@ class TestBodies:
         assert (answer.status, answer.code) == (400, "400")
         message = "the body is a form; send JSON, with Content-Type: application/json"
         assert answer.body["response_message"] == f"Bad request: {message}"
-        assert answer.headers["x-sandbox-why"] == message
+        assert answer.headers["x-sandbox-why"] == f"{message} (/_sandbox/rules#D5)"
 
     async def test_an_empty_one(self, sandbox: Sandbox) -> None:
         answer = await exchange(sandbox, request_bytes("/sms/send", b""))
@@ -111,7 +111,7 @@ class TestPaths:
             f"Not found: the interface has no such path; did you mean {meant}?"
         )
         assert answer.headers["x-sandbox-why"] == (
-            f"there is no path '{path}'; did you mean {meant}?"
+            f"there is no path '{path}'; did you mean {meant}? (/_sandbox/rules#D5)"
         )
 
     @pytest.mark.parametrize("path", ["/", "/health", "/x" * 2000])

@@ -49,7 +49,7 @@ class Peer(asyncio.Transport):
                     cast("asyncio.Protocol", self._protocol).data_received(waiting.popleft())
                 await asyncio.sleep(0)
         # A request that is sent a second time has a warning in X-Sandbox-Why.
-        varying = rb"(Date|X-Sandbox-Request-Id): [^\r]*|; the service has used[^\r]*"
+        varying = rb"(Date|X-Sandbox-Request-Id): [^\r]*|; the service has used[^\r(]*(?= \()"
         return re.sub(varying, b"", self.came)
 
     def write(self, data: Any) -> None:

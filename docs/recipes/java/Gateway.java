@@ -1,12 +1,3 @@
-# Java
-
-The tests start the gateway as a child process on a free port. It prints its address as one line of
-JSON, and stops with the tests. [Install sandbox_sim](../installing.md) so that `sandbox-sim` is on the
-`PATH`. Java 17 and JUnit 5 are enough. If you have a JSON library, read the answers with it.
-
-`Gateway.java`, for every test that needs a gateway:
-
-```java
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -66,63 +57,3 @@ final class Gateway implements AutoCloseable {
         process.destroy();
     }
 }
-```
-
-`PaymentTest.java`:
-
-```java
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
-import org.junit.jupiter.api.Test;
-
-class PaymentTest {
-    private static Gateway gateway;
-
-    @BeforeAll
-    static void start() throws Exception {
-        gateway = new Gateway();
-    }
-
-    @AfterAll
-    static void stop() {
-        gateway.close();
-    }
-
-    @Test
-    void aPaymentIsAcceptedAndItsCallbackComesWhenASecondHasPassed() throws Exception {
-        var answer = gateway.pay("/make_payment", collection("T1001", "0244000001"));
-        assertTrue(answer.contains("\"response_code\":\"202\""), answer);
-
-        gateway.control("POST", "clock/advance", "{\"seconds\": 1}"); // no test sleeps
-
-        var inbox = gateway.control("GET", "inbox/orders/messages", "");
-        assertTrue(inbox.contains("\"trans_status\": \"000/SUCCESS\""), inbox);
-        assertTrue(inbox.contains("\"signature\": \"valid\""), inbox);
-    }
-
-    @Test
-    void aNumberThatEndsIn9IsDeclined() throws Exception {
-        var answer = gateway.pay("/make_payment", collection("T1002", "0244000009"));
-        assertTrue(answer.contains("\"response_code\":\"015\""), answer);
-    }
-
-    private static String collection(String transactionId, String customerNumber) {
-        return """
-            {
-              "service_id": 55,
-              "reference": "Order 1001",
-              "transaction_id": "%s",
-              "trans_type": "CTM",
-              "amount": 10.5,
-              "nw": "MTN",
-              "payment_option": "MOM",
-              "customer_number": "%s",
-              "callback_url": "%s/_sandbox/inbox/orders",
-              "request_time": "2026-01-01 09:00"
-            }
-            """.formatted(transactionId, customerNumber, gateway.url);
-    }
-}
-```
