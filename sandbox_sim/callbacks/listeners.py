@@ -46,7 +46,9 @@ class CallbackListener:
         self.address = address
         self._clock = clock
         self._count = 0
-        self._waiting: asyncio.Queue[ForwardedCallback | None] = asyncio.Queue()
+        # Those that the program has not taken yet; an attempt that is over takes its own out.
+        self._waiting: dict[int, ForwardedCallback] = {}
+        self._any = asyncio.Event()
         self._answers: dict[int, asyncio.Future[ReceiverResponse]] = {}
 
     async def send(
@@ -63,9 +65,10 @@ class CallbackListener:
         answer: asyncio.Future[ReceiverResponse] = asyncio.get_running_loop().create_future()
         self._answers[number] = answer
         started = self._clock.monotonic()
-        self._waiting.put_nowait(
-            ForwardedCallback(number, redact_text(url), headers, body.decode(), limit_s)
+        self._waiting[number] = ForwardedCallback(
+            number, redact_text(url), headers, body.decode(), limit_s
         )
+        self._any.set()
         try:
             async with self._clock.timeout(limit_s):
                 response = await answer
@@ -74,16 +77,17 @@ class CallbackListener:
             response = ReceiverResponse(None, "", 0, problem, kind)
         finally:
             del self._answers[number]
+            self._waiting.pop(number, None)
         on_status()
         return response._replace(duration_ms=round((self._clock.monotonic() - started) * 1000))
 
     async def next(self, at_most_s: float) -> ForwardedCallback | None:
         """The next callback; None if none comes within this real time, or the server stops."""
-        try:
-            async with self._clock.timeout(at_most_s):
-                return await self._waiting.get()
-        except TimeoutError:
-            return None
+        if not self._waiting:
+            self._any.clear()
+            await self._clock.wait_at_most(self._any, at_most_s)
+        oldest = next(iter(self._waiting), None)
+        return None if oldest is None else self._waiting.pop(oldest)
 
     def answer(self, number: int, response: ReceiverResponse) -> bool:
         """Pass on what the receiver answered; returns whether the attempt still waits for it."""
@@ -97,7 +101,7 @@ class CallbackListener:
         """End the attempts that wait for an answer, and the wait for the next callback."""
         for number in self._answers:
             self.answer(number, ReceiverResponse(None, "", 0, _GONE, FailureKind.EXCHANGE))
-        self._waiting.put_nowait(None)
+        self._any.set()
 
 
 class CallbackListeners:
