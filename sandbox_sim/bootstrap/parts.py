@@ -17,6 +17,7 @@ from sandbox_sim.callbacks.callback_dispatcher import (
     CallbackReordering,
     CallbackSigning,
 )
+from sandbox_sim.callbacks.listeners import CallbackListeners
 from sandbox_sim.control.clock import ClockControl
 from sandbox_sim.control.journal import Journal
 from sandbox_sim.control.manual_actions import CallbackRetries, ManualActions
@@ -58,6 +59,7 @@ from sandbox_sim.web.app import ROUTES, make_app
 from sandbox_sim.web.control.access import Guard
 from sandbox_sim.web.control.events import EventRoutes
 from sandbox_sim.web.control.inbox import InboxRoutes
+from sandbox_sim.web.control.listen import ListenRoutes
 from sandbox_sim.web.control.send_request import SendRoutes
 from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
 from sandbox_sim.web.routes import Route, RouteGroup
@@ -136,6 +138,7 @@ class Gateway:
         self.refunds = Refunds(store, clock, ids, processors)
         self.sms = SmsOperations(store, clock, ids, self.accounts, self.behaviour)
         self.callback_reordering = CallbackReordering(store)
+        self.listeners = CallbackListeners(clock, ids)
         self.deliveries = CallbackDispatcher(
             store,
             clock,
@@ -147,6 +150,7 @@ class Gateway:
             self.connections.callbacks,
             activity=self.activity,
             signing=CallbackSigning(self.clients, self.behaviour),
+            listeners=self.listeners,
         )
         handlers: dict[JobKind, JobHandler] = {
             JobKind.SETTLE: self.settlement.on_due,
@@ -170,13 +174,16 @@ class Gateway:
         """The application; it starts and stops the background tasks with itself."""
         api_routes = self.operations().routes()
         dispatcher = self.dispatcher(api_routes)
-        events = EventRoutes(self.feed, self.clock, self.store, shared=self.pages.shared)
+        shared = self.pages.shared
+        events = EventRoutes(self.feed, self.clock, self.store, shared=shared)
+        listen = ListenRoutes(self.listeners, shared=shared)
         app = make_app(
             dispatcher,
             api_routes,
             lambda: self.control_routes(
                 SendRoutes(dispatcher, self.clients.values()),
                 events,
+                listen,
                 OpenapiRoutes(app[ROUTES], self.server_facts),
             ),
             Guard(self.settings.token, self.allowed_hosts),
@@ -192,6 +199,7 @@ class Gateway:
         )
         app.on_shutdown.append(self.fault_injection.stop)
         app.on_shutdown.append(events.end)
+        app.on_shutdown.append(listen.end)
         app.cleanup_ctx.append(self.background)
         return app
 

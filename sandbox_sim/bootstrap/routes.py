@@ -36,7 +36,7 @@ from sandbox_sim.web.pages.certify_report import CertifyReportRoutes
 from sandbox_sim.web.pages.dashboard import DashboardRoutes
 from sandbox_sim.web.pages.handset import HandsetCodes, HandsetRoutes
 from sandbox_sim.web.pages.listing import RecordLists
-from sandbox_sim.web.pages.login import LoginRoutes
+from sandbox_sim.web.pages.login import Invitations, LoginRoutes
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.pages.timeline import Details
 from sandbox_sim.web.routes import RouteGroup
@@ -102,6 +102,7 @@ class PageParts:
         self._parts = parts
         self.templates = Templates(parts.settings.base_path, parts.settings.allowed_hosts)
         self.files = StaticRoutes(self.templates)
+        self.invitations = Invitations()
 
     @property
     def shared(self) -> bool:
@@ -117,7 +118,12 @@ class PageParts:
             self._dashboard(),
             CardPageRoutes(card_pages, self.templates, parts.behaviour),
             self._handset(),
-            LoginRoutes(parts.settings.token, self.templates, secured=parts.settings.is_secured),
+            LoginRoutes(
+                parts.settings.token,
+                self.templates,
+                self.invitations,
+                secured=parts.settings.is_secured,
+            ),
             CertifyReportRoutes(certify_report, self.templates),
             self.files,
         ]

@@ -27,6 +27,7 @@ from sandbox_sim.callbacks.delivery_queue import (
     ReceiverStanding,
 )
 from sandbox_sim.callbacks.destinations import CallbackRoutes, receiver_of
+from sandbox_sim.callbacks.listeners import CallbackListeners
 from sandbox_sim.events.activity_log import ActivityLog, LogThrottle
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.ports import (
@@ -182,6 +183,7 @@ class CallbackDispatcher:
     """Takes due callbacks, posts them, records the attempts and plans the next ones.
 
     limit: how many attempts run at once.
+    listeners: those that take callbacks in place of their receivers.
     recorded: how many attempts were recorded so far; a test that waits for one compares it.
     """
 
@@ -198,6 +200,7 @@ class CallbackDispatcher:
         *,
         signing: CallbackSigning,
         activity: ActivityLog | None = None,
+        listeners: CallbackListeners | None = None,
     ) -> None:
         self.gate: AnswerGate = gate or ProcessAnswerGate()
         self._routes = routes
@@ -209,6 +212,7 @@ class CallbackDispatcher:
         self._limit = limit
         self._activity = activity or ActivityLog(clock)
         self._signing = signing
+        self._listeners = listeners
         self._queue = DeliveryQueue()
         # The sender tasks, each with the callback that it has taken; None before its first one.
         self._senders: dict[asyncio.Task[None], CallbackRecord | None] = {}
@@ -402,7 +406,9 @@ class CallbackDispatcher:
         job, callback, receiver = queued.job, queued.callback, queued.receiver
         await self.gate.wait_until_released(callback.network_transaction_id)
         target = self._routes.target(callback.address)
-        answer = await self._attempt(callback, target)
+        listeners = self._listeners
+        listener = listeners.of(callback) if listeners and listeners.connected else None
+        answer = await self._attempt(callback, target, listener or self._sender)
         if answer is None:
             if count := self._logged_cut_offs.due():
                 log.info(
@@ -417,11 +423,14 @@ class CallbackDispatcher:
                 log.warning(text, count, answer.problem)
             await self._clock.pause(SHORTAGE_PAUSE_S)
             return _Ended(receiver.standing, counts=False)
-        await self._record(job, callback, answer, target)
+        sent_to = target if listener is None else listener.address
+        await self._record(job, callback, answer, sent_to)
         stalled = answer.failure_kind is FailureKind.TIMEOUT
         return _Ended(ReceiverStanding.STALLED if stalled else ReceiverStanding.TRIED)
 
-    async def _attempt(self, callback: CallbackRecord, target: str) -> ReceiverResponse | None:
+    async def _attempt(
+        self, callback: CallbackRecord, target: str, sender: CallbackSender
+    ) -> ReceiverResponse | None:
         """Returns what the receiver answers; None if the attempt was cut off."""
         headers = {**self._routes.headers_to(target), **callback.headers}
         body, timeout = callback.body.encode(), self._behaviour.present.schedule.timeout
@@ -429,7 +438,7 @@ class CallbackDispatcher:
         attempt = _Attempt(self._clock.monotonic(), task)
         self._attempts[attempt] = None
         try:
-            return await self._sender.send(target, headers, body, timeout, attempt.note_status)
+            return await sender.send(target, headers, body, timeout, attempt.note_status)
         except asyncio.CancelledError:
             # `uncancel` tells of those who cancel the task for other reasons, as `abandon` does.
             if not attempt.is_cut_off or task is None or task.uncancel() > 0:
@@ -440,11 +449,11 @@ class CallbackDispatcher:
             self._cut_off -= attempt.is_cut_off
 
     async def _record(
-        self, job: Job, callback: CallbackRecord, answer: ReceiverResponse, target: str
+        self, job: Job, callback: CallbackRecord, answer: ReceiverResponse, sent_to: str
     ) -> None:
         """Save an attempt, and add the job of the next one if there is one."""
         schedule = self._behaviour.present.schedule
-        tried = callback.with_attempt(answer, self._clock.now(), schedule, target)
+        tried = callback.with_attempt(answer, self._clock.now(), schedule, sent_to)
         await self._keep(lambda unit: self._save_attempt(unit, job, callback, tried))
         self.recorded += 1
         self._activity.callback_attempts[tried.state] += 1

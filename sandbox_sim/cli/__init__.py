@@ -27,6 +27,7 @@ _MODULES: Final = {
     "demo": "commands.demo",
     "doctor": "commands.doctor",
     "ledger": "commands.ledger",
+    "listen": "commands.listen",
     "networks": "commands.networks",
     "reconcile": "commands.reconcile",
     "serve": "serve.command",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -37,11 +38,13 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], str]:
         ready(settings.port or 43477)
         return 0
 
-    async def demo_ready_at_once(settings: Settings, *_: object, as_json: bool) -> int:
-        demo._show_ready(settings, 8233, "http://127.0.0.1:8234", as_json=as_json)
+    async def demo_ready_at_once(*given: Any) -> int:
+        ready: demo.DemoReady = given[-1]
+        ready.show(8233, "http://127.0.0.1:8234", lambda _target: "/_sandbox/enter?code=CODE")
         return 0
 
     monkeypatch.setattr(demo, "_serve", demo_ready_at_once)
+    monkeypatch.setattr(demo, "lan_address", lambda: "192.168.1.5")
     monkeypatch.setattr(process, "alone", ready_at_once)
     monkeypatch.setattr(workers, "supervise", ready_at_once)
     monkeypatch.setattr(logs, "configure", lambda *_: None)

@@ -1,19 +1,23 @@
 """`sandbox-sim demo`: the gateway and a shop that pays through it, in one process."""
 
 import contextlib
+import io
 import json
 import os
 import socket
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import click
 from aiohttp import web
+from pydantic import SecretStr
 
 from sandbox_sim import logs
+from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.cli.commands.configuration import settings_options
 from sandbox_sim.cli.serve.listening import (
     CODES,
@@ -32,7 +36,7 @@ from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.settings.loading import Loaded
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.clients import Client, ServiceMode
-from sandbox_sim.values.hosts import client_host
+from sandbox_sim.values.hosts import LISTENS_ON_ALL, client_host, is_loopback
 
 SHOP_PORT: Final = 8234
 _SERVICE_ID: Final = 55
@@ -52,6 +56,8 @@ _WITHOUT_HANDSET: Final = MappingProxyType({"magic_outcomes": dict(MAGIC_NUMBERS
 # Seconds that open requests to the shop may take when it stops; the gateway stops after that, and
 # both within ten seconds.
 _GRACE_S: Final = 0.5
+# An address that no machine has (RFC 5737): the route to it is that to other networks.
+_ELSEWHERE: Final = "203.0.113.1"
 
 
 @click.command()
@@ -63,13 +69,18 @@ _GRACE_S: Final = 0.5
     show_default=True,
     help="Port of the shop; 0 picks a free one.",
 )
+@click.option(
+    "--lan", is_flag=True, help="Serve the local network, and print a QR code for a real phone."
+)
 @click.pass_obj
-def demo(obj: Mapping[str, Any], loaded: Loaded, shop_port: int) -> None:
+def demo(obj: Mapping[str, Any], loaded: Loaded, shop_port: int, *, lan: bool) -> None:
     """Run the gateway and a shop that pays through it. By default its store is memory:."""
     settings = demo_settings(loaded)
+    if lan:
+        settings = settings_in_lan(settings, lan_address())
     logs.configure(settings.log_level, settings.log_format)
-    serve = _serve(settings, _client(settings), shop_port, as_json=obj["as_json"])
-    raise SystemExit(run_server(settings, serve))
+    ready = DemoReady(settings, as_json=obj["as_json"], lan=lan)
+    raise SystemExit(run_server(settings, _serve(settings, _client(settings), shop_port, ready)))
 
 
 def demo_settings(loaded: Loaded) -> Settings:
@@ -83,6 +94,35 @@ def demo_settings(loaded: Loaded) -> Settings:
     return loaded.settings.model_copy(update=demo_only)
 
 
+def lan_address() -> str | None:
+    """The address of this machine in its network; None where it has none. Sends no packet."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((_ELSEWHERE, 9))  # only chooses a route
+            found = str(probe.getsockname()[0])
+        except OSError:
+            return None
+    return None if is_loopback(found) else found
+
+
+def settings_in_lan(settings: Settings, address: str | None) -> Settings:
+    """The settings with this address, and a control token where there is none.
+
+    Exits with 1 where production is on, or nothing says what address to serve.
+    """
+    if settings.production:
+        click.echo("--lan: lets everyone in who scans its code; leave production out", err=True)
+        raise SystemExit(1)
+    is_unnamed = settings.loopback or settings.host in LISTENS_ON_ALL
+    host = address if is_unnamed else settings.host
+    if host is None:
+        text = "--lan: the address of this machine in its network is not known"
+        click.echo(f"{text}; name it: --set host=192.168.1.5 --set control_token=SECRET", err=True)
+        raise SystemExit(1)
+    token = settings.control_token if settings.token else SecretStr(RandomIds().token())
+    return settings.model_copy(update={"host": host, "control_token": token})
+
+
 def _client(settings: Settings) -> Client:
     """The credentials that the shop uses: the first set of mode S."""
     for each in settings.clients().values():
@@ -92,7 +132,7 @@ def _client(settings: Settings) -> Client:
     raise SystemExit(1)
 
 
-async def _serve(settings: Settings, client: Client, shop_port: int, *, as_json: bool) -> int:
+async def _serve(settings: Settings, client: Client, shop_port: int, ready: "DemoReady") -> int:
     stop = stopped_by(CODES)
     at = settings.model_copy(update={"port": shop_port})
     with contextlib.ExitStack() as stack:
@@ -103,9 +143,13 @@ async def _serve(settings: Settings, client: Client, shop_port: int, *, as_json:
             click.echo(text, err=True)
             return 1
         framed = _framed_by_shop(settings, sockets[0].getsockname()[1])
-        async with serving(framed) as (_, port), _open_shop(at, client, port, sockets) as url:
+        async with (
+            serving(framed) as (gateway, port),
+            _open_shop(at, client, port, sockets) as url,
+        ):
             stack.enter_context(registered(settings, port))
-            _show_ready(settings, port, url, as_json=as_json)
+            invite = partial(gateway.pages.invitations.add, gateway.ids.token())
+            ready.show(port, url, invite)
             code = await stop
     ignore_signals()
     return code
@@ -159,14 +203,43 @@ def _origin(url: str | None) -> str:
     return f"{parts.scheme}://{parts.netloc}" if parts.netloc else ""
 
 
-def _show_ready(settings: Settings, port: int, shop_url: str, *, as_json: bool) -> None:
-    url = _url(settings, port)
-    if as_json:
-        pid = os.getpid()
-        click.echo(json.dumps({"url": url, "shop_url": shop_url, "port": port, "pid": pid}))
-        return
-    click.echo(f"sandbox-sim ready at {url}")
-    click.echo(f"  shop, phone and timeline on one screen: {shop_url}/screen")
-    click.echo(f"  shop: {shop_url}")
-    click.echo(f"  back office of the shop: {shop_url}/office")
-    click.echo(f"  state of the gateway: {settings.shown_store}")
+class DemoReady(NamedTuple):
+    """Says that the demonstration is ready. lan: with a link that lets a phone in."""
+
+    settings: Settings
+    as_json: bool
+    lan: bool
+
+    def show(self, port: int, shop_url: str, invite: Callable[[str], str]) -> None:
+        """Print the addresses.
+
+        invite: makes the path of a link that logs in and then leads to an address.
+        """
+        url = _url(self.settings, port)
+        phone_url = url + invite(f"{shop_url}/screen") if self.lan else None
+        if self.as_json:
+            ready = {"url": url, "shop_url": shop_url, "port": port, "pid": os.getpid()}
+            click.echo(json.dumps(ready | ({"phone_url": phone_url} if phone_url else {})))
+            return
+        click.echo(f"sandbox-sim ready at {url}")
+        if phone_url:
+            click.echo(
+                "  scan this with a phone in the same network; it opens shop, phone and timeline:"
+            )
+            with contextlib.suppress(UnicodeEncodeError):  # a terminal without half blocks
+                click.echo(terminal_qr_code(phone_url))
+            click.echo(f"  or open {phone_url}")
+            click.echo("  the link works for everyone in the network until the demonstration ends")
+        click.echo(f"  shop, phone and timeline on one screen: {shop_url}/screen")
+        click.echo(f"  shop: {shop_url}")
+        click.echo(f"  back office of the shop: {shop_url}/office")
+        click.echo(f"  state of the gateway: {self.settings.shown_store}")
+
+
+def terminal_qr_code(text: str) -> str:
+    """A QR code of half blocks, for a terminal."""
+    import segno  # noqa: PLC0415 -- needed only with --lan
+
+    drawn = io.StringIO()
+    segno.make(text, micro=False, error="l").terminal(drawn, border=2, compact=True)
+    return drawn.getvalue()

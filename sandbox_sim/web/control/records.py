@@ -4,7 +4,6 @@ Every kind of record has the same routes: its list, one record, and `find`, `cou
 A transaction can also be settled, and the journal of requests emptied.
 """
 
-import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -59,7 +58,7 @@ from sandbox_sim.web.control.input import (
     worded,
 )
 from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
-from sandbox_sim.web.transport.gateway_protocol import GatewayProtocol
+from sandbox_sim.web.transport.gateway_protocol import run_while_connected
 
 if TYPE_CHECKING:
     from sandbox_sim.production.attempt_views import LiveRecordReader
@@ -73,14 +72,7 @@ async def answer_of_wait(
 
     The wait ends at once when the client closes the connection.
     """
-    task = asyncio.create_task(waiting)
-    protocol = request.protocol
-    if isinstance(protocol, GatewayProtocol):
-        protocol.cancel_when_disconnected(task)
-    try:
-        await asyncio.wait({task})
-    finally:
-        task.cancel()  # where this handler itself is cancelled
+    task = await run_while_connected(request, waiting)
     if task.cancelled():
         return error_response(errors.DISCONNECTED, "The client closed the connection")
     came = task.result()

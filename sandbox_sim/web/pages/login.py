@@ -1,4 +1,7 @@
-"""The login page: it takes the control token once and gives the browser a cookie."""
+"""The login page: it takes the control token once and gives the browser a cookie.
+
+A link with the code of an invitation does the same: `sandbox-sim demo --lan` shows one.
+"""
 
 import hmac
 from collections.abc import Sequence
@@ -7,13 +10,37 @@ from functools import partial
 from typing import Annotated, Final, NotRequired, TypedDict
 
 from aiohttp import web
+from pydantic import Field
 
 from sandbox_sim.web.control.access import SESSION_COOKIE, give_cookie, go_to, prefix_of, session_of
-from sandbox_sim.web.control.input import form_of
+from sandbox_sim.web.control.input import Input, form_of
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.routes import CONTROL_PREFIX, FORM, HTML, Access, Answer, Body, Route
+from sandbox_sim.web.routes import CONTROL_PREFIX, FORM, HTML, Access, Answer, Body, Query, Route
 
 _LOGIN: Final = f"{CONTROL_PREFIX}/login"
+_ENTER: Final = f"{CONTROL_PREFIX}/enter"
+
+
+class Invitations:
+    """Links that log a browser in, as often as they are opened, while this process runs."""
+
+    def __init__(self) -> None:
+        self._targets: dict[str, str] = {}
+
+    def add(self, code: str, target: str) -> str:
+        """Let a code log in; returns the path of the link. target: where the browser goes then."""
+        self._targets[code] = target
+        return f"{_ENTER}?code={code}"
+
+    def target(self, code: str) -> str | None:
+        """Where the browser goes with this code; None if no invitation has it."""
+        return self._targets.get(code)
+
+
+class InvitationQuery(Input):
+    """The query of the link of an invitation."""
+
+    code: str = Field("", max_length=200, description="the code of the link")
 
 
 class LoginForm(TypedDict):
@@ -33,6 +60,7 @@ class LoginRoutes:
 
     token: str | None
     templates: Templates
+    invitations: Invitations
     _: KW_ONLY
     secured: bool
 
@@ -51,6 +79,11 @@ class LoginRoutes:
                 "POST", _LOGIN, self.login, "log in with the control token",
                 answers=(onwards, Answer(None, 401, HTML, "the token is wrong")),
                 body=Body(LoginForm, media_type=FORM), access=Access.OWN_PAGE,
+            ),
+            route(
+                "GET", _ENTER, self.enter, "log in with the link of an invitation",
+                answers=(onwards, Answer(None, 404, HTML, "no invitation has this code")),
+                query=Query(InvitationQuery), access=Access.OPEN,
             ),
             route(
                 "POST", f"{CONTROL_PREFIX}/logout", self.logout, "log out",
@@ -76,7 +109,18 @@ class LoginRoutes:
         if not hmac.compare_digest(given, self.token.encode()):
             problem = "This is not the control token. It is the setting control_token."
             return await self._form(request, wanted, problem=problem, status=401)
-        cookie = SESSION_COOKIE, session_of(self.token)
+        return self._logged_in(request, self.token, wanted)
+
+    async def enter(self, request: web.Request, asked: InvitationQuery) -> web.Response:
+        """Log in by an invitation."""
+        target = self.invitations.target(asked.code)
+        if target is None:
+            title, why = "This link does not work", "The server that showed it has stopped."
+            return await self.templates.message(request, title, why, status=404)
+        return go_to(target) if self.token is None else self._logged_in(request, self.token, target)
+
+    def _logged_in(self, request: web.Request, token: str, wanted: str) -> web.Response:
+        cookie = SESSION_COOKIE, session_of(token)
         path = prefix_of(request) + CONTROL_PREFIX
         return give_cookie(go_to(wanted), cookie, path, secured=self.secured)
 

@@ -13,7 +13,8 @@
 
 import asyncio
 import logging
-from typing import Any, Final
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
 
 from aiohttp import StreamReader, web
 from aiohttp.http import HttpVersion10
@@ -25,6 +26,8 @@ from sandbox_sim.values.response_codes import Code, Reply
 from sandbox_sim.web.api.responses import render
 from sandbox_sim.web.app import is_goodbye
 from sandbox_sim.web.transport.client_connections import ClientConnections
+
+T = TypeVar("T")
 
 log = logging.getLogger("sandbox_sim.requests")
 
@@ -171,3 +174,18 @@ class GatewayProtocol(web.RequestHandler):
 def _is_tls(error: BaseException | None) -> bool:
     """Whether bytes could not be parsed because the client speaks TLS; aiohttp's parser says so."""
     return isinstance(error, HttpProcessingError) and "HTTPS" in str(error)
+
+
+async def run_while_connected(
+    request: web.Request, work: Coroutine[Any, Any, T]
+) -> "asyncio.Task[T]":
+    """Run `work`, which is cancelled when the client closes the connection; returns its task."""
+    task = asyncio.create_task(work)
+    protocol = request.protocol
+    if isinstance(protocol, GatewayProtocol):
+        protocol.cancel_when_disconnected(task)
+    try:
+        await asyncio.wait({task})
+    finally:
+        task.cancel()  # where this handler itself is cancelled
+    return task

@@ -5,14 +5,24 @@ import re
 import signal
 import socket
 import time
+import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
 
-from sandbox_sim.cli.commands.demo import demo_settings
+import pytest
+
+from sandbox_sim.cli.commands.demo import (
+    DemoReady,
+    demo_settings,
+    lan_address,
+    settings_in_lan,
+    terminal_qr_code,
+)
 from sandbox_sim.settings.loading import load
 from tests.cli.processes import SOON, end, ended, first_line, running
 
+LAN = lan_address()
 # any free ports
 ARGUMENTS = ("--json", "demo", "--port", "0", "--shop-port", "0")
 FORM = {
@@ -79,6 +89,86 @@ def test_a_port_that_is_taken_is_named() -> None:
     assert result.stderr.startswith(f"cannot listen on 127.0.0.1:{port}: ")
     assert f"--shop-port {port + 1}" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.skipif(LAN is None, reason="this machine has no address in a network")
+def test_a_phone_in_the_network_scans_its_way_to_the_screen() -> None:
+    with running(*ARGUMENTS[:2], "--lan", *ARGUMENTS[2:]) as server:
+        ready = json.loads(first_line(server))
+        phone = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        handset = f"{ready['url']}/_sandbox/handset/0244000001?alone"
+
+        def as_browser() -> urllib.request.Request:
+            return urllib.request.Request(handset, headers={"Accept": "text/html"})  # noqa: S310
+
+        with phone.open(ready["phone_url"], timeout=SOON) as screen:
+            assert screen.url == f"http://{LAN}:{ready['shop_url'].rpartition(':')[2]}/screen"
+        with phone.open(as_browser(), timeout=SOON) as page:
+            assert page.url == handset
+            frames = page.headers["Content-Security-Policy"].partition("frame-ancestors ")[2]
+            assert ready["shop_url"].removeprefix("http://") in frames
+        with phone.open(ready["phone_url"], timeout=SOON) as again:
+            assert again.url.endswith("/screen")
+
+        with urllib.request.urlopen(as_browser(), timeout=SOON) as stranger:  # noqa: S310
+            assert "/_sandbox/login?" in stranger.url
+        other = ready["phone_url"].partition("code=")[0] + "code=guessed"
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            urllib.request.urlopen(other, timeout=SOON)  # noqa: S310
+
+
+class TestLan:
+    @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+    def test_address_and_token_are_chosen(self, host: str) -> None:
+        given = demo_settings(load()).model_copy(update={"host": host})
+
+        settings = settings_in_lan(given, "192.168.1.5")
+
+        assert settings.host == "192.168.1.5"
+        assert len(settings.token or "") > 20
+
+    def test_those_of_the_user_stay(self) -> None:
+        given = {"host": "10.0.0.7", "control_token": "chosen"}
+
+        settings = settings_in_lan(demo_settings(load(flags=given)), "192.168.1.5")
+
+        assert (settings.host, settings.token) == ("10.0.0.7", "chosen")
+
+    @pytest.mark.parametrize(
+        ("changes", "address", "problem"),
+        [
+            ({}, None, "name it: --set host=192.168.1.5"),
+            ({"production": True}, "192.168.1.5", "leave production out"),
+        ],
+        ids=["no network", "production"],
+    )
+    def test_what_cannot_be_served_is_told(
+        self,
+        capsys: pytest.CaptureFixture[str],
+        changes: dict[str, object],
+        address: str | None,
+        problem: str,
+    ) -> None:
+        settings = demo_settings(load()).model_copy(update=changes)
+
+        with pytest.raises(SystemExit):
+            settings_in_lan(settings, address)
+
+        assert problem in capsys.readouterr().err
+
+    def test_the_code_of_the_link_is_drawn_for_a_terminal(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        settings = settings_in_lan(demo_settings(load()), "192.168.1.5")
+
+        DemoReady(settings, as_json=False, lan=True).show(
+            8233, "http://192.168.1.5:8234", lambda target: f"/enter?to={target}"
+        )
+
+        shown = capsys.readouterr().out
+        link = "http://192.168.1.5:8233/enter?to=http://192.168.1.5:8234/screen"
+        assert f"or open {link}" in shown
+        assert terminal_qr_code(link) in shown
 
 
 class TestSettings:

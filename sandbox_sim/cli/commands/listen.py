@@ -1,0 +1,197 @@
+"""`sandbox-sim listen`: callbacks of a gateway elsewhere come to an address of this machine."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from http import HTTPStatus
+from typing import Any, Final
+
+import aiohttp
+import click
+
+from sandbox_sim.adapters.callback_sender import HttpCallbackSender
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.tls import authority_file, client_context
+from sandbox_sim.cli.client import CommandFailed, RunningGateway
+from sandbox_sim.cli.options import address
+from sandbox_sim.records.callbacks import verdict
+from sandbox_sim.settings.schema import authority_folder
+from sandbox_sim.values.redaction import printable, redact_text
+
+# Seconds of real time: until a lost connection is opened again, and after which one that sends
+# nothing is lost. The gateway sends something every 15 s.
+_RECONNECT_S: Final = 1.0
+_SILENT_S: Final = 45.0
+# One event is one line.
+_LONGEST_LINE: Final = 16 * 1024 * 1024
+
+# What happens, as `--json` prints it.
+Told = Mapping[str, Any]
+
+
+@click.command()
+@click.option("--from", "from_url", metavar="URL", help="The gateway; the same as --endpoint-url.")
+@click.option(
+    "--forward-to",
+    required=True,
+    metavar="URL",
+    callback=address,
+    help="Where callbacks go, such as http://127.0.0.1:5000/callback.",
+)
+@click.option("--service-id", type=int, help="Only callbacks of this service; without it, of all.")
+@click.pass_obj
+def listen(
+    obj: Mapping[str, Any], from_url: str | None, forward_to: str, service_id: int | None
+) -> None:
+    """Take the callbacks of a gateway elsewhere, and post them to an address of this machine.
+
+    The gateway records what is answered there as the answer of the receiver. When this command
+    ends, callbacks go to their receivers again.
+    """
+    gateway = RunningGateway(from_url or obj["endpoint_url"], obj["token"] or None)
+    gateway.control("GET", "clock")  # says in words what is wrong with the address or the token
+
+    def tell(told: Told) -> None:
+        lines = [json.dumps(told)] if obj["as_json"] else _in_words(told, redact_text(forward_to))
+        for line in lines:
+            click.echo(printable(line))
+
+    forwarding = Forwarding(gateway.address, obj["token"], forward_to, service_id, tell)
+    asyncio.run(forwarding.run_forever())
+
+
+class Forwarding:
+    """Takes callbacks from a gateway, and posts them to one address.
+
+    token: the control token of the gateway. service_id: None for all services.
+    tell: called with what happens, as `listen --json` prints it.
+    """
+
+    def __init__(
+        self,
+        gateway: str,
+        token: str | None,
+        forward_to: str,
+        service_id: int | None,
+        tell: Callable[[Told], None],
+    ) -> None:
+        self._url = f"{gateway}/_sandbox/listen"
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._forward_to = forward_to
+        self._query = {"forward_to": forward_to}
+        if service_id is not None:
+            self._query["service_id"] = str(service_id)
+        self._tell = tell
+        self._clock = SystemClock()
+
+    async def run_forever(self) -> None:
+        """Listen; after a lost connection, connect again until that succeeds.
+
+        Raises `CommandFailed` where the gateway refuses the listener.
+        """
+        while True:
+            try:
+                await self.run_once()
+                why = "the gateway closed it"
+            except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
+                why = str(error) or type(error).__name__
+            self._tell({"event": "disconnected", "why": why})
+            await self._clock.pause(_RECONNECT_S)
+
+    async def run_once(self) -> None:
+        """Listen on one connection until it ends."""
+        context = client_context(authority_file(authority_folder()))
+        connector = aiohttp.TCPConnector(ssl=context, limit=0)
+        timeout = aiohttp.ClientTimeout(total=None, sock_read=_SILENT_S)
+        async with (
+            HttpCallbackSender(self._clock) as sender,
+            aiohttp.ClientSession(
+                connector=connector, headers=self._headers, timeout=timeout
+            ) as session,
+            session.get(self._url, params=self._query, read_bufsize=_LONGEST_LINE) as stream,
+        ):
+            if stream.status != HTTPStatus.OK:
+                raise CommandFailed(await _refusal(stream))
+            forwards: set[asyncio.Task[None]] = set()
+            try:
+                async for event, data in _events(stream):
+                    if event == "listening":
+                        answers = f"{self._url}/{data['listener']}/answers"
+                        self._tell({"event": event, "shared": data["shared"]})
+                        continue
+                    work = self._forward(session, sender, answers, data)
+                    task = asyncio.create_task(work)
+                    forwards.add(task)
+                    task.add_done_callback(forwards.discard)
+            finally:
+                for task in forwards:
+                    task.cancel()
+
+    async def _forward(
+        self,
+        session: aiohttp.ClientSession,
+        sender: HttpCallbackSender,
+        answers: str,
+        callback: Mapping[str, Any],
+    ) -> None:
+        """Post one callback, and tell the gateway what was answered."""
+        response = await sender.send(
+            self._forward_to,
+            callback["headers"],
+            callback["body"].encode(),
+            timedelta(seconds=callback["timeout_s"]),
+        )
+        kind = response.failure_kind
+        answer = {
+            "number": callback["number"],
+            "status_code": response.status_code,
+            "response_body": response.body,
+            "problem": response.problem,
+            "failure": None if kind is None else kind.name.lower(),
+        }
+        self._tell(
+            {
+                "event": "callback",
+                "url": callback["url"],
+                "forwarded_to": redact_text(self._forward_to),
+                "verdict": verdict(response),
+                "duration_ms": response.duration_ms,
+            }
+        )
+        with suppress(aiohttp.ClientError, OSError):  # a lost connection ends the stream too
+            async with session.post(answers, json=answer):
+                pass
+
+
+async def _events(stream: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:
+    """The Server-Sent Events of a stream: name and JSON."""
+    event = ""
+    async for line in stream.content:
+        name, _, value = line.decode().rstrip("\n").partition(": ")
+        if name == "event":
+            event = value
+        elif name == "data":
+            yield event, json.loads(value)
+
+
+async def _refusal(answer: aiohttp.ClientResponse) -> str:
+    """The message of an error of the control API."""
+    try:
+        return str((await answer.json())["error"]["message"])
+    except (aiohttp.ClientError, LookupError, TypeError, ValueError):
+        return f"{answer.url.origin()} answers HTTP {answer.status}, not as a gateway does"
+
+
+def _in_words(told: Told, forward_to: str) -> Iterator[str]:
+    """The lines for people."""
+    match told["event"]:
+        case "callback":
+            yield f"{told['url']} -> {forward_to}: {told['verdict']} ({told['duration_ms']} ms)"
+        case "listening":
+            yield f"callbacks come to {forward_to}; Ctrl-C ends it"
+            if told["shared"]:
+                yield "other servers of this gateway may send callbacks that do not come here"
+        case _:
+            yield f"not connected ({told['why']}): callbacks go to their receivers; trying again"

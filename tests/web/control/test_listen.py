@@ -1,0 +1,169 @@
+"""/_sandbox/listen: a program elsewhere takes callbacks, and its answers become the attempts'."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from sandbox_sim.callbacks.bodies import check_signature
+from tests.conftest import Sandbox, Seen
+from tests.web.control_api import ask, assert_error, get, post
+from tests.web.events import Listener
+
+LOCAL = "http://127.0.0.1:5000/callback"
+
+
+class Program:
+    """A listener that a test answers for."""
+
+    def __init__(self, sandbox: Sandbox, stream: Listener, name: str) -> None:
+        self.sandbox = sandbox
+        self.stream = stream
+        self.name = name
+
+    async def next(self) -> dict[str, Any]:
+        """The next callback."""
+        while (block := await self.stream.block()).startswith(":"):
+            pass
+        event, data = (line.partition(": ")[2] for line in block.splitlines())
+        assert event == "callback"
+        found: dict[str, Any] = json.loads(data)
+        return found
+
+    async def answer(self, number: int, **answer: Any) -> Seen:
+        return await post(self.sandbox, f"listen/{self.name}/answers", number=number, **answer)
+
+
+@asynccontextmanager
+async def listening(sandbox: Sandbox, **query: Any) -> AsyncIterator[Program]:
+    params = {"forward_to": LOCAL, **query}
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/listen", params=params) as response:
+        assert response.status == 200, await response.text()
+        stream = Listener(response)
+        assert await stream.block() == "retry: 1000\n"
+        hello = json.loads((await stream.block()).partition("data: ")[2])
+        assert hello["shared"] is False
+        yield Program(sandbox, stream, hello["listener"])
+
+
+async def settle(sandbox: Sandbox) -> asyncio.Task[None]:
+    """Let the payment settle; the task ends when its callback has had its attempt."""
+    return asyncio.create_task(sandbox.advance(seconds=1))
+
+
+async def attempts(sandbox: Sandbox, transaction_id: str = "T1001") -> list[dict[str, Any]]:
+    (callback,) = (await get(sandbox, f"callbacks?transaction_id={transaction_id}"))["callbacks"]
+    found: list[dict[str, Any]] = callback["attempts"]
+    return found
+
+
+@pytest.fixture
+async def paid(sandbox: Sandbox) -> Sandbox:
+    """A gateway with a payment that is not settled yet."""
+    await sandbox.collect(transaction_id="T1001")
+    return sandbox
+
+
+@pytest.mark.decision("D29")
+async def test_the_body_comes_unchanged_and_signed_and_the_answer_is_the_attempts(
+    paid: Sandbox,
+) -> None:
+    async with listening(paid) as program:
+        settling = await settle(paid)
+        callback = await program.next()
+        taken = await program.answer(callback["number"], status_code=500, response_body="oops")
+        await settling
+
+    assert taken.body == {"recorded": True}
+    signature = callback["headers"]["X-Service-Signature"]
+    assert check_signature(callback["body"].encode(), signature, ["sandbox_secret"]) == "valid"
+    assert json.loads(callback["body"])["trans_ref"] == "T1001"
+    assert callback["timeout_s"] == 30
+    (attempt,) = await attempts(paid)
+    assert (attempt["status_code"], attempt["response_body"]) == (500, "oops")
+    assert attempt["sent_to"] == LOCAL
+    assert attempt["next_attempt_at"] is not None
+    assert await paid.inbox() == []
+
+
+async def test_without_an_answer_the_problem_is_that_of_the_other_machine(paid: Sandbox) -> None:
+    problem = "no connection to 127.0.0.1:5000: Connection refused"
+    async with listening(paid) as program:
+        settling = await settle(paid)
+        number = (await program.next())["number"]
+        await program.answer(number, problem=problem, failure="connection")
+        await settling
+
+    (attempt,) = await attempts(paid)
+    assert attempt["verdict"] == f"not acknowledged: {problem}"
+
+
+async def test_a_listener_that_goes_fails_its_attempt_and_the_next_goes_the_ordinary_way(
+    paid: Sandbox,
+) -> None:
+    async with listening(paid) as program:
+        settling = await settle(paid)
+        await program.next()
+    await settling
+    (attempt,) = await attempts(paid)
+    assert "the listener that it was forwarded to disconnected" in attempt["verdict"]
+
+    await paid.advance(minutes=5)
+
+    assert len(await paid.inbox()) == 1
+    assert (await attempts(paid))[1]["verdict"] == "acknowledged with HTTP 200"
+
+
+async def test_an_answer_that_comes_too_late_is_not_recorded(paid: Sandbox) -> None:
+    body = b'{"callback_timeout_s": 0.001}'
+    await ask(paid, "PATCH", "/_sandbox/config", body)
+    async with listening(paid) as program:
+        await (await settle(paid))
+        taken = await program.answer(1, status_code=200)
+
+    assert taken.body == {"recorded": False}
+    (attempt,) = await attempts(paid)
+    assert attempt["verdict"] == "not acknowledged: no answer within 0.001 s"
+
+
+async def test_the_newest_listener_of_the_service_goes_first_then_that_of_all(
+    sandbox: Sandbox,
+) -> None:
+    async with (
+        listening(sandbox, service_id=55) as of_one,
+        listening(sandbox) as older,
+        listening(sandbox) as newer,
+    ):
+        await sandbox.collect(transaction_id="of one")
+        await sandbox.collect(transaction_id="of another", service_id=56)
+        settling = await settle(sandbox)
+        for program, name in ((of_one, "of one"), (newer, "of another")):
+            callback = await program.next()
+            assert json.loads(callback["body"])["trans_ref"] == name
+            await program.answer(callback["number"], status_code=200)
+        await settling
+        assert older.name != newer.name
+
+
+@pytest.mark.parametrize(
+    ("query", "problem"),
+    [
+        ({"forward_to": "shop"}, "forward_to must be an address such as"),
+        ({"service_id": "x"}, "service_id must be"),
+    ],
+    ids=["address", "service"],
+)
+async def test_a_wrong_query_is_told(sandbox: Sandbox, query: dict[str, str], problem: str) -> None:
+    params = {"forward_to": LOCAL, **query}
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/listen", params=params) as response:
+        assert response.status == 400
+        assert problem in await response.text()
+
+
+async def test_an_answer_of_a_listener_that_has_gone_is_told(sandbox: Sandbox) -> None:
+    answer = await ask(sandbox, "POST", "/_sandbox/listen/gone/answers", b'{"number": 1}')
+
+    assert_error(answer, 404, "connect again")
