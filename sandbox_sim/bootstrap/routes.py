@@ -65,7 +65,13 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
         UserRuleRoutes(rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView),
         UserRuleRoutes(rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
         LedgerRoutes(Ledger(parts.store, parts.clock, parts.accounts, live=production is not None)),
-        StateRoutes(parts.manual_actions, parts.seeding(), snapshots, parts.public_address),
+        StateRoutes(
+            parts.manual_actions,
+            parts.seeding(),
+            snapshots,
+            parts.public_address,
+            production=production is not None,
+        ),
         *parts.pages.groups,
     ]
 

@@ -70,7 +70,7 @@ def reset_clock(session: Session, /) -> None:
 @click.option("--service-id", type=int, help="Only this service; without it, all.")
 @asks
 def reset(session: Session, /, service_id: int | None) -> None:
-    """Forget everything that was done, for one service or for all."""
+    """Forget everything that was done, for one service or for all. What is of mode P stays."""
     session.ask("POST", "reset", body={"service_id": service_id}, lines=_what_was_reset)
 
 
@@ -106,8 +106,9 @@ def _jobs_that_ran(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _what_was_reset(document: dict[str, Any]) -> Iterator[str]:
-    service_id = document["service_id"]
-    yield "all services begin anew" if service_id is None else f"service {service_id} begins anew"
+    service_id, kept = document["service_id"], " and ".join(document["kept"])
+    which = "all services were" if service_id is None else f"service {service_id} was"
+    yield f"{which} reset; {kept} stay"
 
 
 @click.group()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -77,19 +77,21 @@ class SnapshotBody(Input):
 
 
 class WasReset(TypedDict):
-    """The service that was reset; null for all."""
+    """What was reset, and what stays."""
 
-    service_id: int | None
+    service_id: Annotated[int | None, "the service; null for all"]
+    kept: Annotated[list[str], "what stays: snapshots, and with production what is of mode P"]
 
 
 @dataclass(frozen=True, eq=False)
 class StateRoutes:
-    """Resets, fills, saves and restores services."""
+    """Resets, fills, saves and restores services. production: whether it is on."""
 
     manual_actions: ManualActions
     seeding: Seeding
     snapshots: Snapshots
     public_address: PublicAddress
+    production: bool
 
     def routes(self) -> Sequence[Route]:
         route = partial(Route, group="Snapshots")
@@ -128,7 +130,8 @@ class StateRoutes:
     async def reset(self, _request: web.Request, asked: ServiceBody) -> WasReset:
         """Forget everything that was done for one service, or for all."""
         await self.manual_actions.reset(asked.service_id)
-        return {"service_id": asked.service_id}
+        kept = ["mode P", "snapshots"] if self.production else ["snapshots"]
+        return {"service_id": asked.service_id, "kept": kept}
 
     async def seed(self, request: web.Request, asked: SeedBody) -> Seeded | web.Response:
         """Fill a service: `count` payments and SMS; HTTP 409 where any of them are there."""
