@@ -10,6 +10,7 @@ from sandbox_sim.control.snapshots import Snapshots
 from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.payments.approval import Handsets
 from sandbox_sim.payments.card_page import CardPages
+from sandbox_sim.ports import FileStore
 from sandbox_sim.records.overrides import UserRuleKind
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 from sandbox_sim.values.hosts import is_postgres
@@ -71,6 +72,7 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
             snapshots,
             parts.public_address,
             production=production is not None,
+            file=parts.store if isinstance(parts.store, FileStore) else None,
         ),
         *parts.pages.groups,
     ]

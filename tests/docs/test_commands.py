@@ -30,7 +30,7 @@ TESTED_ELSEWHERE = {
     *("docs/interface.md", "docs/control-api.md", "docs/comparing.md", "docs/production.md"),
     *("docs/networks/mtn_momo.md", "docs/networks/paystack.md", "docs/networks/hubtel.md"),
     *("docs/networks/smpp.md", "fixtures/README.md", "docs/certifying.md"),
-    "docs/stuck-payments.md",
+    *("docs/stuck-payments.md", "docs/backup.md"),
 }
 PAGES = [page for page in all_pages() if page.blocks("sh") and page.name not in TESTED_ELSEWHERE]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

@@ -16,6 +16,8 @@ from sandbox_sim.values.redaction import printable
 # Seconds. Each attempt on the way at a receiver that hangs takes 30 s of real time.
 ADVANCE_TIMEOUT_S: Final = 600.0
 
+BACKUP_TIMEOUT_S: Final = 600.0
+
 _READYZ: Final = "/_sandbox/readyz"
 _READYZ_TIMEOUT_S: Final = 5.0
 
@@ -72,6 +74,21 @@ def reset_clock(session: Session, /) -> None:
 def reset(session: Session, /, service_id: int | None) -> None:
     """Forget everything that was done, for one service or for all. What is of mode P stays."""
     session.ask("POST", "reset", body={"service_id": service_id}, lines=_what_was_reset)
+
+
+@click.command()
+@asks
+def backup(session: Session, /) -> None:
+    """Copy the SQLite file of a running gateway.
+
+    The copy is beside the file. Requests wait while it is written.
+    """
+    given: dict[str, Any] = {"body": {}, "timeout_s": BACKUP_TIMEOUT_S}
+    session.ask("POST", "backup", **given, lines=_copy)
+
+
+def _copy(document: dict[str, Any]) -> Iterator[str]:
+    yield f"{document['path']} has {document['bytes']} bytes"
 
 
 @click.command()
