@@ -55,9 +55,9 @@ class OperationRow(NamedTuple):
     """What is particular to an operation.
 
     name: in commands, in the control API and in routes.
+    success: the response code of an accepted request; `CATALOGUE` has its HTTP status.
     title: on pages.
     summary: what a client asks for, in the API description.
-    success: the response code of an accepted request; `CATALOGUE` has its HTTP status.
     rejections: the codes of the rules that apply to it, beside those of every operation.
     valid: the fields of a valid request, without `trans_type` and those that every request or every
     payment has.
@@ -68,9 +68,9 @@ class OperationRow(NamedTuple):
 
     name: str
     path: str
+    success: str
     title: str
     summary: str
-    success: str
     rejections: tuple[str, ...] = ()
     valid: Mapping[str, Any] = MappingProxyType({})
     failing: Mapping[str, Any] = MappingProxyType({})
@@ -142,12 +142,12 @@ class Operation(StrEnum):
         }
 
     COLLECT = OperationRow(
-        "collect", _PATH, "Collection", "collect", Code.RECEIVED,
+        "collect", _PATH, Code.RECEIVED, title="Collection", summary="collect",
         rejections=_CAPPED, valid=_WALLET, failing=_DECLINED, fills=Wallet.COLLECTION,
         payment=PaymentRow("CTM", Party.PHONE, "sandbox.3", (500, 50_000), _MOMO),
     )  # fmt: skip
     CARD = OperationRow(
-        "card", _PATH, "Card", "take a card payment", Code.SUCCESS,
+        "card", _PATH, Code.SUCCESS, title="Card", summary="take a card payment",
         rejections=(Code.AMOUNT_ABOVE_CAP, Code.NOT_ALLOWED, Code.DUPLICATE),
         valid={
             "nw": "VIS", "payment_option": "CRD", "customer_number": "4111111111111111",
@@ -162,12 +162,12 @@ class Operation(StrEnum):
         ),
     )  # fmt: skip
     DEPOSIT = OperationRow(
-        "deposit", _PATH, "Deposit", "deposit to the payout wallet", Code.RECEIVED,
+        "deposit", _PATH, Code.RECEIVED, title="Deposit", summary="deposit to the payout wallet",
         rejections=_NUMBER, valid=_WALLET, failing=_DECLINED, fills=Wallet.PAYOUT,
         payment=PaymentRow("DTTW", Party.PHONE, "sandbox.3", (1_000, 40_000), _MOMO),
     )  # fmt: skip
     PAYOUT = OperationRow(
-        "payout", _PATH, "Payout", "pay out", Code.RECEIVED,
+        "payout", _PATH, Code.RECEIVED, title="Payout", summary="pay out",
         rejections=(Code.INSUFFICIENT_BALANCE, *_NUMBER),
         valid=_WALLET, failing=_DECLINED, spends=Wallet.PAYOUT,
         payment=PaymentRow(
@@ -176,7 +176,7 @@ class Operation(StrEnum):
         ),
     )  # fmt: skip
     BILL = OperationRow(
-        "bill", "/pay_bill", "Bill", "pay a bill", Code.RECEIVED,
+        "bill", "/pay_bill", Code.RECEIVED, title="Bill", summary="pay a bill",
         rejections=_CAPPED, spends=Wallet.PAYOUT,
         valid={"nw": "ECG", "account_number": "200000000001"},
         failing={"account_number": "200000000009"},
@@ -185,22 +185,23 @@ class Operation(StrEnum):
         ),
     )  # fmt: skip
     AIRTIME = OperationRow(
-        "airtime", "/send_airtime", "Airtime", "send airtime", Code.RECEIVED,
+        "airtime", "/send_airtime", Code.RECEIVED, title="Airtime", summary="send airtime",
         rejections=_CAPPED, spends=Wallet.AIRTIME,
         valid={"nw": "MTN", "customer_number": "0244000001"}, failing=_DECLINED,
         payment=PaymentRow("ATP", Party.PHONE, "sandbox.3", (100, 5_000)),
     )  # fmt: skip
     STATUS = OperationRow(
-        "status", "/get_transaction_status", "Status query",
-        "show the status of a transaction", Code.SUCCESS,
+        "status", "/get_transaction_status", Code.SUCCESS,
+        title="Status query", summary="show the status of a transaction",
         rejections=(Code.NO_SUCH_TRANSACTION,), valid={"transaction_id": ""},
     )  # fmt: skip
     BALANCE = OperationRow(
-        "balance", "/get_account_balance", "Balance query",
-        "show the balances of a service", Code.SUCCESS, valid={"request_time": ""},
+        "balance", "/get_account_balance", Code.SUCCESS,
+        title="Balance query", summary="show the balances of a service",
+        valid={"request_time": ""},
     )  # fmt: skip
     SMS = OperationRow(
-        "sms", "/sms/send", "SMS", "send one SMS", Code.SMS_RECEIVED,
+        "sms", "/sms/send", Code.SMS_RECEIVED, title="SMS", summary="send one SMS",
         rejections=(Code.NO_SENDER_ID, *_SMS), spends=Wallet.SMS,
         valid={
             "customer_number": "0244000001", "msg_body": "Your code is 1234", "sender_id": "Shop",
@@ -208,8 +209,8 @@ class Operation(StrEnum):
         failing=_DECLINED,
     )  # fmt: skip
     BULK_SMS = OperationRow(
-        "bulk-sms", "/sms/bulk", "Bulk SMS",
-        "send an SMS to up to 1,000 recipients", Code.SMS_RECEIVED,
+        "bulk-sms", "/sms/bulk", Code.SMS_RECEIVED,
+        title="Bulk SMS", summary="send an SMS to up to 1,000 recipients",
         rejections=(Code.NO_SENDER_ID, Code.BAD_RECIPIENTS, Code.TOO_MANY_RECIPIENTS, *_SMS),
         spends=Wallet.SMS,
         valid={
@@ -219,12 +220,12 @@ class Operation(StrEnum):
         failing={"recipients": ["0244000001", "0244000009"]},
     )  # fmt: skip
     SMS_HISTORY = OperationRow(
-        "sms-history", "/sms/history", "SMS history",
-        "list SMS, newest first", Code.SMS_HISTORY,
+        "sms-history", "/sms/history", Code.SMS_HISTORY,
+        title="SMS history", summary="list SMS, newest first",
     )  # fmt: skip
     SMS_BALANCE = OperationRow(
-        "sms-balance", "/sms/balance", "SMS balance",
-        "show the SMS units of a service", Code.SMS_BALANCE,
+        "sms-balance", "/sms/balance", Code.SMS_BALANCE,
+        title="SMS balance", summary="show the SMS units of a service",
     )  # fmt: skip
 
 

@@ -114,6 +114,7 @@ class FailingStore:
     def __init__(self, store: Store) -> None:
         self.failures = 0
         self.error: Exception = StoreError("the disk is full")
+        self.joined_others = False
         self._store = store
 
     async def open(self) -> None:

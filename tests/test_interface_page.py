@@ -394,7 +394,7 @@ def commands(group: click.Group, above: str = "") -> Iterator[tuple[str, click.C
 
 
 def test_every_command_and_option_is_named() -> None:
-    section = CONTROL.text.partition("\n## Command line\n")[2]
+    section = page("command-line.md").text
     found = dict(commands(main))
 
     assert {"serve", "callbacks resend", "config init"} <= set(found)

@@ -1,4 +1,7 @@
-"""The rows of the operations, compared with what other tables say of them."""
+"""The rows of the operations, compared with the interface, with other tables and with a gateway."""
+
+import re
+from pathlib import Path
 
 import pytest
 
@@ -6,12 +9,35 @@ from sandbox_sim.operations import ACTIONS, CARRIED, OF_PATH, PAYMENTS, Operatio
 from sandbox_sim.payments.sandbox_rules import CHECKS, Facts, decide
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
+from tests.conftest import Sandbox
+from tests.kit.requests import REQUEST_TIME, collection
 from tests.records.samples import payment
+
+# A row of the table in docs/interface.md: path, `trans_type` and response code.
+IN_INTERFACE = re.compile(
+    r"^\| \[.+\]\(#endpoint.\d+\) \| `(.+?)` \| `?(\w*)`? ?\| (\d+)", re.MULTILINE
+)
+
+INBOX = "http://127.0.0.1:9/inbox"
+
+
+def sample(operation: Operation, *, fail: bool = False) -> dict[str, object]:
+    asked = {"transaction_id": "T1", "callback_url": f"{INBOX}/shop", "request_time": REQUEST_TIME}
+    return operation.sample(55, INBOX, **asked, fail=fail)
 
 
 def test_twelve_operations_over_nine_paths() -> None:
     assert len(Operation) == 12
     assert len(OF_PATH) == 9
+
+
+def test_path_type_and_code_are_those_of_the_interface() -> None:
+    page = (Path(__file__).parent.parent / "docs/interface.md").read_text("utf-8")
+
+    assert IN_INTERFACE.findall(page) == [
+        (row.path, row.payment.trans_type if row.payment else "", row.success)
+        for row in (operation.row for operation in Operation)
+    ]
 
 
 @pytest.mark.parametrize("operation", Operation)
@@ -64,3 +90,33 @@ def test_sandbox_decides_about_the_requests_of_a_row_as_the_row_says(operation: 
 
 def test_networks_carry_payments_and_single_messages() -> None:
     assert set(CARRIED) == {*PAYMENTS, Operation.SMS}
+
+
+@pytest.mark.parametrize("operation", ACTIONS)
+async def test_a_gateway_accepts_the_sample_of_an_operation(
+    sandbox: Sandbox, operation: Operation
+) -> None:
+    answer = await sandbox.post(operation.row.path, sample(operation))
+
+    assert answer.code == operation.row.success
+
+
+@pytest.mark.parametrize("operation", ACTIONS)
+async def test_a_sample_that_fails_is_rejected_or_refunded(
+    sandbox: Sandbox, operation: Operation
+) -> None:
+    answer = await sandbox.post(operation.row.path, sample(operation, fail=True))
+    await sandbox.advance(seconds=1)
+
+    if operation.is_sms:
+        sent = (await sandbox.history()).data
+        assert [each["status"] for each in sent].count("REFUNDED") == 1
+    else:
+        assert answer.code in operation.row.rejections
+
+
+def test_the_sample_of_a_payment_has_every_field_that_the_interface_requires() -> None:
+    assert sample(Operation.COLLECT).keys() == collection().keys()
+    assert sample(Operation.CARD)["landing_page"] == f"{INBOX}/thanks"
+    assert "landing_page" not in sample(Operation.PAYOUT)
+    assert sample(Operation.BALANCE) == {"service_id": 55, "request_time": ""}

@@ -2,7 +2,7 @@
 
 import pytest
 
-import sandbox_sim.testing  # noqa: F401 -- so that runs in this process do not import it again
+import sandbox_sim.testing
 
 PAY = """
 import json, urllib.request
@@ -312,3 +312,41 @@ def test_a_wrong_argument_shows_the_line_of_the_test_only(pytester: pytest.Pytes
     for call, error in WRONG_ARGUMENTS.items():
         result.stdout.fnmatch_lines([f">*sandbox_gateway.{call}", f"E *{error}*"], consecutive=True)
     result.stdout.no_fnmatch_line("*sandbox_sim/testing/*")
+
+
+def test_tests_side_by_side_share_a_gateway_that_runs_elsewhere(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They import none of the packages of the server, so they need not be installed."""
+    pytester.makepyfile(
+        """
+        import sys
+        from pathlib import Path
+        from payments import pay
+
+        HEAVY = {"aiohttp", "pydantic", "click", "cachetools", "yarl"}
+
+        def test_payment(sandbox_gateway):
+            pay(sandbox_gateway)
+            sandbox_gateway.wait_callback(transaction_id="T1")
+            sandbox_gateway.transactions.expect_one()
+            assert HEAVY.isdisjoint(sys.modules)
+            with Path("seen").open("a") as seen:
+                seen.write(f"{sandbox_gateway.service_id} {sandbox_gateway.url}\\n")
+
+        def test_settings(make_sandbox_gateway):
+            make_sandbox_gateway(settle_delay_ms=0)
+        """
+    )
+    with sandbox_sim.SandboxGateway(settle_delay_ms=0) as server:
+        server.reset_clock()
+        monkeypatch.setenv("SANDBOX_SIM_URL", server.url)
+        options = ("-p", "xdist", "--tx", "2*popen", "--dist", "each")
+        result = pytester.runpytest_inprocess(*options)
+        url = server.url
+
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(["E*its settings hold for all who use it*"])
+    seen = [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
+    assert len({service_id for service_id, _ in seen}) == 2
+    assert {url for _, url in seen} == {url}

@@ -14,31 +14,18 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGE = (DOCS / "testing.md").read_text("utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
-# Fixtures that the examples use and do not define.
-CONFTEST = """
-import pytest, requests
-from tests.testing.conftest import collected, status as asked
-
-@pytest.fixture
-def pay():
-    return lambda gateway, name, **more: collected(gateway, transaction_id=name, **more)
-
-@pytest.fixture
-def status():
-    return lambda gateway, name: asked(gateway, name).get("response_data", {}).get("status")
-"""
-
 
 def test_the_examples_pass(pytester: pytest.Pytester) -> None:
-    pytester.makeconftest(CONFTEST)
+    (conftest,) = (example for example in EXAMPLES if "def test_" not in example)
+    pytester.makeconftest(conftest)
     pytester.makeini("[pytest]\nasyncio_mode = auto\nasyncio_default_fixture_loop_scope = function")
-    pytester.syspathinsert(DOCS.parent)
-    pytester.makepyfile(**{f"test_{n}": example for n, example in enumerate(EXAMPLES)})
+    tests = [example for example in EXAMPLES if example != conftest]
+    pytester.makepyfile(**{f"test_{n}": example for n, example in enumerate(tests)})
 
     result = pytester.runpytest_inprocess()
 
     result.assert_outcomes(passed="".join(EXAMPLES).count("def test_"))
-    assert len(EXAMPLES) == 7
+    assert len(tests) == 7
 
 
 def rows(heading: str) -> dict[str, str]:

@@ -17,7 +17,7 @@ import pytest
 import uvicorn
 from django.conf import settings
 from django.core.asgi import get_asgi_application
-from django.http import HttpResponse, HttpResponseForbidden
+from django.http import HttpResponse
 from django.test import override_settings
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt
@@ -58,7 +58,7 @@ def callbacks(request):
     _, secret_key = settings.GATEWAY_AUTH
     genuine = hmac.new(secret_key.encode(), request.body, hashlib.sha256).hexdigest()
     if not hmac.compare_digest(genuine, request.headers.get("X-Service-Signature", "")):
-        return HttpResponseForbidden()
+        return HttpResponse(status=401)
     callback = json.loads(request.body)
     paid = callback["trans_status"].startswith("000")
     ORDERS[callback["trans_ref"]] = "paid" if paid else "failed"
@@ -108,5 +108,5 @@ def test_a_forged_callback_is_refused(sandbox_gateway, shop_url):
     forged = {"trans_ref": "A1", "trans_status": "000/SUCCESS"}
     answer = httpx.post(f"{shop_url}/callbacks", json=forged)
 
-    assert answer.status_code == 403
+    assert answer.status_code == 401
     assert ORDERS == {"A1": "waiting"}

@@ -44,7 +44,7 @@ def make_shop(gateway_url, service_id, auth):
     def callbacks():
         genuine = hmac.new(auth[1].encode(), request.get_data(), hashlib.sha256).hexdigest()
         if not hmac.compare_digest(genuine, request.headers.get("X-Service-Signature", "")):
-            abort(403)
+            abort(401)
         callback = request.get_json()
         paid = callback["trans_status"].startswith("000")
         shop.orders[callback["trans_ref"]] = "paid" if paid else "failed"

@@ -21,7 +21,7 @@ from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.values.hosts import LISTENS_ON_ALL, is_postgres, masked
 
 if TYPE_CHECKING:
-    from sandbox_sim.callbacks.doctor import Doctor, Orders
+    from sandbox_sim.callbacks.doctor import Doctor, Orders, SamplePayments
 
 
 __all__ = ["Gateway", "build", "open_doctor", "store_of", "tls_context"]
@@ -86,10 +86,12 @@ def build(
 
 
 @contextlib.asynccontextmanager
-async def open_doctor(orders: "Orders | None" = None) -> AsyncIterator["Doctor"]:
-    """A `Doctor` with an HTTP session of its own; it needs no running gateway."""
+async def open_doctor(
+    orders: "Orders | None" = None, payments: "SamplePayments | None" = None
+) -> AsyncIterator["Doctor"]:
+    """A `Doctor` with an HTTP session of its own; only `payments` needs a running gateway."""
     from sandbox_sim.callbacks.doctor import Doctor  # noqa: PLC0415 -- serve starts without it
 
     clock = SystemClock()
     async with HttpCallbackSender(clock) as sender:
-        yield Doctor(sender, clock, RandomIds(), orders)
+        yield Doctor(sender, clock, RandomIds(), orders, payments)

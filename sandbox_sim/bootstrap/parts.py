@@ -31,6 +31,7 @@ from sandbox_sim.overrides.behaviour import BehaviourControl, BehaviourHolder
 from sandbox_sim.overrides.faults import Faults
 from sandbox_sim.overrides.overrides import Overrides, UserRules
 from sandbox_sim.payments.queries import Queries
+from sandbox_sim.payments.refunds import Refunds
 from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.payments.submit import Payments, SandboxProcessor
 from sandbox_sim.ports import (
@@ -44,6 +45,7 @@ from sandbox_sim.ports import (
 )
 from sandbox_sim.ports.ids import IdAllocation
 from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.settings.changes import RunningSettings
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.sms.sms import SmsOperations
 from sandbox_sim.values.clients import ServiceMode
@@ -110,6 +112,7 @@ class Gateway:
         self.public_address = PublicAddress(settings.public_url, settings.base_path)
         self.allowed_hosts = AllowedHosts(settings.host, settings.listed_hosts())
         self.behaviour_control = BehaviourControl(store, self.behaviour)
+        self.running_settings = RunningSettings(settings)
         self.user_rules = UserRules(store, clock, ids)
         self.overrides = Overrides(store, self.user_rules, self.waiters)
         self.accounts = Accounts(
@@ -130,6 +133,7 @@ class Gateway:
             self.production = production_parts.Production(settings, clock, ids, store, callback_for)
             processors[ServiceMode.PRODUCTION] = self.production.processor
         self.payments = Payments(store, ids, gate, processors)
+        self.refunds = Refunds(store, clock, ids, processors)
         self.sms = SmsOperations(store, clock, ids, self.accounts, self.behaviour)
         self.callback_reordering = CallbackReordering(store)
         self.deliveries = CallbackDispatcher(

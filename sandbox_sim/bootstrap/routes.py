@@ -12,11 +12,14 @@ from sandbox_sim.payments.approval import Handsets
 from sandbox_sim.payments.card_page import CardPages
 from sandbox_sim.ports import FileStore
 from sandbox_sim.records.overrides import UserRuleKind
+from sandbox_sim.settings.schema import certify_report
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 from sandbox_sim.values.hosts import is_postgres
 from sandbox_sim.web.control.asking import AskRoutes
+from sandbox_sim.web.control.books import BookRoutes
 from sandbox_sim.web.control.callbacks import CallbackActionRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
+from sandbox_sim.web.control.config import ConfigRoutes
 from sandbox_sim.web.control.ledger import LedgerRoutes
 from sandbox_sim.web.control.overrides_and_faults import (
     FaultBody,
@@ -26,9 +29,11 @@ from sandbox_sim.web.control.overrides_and_faults import (
     UserRuleRoutes,
 )
 from sandbox_sim.web.control.records import RecordRoutes, SettleRoutes
+from sandbox_sim.web.control.refunds import RefundRoutes
 from sandbox_sim.web.control.state import StateRoutes
 from sandbox_sim.web.pages.browser_pages import BrowserPages, StaticRoutes
 from sandbox_sim.web.pages.card_page import CardPageRoutes
+from sandbox_sim.web.pages.certify_report import CertifyReportRoutes
 from sandbox_sim.web.pages.dashboard import DashboardRoutes
 from sandbox_sim.web.pages.handset import HandsetCodes, HandsetRoutes
 from sandbox_sim.web.pages.listing import RecordLists
@@ -48,6 +53,8 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
     live, live_records = (production.actions, production.records) if production else (None, None)
     asking = production.asking if production else None
     pending = OpenTransactions(parts.records, parts.clock, live_records)
+    books = production.books if production else None
+    ledger = Ledger(parts.store, parts.clock, parts.accounts, live=production is not None)
     rules = parts.user_rules
     snapshots = Snapshots(parts.store, parts.clock, parts.journal, parts.deliveries)
     return [
@@ -55,6 +62,7 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
         RecordRoutes(parts.records, parts.record_ids, pending, live_records),
         SettleRoutes(parts.record_ids, parts.manual_actions, parts.clock, live),
         AskRoutes(parts.record_ids, asking, live_records),
+        RefundRoutes(parts.record_ids, parts.refunds, parts.clock, parts.public_address),
         CallbackActionRoutes(
             parts.callback_retries,
             parts.manual_actions,
@@ -63,9 +71,11 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
         ),
         parts.inbox_routes(),
         ClockRoutes(parts.clock, parts.clock_control),
+        ConfigRoutes(parts.behaviour_control, parts.running_settings),
         UserRuleRoutes(rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView),
         UserRuleRoutes(rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
-        LedgerRoutes(Ledger(parts.store, parts.clock, parts.accounts, live=production is not None)),
+        LedgerRoutes(ledger, books),
+        BookRoutes(books, parts.record_ids),
         StateRoutes(
             parts.manual_actions,
             parts.seeding(),
@@ -116,6 +126,7 @@ class PageParts:
             CardPageRoutes(card_pages, self.templates, parts.behaviour),
             self._handset(),
             LoginRoutes(parts.settings.token, self.templates, secured=parts.settings.is_secured),
+            CertifyReportRoutes(certify_report, self.templates),
             self.files,
         ]
 
@@ -150,6 +161,7 @@ class PageParts:
             parts.store,
             parts.clock,
             parts.behaviour,
+            parts.running_settings,
             parts.public_address,
             credentials=f"{first.client_key}:{secret}",
             networks=production.overview() if production else None,

@@ -4,6 +4,10 @@ Source: delivery.1, delivery.2, D27, D29, D30.
 
 `callbacks.receiver_checks` says what is sent, `receiver_verdicts` judges the responses.
 
+A receiver may ask the gateway for the status of a payment before it believes a callback. So the
+payment of each sample is made first (`SamplePayments`). The payment of a forged callback fails,
+although the callback says that it succeeded.
+
 The samples go where callbacks may go (the setting `callback_hosts`), by the same rewrites, with the
 same additional headers, signed with the key of a client of mode S.
 """
@@ -18,7 +22,7 @@ from sandbox_sim.callbacks.destinations import CallbackRoutes, receiver_of
 from sandbox_sim.callbacks.receiver_checks import CallbackExchange, Check, Finding, SampleCallback
 from sandbox_sim.callbacks.receiver_verdicts import Assessment, CheckInput, Verdict
 from sandbox_sim.overrides.behaviour import BehaviourHolder
-from sandbox_sim.ports import CallbackSender, Clock, Ids, Store
+from sandbox_sim.ports import CallbackSender, Clock, Ids, Store, Unit
 from sandbox_sim.records.callbacks import CallbackRecord, Profile, ReceiverResponse, Schedule
 from sandbox_sim.records.transactions import TransactionRecord
 from sandbox_sim.values.clients import Client, ServiceMode
@@ -27,6 +31,16 @@ from sandbox_sim.values.clients import Client, ServiceMode
 # database column of any receiver.
 _ID_DIGITS: Final = 12
 
+# The service of the samples, unless another is asked for or the client may not use it.
+OWN_SERVICE: Final = 990
+
+
+def service_of_samples(client: Client, asked: int | None) -> int:
+    """The service of the samples: the one asked for, or one that only the doctor uses."""
+    if asked is not None or client.may_use(OWN_SERVICE):
+        return asked or OWN_SERVICE
+    return min(client.service_ids or ())
+
 
 class Receiver(NamedTuple):
     """The receiver to examine, and how it is called.
@@ -34,6 +48,7 @@ class Receiver(NamedTuple):
     secret_key: signs the callbacks; None if they are not signed.
     timeout: real time for one callback.
     judged: the profiles that it must take; what is wrong with another one is a note. None: all.
+    service_id: the service of the payments.
     """
 
     url: str
@@ -41,6 +56,7 @@ class Receiver(NamedTuple):
     profiles: tuple[Profile, ...] = tuple(Profile)
     timeout: timedelta = Schedule().timeout
     judged: frozenset[Profile] | None = None
+    service_id: int = OWN_SERVICE
 
     @classmethod
     def configured_for(
@@ -50,13 +66,14 @@ class Receiver(NamedTuple):
         configured: Profile,
         timeout: timedelta,
         only: Sequence[Profile] = (),
+        service_id: int = OWN_SERVICE,
     ) -> "Receiver":
         """A receiver that must take the profile it is configured for; the others get notes.
 
         only: the profiles to send in place of all; the receiver must take each of them.
         """
         sent = tuple(dict.fromkeys(only or (configured, *Profile)))
-        return cls(url, secret_key, sent, timeout, frozenset(only or (configured,)))
+        return cls(url, secret_key, sent, timeout, frozenset(only or (configured,)), service_id)
 
     def judges(self, profile: Profile | None) -> bool:
         """Whether the receiver must take this profile; None stands for what is about all."""
@@ -79,14 +96,28 @@ class Orders(Protocol):
         ...
 
 
+class SamplePayments(Protocol):
+    """Makes the payments of the samples at a gateway, which then answers questions about them."""
+
+    async def make(self, transaction: TransactionRecord) -> TransactionRecord:
+        """Make a payment that has ended as this one; returns it with the ids of the gateway."""
+        ...
+
+
 class Doctor:
     """Sends sample callbacks. Each is about a new transaction, except one that is sent twice."""
 
     def __init__(
-        self, sender: CallbackSender, clock: Clock, ids: Ids, orders: Orders | None = None
+        self,
+        sender: CallbackSender,
+        clock: Clock,
+        ids: Ids,
+        orders: Orders | None = None,
+        payments: SamplePayments | None = None,
     ) -> None:
         self._sender = sender
         self._orders = orders
+        self._payments = payments
         self._clock = clock
         self._ids = ids
 
@@ -140,8 +171,7 @@ class Doctor:
                 yield await question(self._orders, exchange)
 
     async def _open(self, receiver: Receiver, profile: Profile) -> CallbackExchange:
-        callback = receiver_checks.FIRST_CHECK.make(self._sample(receiver, profile))
-        await self._create_order(callback)
+        callback = await self._prepare(receiver_checks.FIRST_CHECK, receiver, profile)
         return await self._send(callback, receiver.timeout)
 
     async def _follow(self, check: Check, receiver: Receiver, first: CallbackExchange) -> Finding:
@@ -153,28 +183,33 @@ class Doctor:
             return receiver_checks.skipped(check, receiver_checks.FIRST_NOT_ACKNOWLEDGED, profile)
         callback = first.callback
         if not check.again:
-            callback = check.make(self._sample(receiver, profile))
-            await self._create_order(callback)
+            callback = await self._prepare(check, receiver, profile)
         exchange = await self._send(callback, receiver.timeout)
         return _finding(check, receiver, exchange, first)
 
-    async def _create_order(self, callback: CallbackRecord) -> None:
+    async def _prepare(self, check: Check, receiver: Receiver, profile: Profile) -> CallbackRecord:
+        """The callback of a new sample, after its payment was made and its order created."""
+        sample = self._sample(receiver, profile)
+        if self._payments is not None:
+            ended = sample.transaction.moved(check.payment_ends, sample.at)
+            made = (await self._payments.make(ended)).network_transaction_id
+            transaction = sample.transaction._replace(network_transaction_id=made)
+            sample = sample._replace(transaction=transaction)
+        callback = check.make(sample)
         if self._orders is not None:
             await self._orders.create(callback)
+        return callback
 
     async def _send(self, callback: CallbackRecord, timeout: timedelta) -> CallbackExchange:
         body = callback.body.encode()
-        response = await self._sender.send(callback.url, callback.headers, body, timeout)
+        response = await self._sender.send(callback.address, callback.headers, body, timeout)
         return CallbackExchange(callback, response)
 
     def _sample(self, receiver: Receiver, profile: Profile) -> SampleCallback:
         now, callback_id = self._clock.now(), self._ids.record_id()
-        transaction = TransactionRecord(
-            payment=receiver_checks.sample_payment(receiver.url, callback_id[-_ID_DIGITS:]),
-            network_transaction_id=self._ids.network_transaction_id(),
-            client_key="",
-            initiated_at=now,
-        )
+        identifier, network_id = callback_id[-_ID_DIGITS:], self._ids.network_transaction_id()
+        payment = receiver_checks.sample_payment(receiver.url, identifier, receiver.service_id)
+        transaction = TransactionRecord.start(payment, network_id, "", now)
         return SampleCallback(transaction, profile, receiver.secret_key, callback_id, now)
 
 
@@ -249,7 +284,9 @@ class ReceiverExamination:
         routes: CallbackRoutes,
     ) -> None:
         self._store = store
-        self._doctor = Doctor(_RoutedSender(sender, routes), clock, ids)
+        self._payments = _StoredPayments(store)
+        routed = _RoutedSender(sender, routes)
+        self._doctor = Doctor(routed, clock, ids, payments=self._payments)
         self._clock = clock
         self._clients = [client for client in clients if client.mode is ServiceMode.SANDBOX]
         self._behaviour = behaviour
@@ -264,8 +301,9 @@ class ReceiverExamination:
     ) -> Examined | None:
         """Examine a receiver; None where no client of mode S may use the service.
 
-        service_id: whose key signs the samples; None for that of the first client. profiles: the
-        only ones to send; if empty, all are sent, and the one of the configuration is judged.
+        service_id: the service of the samples, whose key signs them; None for a service of the
+        first client. profiles: the only ones to send; if empty, all are sent, and the one of the
+        configuration is judged.
         """
         client = next((each for each in self._clients if _fits(each, service_id)), None)
         if client is None:
@@ -275,20 +313,49 @@ class ReceiverExamination:
             self._behaviour.present.schedule.timeout,
         )
         configured, key = settings.profile_of(url, client), settings.key_of(client)
-        receiver = Receiver.configured_for(url, key, configured, timeout, profiles)
+        service = service_of_samples(client, service_id)
+        receiver = Receiver.configured_for(url, key, configured, timeout, profiles, service)
         findings: list[Finding] = []
         complete = False
-        with suppress(TimeoutError):
-            async with self._clock.timeout(LONGEST_S):
-                async for finding in self._doctor.examine(receiver):
-                    findings.append(finding)  # noqa: PERF401 -- those before the end are kept
-                complete = True
+        try:
+            with suppress(TimeoutError):
+                async with self._clock.timeout(LONGEST_S):
+                    async for finding in self._doctor.examine(receiver):
+                        findings.append(finding)  # noqa: PERF401 -- those before the end are kept
+                    complete = True
+        finally:
+            await self._payments.delete()
         owner = client.client_key if key is not None else None
         return Examined(receiver, owner, findings, complete)
 
 
 def _fits(client: Client, service_id: int | None) -> bool:
     return service_id is None or client.may_use(service_id)
+
+
+class _StoredPayments:
+    """Saves the payments of the samples as they end, without a callback of their own."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._made: list[TransactionRecord] = []
+
+    async def make(self, transaction: TransactionRecord) -> TransactionRecord:
+        """Save the payment, without the secrets of its addresses."""
+        saved = transaction._replace(callback_target=None)
+        await self._store.run(lambda unit: unit.add_transaction(saved))
+        self._made.append(saved)
+        return transaction
+
+    async def delete(self) -> None:
+        """Delete the payments that were made, so that no list shows them."""
+
+        async def work(unit: Unit) -> None:
+            for transaction in self._made:
+                await unit.delete_transaction(transaction)
+
+        await self._store.run(work)
+        self._made.clear()
 
 
 class _RoutedSender:

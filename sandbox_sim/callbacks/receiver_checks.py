@@ -65,13 +65,15 @@ class Check:
     """One kind of callback, and how the response of a healthy receiver is judged.
 
     again: the first callback of the profile is sent once more, byte for byte, and none is made.
-    forged: the gateway would not send it; only the signature shows that.
+    forged: the gateway would not send it; only the signature shows that, or a status query.
+    payment_ends: the status of the payment, which a status query answers.
     """
 
     name: str
     sends: str
     make: Callable[[SampleCallback], CallbackRecord]
     judge: Judge
+    payment_ends: Status
     again: bool = False
     forged: bool = False
 
@@ -103,11 +105,11 @@ def skipped(check: Check, why: str, profile: Profile | None = None) -> Finding:
     return Finding(check.name, Assessment(Verdict.SKIPPED, why), check.sends, profile)
 
 
-def sample_payment(url: str, identifier: str) -> Payment:
+def sample_payment(url: str, identifier: str, service_id: int) -> Payment:
     """A collection that no client requested, with an id that is recognisable as a sample."""
     return Payment(
         operation=Operation.COLLECT,
-        service_id=1,
+        service_id=service_id,
         transaction_id=f"{SAMPLE_PREFIX}{identifier}",
         reference=f"{SAMPLE_PREFIX}{identifier}",
         amount=Decimal("10.50"),
@@ -161,7 +163,8 @@ FIRST_CHECK: Final = Check(
     "successful",
     sends="a successful payment",
     make=successful,
-    judge=receiver_verdicts.assess_acknowledgement,
+    judge=receiver_verdicts.assess_first,
+    payment_ends=Status.SUCCESSFUL,
 )
 
 
@@ -171,6 +174,7 @@ FURTHER_CHECKS: Final = (
         sends="the same successful payment once more",
         make=successful,
         judge=receiver_verdicts.assess_repeat,
+        payment_ends=Status.SUCCESSFUL,
         again=True,
     ),
     Check(
@@ -178,18 +182,21 @@ FURTHER_CHECKS: Final = (
         sends="a failed payment",
         make=failed,
         judge=receiver_verdicts.assess_acknowledgement,
+        payment_ends=Status.FAILED,
     ),
     Check(
         "cancelled",
         sends="a cancelled payment",
         make=cancelled,
         judge=receiver_verdicts.assess_acknowledgement,
+        payment_ends=Status.CANCELLED,
     ),
     Check(
         "no_signature",
         sends=f"a successful payment without {SIGNATURE_HEADER}",
         make=unsigned,
         judge=receiver_verdicts.expect_refusal(receiver_verdicts.WANT_SIGNATURE),
+        payment_ends=Status.FAILED,
         forged=True,
     ),
     Check(
@@ -197,6 +204,7 @@ FURTHER_CHECKS: Final = (
         sends="a successful payment, signed with another key",
         make=signed_by_another,
         judge=receiver_verdicts.expect_refusal(receiver_verdicts.CHECK_SIGNATURE),
+        payment_ends=Status.FAILED,
         forged=True,
     ),
     Check(
@@ -204,6 +212,7 @@ FURTHER_CHECKS: Final = (
         sends="a failed payment made successful, with the signature of the failed one",
         make=tampered,
         judge=receiver_verdicts.expect_refusal(receiver_verdicts.CHECK_SIGNATURE),
+        payment_ends=Status.FAILED,
         forged=True,
     ),
 )

@@ -88,6 +88,14 @@ def assess_acknowledgement(case: CheckInput) -> Assessment:
     return Assessment(Verdict.OK, says)
 
 
+def assess_first(case: CheckInput) -> Assessment:
+    """As `assess_acknowledgement`; an ok says that the order may still be unpaid."""
+    assessment = assess_acknowledgement(case)
+    if assessment.verdict is not Verdict.OK:
+        return assessment
+    return assessment._replace(says=f"{assessment.says}, {_NOT_YET_PAID}")
+
+
 def assess_repeat(case: CheckInput) -> Assessment:
     """A repeated callback must be acknowledged with the status code of the first one."""
     if case.response.status_code == case.first.status_code:
@@ -137,6 +145,8 @@ def assess_encryption(receiver: str, response: ReceiverResponse) -> Assessment:
     says = "plain HTTP: others on the network can read what is sent"
     return Assessment(Verdict.WARNING, says, "Give the gateway an https address.")
 
+
+_NOT_YET_PAID: Final = "which does not show that the order is paid"
 
 # --- What to do about it ---------------------------------------------------------------------
 

@@ -9,11 +9,12 @@ import signal
 import subprocess
 from collections.abc import Mapping
 from datetime import timedelta
+from ssl import SSLContext
 from tempfile import TemporaryFile
 from typing import IO, Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
-from sandbox_sim.certify.cases import Placed, State
+from sandbox_sim.certify.cases import CertifyCase, Placed, State
 from sandbox_sim.certify.configuration import Configuration, Question
 
 RESTART: Final = timedelta(seconds=60)
@@ -35,11 +36,17 @@ class ApplicationHangs(Exception):
 class Application(Protocol):
     """The application under test."""
 
+    def lacks(self, case: CertifyCase) -> str | None:
+        """Why a case cannot be tried with it; None where it can."""
+
     def place(self, order: Placed, reference: str, within: timedelta) -> str | None:
         """Place an order; its number, or None where the application refused it.
 
         Raises `ApplicationUnreachable`, and `ApplicationHangs` after this real time.
         """
+
+    def refund(self, order: str, within: timedelta) -> None:
+        """Give the money of a paid order back. Raises as `place` does."""
 
     def state(self, order: str) -> State:
         """The state of an order. Raises `ApplicationUnreachable` and `OrderUnreadable`."""
@@ -66,9 +73,29 @@ class ConfiguredApplication:
         self._configuration = configuration
         self._gateway_url = gateway_url
 
+    def lacks(self, case: CertifyCase) -> str | None:
+        """Why a case cannot be tried with it: certify.toml lacks what the case needs."""
+        configuration = self._configuration
+        if case.sms and configuration.application.receipts != "sms":
+            return 'application.receipts in certify.toml is not "sms"'
+        if case.restarts("application") and configuration.application.restart is None:
+            return "certify.toml has no application.restart"
+        if configuration.card_order is None and case.is_about_cards:
+            return "certify.toml has no [card_order]"
+        if configuration.refund is None and "refund" in case.verbs:
+            return "certify.toml has no [refund]"
+        for name in ("phone", "amount"):
+            differs = {getattr(each, name) for each in case.orders} != {
+                Placed.model_fields[name].default
+            }
+            if differs and not configuration.order.names(name):
+                return f"the order in certify.toml has no {{{name}}}"
+        return None
+
     def place(self, order: Placed, reference: str, within: timedelta) -> str | None:
         """Place an order."""
-        question = self._configuration.order
+        by_card = self._configuration.card_order if order.pay_by == "card" else None
+        question = by_card or self._configuration.order
         values = {
             "phone": order.phone,
             "network": order.network,
@@ -82,6 +109,11 @@ class ConfiguredApplication:
         if found is None and answer.status < 400:
             raise ApplicationUnreachable(f"order: the answer has no number: {_short(answer)}")
         return found
+
+    def refund(self, order: str, within: timedelta) -> None:
+        """Give the money of a paid order back."""
+        if self._configuration.refund is not None:
+            self._ask(self._configuration.refund, {"order": order}, within)
 
     def state(self, order: str) -> State:
         """The state of an order."""
@@ -156,15 +188,23 @@ def _call(question: Question, values: Mapping[str, str], within: timedelta) -> A
 
 
 def send(
-    method: str, url: str, body: bytes | None, headers: Mapping[str, str], within: timedelta
+    method: str,
+    url: str,
+    body: bytes | None,
+    headers: Mapping[str, str],
+    within: timedelta,
+    tls: SSLContext | None = None,
 ) -> ApplicationAnswer:
-    """Send a request; redirects are not followed.
+    """Send a request; redirects are not followed. tls: what is trusted in place of the default.
 
     Raises `ApplicationUnreachable`, and `ApplicationHangs` after `within`.
     """
     parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=within.total_seconds())
+    place = parts.hostname or "", parts.port
+    patience = within.total_seconds()
+    connection = http.client.HTTPConnection(*place, timeout=patience)
+    if parts.scheme == "https":
+        connection = http.client.HTTPSConnection(*place, timeout=patience, context=tls)
     path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
     try:
         connection.request(method, path, body, dict(headers))

@@ -1,14 +1,14 @@
 """The gateway of a run, on a fixed port, with a file for its state so that it can restart."""
 
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.certify.configuration import Configuration
+from sandbox_sim.certify.configuration import CertifyTerms, Configuration
 from sandbox_sim.certify.files import FileError
 from sandbox_sim.settings.loading import settings_from
 from sandbox_sim.settings.schema import Settings
@@ -21,16 +21,22 @@ _PORTS: Final = 10_000
 
 
 class CertifyBench:
-    """A gateway, and the application under test that uses it."""
+    """The gateway that the application under test uses, and the terms of the run."""
 
-    def __init__(self, configuration: Configuration, values: Mapping[str, Any]) -> None:
-        """values: settings of the gateway. Raises `ConfigError` if they are wrong."""
-        self.configuration = configuration
-        self.settings: Settings = settings_from({**values, "quiet": True}, "certify.toml")
-        self.gateway = SandboxGateway(**values)
-        host = client_host(self.settings.host, self.settings.port)
-        self.gateway_url = f"{self.settings.scheme}://{host}"
+    def __init__(
+        self, terms: CertifyTerms, settings: Settings, gateway: SandboxGateway, url: str
+    ) -> None:
+        """url: the base URL, also while the gateway does not run."""
+        self.terms = terms
+        self.settings = settings
+        self.gateway = gateway
+        self.gateway_url = url
         self._running = ExitStack()
+
+    @property
+    def can_restart(self) -> bool:
+        """Whether the gateway knows after a restart what it knew before."""
+        return not self.settings.store.startswith("memory")
 
     def start(self) -> None:
         """Start the gateway. Raises `OSError` where the port is taken."""
@@ -65,7 +71,9 @@ def open_bench(configuration: Configuration) -> Iterator[CertifyBench]:
         folder = held.enter_context(TemporaryDirectory(prefix="sandbox-sim-certify-"))
         values = dict(configuration.gateway_settings(Path(folder) / "certify.db"))
         values["port"] = values["port"] or held.enter_context(free_port())
-        bench = CertifyBench(configuration, values)
+        settings = settings_from({**values, "quiet": True}, "certify.toml")
+        url = f"{settings.scheme}://{client_host(settings.host, settings.port)}"
+        bench = CertifyBench(configuration, settings, SandboxGateway(**values), url)
         try:
             bench.start()
         except OSError as error:

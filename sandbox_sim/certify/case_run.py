@@ -19,6 +19,7 @@ from sandbox_sim.certify.application import (
     send,
 )
 from sandbox_sim.certify.bench import CertifyBench
+from sandbox_sim.certify.card_page import CardPageVisit
 from sandbox_sim.certify.cases import CaseStep, CertifyCase, Placed, Posted, State
 from sandbox_sim.certify.files import in_words
 from sandbox_sim.certify.timeline import CaseTimeline
@@ -30,6 +31,8 @@ T = TypeVar("T")
 # How often the gateway and the application are asked what is new, in seconds.
 _TICK_S: Final = 0.07
 _COLLECT: Final = "collect"
+_CARD: Final = "card"
+_PAYOUT: Final = "payout"
 _UNPAID: Final = frozenset({"001", "003"})
 
 
@@ -49,14 +52,14 @@ class CaseRun:
     ) -> None:
         self._bench = bench
         self._gateway = bench.gateway
-        self._own = bench.configuration.application
+        self._own = bench.terms.application
         self._application = application
         self._case = case
         self._until = until
         self._timeline = CaseTimeline(bench.gateway)
         self._acted = SystemClock.monotonic()
         self._orders: dict[str, str | None] = {}
-        self._phones: dict[str, str] = {}
+        self._placed: dict[str, Placed] = {}
         self._states: dict[str, State] = {}
         self._actions: Mapping[str, Callable[[Any], object]] = {
             "order": self._place,
@@ -70,12 +73,15 @@ class CaseRun:
             "wait_polls": self._wait_for_polls,
             "waits": self._check_pause,
         }
-        self._expectations: Mapping[str, Callable[[str, Any], None]] = {
+        self._on_orders: Mapping[str, Callable[[str, Any], None]] = {
             "becomes": self._becomes,
             "stays": self._stays,
             "charges": self._check_charges,
             "receipts": self._check_receipts,
             "agrees": self._check_books,
+            "card": self._visit_card_page,
+            "refund": self._refund,
+            "refunds": self._check_refunds,
         }
 
     def run(self) -> Result:
@@ -95,7 +101,7 @@ class CaseRun:
             verdict = CaseVerdict.INCONCLUSIVE if control else CaseVerdict.FAILED
             reason = str(error)
         except OutOfTime:
-            limit = in_words(self._bench.configuration.limit)
+            limit = in_words(self._bench.terms.limit)
             verdict, reason = CaseVerdict.INCONCLUSIVE, f"the limit of the run, {limit}, is used up"
         except (ApplicationUnreachable, OSError, ValueError, TypeError) as error:
             verdict, reason = CaseVerdict.INCONCLUSIVE, f"step {place}: {error}"
@@ -110,18 +116,40 @@ class CaseRun:
             self._actions[step.verb](value)
             self._acted = SystemClock.monotonic()
         else:
-            self._expectations[step.verb](step.of, value)
+            self._on_orders[step.verb](step.of, value)
 
     def _place(self, order: Placed) -> None:
-        named = f"order {order.name!r}: {order.phone}, {order.amount}"
+        by_card = ", by card" if order.pay_by == "card" else ""
+        named = f"order {order.name!r}: {order.phone}, {order.amount}{by_card}"
         self._timeline.note("certify", "application", named)
         reference = f"CERTIFY-{RandomIds().record_id()[-10:]}"
         within = self._own.places_within
-        self._phones[order.name] = order.phone
+        self._placed[order.name] = order
         number = self._meanwhile(partial(self._application.place, order, reference, within))
         self._orders[order.name] = number
         told = "no order was made" if number is None else f"its number is {number}"
         self._timeline.note("application", "certify", told)
+
+    def _refund(self, name: str, _: bool) -> None:
+        self._timeline.note("certify", "application", f"refund of {_named(name)}")
+        number = self._orders[name]
+        if number is None:
+            raise Unmet(f"{_named(name)} was refused by the application, and must be paid")
+        self._meanwhile(partial(self._application.refund, number, self._own.places_within))
+        self._acted = SystemClock.monotonic()
+
+    def _visit_card_page(self, name: str, choice: str) -> None:
+        """Do what the customer does there; afterwards the browser is at the landing page."""
+        about = self._payment(name)
+        (_, request), *_ = self._timeline.requests(_CARD)[::-1]
+        page = CardPageVisit(request, self._bench.settings, self._own.places_within)
+        self._timeline.note("certify", "gateway", f"card page of {about.transaction_id}: {choice}")
+        self._meanwhile(partial(page.do, choice))
+        if choice in {"pay", "return"}:
+            self._timeline.note("certify", "application", "the browser comes to the landing page")
+            answer = self._meanwhile(page.land)
+            self._timeline.note("application", "certify", f"HTTP {answer.status}")
+        self._acted = SystemClock.monotonic()
 
     def _advance(self, by: timedelta) -> None:
         self._timeline.note("certify", "gateway", f"the clock moves by {in_words(by)}")
@@ -129,7 +157,7 @@ class CaseRun:
 
     def _post(self, posted: Posted) -> None:
         about = self._payment(posted.of)
-        forged = forgery.forge(posted, about, self._bench.settings, self._gateway.now)
+        forged = forgery.forge(posted, about, self._bench, self._gateway.now)
         changed = "".join(f", {name} {value}" for name, value in posted.changes.items())
         told = f"POST callback, status {posted.status}, signature {posted.signature}{changed}"
         self._deliver(told, forged)
@@ -216,6 +244,15 @@ class CaseRun:
                 f"and must be charged {_times(wanted)}"
             )
 
+    def _check_refunds(self, name: str, wanted: int) -> None:
+        payouts = self._sent(_PAYOUT, self._placed[name].phone)
+        found = [each for each in payouts if each.status not in _UNPAID]
+        if len(found) != wanted:
+            raise Unmet(
+                f"the customer gets the money back {_times(len(found))}, "
+                f"and must get it {_times(wanted)}"
+            )
+
     def _check_books(self, name: str, _: bool) -> None:
         state = self._states.get(name)
         has_paid = any(each.status == "000" for each in self._charges(name))
@@ -230,7 +267,11 @@ class CaseRun:
 
         self._settle()
         counted = self._application.receipts(number)
-        found = len(self._gateway.sms.where(to=self._phones[name])) if counted is None else counted
+        found = (
+            len(self._gateway.sms.where(to=self._placed[name].phone))
+            if counted is None
+            else counted
+        )
         if found != wanted:
             raise Unmet(f"{_times(found)} a receipt was sent, and it must be {_times(wanted)}")
 
@@ -266,8 +307,13 @@ class CaseRun:
         return f"{_named(name)} is {self._states[name]}"
 
     def _payments(self, name: str) -> Sequence[Transaction]:
-        phone = self._phones[name]
-        return self._gateway.transactions.where(operation=_COLLECT, customer_number=phone)
+        placed = self._placed[name]
+        if placed.pay_by == "card":
+            return self._gateway.transactions.where(operation=_CARD)
+        return self._sent(_COLLECT, placed.phone)
+
+    def _sent(self, operation: str, phone: str) -> Sequence[Transaction]:
+        return self._gateway.transactions.where(operation=operation, customer_number=phone)
 
     def _payment(self, name: str) -> Transaction:
         found = self._payments(name)
@@ -280,13 +326,14 @@ class CaseRun:
 
     def _polls(self) -> int:
         """How often the application has asked for the status of payments of this case."""
-        own = {each.transaction_id for _, each in self._timeline.requests(_COLLECT)}
+        payments = (*self._timeline.requests(_COLLECT), *self._timeline.requests(_CARD))
+        own = {each.transaction_id for _, each in payments}
         return sum(each.transaction_id in own for _, each in self._timeline.requests("status"))
 
     def _hint(self, name: str) -> str:
         """What may explain that an order does not get on, for the end of a sentence."""
         requests = self._gateway.requests
-        if any(each.operation == _COLLECT for each in requests):
+        if any(each.operation in {_COLLECT, _CARD} for each in requests):
             return ""
         if requests:
             return f"; its last request got {requests[-1].response_code}: {requests[-1].why}"

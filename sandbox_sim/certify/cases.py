@@ -1,31 +1,36 @@
 """A case: one TOML file with what happens to an order, what must hold, why, and how to mend it.
 
-The steps run in order. Each one either does something (`order`, `override`, `fault`, `advance`,
-`post`, `replay`, `restart`, `wait_polls`) or states what must hold (`becomes`, `stays`, `charges`,
-`receipts`, `agrees`, `waits`).
+The steps run in order. Each one either does something (`order`, `card`, `refund`, `override`,
+`fault`, `advance`, `post`, `replay`, `restart`, `wait_polls`) or states what must hold (`becomes`,
+`stays`, `charges`, `refunds`, `receipts`, `agrees`, `waits`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self, get_args
 
 from pydantic import Field, field_validator, model_validator
 
 from sandbox_sim.certify.files import Duration, FileError, Table, read
+from sandbox_sim.values.redaction import suggestion
 
 State = Literal["paid", "failed", "pending", "cancelled"]
+STATES: Final[tuple[State, ...]] = get_args(State)
 # The fields of a payment that a forged callback may have differently.
 Changed = Literal["amount", "transaction_id"]
 OURS: Final = Path(__file__).parent / "cases"
 PAYER: Final = "0244000001"
-# Beside these a step may have only `of`.
-_VERBS: Final = frozenset(
+_ABOUT_AN_ORDER: Final = frozenset(
     {
-        *("order", "override", "fault", "end_faults", "advance", "post", "replay", "restart"),
-        *("wait_polls", "becomes", "stays", "charges", "receipts", "agrees", "waits"),
+        *("card", "refund", "becomes", "stays", "charges", "refunds", "receipts", "agrees"),
+        "waits",
     }
 )
-_ABOUT_AN_ORDER: Final = frozenset({"becomes", "stays", "charges", "receipts", "agrees", "waits"})
+# Beside these a step may have only `of`.
+_VERBS: Final = _ABOUT_AN_ORDER | {
+    *("order", "override", "fault", "end_faults", "advance", "post", "replay", "restart"),
+    "wait_polls",
+}
 
 
 class Placed(Table):
@@ -35,6 +40,7 @@ class Placed(Table):
     phone: str = Field(PAYER, pattern=r"^0\d{9}$")
     network: str = "MTN"
     amount: str = Field("10.00", pattern=r"^\d+(\.\d\d?)?$")
+    pay_by: Literal["mobile_money", "card"] = "mobile_money"
 
 
 class Posted(Table):
@@ -51,10 +57,16 @@ class Posted(Table):
 
 
 class CaseStep(Table):
-    """One step: a table with one verb. of: the order that an expectation is about."""
+    """One step: a table with one verb. of: the order that it is about.
+
+    card: what the customer does on the card page; `return` goes to the landing page of the order
+    without a choice.
+    """
 
     of: str = "order"
     order: Placed | None = None
+    card: Literal["open", "pay", "fail", "cancel", "return"] | None = None
+    refund: Literal[True] | None = None
     override: dict[str, Any] | None = None
     fault: dict[str, Any] | None = None
     end_faults: Literal[True] | None = None
@@ -66,6 +78,7 @@ class CaseStep(Table):
     becomes: tuple[State, ...] | None = None
     stays: tuple[State, ...] | None = None
     charges: int | None = Field(None, ge=0)
+    refunds: int | None = Field(None, ge=0)
     receipts: int | None = Field(None, ge=0)
     agrees: Literal[True] | None = None
     waits: Duration | None = None
@@ -119,18 +132,36 @@ class CertifyCase(Table):
     def _orders_are_known(self) -> Self:
         if not self.steps:
             raise ValueError("steps: must have at least one step")
-        names: list[str] = []
-        phones: list[str] = []
+        orders: list[Placed] = []
         for number, step in enumerate(self.steps):
             if step.order is not None:
-                names.append(step.order.name)
-                phones.append(step.order.phone)
-            elif step.named is not None and step.named not in names:
+                orders.append(step.order)
+            elif step.named not in {None, *(each.name for each in orders)}:
                 raise ValueError(f"steps.{number}: no order {step.named!r} was placed before")
-        for what, values in (("name", names), ("phone", phones)):
-            if len(set(values)) < len(values):
+        for what in ("name", "phone"):
+            if len({getattr(each, what) for each in orders}) < len(orders):
                 raise ValueError(f"steps: each order needs a {what} of its own")
+        by_card = [each.name for each in orders if each.pay_by == "card"]
+        if len(by_card) > 1:
+            raise ValueError("steps: at most one order can be paid by card")
+        for number, step in enumerate(self.steps):
+            if step.card is not None and step.of not in by_card:
+                raise ValueError(f'steps.{number}: card goes with an order whose pay_by is "card"')
         return self
+
+    @property
+    def orders(self) -> Sequence[Placed]:
+        """The orders that are placed."""
+        return [step.order for step in self.steps if step.order is not None]
+
+    @property
+    def is_about_cards(self) -> bool:
+        """Whether an order is paid by card."""
+        return any(order.pay_by == "card" for order in self.orders)
+
+    def restarts(self, what: Literal["gateway", "application"]) -> bool:
+        """Whether one of its steps restarts this."""
+        return any(step.restart == what for step in self.steps)
 
     @property
     def verbs(self) -> frozenset[str]:
@@ -161,6 +192,18 @@ def load(folders: Sequence[Path] = ()) -> Sequence[CertifyCase]:
     return sorted(found.values(), key=lambda case: not case.control)
 
 
-def chosen(cases: Sequence[CertifyCase], names: Sequence[str]) -> Iterator[CertifyCase]:
-    """The controls and the cases of these names; all where there are no names."""
-    yield from (case for case in cases if case.control or not names or case.name in names)
+def chosen(cases: Sequence[CertifyCase], names: Sequence[str]) -> Sequence[CertifyCase]:
+    """The controls and the cases of these names; all where there are no names.
+
+    Raises `FileError` for a name that no case has.
+    """
+    check_names(names, cases)
+    return [case for case in cases if case.control or not names or case.name in names]
+
+
+def check_names(names: Iterable[str], cases: Sequence[CertifyCase]) -> None:
+    """Raise `FileError` for a name that no case has."""
+    known = [case.name for case in cases]
+    for name in names:
+        if name not in known:
+            raise FileError(f"there is no case {name}; {suggestion(name, known)}")

@@ -110,16 +110,26 @@ class ApplicationTable(Table):
         return 2 * self.gives_up_after + self.reacts_within + timedelta(seconds=3)
 
 
-class Configuration(Table):
+class CertifyTerms(Table):
+    """What a run has to know, apart from how the application is asked.
+
+    limit: the real time of the whole run. not_applicable: cases by name, each with the reason.
+    """
+
+    application: ApplicationTable = ApplicationTable()
+    limit: Duration = timedelta(minutes=10)
+    not_applicable: dict[str, str] = Field({})
+
+
+class Configuration(CertifyTerms):
     """certify.toml."""
 
     gateway: dict[str, Any] = Field({})
-    application: ApplicationTable = ApplicationTable()
     order: Question
+    card_order: Question | None = None
+    refund: Question | None = None
     state: Question
     words: dict[State, list[str]]
-    limit: Duration = timedelta(minutes=10)
-    not_applicable: dict[str, str] = Field({})
 
     @field_validator("words")
     @classmethod
@@ -135,12 +145,14 @@ class Configuration(Table):
 
     @model_validator(mode="after")
     def _finds_its_orders(self) -> Self:
-        has_id = self.order.field or self.order.pattern or self.order.names("reference")
-        if not has_id:
-            raise ValueError(
-                "order: must say where its answer has the number of the order, by field or "
-                "pattern, or send a {reference}, which is the number then"
-            )
+        for name, question in (("order", self.order), ("card_order", self.card_order)):
+            if question is None or question.field or question.pattern:
+                continue
+            if not question.names("reference"):
+                raise ValueError(
+                    f"{name}: must say where its answer has the number of the order, by field or "
+                    "pattern, or send a {reference}, which is the number then"
+                )
         if self.state.field is None and self.state.pattern is None and self.state.url:
             raise ValueError("state: must say where the answer has the state, by field or pattern")
         return self
@@ -163,7 +175,10 @@ class Configuration(Table):
     @property
     def secrets(self) -> frozenset[str]:
         """Texts that no report may have: the secret key, and the values of headers."""
-        questions = (self.order, self.state, self.application.receipts)
+        questions = (
+            *(self.order, self.card_order, self.refund, self.state),
+            self.application.receipts,
+        )
         headers = [each.headers for each in questions if isinstance(each, Question)]
         values = [value.get_secret_value() for each in headers for value in each.values()]
         return frozenset({self.application.secret_key.get_secret_value(), *values} - {""})

@@ -6,11 +6,11 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from sandbox_sim.callbacks.bodies import compose, sign
-from sandbox_sim.certify.cases import Changed, Posted
+from sandbox_sim.certify.bench import CertifyBench
+from sandbox_sim.certify.cases import Posted
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.callbacks import SIGNATURE_HEADER
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord
-from sandbox_sim.settings.schema import Settings
 from sandbox_sim.testing import Transaction
 
 _ANOTHER_KEY: Final = "the key of somebody else"
@@ -24,11 +24,13 @@ class Forged(NamedTuple):
     body: bytes
 
 
-def forge(posted: Posted, about: Transaction, settings: Settings, at: datetime) -> Forged:
+def forge(posted: Posted, about: Transaction, bench: CertifyBench, at: datetime) -> Forged:
     """The callback about a transaction, with the profile and key of this gateway."""
-    client = settings.credentials[0].client()
-    callbacks = settings.behaviour().callbacks
-    changed = _record(about, settings, at, posted.changes, Status(posted.status))
+    client = bench.settings.credentials[0].client()
+    callbacks = bench.settings.behaviour().callbacks
+    changed = _record(about, bench.gateway.service_id, at, posted)._replace(
+        client_key=client.client_key
+    )
     profile = callbacks.profile_of(about.callback_url, client)
     callback = compose(changed, profile, client.secret_key, about.transaction_id, at)
     body, signature = callback.body.encode(), callback.signature
@@ -45,16 +47,11 @@ def forge(posted: Posted, about: Transaction, settings: Settings, at: datetime) 
     return Forged(about.callback_url, headers, body)
 
 
-def _record(
-    about: Transaction,
-    settings: Settings,
-    at: datetime,
-    changes: Mapping[Changed, str],
-    status: Status,
-) -> TransactionRecord:
+def _record(about: Transaction, service_id: int, at: datetime, posted: Posted) -> TransactionRecord:
+    changes = posted.changes
     payment = Payment(
         operation=Operation(about.operation),
-        service_id=settings.credentials[0].service_ids[0],
+        service_id=service_id,
         transaction_id=changes.get("transaction_id", about.transaction_id),
         reference=about.reference,
         amount=Decimal(changes.get("amount", about.amount)),
@@ -67,7 +64,7 @@ def _record(
     return TransactionRecord(
         payment=payment,
         network_transaction_id=about.network_transaction_id,
-        client_key=settings.credentials[0].client_key,
+        client_key="",
         initiated_at=at,
-        status=status,
+        status=Status(posted.status),
     )

@@ -86,10 +86,28 @@ def lines(case: dict[str, Any], *, remedies: bool) -> Iterator[str]:
         yield from _paragraph("mend", case["mend"])
 
 
+def timeline(case: dict[str, Any]) -> Iterator[str]:
+    """What happened in a case, a line for each event."""
+    for event in case["events"]:
+        who = event["source"]
+        who += "" if event["target"] == who else f" to {event['target']}"
+        yield f"  {event['at_s']:7.3f} s  {who}: {event['text']}"
+
+
 def _paragraph(name: str, text: str) -> Iterator[str]:
     first, *rest = text.splitlines()
     yield f"                  {name}: {first}"
     yield from (f"                    {line}" for line in rest)
+
+
+def not_applicable(document: dict[str, Any]) -> Iterator[str]:
+    """A line for each reason why cases do not apply, with their names."""
+    names: dict[str, list[str]] = {}
+    for case in document["cases"]:
+        if case["verdict"] == CaseVerdict.NOT_APPLICABLE:
+            names.setdefault(case["reason"], []).append(case["name"])
+    for reason, cases in names.items():
+        yield f"{MARKS[CaseVerdict.NOT_APPLICABLE]:14}  {reason}: {', '.join(cases)}"
 
 
 def summary(document: dict[str, Any]) -> str:

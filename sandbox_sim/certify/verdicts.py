@@ -41,6 +41,11 @@ class Result(NamedTuple):
     took: timedelta
     events: Sequence[TimelineEvent] = ()
 
+    @property
+    def is_good(self) -> bool:
+        """Whether the case passed or does not apply."""
+        return self.verdict in {CaseVerdict.PASSED, CaseVerdict.NOT_APPLICABLE}
+
 
 class Run(NamedTuple):
     """All results of a run. seed: of the order of the cases; None where that is by name."""
@@ -56,5 +61,4 @@ class Run(NamedTuple):
     @property
     def succeeded(self) -> bool:
         """Whether every case passed or does not apply."""
-        good = {CaseVerdict.PASSED, CaseVerdict.NOT_APPLICABLE}
-        return all(each.verdict in good for each in self.results)
+        return all(each.is_good for each in self.results)

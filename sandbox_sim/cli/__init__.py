@@ -35,7 +35,10 @@ _MODULES: Final = {
 
 # These talk to no running gateway, and so have no options that say where one is.
 _WITHOUT_GATEWAY: Final = frozenset(
-    {"compare", "config", "demo", "doctor", "explain", "openapi", "serve"}
+    {
+        *("compare", "config check", "config init", "demo", "explain", "openapi"),
+        "serve",
+    }
 )
 _OF_GATEWAY: Final = frozenset({"endpoint_url", "token"})
 
@@ -67,9 +70,8 @@ class _Commands(click.Group):
         with without_collector():
             module = import_module(f"{__name__}.{_MODULES[cmd_name]}")
         command: click.Command = getattr(module, cmd_name)
-        own = (each for each in self.params if isinstance(each, click.Option))
-        left_out = _OF_GATEWAY if cmd_name in _WITHOUT_GATEWAY else frozenset()
-        _add_options(command, [e for e in own if e.expose_value and e.name not in left_out])
+        own = [each for each in self.params if isinstance(each, click.Option)]
+        _add_options(command, cmd_name, [each for each in own if each.expose_value])
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -80,12 +82,17 @@ class _Commands(click.Group):
             raise SystemExit(INTERRUPTED) from None
 
 
-def _add_options(command: click.Command, options: Sequence[click.Option]) -> None:
-    """Add the options of the top group to a command and to the commands below it."""
+def _add_options(command: click.Command, name: str, options: Sequence[click.Option]) -> None:
+    """Add the options of the top group to a command and to the commands below it.
+
+    name: the words that call the command, after `sandbox-sim`.
+    """
     if isinstance(command, click.Group):
         for below in command.commands.values():
-            _add_options(below, options)
+            _add_options(below, f"{name} {below.name}", options)
     taken = {each.name for each in command.params}
+    if name in _WITHOUT_GATEWAY:
+        taken |= _OF_GATEWAY
     command.params += [_copy_for_command(each) for each in options if each.name not in taken]
 
 

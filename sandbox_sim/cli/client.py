@@ -135,11 +135,12 @@ class RunningGateway:
         *path: object,
         query: Sequence[tuple[str, object]] = (),
         body: Mapping[str, object] | None = None,
+        keeps_null: bool = False,
         timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> ReceivedAnswer:
         """Send one request to the control API, to `/_sandbox/` and the parts of the path.
 
-        What is None in the query or the body is left out.
+        What is None in the query is left out, and in the body unless it `keeps_null`.
 
         Raises `ControlApiError` with the message of an error answer, `Unreachable`, and
         `CommandFailed` for an answer that no gateway gives.
@@ -148,7 +149,7 @@ class RunningGateway:
         target = "/".join(("/_sandbox", *parts))
         if pairs := [(name, value) for name, value in query if value is not None]:
             target += "?" + urlencode(pairs, errors=_AS_GIVEN)
-        if body is not None:
+        if body is not None and not keeps_null:
             body = {name: value for name, value in body.items() if value is not None}
         headers = {} if self._token is None else {"Authorization": f"Bearer {self._token}"}
         answer = self.send(method, target, headers, body, timeout_s)

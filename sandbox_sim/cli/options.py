@@ -41,6 +41,15 @@ _NUMBERS: Final = frozenset(
 _NUMBERS_IN_FULL: Final = frozenset({"request.amount"})
 
 
+def ids_of(
+    _context: click.Context, param: click.Parameter, ids: tuple[str, ...]
+) -> tuple[str, ...]:
+    """An id, and before it the service where it is given."""
+    if len(ids) > 2:
+        raise click.BadParameter(f"give {param.metavar}, and no more than that")
+    return ids
+
+
 def address(_context: click.Context, _param: click.Parameter, url: str | None) -> str | None:
     """An address for callbacks, as given; exits with 2 if it cannot be called. Source: D37."""
     if url is None:

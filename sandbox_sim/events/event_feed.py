@@ -27,6 +27,7 @@ from sandbox_sim.records import (
     snapshots,
     transactions,
 )
+from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.events import (
     Event,
     EventFilter,
@@ -37,7 +38,6 @@ from sandbox_sim.records.events import (
 )
 from sandbox_sim.records.inbox import InboxMessage
 from sandbox_sim.records.overrides import DeletedRule, UserRule
-from sandbox_sim.records.snapshots import Snapshot
 
 # How many events are kept for readers that come back, and how many bytes of them.
 KEPT_EVENTS: Final = 10_000
@@ -350,6 +350,7 @@ _SHOWN: Final[Mapping[EventType, Callable[[Any], object]]] = {
     EventType.SMS: messages.shown,
     EventType.REQUEST: journal.shown,
     EventType.LEDGER: ledger.shown,
+    EventType.RESTORE: snapshots.shown,
 }
 
 
@@ -384,6 +385,9 @@ class ChangePublisher:
                 # `advance` saves its target before the clock gets there.
                 if subject == self._clock.state:
                     yield Event(kind, None, partial(dict, clock_view.shown(self._clock)))
+            case Behaviour():
+                given = subject.shown_given
+                yield Event(kind, None, lambda: {"given": given})
             case (str() as name, InboxMessage() as message):
                 # `readyz` writes to the inbox without a name, to try the store.
                 if name:
@@ -394,8 +398,6 @@ class ChangePublisher:
             case DeletedRule():
                 deleted = {"id": subject.id, "deleted": True}
                 yield Event(kind, subject.service_id, lambda: deleted)
-            case Snapshot():
-                yield Event(kind, subject.service_id, partial(snapshots.shown, subject))
             case int() | None:
                 yield Event(kind, subject, lambda: {"service_id": subject})
             case _:

@@ -46,11 +46,14 @@ class Accounts:
             return fixed_balance(service_id, wallet)
         return (await self.balance(unit, service_id, wallet, now)).available
 
-    def checked(self, operation: Operation) -> Wallet | None:
+    def checked(self, operation: Operation, *, is_refund: bool = False) -> Wallet | None:
         """The wallet that must cover what an operation spends; None if none is checked.
 
-        With fixed balances only payouts are checked.
+        With fixed balances only payouts are checked, and refunds, which are payouts out of the
+        wallet of collections (D45).
         """
+        if is_refund:
+            return Wallet.COLLECTION
         checks = self.live or operation is _PAYOUT
         return operation.row.spends if checks else None
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from sandbox_sim.records.ledger import (
+    BY_HAND,
     MOVES,
     WALLET,
     ZERO,
@@ -45,6 +46,9 @@ class Audit:
         for line in lines:
             self.lines += 1
             found = line.transfer
+            if found.reason in BY_HAND and not (line.manual and line.manual.by and line.manual.why):
+                detail = f"transfer {line.number} has no name or no reason"
+                self._found.append(Violation("a person signs what a person enters", detail))
             if found.kind in MOVES:
                 self._moved[found.debit] = subtract(self._moved[found.debit], found.amount)
                 self._moved[found.credit] = add(self._moved[found.credit], found.amount)
@@ -60,7 +64,7 @@ class Audit:
         if len(ends) > 1:
             detail = f"transfer {pending.number} ended {len(ends)} times"
             self._found.append(Violation("a pending transfer ends once", detail))
-        for number, end in ends:
+        for number, end, _ in ends:
             problem = why_it_cannot_end(begun, end)
             if problem:
                 detail = f"transfer {number} ends {pending.number}: {problem}"

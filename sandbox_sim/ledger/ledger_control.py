@@ -1,4 +1,4 @@
-"""What people do with the ledger: top up units, list postings, audit balances, in both modes.
+"""What people ask the ledger: postings, balances, an audit; and top-ups of mode S.
 
 Source: D22, D39.
 """
@@ -9,7 +9,6 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from sandbox_sim.ledger import movements
 from sandbox_sim.ledger.accounts import Accounts
 from sandbox_sim.ledger.audit import Audit, Violation
 from sandbox_sim.ports import Clock, Store, Unit
@@ -68,20 +67,6 @@ class Ledger:
         return await self._store.run(
             lambda unit: self._accounts.topup(unit, service_id, units, self._clock.now())
         )
-
-    async def topup_live(self, service_id: int, wallet: Wallet, units: int) -> Decimal:
-        """Add SMS units or airtime in mode P; returns how much is available then.
-
-        Raises `BadTransfer` for a wallet of money, which comes by a deposit.
-        """
-        topup = movements.topup(service_id, wallet, units, self._clock.now())
-
-        async def work(unit: Unit) -> Decimal:
-            await unit.add_transfer(topup)
-            balance = await unit.balance(topup.credit)
-            return Decimal(units) if balance is None else balance.available
-
-        return await self._store.run(work)
 
     async def page(self, query: LedgerQuery) -> LedgerPage:
         """The page that the query asks for."""

@@ -7,7 +7,7 @@ not succeed. In mode P it is pending until the network confirmed it or it failed
 posted with success. SMS units are posted, and posted back, in both modes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from types import MappingProxyType
@@ -16,10 +16,14 @@ from typing import Final
 from sandbox_sim.records.attempts import Attempt
 from sandbox_sim.records.ledger import (
     ASSET_OF_WALLET,
+    MOVES,
+    AccountKind,
     BadTransfer,
+    LedgerLine,
     Reason,
     Transfer,
     TransferKind,
+    our_account,
     transfer,
     wallet_of,
 )
@@ -68,6 +72,8 @@ _SANDBOX: Final = ServiceMode.SANDBOX
 
 _LIVE: Final = ServiceMode.PRODUCTION
 
+_BY_SUCCESS: Final = frozenset({Reason.COLLECTED, Reason.DEPOSITED, Reason.SPENT})
+
 _RECEIVED: Final = {Wallet.COLLECTION: Reason.COLLECTED, Wallet.PAYOUT: Reason.DEPOSITED}
 
 
@@ -87,8 +93,7 @@ def opening(service_id: int, wallet: Wallet, sms_initial_units: int, at: datetim
 def of_transaction(transaction: TransactionRecord) -> Transfer | None:
     """What the current status of a transaction of mode S moves, or None (live balances, D21)."""
     status, payment = transaction.status, transaction.payment
-    row = payment.operation.row
-    spent, received = row.spends, row.fills
+    spent, received = transaction.spends, payment.operation.row.fills
     if spent and status is Status.PENDING:
         wallet, reason = spent, Reason.SPENT
     elif spent and status in {Status.FAILED, Status.CANCELLED}:
@@ -127,7 +132,7 @@ def topup(service_id: int, wallet: Wallet, count: int, at: datetime) -> Transfer
 
 def spending(attempt: Attempt) -> Transfer | None:
     """What is pending for an accepted payment; None where it spends nothing of the service's."""
-    wallet = attempt.operation.row.spends
+    wallet = attempt.spends
     if wallet is None:
         return None
     return _of_attempt(Reason.SPENT, attempt, wallet, attempt.created_at, TransferKind.PENDING)
@@ -147,14 +152,40 @@ def suspended(attempt: Attempt, at: datetime) -> Transfer | None:
     Clearing then agrees with the network, and suspense has what that costs or brings until a person
     decides. None where the network says only that it is pending: no money moved yet.
     """
-    if attempt.contradicted_by not in {Outcome.SUCCEEDED, Outcome.FAILED}:
+    if attempt.contradicted_by in {None, Outcome.PENDING}:
         return None
     row = attempt.operation.row
-    wallet = row.spends or row.fills or Wallet.SMS
+    wallet = attempt.spends or row.fills or Wallet.SMS
     found = _of_attempt(Reason.SUSPENDED, attempt, wallet, at)
-    # Money that comes in lowers clearing; money that goes out raises it. FAILED undoes either.
-    raises = (row.fills is not None) is (attempt.contradicted_by is Outcome.FAILED)
+    # Money that comes in lowers clearing; money that goes out raises it. FAILED and REVERSED undo
+    # either.
+    raises = (row.fills is not None) is (attempt.contradicted_by is not Outcome.SUCCEEDED)
     return found if raises else found._replace(debit=found.credit, credit=found.debit)
+
+
+def reversals(lines: Iterable[LedgerLine], at: datetime) -> Sequence[Transfer]:
+    """The transfers that take back what a success moved into a wallet, or out of one (D45).
+
+    lines: of the ledger, of the payment; a person may have posted a part of its amount.
+    """
+    return [
+        moved._replace(
+            debit=moved.credit,
+            credit=moved.debit,
+            reason=Reason.REVERSED,
+            at=at,
+            kind=TransferKind.POSTED,
+            pending=None,
+        )
+        for moved in (line.transfer for line in lines)
+        if moved.reason in _BY_SUCCESS and moved.kind in MOVES
+    ]
+
+
+def uncovered(reversal: Transfer) -> Transfer:
+    """A reversal that its wallet cannot pay: suspense has it until a person decides."""
+    debit = our_account(AccountKind.SUSPENSE, reversal.mode, reversal.debit.asset)
+    return reversal._replace(debit=debit, reason=Reason.SUSPENDED)
 
 
 def _of_attempt(
@@ -166,4 +197,4 @@ def _of_attempt(
 ) -> Transfer:
     account = wallet_of(_LIVE, attempt.service_id, wallet, attempt.currency)
     subject, network = attempt.network_transaction_id, attempt.network
-    return transfer(reason, account, attempt.amount, subject, at, network=network, kind=kind)
+    return transfer(reason, account, attempt.moved_amount, subject, at, network=network, kind=kind)

@@ -1,15 +1,22 @@
 """The present `Behaviour`: read by the use cases, replaced as a whole on all servers.
 
-A change lasts until a reset of everything, or until a server starts on the same store. Then every
-server behaves again as the settings say that it was started with: those of flags, environment and
-file win over a change.
+A change lasts until a reset of everything, or until the last server stops. A server that joins
+others adopts what they changed. After that every server behaves again as the settings say that it
+was started with.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from sandbox_sim.ports import Store, Topic, Unit
 from sandbox_sim.records.behaviour import Behaviour
+
+log = logging.getLogger("sandbox_sim.config")
+
+
+class ChangeRefused(ValueError):
+    """A change of the behaviour is not valid; each line of the text names a setting, and why."""
 
 
 @dataclass(slots=True)
@@ -37,7 +44,14 @@ class BehaviourControl:
         return self._holder.present
 
     async def start(self) -> None:
-        """Undo what was changed before this server started."""
+        """Adopt what the servers changed that run already; without one, undo every change."""
+        if self._store.joined_others:
+            await self._follow()
+        else:
+            await self.undo()
+
+    async def undo(self) -> None:
+        """Let every server behave as it was configured; all do so when this returns."""
         await self._store.run(undo_changes)
 
     async def change(self, changed: Callable[[Behaviour], Behaviour]) -> Behaviour:
@@ -58,6 +72,7 @@ class BehaviourControl:
     async def _follow(self) -> None:
         saved = await self._store.run(lambda unit: unit.behaviour())
         self._holder.present = saved or self.configured
+        log.info("settings changed while the server runs: %s", self.present.shown_given or "none")
 
 
 async def undo_changes(unit: Unit) -> None:

@@ -83,13 +83,13 @@ class Settlement:
     ) -> TransactionRecord:
         """End a transaction in this status; returns it. Raises `IllegalTransition` if it has ended.
 
-        notify: whether it has a callback, which falls due at once.
+        notify: whether it has a callback, which falls due at once; a refund has none.
         """
         decided = transaction.moved(to, now)
         # From now on the callback keeps the secret part of its address.
         await unit.save_transaction(decided._replace(callback_target=None))
         await self._accounts.move(unit, decided)
-        if notify:
+        if notify and decided.refund_of is None:
             await self._add_callback(unit, decided, now)
         return decided
 

@@ -104,7 +104,9 @@ class SandboxProcessor:
         # D14 looks back as far as a status query.
         repeats = replaced is not None and answers_status(replaced, at)
         earlier = replaced if repeats else None
-        reply, override = await self.decide(unit, payment, at, behaviour, earlier), None
+        is_refund = request.refund is not None
+        decided = await self.decide(unit, payment, at, behaviour, earlier, is_refund=is_refund)
+        reply, override = decided, None
         is_magic = reply.rule == MAGIC_RULE
         magic_status = behaviour.magic.status_of(payment) if is_magic else None
         if self._overrides.loaded:
@@ -118,7 +120,9 @@ class SandboxProcessor:
         if reply.code not in LEAVE_A_TRANSACTION:
             return reply
         network_id, client_key = request.network_transaction_id, request.client.client_key
-        transaction = TransactionRecord.start(payment, network_id, client_key, at, override)
+        transaction = TransactionRecord.start(
+            payment, network_id, client_key, at, override, refund=request.refund
+        )
         if replaced is not None:
             await unit.save_transaction(replaced._replace(replaced_by=network_id))
         if reply.code == Code.DECLINED:
@@ -127,7 +131,7 @@ class SandboxProcessor:
         fields = await self._accept(unit, request, transaction, behaviour)
         if fields is not None:
             reply = reply._replace(fields=fields)
-        if override is None or not override.callback.before_response:
+        if override is None or is_refund or not override.callback.before_response:
             return reply
         return partial(self._deliver_first, request, reply)
 
@@ -138,13 +142,15 @@ class SandboxProcessor:
         at: datetime,
         behaviour: Behaviour,
         earlier: TransactionRecord | None = None,
+        *,
+        is_refund: bool = False,
     ) -> Reply:
         """What the rules answer to a payment at this moment.
 
         earlier: the live transaction of the service with the same `transaction_id`.
         """
         facts = _NEW if earlier is None else _REPEATED
-        account = self._accounts.checked(payment.operation)
+        account = self._accounts.checked(payment.operation, is_refund=is_refund)
         if account is not None:
             available = await self._accounts.reported(unit, payment.service_id, account, at)
             facts = facts._replace(available=available)

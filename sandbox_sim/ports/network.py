@@ -46,7 +46,7 @@ from sandbox_sim.values.hosts import has_dot_segment
 from sandbox_sim.values.response_codes import CATALOGUE, Code
 
 _STATUS_OUTCOMES: Final = frozenset(
-    {Outcome.PENDING, Outcome.SUCCEEDED, Outcome.FAILED, Outcome.UNKNOWN}
+    {Outcome.PENDING, Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED, Outcome.UNKNOWN}
 )
 
 # A refusal with one of these codes may pass: the network has too much load, our account has too
@@ -89,6 +89,7 @@ class Capabilities:
     in_path: the fields of a `SubmitRequest` that stand in the path of a URL.
     decides_within: after how long an attempt without an outcome is listed for a person, where the
     adapter has a setting for it; None for the setting `give_up_after_s`. Gateway time.
+    reports_reversals: whether it says REVERSED of a payment that it took back after it succeeded.
     submit_within: how long a submit may take where that is longer than the setting `timeout_s`, as
     a message in many parts does. Real time.
     """
@@ -105,6 +106,7 @@ class Capabilities:
     in_path: frozenset[str] = frozenset()
     decides_within: timedelta | None = None
     submit_within: timedelta | None = None
+    reports_reversals: bool = False
     sent_as: Mapping[str, str] = field(default_factory=dict)
 
     def objection(self, request: "SubmitRequest") -> str | None:

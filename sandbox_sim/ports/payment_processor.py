@@ -23,7 +23,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from sandbox_sim.ports.unit import Unit
-from sandbox_sim.records.transactions import NO_DETAILS, Payment, PaymentDetails
+from sandbox_sim.records.transactions import NO_DETAILS, Payment, PaymentDetails, Refund
 from sandbox_sim.values.clients import Client
 from sandbox_sim.values.response_codes import Reply
 
@@ -36,6 +36,8 @@ class PaymentRequest(NamedTuple):
     received_at: gateway time, UTC.
     public_address: returns the address that this server is reached at, without a slash at the end.
     details: what only a network reads.
+    refund: what makes it the refund of a collection, which goes over the network that collected;
+    None for a payment of a client.
     """
 
     payment: Payment
@@ -44,6 +46,7 @@ class PaymentRequest(NamedTuple):
     received_at: datetime
     public_address: Callable[[], str]
     details: PaymentDetails = NO_DETAILS
+    refund: Refund | None = None
 
 
 # The reply to a payment, or what makes it after the commit and before the answer.

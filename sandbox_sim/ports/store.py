@@ -54,6 +54,11 @@ T = TypeVar("T")
 class Store(Protocol):
     """The state, behind atomic units of work."""
 
+    @property
+    def joined_others(self) -> bool:
+        """Whether another server had this state open when `open` returned."""
+        ...
+
     async def open(self) -> None:
         """Make the state ready for `run`; raises `StoreError` if that is not possible."""
         ...

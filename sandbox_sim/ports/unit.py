@@ -26,6 +26,7 @@ from sandbox_sim.records.jobs import Job
 from sandbox_sim.records.journal import JournalEntry
 from sandbox_sim.records.ledger import Account, Balance, LedgerLine, LedgerQuery, Transfer
 from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.records.messages import HistoryQuery, Message
 from sandbox_sim.records.overrides import UserRule
 from sandbox_sim.records.snapshots import Snapshot
@@ -71,8 +72,15 @@ class PaymentRecords(Protocol):
         """Replace one that this unit read with `transaction_by_network_id`, which has locked it."""
         ...
 
+    async def refunds_of(self, collection: TransactionRecord) -> Sequence[TransactionRecord]:
+        """The refunds of a collection, oldest first.
+
+        Does not lock: a unit that adds one has locked the collection.
+        """
+        ...
+
     async def delete_transaction(self, transaction: TransactionRecord) -> None:
-        """Delete one of mode P: its `transaction_id` is free again. Its attempts stay."""
+        """Delete one: its `transaction_id` is free again. The attempts of mode P stay."""
         ...
 
     async def list_transactions(self, listing: Listing) -> Sequence[TransactionRecord]:
@@ -272,10 +280,11 @@ class LedgerRecords(Protocol):
         """
         ...
 
-    async def add_transfer(self, transfer: Transfer) -> int:
+    async def add_transfer(self, transfer: Transfer, manual: ManualEntry | None = None) -> int:
         """Add a transfer, and change the balance of its wallet; returns its number.
 
-        Locks the wallet.
+        manual: who made it and why, where a person did. Locks the wallet. While a unit has locked a
+        wallet, the lines of that wallet with lower numbers are all there.
 
         Raises:
             Overdrawn: a wallet that may not be below zero would be.
@@ -299,7 +308,7 @@ class LedgerRecords(Protocol):
         A line's number is above 0 and never changes. Numbers rise from transfer to transfer over
         all services, whatever `at` says, and may have gaps. A store seeks the number in `after` by
         an index, so a page costs what is on it, wherever it is; only the filters by mode, account
-        and reason may make it read every line.
+        and reason may make it read every line. `suspense` goes with mode P, and has an index too.
         """
         ...
 

@@ -18,6 +18,7 @@ from sandbox_sim.records import transactions
 from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision, PollingSchedule
 from sandbox_sim.records.exchanges import Exchange
 from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.records.ledger import LedgerQuery, NumberedPosting, shown_line
 from sandbox_sim.records.reports import Outcome, Report, Source, status_of
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord, TransactionView
 from sandbox_sim.values.clients import ServiceMode
@@ -56,6 +57,9 @@ class NetworkAttemptView(TypedDict):
     network_id: Annotated[str, "the network's own identifier"]
     operation: str
     amount: Annotated[str, "a decimal"]
+    confirmed_amount: Annotated[
+        str | None, "what a person settled it with instead; null where that is `amount`"
+    ]
     currency: str
     sent_currency: Annotated[str, "what the network got; not `currency` in MTN's own sandbox only"]
     outcome: Annotated[str, Outcome]
@@ -69,6 +73,9 @@ class NetworkAttemptView(TypedDict):
     contradiction: Annotated[str, "what the network says against the outcome; empty if nothing"]
     settled_by: str
     settled_reason: str
+    refund_of: Annotated[
+        str, "of a refund, the network transaction id of the collection; else empty"
+    ]
 
 
 class DecisionView(TypedDict):
@@ -80,6 +87,8 @@ class DecisionView(TypedDict):
     reason: str
     forced: Annotated[bool, "whether it was against what the network said, or too early"]
     network_said: Annotated[str, "what the network answered just before, in words"]
+    amount: Annotated[str | None, "the amount that the network confirmed; null if not given"]
+    network_id: Annotated[str, "the network's identifier that was given; empty if none was"]
 
 
 class AttemptDetails(NetworkAttemptView):
@@ -97,6 +106,10 @@ class TransactionDetails(TransactionView):
     open_because: NotRequired[
         Annotated[list[str], "of mode P, while it is open: what its network said, and what is next"]
     ]
+    entries: NotRequired[
+        Annotated[list[NumberedPosting], "of mode P: what people entered for it, oldest first"]
+    ]
+    refunds: NotRequired[Annotated[list[TransactionView], "of a collection, oldest first"]]
 
 
 class Stuck(NamedTuple):
@@ -128,7 +141,8 @@ def waits_because(attempt: Attempt, schedule: PollingSchedule, now: datetime) ->
         return ()
     found = []
     if attempt.contradiction:
-        found.append(f"contradiction: {attempt.contradiction}")
+        short = attempt.contradicted_by is attempt.outcome is Outcome.REVERSED
+        found.append(f"{'reversal' if short else 'contradiction'}: {attempt.contradiction}")
     if attempt.mismatch:
         found.append(f"mismatch: {attempt.mismatch}")
     if attempt.is_open and schedule.given_up(attempt.created_at, now):
@@ -172,6 +186,8 @@ _ABOUT_ATTEMPTS: Final = frozenset({JobKind.ASK_NETWORK, JobKind.RECHECK_FINAL, 
 # More would say nothing new.
 _MOST_FAILING: Final = 1_000
 
+_MOST_ENTRIES: Final = 1_000
+
 
 class LiveRecordReader:
     """Reads attempts; changes nothing."""
@@ -196,14 +212,20 @@ class LiveRecordReader:
         attempts = await unit.attempts_of(network_transaction_id)
         if not attempts or service_id not in {None, attempts[0].service_id}:
             return None
+        transaction = await transaction_or_stand_in(unit, attempts[-1])
+        now = self._clock.now()
         return {
-            **await self._shown(unit, attempts[-1]),
+            **transactions.shown(transaction, now),
+            "refunds": [
+                transactions.shown(each, now) for each in await unit.refunds_of(transaction)
+            ],
             "attempts": [
                 details(each, await unit.decisions_of(each.id), await unit.exchanges_of(each.id))
                 for each in attempts
             ],
             "waiting": [reason for each in attempts for reason in self._reasons(each)],
             "open_because": [open_because(each) for each in attempts if each.is_open],
+            "entries": await _entries(unit, network_transaction_id),
         }
 
     async def attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
@@ -294,6 +316,13 @@ async def _failing(unit: Unit) -> Sequence[tuple[Attempt, Sequence[str]]]:
             why = f"fault: the job {job.kind} failed {job.failures} times; the log says why"
             found.append((attempt, [f"{why}, and it is tried again once a day"]))
     return found
+
+
+async def _entries(unit: Unit, subject: str) -> list[NumberedPosting]:
+    """What people entered in the ledger for a payment, oldest first."""
+    query = LedgerQuery(subject=subject, mode=ServiceMode.PRODUCTION, limit=_MOST_ENTRIES)
+    lines = await unit.ledger_page(query)
+    return [shown_line(line) for line in reversed(lines) if line.manual is not None]
 
 
 async def transaction_or_stand_in(unit: Unit, attempt: Attempt) -> TransactionRecord:

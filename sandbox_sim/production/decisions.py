@@ -7,11 +7,13 @@ carry out the request, and the service could spend them a second time.
 """
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Final
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.attempts import Attempt, Change, Judgement, Terms
 from sandbox_sim.records.reports import WITHOUT_MONEY, Outcome, Report
+from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.timestamps import iso
 
 # The operations that spend what a service has: money, airtime or SMS units.
@@ -55,12 +57,56 @@ def settled_by_person(
     return decided
 
 
-def objection(
-    judged: Judgement, report: Report | None, outcome: Outcome, terms: Terms, now: datetime
-) -> str:
-    """Why a person may settle with this outcome only by force, in words; empty where they may.
+def as_confirmed(
+    attempt: Attempt, outcome: Outcome, amount: Decimal | None, network_id: str
+) -> Attempt:
+    """The attempt with the amount and the identifier that its network confirmed to a person.
 
-    judged: the attempt after the answer of the network.
+    amount: None where the network confirmed the one that was asked for. network_id: may be empty.
+
+    Raises:
+        IllegalSettlement: the attempt cannot take them; the text says what to do.
+    """
+    if network_id and attempt.network_id not in {"", network_id}:
+        raise IllegalSettlement(
+            f"network {attempt.network} called it {attempt.network_id} itself, not {network_id}: "
+            "leave network_id out, or settle the payment that the identifier belongs to"
+        )
+    noted = attempt._replace(network_id=attempt.network_id or network_id)
+    if amount is None or amount == attempt.moved_amount:
+        return noted
+    problem = _why_not_this_amount(attempt, outcome, amount)
+    if problem:
+        raise IllegalSettlement(problem)
+    return noted._replace(confirmed_amount=amount)
+
+
+def _why_not_this_amount(attempt: Attempt, outcome: Outcome, amount: Decimal) -> str:
+    asked = plain_decimal(attempt.amount)
+    if outcome is not Outcome.SUCCEEDED:
+        return "an amount goes with 000: nothing moves with 001 and 003, so leave amount out"
+    if attempt.operation is Operation.SMS:
+        return "a message has no amount of money: leave amount out"
+    if not attempt.is_open:
+        moved = plain_decimal(attempt.moved_amount)
+        return (
+            f"the attempt is {attempt.outcome} with {moved}, and what is final stays so: leave "
+            "amount out, and correct the books with ledger adjust"
+        )
+    if attempt.operation in SPENDING and amount > attempt.amount:
+        return (
+            f"{asked} are set aside for it, and {plain_decimal(amount)} are more: settle it with "
+            f"the amount {asked}, and take the rest from the service with ledger adjust"
+        )
+    return ""
+
+
+def objection(
+    judged: Judgement, decided: Attempt, report: Report | None, terms: Terms, now: datetime
+) -> str:
+    """Why a person may settle so only by force, in words; empty where they may.
+
+    judged: the attempt after the answer of the network. decided: as the person wants it.
     report: that answer; None where the network cannot be asked.
     """
     attempt, change = judged
@@ -70,7 +116,10 @@ def objection(
         return f"that is new: {attempt.contradiction}"
     if not attempt.is_open:
         return ""
+    outcome = decided.outcome
     said = Outcome.UNKNOWN if report is None else report.outcome
+    if report is not None and said is outcome is Outcome.SUCCEEDED:
+        return _other_amount(decided, report.echo.amount)
     spends, until = attempt.operation in SPENDING, _given_up_at(attempt, terms)
     gives_back = spends and outcome is Outcome.FAILED
     if said is Outcome.PENDING and (gives_back or now < until):
@@ -80,6 +129,18 @@ def objection(
     if gives_back and now < until:
         return f"the request may still be carried out, and is asked for often until {iso(until)}"
     return ""
+
+
+def _other_amount(decided: Attempt, there: Decimal | None) -> str:
+    """How a success differs from the amount that the network confirms, where that can be settled.
+
+    there: that amount. What is above the amount that was set aside cannot be settled.
+    """
+    if there is None or not there.is_finite() or there == decided.moved_amount:
+        return ""
+    if decided.operation in SPENDING and there > decided.amount:
+        return ""
+    return f"that with the amount {plain_decimal(there)}, not {plain_decimal(decided.moved_amount)}"
 
 
 def words_of(network: str, report: Report | None) -> str:

@@ -1,6 +1,7 @@
 """What a person does in production mode: settle what waits. Source: D39."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 
 from sandbox_sim.ports import Clock, Store, Unit
@@ -9,6 +10,7 @@ from sandbox_sim.production.attempt_views import transaction_or_stand_in
 from sandbox_sim.production.decisions import (
     ForceNeeded,
     IllegalSettlement,
+    as_confirmed,
     objection,
     settled_by_person,
     words_of,
@@ -26,12 +28,16 @@ class Decision:
     """What a person decides, who, and why.
 
     force: even against what the network says.
+    amount: what the network confirmed, where that is another amount than was asked for.
+    network_id: the network's own identifier, where the person knows it.
     """
 
     status: Status
     by: str
     reason: str
     force: bool = False
+    amount: Decimal | None = None
+    network_id: str = ""
 
     @property
     def outcome(self) -> Outcome:
@@ -92,7 +98,8 @@ class LiveActions:
 
     def _settled(self, attempt: Attempt, decision: Decision) -> Attempt:
         now, by, reason = self._clock.now(), decision.by, decision.reason
-        after = settled_by_person(attempt, decision.outcome, by=by, reason=reason, now=now)
+        told = as_confirmed(attempt, decision.outcome, decision.amount, decision.network_id)
+        after = settled_by_person(told, decision.outcome, by=by, reason=reason, now=now)
         if attempt.is_open:
             after = after._replace(cancelled=decision.status is Status.CANCELLED)
         return after
@@ -114,27 +121,44 @@ class LiveActions:
         said = words_of(before.network, report)
         if judged.change is Change.ENDED:
             return await self._ended_by_network(unit, judged.attempt, decision, said)
+        try:
+            after = self._settled(judged.attempt, decision)
+            await _check_network_id(unit, judged.attempt, decision.network_id)
+        except IllegalSettlement as refused:
+            return refused
         now, terms = self._clock.now(), self._networks.terms(before.network)
-        against = objection(judged, report, decision.outcome, terms, now)
+        against = objection(judged, after, report, terms, now)
         if against and not decision.force:
             return ForceNeeded(
                 f"{said}, and {against}. Nothing was settled; if you know better, do it by force: "
                 '--force on the command line, "force": true in the control API'
             )
-        try:
-            after = self._settled(judged.attempt, decision)
-        except IllegalSettlement as refused:
-            return refused
         change = Change.ENDED if judged.attempt.is_open else Change.NOTED
         await self._recorder.save(unit, judged.attempt, Judgement(after, change), now)
         person = decision.status, decision.by, decision.reason
-        await unit.add_decision(KeptDecision(attempt_id, now, *person, bool(against), said))
+        confirmed = decision.amount, decision.network_id
+        kept = KeptDecision(attempt_id, now, *person, bool(against), said, *confirmed)
+        await unit.add_decision(kept)
         return SettledByHand(await transaction_or_stand_in(unit, after), said)
 
     async def _ended_by_network(
         self, unit: Unit, attempt: Attempt, decision: Decision, said: str
     ) -> SettledByHand | IllegalSettlement:
         words = f"{said}, which decides it; nothing was settled by hand"
-        if status_of(attempt.outcome, cancelled=attempt.cancelled) is not decision.status:
+        as_decided = decision.amount in {None, attempt.moved_amount}
+        status = status_of(attempt.outcome, cancelled=attempt.cancelled)
+        if status is not decision.status or not as_decided:
             return IllegalSettlement(words)
         return SettledByHand(await transaction_or_stand_in(unit, attempt), words)
+
+
+async def _check_network_id(unit: Unit, attempt: Attempt, network_id: str) -> None:
+    """Raise `IllegalSettlement` where another attempt has this identifier of the network."""
+    found = await unit.find_attempts(attempt.network, network_id=network_id) if network_id else ()
+    other = next((each for each in found if each != attempt.id), None)
+    owner = None if other is None else await unit.attempt(other)
+    if owner is not None:
+        raise IllegalSettlement(
+            f"{network_id} is transaction {owner.transaction_id} of service {owner.service_id} at "
+            f"network {attempt.network}: one movement of the network settles one payment"
+        )

@@ -6,6 +6,7 @@ All of it happens in one unit of work, under the lock of the payment.
 import logging
 from collections.abc import Callable
 from datetime import datetime
+from typing import Final
 
 from sandbox_sim.ledger import movements
 from sandbox_sim.operations import Operation
@@ -14,11 +15,17 @@ from sandbox_sim.production.registry import Networks
 from sandbox_sim.records.attempts import Attempt, Change, Judgement, after_hint, apply, recheck_at
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.jobs import Job, JobKind
-from sandbox_sim.records.ledger import Reason
+from sandbox_sim.records.ledger import LedgerQuery, Overdrawn, Reason
 from sandbox_sim.records.messages import SmsStatus
 from sandbox_sim.records.reports import Outcome, Report, status_of
 from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.values.clients import ServiceMode
+
+_LIVE: Final = ServiceMode.PRODUCTION
+
+# A payment has a few.
+_MOST_LINES: Final = 1_000
+
 
 log = logging.getLogger("sandbox_sim.networks")
 
@@ -84,6 +91,8 @@ class OutcomeRecorder:
         if change is Change.ENDED:
             await self.end(unit, attempt, now)
             await self.recheck_later(unit, attempt, now)
+        elif change is Change.REVERSED:
+            await self._take_back(unit, attempt, now)
         elif change is Change.CONTRADICTION:
             suspended = movements.suspended(attempt, now)
             if suspended is not None:
@@ -114,15 +123,44 @@ class OutcomeRecorder:
             await unit.delete_transaction(transaction)
             return
         decided = transaction.moved(status, now)
-        # From now on the callback keeps the secret part of its address.
-        await unit.save_transaction(decided._replace(callback_target=None))
+        # A reversal will need the secret part of the address of the callback again.
+        await unit.save_transaction(decided)
+        await self._call_back(unit, decided, now)
+
+    async def _take_back(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
+        """Reverse a payment that was successful: its money, its status, and a callback (D45)."""
+        transaction = await transaction_of(unit, attempt)
+        short = await _move_back(unit, attempt, now)
+        if short:
+            doubted = attempt._replace(
+                contradiction=short,
+                contradicted_by=Outcome.REVERSED,
+                settled_by="",
+                settled_reason="",
+            )
+            await unit.save_attempt(doubted)
+            log.error("attempt %s at %s: %s", attempt.id, attempt.network, short)
+        log.warning("attempt %s at %s is %s", attempt.id, attempt.network, attempt.reason)
+        if transaction is None or transaction.status is not Status.SUCCESSFUL:
+            return
+        taken_back = transaction.taken_back(now)
+        await unit.save_transaction(taken_back)
+        await self._call_back(unit, taken_back, now)
+
+    async def _call_back(self, unit: Unit, decided: TransactionRecord, now: datetime) -> None:
+        """Plan the callback of a transaction; a refund has none, because no client asked for it."""
+        if decided.refund_of is not None:
+            return
         callback = self._callback_for(decided, now)._replace(mode=ServiceMode.PRODUCTION)
         await unit.save_callback(callback)
         await unit.add_job(callback.delivery_job(now))
 
 
 async def _move_money(unit: Unit, attempt: Attempt, now: datetime) -> None:
-    """Post what came in, and post or void what was pending."""
+    """Post what came in, and post or void what was pending.
+
+    Where less was confirmed than is pending, only that part is posted, which frees the rest.
+    """
     succeeded = attempt.outcome is Outcome.SUCCEEDED
     received = movements.received(attempt, now) if succeeded else None
     if received is not None:
@@ -132,8 +170,22 @@ async def _move_money(unit: Unit, attempt: Attempt, now: datetime) -> None:
         return
     pending = await unit.open_transfer(spending.debit, spending.subject)
     if pending is not None:
-        posted = pending.posted(now, spending.credit)
+        posted = pending.posted(now, spending.credit, spending.amount)
         await unit.add_transfer(posted if succeeded else pending.voided(now))
+
+
+async def _move_back(unit: Unit, attempt: Attempt, now: datetime) -> str:
+    """Post the reversal of what was posted; why its wallet does not cover it, in words."""
+    subject = attempt.network_transaction_id
+    query = LedgerQuery(attempt.service_id, subject=subject, limit=_MOST_LINES, mode=_LIVE)
+    short = ""
+    for reversal in movements.reversals(await unit.ledger_page(query), now):
+        try:
+            await unit.add_transfer(reversal)
+        except Overdrawn as error:
+            await unit.add_transfer(movements.uncovered(reversal))
+            short = f"{error}, so the reversal stands in suspense"
+    return short
 
 
 async def _end_message(unit: Unit, attempt: Attempt, now: datetime) -> None:

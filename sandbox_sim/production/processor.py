@@ -94,8 +94,9 @@ class NetworkProcessor:
         service_id, mode = payment.service_id, ServiceMode.PRODUCTION
         if await unit.transaction(service_id, payment.transaction_id, mode) is not None:
             return _DUPLICATE
-        usable, problem = self._usable(request)
-        unfit = None if usable else self._unfit_value(request)
+        candidates = await self._candidates(unit, request)
+        usable, problem = self._usable(request, candidates)
+        unfit = None if usable else self._unfit_value(request, candidates)
         if unfit is not None:
             message = f"Bad request: {unfit}"
             return Reply(Code.BAD_REQUEST, "D5", unfit, message)
@@ -109,7 +110,7 @@ class NetworkProcessor:
             if spending is not None:
                 number = await unit.add_transfer(spending)
         except Overdrawn:
-            wallet = payment.operation.row.spends
+            wallet = sending.attempt.spends
             why = f"less than {payment.amount} is available in the {wallet} wallet"
             return Reply(Code.INSUFFICIENT_BALANCE, _RULE, why)
         started = TransactionRecord.start(
@@ -118,6 +119,7 @@ class NetworkProcessor:
             request.client.client_key,
             request.received_at,
             mode=mode,
+            refund=request.refund,
         )
         if not await unit.add_transaction(started):
             # Another unit committed the same transaction_id after it was looked for above.
@@ -134,10 +136,23 @@ class NetworkProcessor:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace)
 
-    def _usable(self, request: PaymentRequest) -> tuple[Sequence[ConfiguredNetwork], str]:
+    async def _candidates(self, unit: Unit, request: PaymentRequest) -> Sequence[ConfiguredNetwork]:
+        """The networks to try: those of the routes, and for a refund the one that collected."""
+        payment, refund = request.payment, request.refund
+        if refund is None:
+            return self._networks.candidates(payment.operation, payment.nw)
+        attempts = await unit.attempts_of(refund.of)
+        names = [each.network for each in attempts if each.outcome is Outcome.SUCCEEDED]
+        by_name = self._networks.by_name
+        return [by_name[name] for name in names if name in by_name]
+
+    def _usable(
+        self, request: PaymentRequest, candidates: Sequence[ConfiguredNetwork]
+    ) -> tuple[Sequence[ConfiguredNetwork], str]:
         """The networks that take the payment now; where there is none, why, in words."""
         payment = request.payment
-        candidates = self._networks.candidates(payment.operation, payment.nw)
+        if not candidates and request.refund is not None:
+            return (), "the network that collected is not configured"
         if not candidates:
             return (), f"no route leads to a network for {payment.operation} and nw {payment.nw}"
         usable, problems = [], []
@@ -152,12 +167,13 @@ class NetworkProcessor:
                 problems.append(f"{each.name}: {objection}")
         return usable, "; ".join(problems)
 
-    def _unfit_value(self, request: PaymentRequest) -> str | None:
+    def _unfit_value(
+        self, request: PaymentRequest, candidates: Sequence[ConfiguredNetwork]
+    ) -> str | None:
         """What the client must change for any network of the route; None where that is nothing."""
-        payment = request.payment
         problems = [
             each.network.capabilities.unfit_value(self._request(request, each, "", ""))
-            for each in self._networks.candidates(payment.operation, payment.nw)
+            for each in candidates
         ]
         return problems[0] if problems and all(problems) else None
 
@@ -188,6 +204,7 @@ class NetworkProcessor:
             next_ask_at=now + to.terms.timeout + to.terms.schedule.poll_after,
             transaction_id=payment.transaction_id,
             sent_currency="" if asked.currency == payment.currency_code else asked.currency,
+            refund_of="" if request.refund is None else request.refund.of,
         )
         return _UnsentRequest(attempt.submitted(), asked, following)
 

@@ -19,6 +19,9 @@ Theory of operation:
   when the network still says so after `failure_grace`.
 - A final outcome is never overwritten. A later report that disagrees sets `contradiction`; a
   person decides.
+- The one exception (D45): a network may take back what succeeded. REVERSED counts only from a
+  status query, where the network can be asked; any other word of it makes us ask. Of an attempt
+  that never succeeded it is a failure, and a success that is told later changes nothing.
 
 The network is asked first and its answer is saved. What it calls pending is settled only by force,
 until the network is given up. A decision that gives money or units back needs force longer: as long
@@ -37,8 +40,8 @@ from typing import Final, NamedTuple
 from sandbox_sim.operations import PAYMENTS, Operation
 from sandbox_sim.records.reports import (
     FINAL,
+    NEVER_TAKEN,
     NOTHING_PROMISED,
-    WITHOUT_MONEY,
     AlwaysSent,
     Echo,
     Outcome,
@@ -47,6 +50,7 @@ from sandbox_sim.records.reports import (
     differences,
 )
 from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.vocabulary import Wallet
 
 ONCE_GIVEN_UP: Final = timedelta(days=1)
 
@@ -115,8 +119,9 @@ def ask_after_hint(
 TRANSITIONS: Final[Mapping[Outcome, frozenset[Outcome]]] = MappingProxyType(
     {
         Outcome.UNKNOWN: frozenset({Outcome.PENDING, *FINAL}),
-        Outcome.PENDING: frozenset({Outcome.SUCCEEDED, Outcome.FAILED}),
+        Outcome.PENDING: frozenset({Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}),
         **{outcome: frozenset() for outcome in FINAL},
+        Outcome.SUCCEEDED: frozenset({Outcome.REVERSED}),
     }
 )
 
@@ -155,6 +160,8 @@ class Attempt(NamedTuple):
     settled_by, settled_reason: the person who decided, and why.
     transaction_id: the client's, or of a message its processing_id.
     sent_currency: the currency that went out in place of `currency` (D41); usually empty.
+    confirmed_amount: what a person settled it with, where the network confirmed another amount.
+    refund_of: of a refund, the `network_transaction_id` of the collection; else empty (D45).
     """
 
     id: str
@@ -185,6 +192,13 @@ class Attempt(NamedTuple):
     settled_reason: str = ""
     transaction_id: str = ""
     sent_currency: str = ""
+    confirmed_amount: Decimal | None = None
+    refund_of: str = ""
+
+    @property
+    def spends(self) -> Wallet | None:
+        """The wallet that it is taken from; a refund is taken from that of collections (D45)."""
+        return Wallet.COLLECTION if self.refund_of else self.operation.row.spends
 
     @property
     def is_open(self) -> bool:
@@ -198,9 +212,17 @@ class Attempt(NamedTuple):
 
     @property
     def sent(self) -> Echo:
-        """What a report about this attempt must repeat: what went out, not what was asked for."""
+        """What a report about this attempt must repeat: what went out, not what was asked for.
+
+        The amount is the confirmed one, once a person settled it with that.
+        """
         currency = self.sent_currency or self.currency
-        return Echo(self.reference, self.amount, currency, self.operation)
+        return Echo(self.reference, self.moved_amount, currency, self.operation)
+
+    @property
+    def moved_amount(self) -> Decimal:
+        """What a success moves: the amount that was confirmed, or else the one asked for."""
+        return self.amount if self.confirmed_amount is None else self.confirmed_amount
 
     def submitted(self) -> "Attempt":
         """The attempt as it is saved before the request is sent, the first time or again."""
@@ -271,6 +293,7 @@ class Change(StrEnum):
     NOTHING = "nothing"  # a repetition, or late
     NOTED = "noted"  # still open; something about it is new
     ENDED = "ended"  # its outcome is final now
+    REVERSED = "reversed"  # it had succeeded, and the network took it back
     MISMATCH = "mismatch"  # the report speaks of something else than what was saved
     CONTRADICTION = "contradiction"  # it disagrees with a final outcome
 
@@ -291,14 +314,16 @@ def apply(
     """
     counted = _counted(attempt, report, terms, now)
     outcome = _meaning(attempt, report)
-    if outcome in {Outcome.SUCCEEDED, Outcome.FAILED}:
+    if outcome in {Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}:
         different = differences(report._replace(outcome=outcome), attempt.sent, terms.always_sent)
         if different:
             return _mismatched(counted, report, "; ".join(different), terms, now, jitter)
+    if outcome is Outcome.REVERSED and report.source is not Source.STATUS and terms.has_status:
+        return Judgement(after_hint(counted, now), Change.NOTHING)
     if not attempt.is_open:
         return _after_the_end(counted, outcome, report)
-    if outcome is Outcome.FAILED and attempt.operation in MONEY_OUT:
-        return _failing(counted, report, terms, now)
+    if outcome in {Outcome.FAILED, Outcome.REVERSED} and attempt.operation in MONEY_OUT:
+        return _failing(counted, outcome, report, terms, now)
     if outcome in FINAL:
         return Judgement(_ended(counted, outcome, report, now), Change.ENDED)
     return _still_open(counted, outcome, report, terms, now, jitter)
@@ -382,18 +407,20 @@ def _hinted_once_final(attempt: Attempt, now: datetime) -> Attempt:
 
 def _was_taken(attempt: Attempt) -> bool:
     """Whether it is final and the network took it; only then can the network be asked for it."""
-    return attempt.outcome in {Outcome.SUCCEEDED, Outcome.FAILED}
+    return attempt.outcome in FINAL - NEVER_TAKEN
 
 
 def _meaning(attempt: Attempt, report: Report) -> Outcome:
     """The outcome that a report stands for, in the place where it came from."""
     if not report.found:
         return Outcome.UNKNOWN
+    if report.outcome is Outcome.REVERSED and attempt.operation is Operation.SMS:
+        return Outcome.FAILED
     if report.source is Source.SUBMIT:
         proves = attempt.submits <= 1 and attempt.outcome is not Outcome.PENDING
         if report.outcome in {Outcome.NOT_SENT, Outcome.REFUSED} and not proves:
             return Outcome.UNKNOWN
-        return report.outcome
+        return Outcome.UNKNOWN if report.outcome is Outcome.REVERSED else report.outcome
     if report.outcome is Outcome.REFUSED:
         return Outcome.FAILED  # a refusal that comes later
     return Outcome.UNKNOWN if report.outcome is Outcome.NOT_SENT else report.outcome
@@ -417,34 +444,72 @@ def _counted(attempt: Attempt, report: Report, terms: Terms, now: datetime) -> A
 
 
 def _ended(attempt: Attempt, outcome: Outcome, report: Report, now: datetime) -> Attempt:
+    is_reversed = outcome is Outcome.REVERSED
     return attempt._replace(
         outcome=outcome,
         cancelled=report.cancelled and outcome is Outcome.FAILED,
         decided_at=now,
         next_ask_at=None,
         failing_since=None,
-        reason=report.reason,
+        reason=reversed_in_words(report.reason) if is_reversed else report.reason,
     )
 
 
 def _after_the_end(attempt: Attempt, outcome: Outcome, report: Report) -> Judgement:
-    """A final attempt after one more report: unchanged, but for a contradiction."""
-    if attempt.outcome is Outcome.SUCCEEDED:
-        disagrees = outcome is Outcome.FAILED
-    else:
-        never_taken = attempt.outcome in {Outcome.NOT_SENT, Outcome.REFUSED}
-        taken = {Outcome.SUCCEEDED, Outcome.PENDING} if never_taken else {Outcome.SUCCEEDED}
-        disagrees = attempt.outcome in WITHOUT_MONEY and outcome in taken
-    # A success after a pending is new: only now money moved.
-    if not disagrees or attempt.contradicted_by in {outcome, Outcome.SUCCEEDED}:
-        return Judgement(attempt, Change.NOTHING)
+    """A final attempt after one more report: taken back, contradicted, or unchanged."""
     said = f"{report.source} says {outcome} after {attempt.outcome}"
     if report.reason:
         said += f": {report.reason}"
     noted = attempt._replace(
         contradiction=said, contradicted_by=outcome, settled_by="", settled_reason=""
     )
+    if outcome is Outcome.REVERSED:
+        return _after_a_reversal(attempt, noted, report)
+    # A success after a pending is new: only now money moved.
+    known = attempt.contradicted_by in {outcome, Outcome.SUCCEEDED}
+    if known or not _disagrees(attempt, outcome, report.source):
+        return Judgement(attempt, Change.NOTHING)
     return Judgement(noted, Change.CONTRADICTION)
+
+
+def _disagrees(attempt: Attempt, outcome: Outcome, source: Source) -> bool:
+    """Whether a word of the network is against the outcome of a final attempt."""
+    if attempt.outcome is Outcome.SUCCEEDED:
+        return outcome is Outcome.FAILED
+    if attempt.outcome is Outcome.REVERSED:  # a notification of the success may come late
+        return outcome is Outcome.SUCCEEDED and source is Source.STATUS
+    taken = {Outcome.SUCCEEDED}
+    if attempt.outcome in NEVER_TAKEN:
+        taken.add(Outcome.PENDING)
+    return outcome in taken
+
+
+def _after_a_reversal(attempt: Attempt, noted: Attempt, report: Report) -> Judgement:
+    """A final attempt after its network says that it took the money back.
+
+    noted: the attempt with the reversal as a contradiction.
+    """
+    if attempt.outcome is not Outcome.SUCCEEDED:
+        # What a success after the end left in suspense goes back.
+        undoes = attempt.contradicted_by is Outcome.SUCCEEDED
+        return Judgement(noted, Change.CONTRADICTION) if undoes else _unchanged(attempt)
+    if attempt.contradicted_by is Outcome.FAILED:  # suspense has it already
+        return Judgement(noted, Change.NOTED)
+    if attempt.contradicted_by is Outcome.REVERSED:
+        return _unchanged(attempt)
+    taken_back = attempt._replace(outcome=Outcome.REVERSED, reason=reversed_in_words(report.reason))
+    return Judgement(taken_back, Change.REVERSED)
+
+
+def _unchanged(attempt: Attempt) -> Judgement:
+    return Judgement(attempt, Change.NOTHING)
+
+
+def reversed_in_words(reason: str) -> str:
+    """Why a payment is 001 that its network took back."""
+    if reason.lower() in {"", Outcome.REVERSED.value}:
+        return "reversed by the network"
+    return f"reversed by the network: {reason}"
 
 
 def _mismatched(
@@ -463,15 +528,17 @@ def _mismatched(
     return Judgement(noted, Change.MISMATCH if is_new else Change.NOTHING)
 
 
-def _failing(attempt: Attempt, report: Report, terms: Terms, now: datetime) -> Judgement:
-    """The attempt after money that left us is said to have failed."""
+def _failing(
+    attempt: Attempt, outcome: Outcome, report: Report, terms: Terms, now: datetime
+) -> Judgement:
+    """The attempt after money that left us is said to have failed, or to have come back."""
     if report.source is not Source.STATUS:
         # Only a status query confirms a failure, so ask now.
         noted = attempt._replace(outcome=Outcome.PENDING, reason=report.reason)
         return Judgement(after_hint(noted, now), Change.NOTED)
     since = attempt.failing_since or now
     if now >= since + terms.failure_grace:
-        return Judgement(_ended(attempt, Outcome.FAILED, report, now), Change.ENDED)
+        return Judgement(_ended(attempt, outcome, report, now), Change.ENDED)
     noted = attempt._replace(
         outcome=Outcome.PENDING,
         failing_since=since,
@@ -518,6 +585,8 @@ class KeptDecision(NamedTuple):
 
     forced: whether it went against an objection.
     network_said: what the network answered just before, in words.
+    amount, network_id: what the person says that the network confirmed; None and empty where the
+    person did not say.
     """
 
     attempt_id: str
@@ -527,3 +596,5 @@ class KeptDecision(NamedTuple):
     reason: str
     forced: bool
     network_said: str
+    amount: Decimal | None = None
+    network_id: str = ""

@@ -8,13 +8,23 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import timedelta
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from sandbox_sim.records.callbacks import CallbackSettings, Profile, Schedule
 from sandbox_sim.records.magic_outcomes import MagicOutcomes
-from sandbox_sim.values.cards import TEST_CARDS
+from sandbox_sim.values.cards import TEST_CARDS, masked
 from sandbox_sim.values.msisdn import Allowlist
 from sandbox_sim.values.rate_limit import RateLimit
+
+
+class SettingView(TypedDict):
+    """A setting that can change while the server runs, as the control API shows it."""
+
+    value: Annotated[Any, "what holds now"]
+    configured: Annotated[Any, "what the server was started with"]
+    changed: Annotated[bool, "whether the two differ"]
+    choices: Annotated[list[Any] | None, "the values that it can have, where they are few"]
+    description: str
 
 
 @dataclass(frozen=True)
@@ -22,6 +32,8 @@ class Behaviour:
     """The settings of these names, with their defaults, and what use cases make of them.
 
     turned_on_by_lenient: the names of those that only the setting `lenient` turned on (D34).
+    given: the settings that users set while the server runs, by name; one may have the value that
+    is configured.
     """
 
     sandbox_reject_status: int = 200
@@ -50,6 +62,7 @@ class Behaviour:
     callback_attempts: int = 3
     callback_retry_interval_s: float = 300
     callback_timeout_s: float = 30
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, values: Mapping[str, Any]) -> "Behaviour":
@@ -63,6 +76,11 @@ class Behaviour:
     def shown(self) -> dict[str, Any]:
         """The values by their names; they can be written as JSON."""
         return asdict(self)
+
+    @property
+    def shown_given(self) -> dict[str, Any]:
+        """What users set, as people may see it."""
+        return {name: shown_value(name, value) for name, value in self.given.items()}
 
     @cached_property
     def allowlist(self) -> Allowlist:
@@ -125,3 +143,10 @@ class Behaviour:
     def sample_number(self) -> str:
         """A number that the allowlist accepts, for people to try."""
         return next(iter(self.allowed_numbers), f"{self.allowed_prefixes[0]}000001")
+
+
+def shown_value(name: str, value: Any) -> Any:
+    """The value of a setting as people may see it: the numbers of test cards are masked (D38)."""
+    if name == "test_cards":
+        return {masked(number): brand for number, brand in value.items()}
+    return value

@@ -25,6 +25,7 @@ class EventType(StrEnum):
     OVERRIDE = "override"
     FAULT = "fault"
     CLOCK = "clock"
+    CONFIG = "config"
     RESET = "reset"
     RESTORE = "restore"
     GAP = "gap"

@@ -17,8 +17,10 @@ from decimal import Context, Decimal
 from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Annotated, Final, NamedTuple, TypedDict
+from typing import Annotated, Final, NamedTuple, NotRequired, TypedDict
 
+from sandbox_sim.records import manual_entries
+from sandbox_sim.records.manual_entries import ManualEntry, ManualEntryView
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.timestamps import Timestamp, iso
@@ -168,7 +170,16 @@ class Reason(StrEnum):
     DEPOSITED = "deposited"
     SPENT = "spent"
     RETURNED = "returned"
+    REVERSED = "reversed"
     SUSPENDED = "suspended"
+    RESOLVED = "resolved"
+    ADJUSTED = "adjusted"
+    UNDONE = "undone"
+    CLOSED = "closed"
+
+
+# What only a person enters, each time with a name and a reason. So is a top-up in mode P.
+BY_HAND: Final = frozenset({Reason.RESOLVED, Reason.ADJUSTED, Reason.UNDONE, Reason.CLOSED})
 
 
 class Movement(NamedTuple):
@@ -181,6 +192,8 @@ class Movement(NamedTuple):
 
 _ISSUED: Final = AccountKind.ISSUED
 
+_SUSPENSE: Final = AccountKind.SUSPENSE
+
 # Everything that is known of a reason. Clearing is issued where the asset is ours.
 MOVEMENTS: Final[Mapping[Reason, Movement]] = MappingProxyType(
     {
@@ -192,8 +205,15 @@ MOVEMENTS: Final[Mapping[Reason, Movement]] = MappingProxyType(
         Reason.DEPOSITED: Movement(_CLEARING, WALLET, "deposited by a payer"),
         Reason.SPENT: Movement(WALLET, _CLEARING, "spent on a payment"),
         Reason.RETURNED: Movement(_CLEARING, WALLET, "returned, as the payment did not succeed"),
+        # The other way round for what was spent.
+        Reason.REVERSED: Movement(WALLET, _CLEARING, "the network took it back after its success"),
         # Either way round; a person decides about it.
-        Reason.SUSPENDED: Movement(AccountKind.SUSPENSE, _CLEARING, "the network said otherwise"),
+        Reason.SUSPENDED: Movement(_SUSPENSE, _CLEARING, "the network said otherwise"),
+        # A person chooses the accounts of these, either way round.
+        Reason.RESOLVED: Movement(_SUSPENSE, WALLET, "moved out of suspense by a person"),
+        Reason.ADJUSTED: Movement(_CLEARING, WALLET, "corrected by a person"),
+        Reason.UNDONE: Movement(WALLET, _CLEARING, "an entry of a person, reversed by a person"),
+        Reason.CLOSED: Movement(WALLET, _CLEARING, "paid out to the merchant for a closed period"),
     }
 )
 
@@ -281,10 +301,14 @@ def transfer(
 
 
 class LedgerLine(NamedTuple):
-    """A transfer with the number that the store assigned."""
+    """A transfer with the number that the store assigned.
+
+    manual: who made it and why, where a person did.
+    """
 
     number: int
     transfer: Transfer
+    manual: ManualEntry | None = None
 
     def posted(self, at: datetime, credit: Account, amount: Decimal | None = None) -> Transfer:
         """The transfer that posts this pending one, or a part, to where the money went."""
@@ -360,11 +384,16 @@ def unopened(at: datetime) -> Balance:
     return Balance(ZERO, ZERO, at)
 
 
+_NO_ENTRY: Final = ManualEntry("", "")
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerQuery:
     """Which lines of the ledger, newest first; every filter that is set must match exactly.
 
     after: the number of the last line of the page before.
+    reverses: the number of the manual entry that the line reverses.
+    suspense: only the lines that move something into suspense or out of it.
     """
 
     service_id: int | None = None
@@ -374,10 +403,12 @@ class LedgerQuery:
     after: int | None = None
     limit: int = 20
     mode: ServiceMode | None = None
+    reverses: int | None = None
+    suspense: bool = False
 
     def matches(self, line: LedgerLine) -> bool:
         """Whether the line passes the filters."""
-        number, found = line
+        number, found, manual = line
         wallet = found.account
         return (
             (self.subject is None or self.subject == found.subject)
@@ -386,6 +417,8 @@ class LedgerQuery:
             and (self.service_id is None or self.service_id == found.service_id)
             and (self.mode is None or self.mode is found.mode)
             and (self.after is None or number < self.after)
+            and (self.reverses is None or (manual or _NO_ENTRY).reverses == self.reverses)
+            and (not self.suspense or _SUSPENSE in {found.debit.kind, found.credit.kind})
         )
 
 
@@ -403,6 +436,21 @@ class PostingView(TypedDict):
     debit: Annotated[str, "the name of the account that it comes from"]
     credit: Annotated[str, "the name of the account that it goes to"]
     pending: Annotated[int | None, "the id of the pending transfer that is posted or voided"]
+    manual: NotRequired[Annotated[ManualEntryView, "of an entry that a person made"]]
+
+
+class NumberedPosting(PostingView):
+    """A posting under the number that the store gave it."""
+
+    id: int
+
+
+def shown_line(line: LedgerLine) -> NumberedPosting:
+    """A line of the ledger as the control API shows it."""
+    posting: NumberedPosting = {"id": line.number, **shown(line.transfer)}
+    if line.manual is not None:
+        posting["manual"] = manual_entries.shown(line.manual)
+    return posting
 
 
 def shown(transfer: Transfer) -> PostingView:

@@ -22,13 +22,17 @@ class Outcome(StrEnum):
     PENDING = "pending"  # the network has it and has not decided
     SUCCEEDED = "succeeded"
     FAILED = "failed"
+    REVERSED = "reversed"  # it succeeded, and then the network took it back (D45)
     UNKNOWN = "unknown"
 
 
-FINAL: Final = frozenset({Outcome.NOT_SENT, Outcome.REFUSED, Outcome.SUCCEEDED, Outcome.FAILED})
+# The outcomes of which the network took nothing.
+NEVER_TAKEN: Final = frozenset({Outcome.NOT_SENT, Outcome.REFUSED})
 
-# The outcomes under which the network moved no money.
-WITHOUT_MONEY: Final = frozenset({Outcome.NOT_SENT, Outcome.REFUSED, Outcome.FAILED})
+# The outcomes under which the network moved no money, or has moved it back.
+WITHOUT_MONEY: Final = NEVER_TAKEN | {Outcome.FAILED, Outcome.REVERSED}
+
+FINAL: Final = WITHOUT_MONEY | {Outcome.SUCCEEDED}
 
 
 # The status a client sees. NOT_SENT and REFUSED leave no transaction, so they have none.
@@ -38,6 +42,7 @@ _STATUSES: Final[Mapping[Outcome, Status]] = MappingProxyType(
         Outcome.UNKNOWN: Status.PENDING,
         Outcome.SUCCEEDED: Status.SUCCESSFUL,
         Outcome.FAILED: Status.FAILED,
+        Outcome.REVERSED: Status.FAILED,
     }
 )
 

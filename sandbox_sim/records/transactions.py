@@ -3,8 +3,9 @@
 Source: states.transactions, sandbox.8, "limits", D15, D16, D18, D40, endpoint.2, sandbox.6, D20.
 
 A decided transaction never changes its status again: an attempt raises `IllegalTransition` and
-changes nothing. If no browser opens the hosted card page in time, the payment completes by itself.
-Once the page is open, the person decides: pay, fail or cancel.
+changes nothing. The one exception is a payment that its network takes back (D45). If no browser
+opens the hosted card page in time, the payment completes by itself. Once the page is open, the
+person decides: pay, fail or cancel.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +22,7 @@ from sandbox_sim.values import cards
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import Timestamp, iso
-from sandbox_sim.values.vocabulary import HOSTED_CARD, PaymentOption
+from sandbox_sim.values.vocabulary import HOSTED_CARD, PaymentOption, Wallet
 
 if TYPE_CHECKING:
     from sandbox_sim.records.overrides import Override
@@ -185,6 +186,17 @@ class StatusChange(NamedTuple):
     at: datetime
 
 
+class Refund(NamedTuple):
+    """What makes a payout the refund of a collection (D45).
+
+    of: the `network_transaction_id` of the collection. by, reason: who refunds it, and why.
+    """
+
+    of: str
+    by: str
+    reason: str
+
+
 class TransactionRecord(NamedTuple):
     """A payment that the gateway accepted, or that failed by the simulation of a 015.
 
@@ -198,6 +210,8 @@ class TransactionRecord(NamedTuple):
     masked; never shown. The callback takes over the first one when it is created.
     mode: of the client that asked for it.
     replaced_by: the `network_transaction_id` of a newer one with its `transaction_id` (D14).
+    refund_of, refunded_by, refund_reason: of a refund, as `Refund` has them.
+    reversed_at: when its network took it back after it was successful; then its status is 001.
     """
 
     payment: Payment
@@ -212,6 +226,10 @@ class TransactionRecord(NamedTuple):
     landing_target: str | None = None
     mode: ServiceMode = ServiceMode.SANDBOX
     replaced_by: str | None = None
+    refund_of: str | None = None
+    refunded_by: str = ""
+    refund_reason: str = ""
+    reversed_at: datetime | None = None
 
     @classmethod
     def start(
@@ -222,12 +240,16 @@ class TransactionRecord(NamedTuple):
         at: datetime,
         override: "Override | None" = None,
         mode: ServiceMode = ServiceMode.SANDBOX,
+        refund: "Refund | None" = None,
     ) -> "TransactionRecord":
         """The pending transaction of a payment; it stores the payment redacted (D38)."""
         redacted = payment.redacted()
         started = cls(
             redacted, network_transaction_id, client_key, at, override=override, mode=mode
         )
+        if refund is not None:
+            of, by, reason = refund
+            started = started._replace(refund_of=of, refunded_by=by, refund_reason=reason)
         if redacted is payment:
             return started
         return started._replace(
@@ -256,6 +278,11 @@ class TransactionRecord(NamedTuple):
         return self.payment.transaction_id
 
     @property
+    def spends(self) -> Wallet | None:
+        """The wallet that it is taken from; a refund is taken from that of collections (D45)."""
+        return Wallet.COLLECTION if self.refund_of else self.payment.operation.row.spends
+
+    @property
     def expires_at(self) -> datetime:
         """The time from which a status query of mode S does not find it."""
         return self.initiated_at + STATUS_RETENTION
@@ -272,7 +299,11 @@ class TransactionRecord(NamedTuple):
         initiated = StatusChange(Status.PENDING, self.initiated_at)
         if self.decided_at is None:
             return (initiated,)
-        return initiated, StatusChange(self.status, self.decided_at)
+        decided = StatusChange(self.status, self.decided_at)
+        if self.reversed_at is None:
+            return initiated, decided
+        succeeded = decided._replace(status=Status.SUCCESSFUL)
+        return initiated, succeeded, StatusChange(self.status, self.reversed_at)
 
     @property
     def settles_by_itself(self) -> bool:
@@ -292,6 +323,15 @@ class TransactionRecord(NamedTuple):
             message = f"transaction {self.transaction_id} is {self.status} and cannot become {to}"
             raise IllegalTransition(message)
         return self._replace(status=to, decided_at=at)
+
+    def taken_back(self, at: datetime) -> "TransactionRecord":
+        """The transaction after its network reversed it; its success stays in the timeline (D45).
+
+        Raises `IllegalTransition` where it is not successful.
+        """
+        if self.status is not Status.SUCCESSFUL:
+            raise IllegalTransition(f"transaction {self.transaction_id} is {self.status}")
+        return self._replace(status=Status.FAILED, reversed_at=at)
 
 
 def answers_status(transaction: TransactionRecord, now: datetime) -> bool:
@@ -334,6 +374,11 @@ class TransactionView(TypedDict):
     ]
     override: Annotated[dict[str, Any] | None, "the effect of the override that it follows"]
     mode: Annotated[str, ServiceMode]
+    refund_of: Annotated[
+        str | None, "the network transaction id of the collection that it pays back; else null"
+    ]
+    refunded_by: Annotated[str, "who refunds; empty for any other payment"]
+    refund_reason: Annotated[str, "why; empty for any other payment"]
 
 
 SHOWN_FIELDS: Final = tuple(TransactionView.__annotations__)
@@ -372,6 +417,9 @@ def shown(transaction: TransactionRecord, now: datetime) -> TransactionView:
         "replaced_by": transaction.replaced_by,
         "override": None if transaction.override is None else transaction.override.shown(),
         "mode": transaction.mode.value,
+        "refund_of": transaction.refund_of,
+        "refunded_by": transaction.refunded_by,
+        "refund_reason": transaction.refund_reason,
     }
 
 

@@ -24,13 +24,15 @@ ENV_PREFIX: Final = "SANDBOX_SIM_"
 NETWORK_PREFIX: Final = f"{ENV_PREFIX}NETWORKS__"
 _ENVIRONMENT: Final = "environment"
 _FLAG: Final = "flag"
+# A change of a running server, which is JSON.
+REQUEST: Final = "request"
 # These give values as text: lists and tables in JSON.
 _TEXT_ORIGINS: Final = frozenset({_ENVIRONMENT, _FLAG})
 _KIND: Final = {"list_type": "a list", "dict_type": "a table"}
 _SHOULD: Final = re.compile(r"^\w+ should")
 
 
-class ConfigError(Exception):
+class ConfigError(ValueError):
     """Settings are wrong; each line names one, where it came from, and what it accepts."""
 
 
@@ -67,13 +69,14 @@ def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Lo
     return Loaded(settings, {**origins, **settings.turned_on})
 
 
-def settings_from(values: Mapping[str, Any], place: str) -> Settings:
+def settings_from(values: Mapping[str, Any], place: str, *problems: str) -> Settings:
     """The settings with these values; file and environment are not read.
 
     place: where the values were given, for the lines of `ConfigError`, which it may raise.
+    problems: lines that were found before.
     """
     known = {name: value for name, value in values.items() if name in Settings.model_fields}
-    return _settings(known, dict.fromkeys(known, place), [*_unknown(values, place)])
+    return _settings(known, dict.fromkeys(known, place), [*problems, *_unknown(values, place)])
 
 
 def _settings(
@@ -189,7 +192,7 @@ def _fields_of_entry(name: str) -> Iterable[str]:
 def _example(name: str, origin: str) -> str:
     """An example of a list or a table, as it is written at this origin."""
     (example,) = Settings.model_fields[name].examples or [_default(name)]
-    text = json.dumps(example) if origin in _TEXT_ORIGINS else as_toml(example)
+    text = json.dumps(example) if origin in {*_TEXT_ORIGINS, REQUEST} else as_toml(example)
     return f"such as {text}"
 
 

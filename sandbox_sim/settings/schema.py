@@ -154,7 +154,10 @@ class Settings(BaseModel):
         "20 at once. The next two settings change its parts.",
     )
     rate_limit_per_minute: float | None = Field(
-        None, gt=0, description="Requests a minute for each client key; unset, there is no limit."
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Requests a minute for each client key; unset, there is no limit.",
     )
     rate_limit_burst: int = Field(
         20, ge=1, description="Requests that pass at once before rate_limit_per_minute counts."
@@ -500,6 +503,11 @@ def state_folder() -> Path:
     from platformdirs import user_state_path  # noqa: PLC0415 -- not every command needs it
 
     return user_state_path("sandbox-sim", appauthor=False)
+
+
+def certify_report() -> Path:
+    """The report of the last run of certify, which the dashboard shows."""
+    return state_folder() / "certify.html"
 
 
 def authority_folder() -> Path:

@@ -12,8 +12,19 @@ from sandbox_sim.records.callbacks import DeliveryAttempt
 from sandbox_sim.records.inbox import InboxMessage
 from sandbox_sim.records.journal import JournalEntry
 from sandbox_sim.records.listing import FieldValues
-from sandbox_sim.records.transactions import WORDING, StatusChange
-from sandbox_sim.values.json_text import parse_json
+from sandbox_sim.records.transactions import WORDING, Status, StatusChange
+from sandbox_sim.values.json_text import compact, parse_json
+
+
+def _fields_of_view(view: Mapping[str, Any], kind: type, **others: object) -> dict[str, Any]:
+    """As `_fields_of`, of a record as the control API shows it."""
+    shared = (each for each in fields(kind) if each.name not in others)
+    return {**others, **{each.name: _moment(view[each.name], each.type) for each in shared}}
+
+
+def _moment(value: Any, kind: object) -> Any:
+    is_time = kind is datetime or kind == datetime | None
+    return datetime.fromisoformat(value) if is_time and value is not None else value
 
 
 def _fields_of(found: object, kind: type, **others: object) -> dict[str, Any]:
@@ -64,6 +75,27 @@ class Callback:
         }
         return cls(**_fields_of(found, cls, **own))
 
+    @classmethod
+    def of_view(cls, view: Mapping[str, Any]) -> Self:
+        """The record of a callback that the control API shows."""
+        signature = view["signature"]
+        signed = {callbacks.SIGNATURE_HEADER: signature} if signature else {}
+        own = {
+            "content": compact(view["body"]).encode(),
+            "headers": {"Content-Type": "application/json", **signed},
+            "attempts": tuple(
+                DeliveryAttempt(
+                    **{
+                        **each,
+                        "at": datetime.fromisoformat(each["at"]),
+                        "next_attempt_at": _moment(each["next_attempt_at"], datetime),
+                    }
+                )
+                for each in view["attempts"]
+            ),
+        }
+        return cls(**_fields_of_view(view, cls, **own))
+
     @property
     def body(self) -> dict[str, Any]:
         """The JSON of `content`."""
@@ -111,6 +143,11 @@ class Delivery:
         body = parse_json(found.body, found.body)
         return cls(**_fields_of(found, cls, headers=dict(found.headers), body=body))
 
+    @classmethod
+    def of_view(cls, view: Mapping[str, Any]) -> Self:
+        """The record of a delivery that the control API shows."""
+        return cls(**_fields_of_view(view, cls, body=parse_json(view["body"], view["body"])))
+
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
@@ -153,6 +190,17 @@ class Transaction:
         }
         return cls(**_fields_of(found.payment, cls, **own))
 
+    @classmethod
+    def of_view(cls, view: Mapping[str, Any]) -> Self:
+        """The record of a transaction that the control API shows."""
+        changes = (
+            StatusChange(Status(each["status"]), datetime.fromisoformat(each["at"]))
+            for each in view["timeline"]
+        )
+        amount, party = Decimal(view["amount"]), view["party"]
+        own = {"amount": amount, "customer_number": party, "timeline": tuple(changes)}
+        return cls(**_fields_of_view(view, cls, **own))
+
 
 @dataclass(frozen=True, slots=True)
 class Sms:
@@ -180,6 +228,11 @@ class Sms:
         """The record of a message."""
         to, text, status = found.customer_number, found.message, found.status.value
         return cls(**_fields_of(found, cls, to=to, text=text, status=status))
+
+    @classmethod
+    def of_view(cls, view: Mapping[str, Any]) -> Self:
+        """The record of a message that the control API shows."""
+        return cls(**_fields_of_view(view, cls, to=view["customer_number"], text=view["message"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +281,12 @@ class Request:
             "mode": found.mode and found.mode.value,
         }
         return cls(**_fields_of(found, cls, **own))
+
+    @classmethod
+    def of_view(cls, view: Mapping[str, Any]) -> Self:
+        """The record of a request that the control API shows."""
+        own = {"body": view["request"], "warnings": tuple(view["warnings"])}
+        return cls(**_fields_of_view(view, cls, **own))
 
     @property
     def code(self) -> str:

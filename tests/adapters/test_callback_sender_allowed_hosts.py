@@ -299,36 +299,6 @@ async def test_so_does_an_address_that_a_name_leads_to(
     assert loopback.called == [target]
 
 
-@pytest.mark.decision("D37")
-@pytest.mark.parametrize("address", ["64:ff9b::7f00:1", "64:ff9b:1::7f00:1", "2002:7f00:1::"])
-async def test_an_address_that_a_translator_knows_counts_as_what_it_carries(
-    start_sender: StartSender, loopback: Machines, address: str
-) -> None:
-    """The network of the tests translates no such address, so only the refusal can be tested."""
-    port = await loopback.listen()
-    literal = await post(await start_sender(deny=LOOPBACK), f"http://[{address}]:{port}/")
-    named = await post(
-        await start_sender(FakeDns([address]), deny=LOOPBACK), f"http://shop.example:{port}/"
-    )
-
-    assert (literal.failure_kind, named.failure_kind) == (FailureKind.SETTING, FailureKind.SETTING)
-    assert loopback.called == []
-
-
-@pytest.mark.decision("D37")
-@pytest.mark.parametrize(
-    "entry", ["0.0.0.0", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"]
-)
-async def test_an_entry_of_the_list_may_be_written_like_that(
-    start_sender: StartSender, loopback: Machines, entry: str
-) -> None:
-    url = f"http://{HOME}:{await loopback.listen()}/callback"
-
-    assert (await post(await start_sender(deny=[entry]), url)).failure_kind is FailureKind.SETTING
-    assert loopback.called == []
-    assert (await post(await start_sender(allow=[entry]), url)).status_code == 200
-
-
 async def test_what_may_be_called_and_does_not_listen_is_told_as_ever(
     start_sender: StartSender,
 ) -> None:

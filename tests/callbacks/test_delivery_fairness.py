@@ -44,26 +44,6 @@ class TestFairness:
 
         assert [post.body for post in works.sender.posts] == [str(n).encode() for n in range(50)]
 
-    @pytest.mark.parametrize(
-        ("other", "same"),
-        [
-            ("http://shop.test/other?path=1", True),
-            ("http://ama:secret@shop.test/", True),
-            ("https://shop.test/", False),
-            ("http://shop.test:8080/", False),
-            ("http://other.shop.test/", False),
-        ],
-    )
-    async def test_a_receiver_is_scheme_host_and_port(
-        self, works: Works, other: str, same: bool
-    ) -> None:
-        works.sender.hang("http://shop.test/callback")
-        await works.notify(*to("shop.test", PER_RECEIVER), callback("other", url=other))
-
-        await works.start()
-
-        assert (other not in works.sender.urls) is same
-
 
 class TestAbandoned:
     async def test_what_is_on_its_way_for_a_service_is_broken_off(self, works: Works) -> None:
@@ -255,23 +235,6 @@ class TestTheGate:
 
     async def test_one_that_is_released_before_it_is_due_does_not_wait(self, works: Works) -> None:
         works.deliveries.gate.hold("10000000001")
-        works.deliveries.gate.release("10000000001")
-        await works.notify(callback())
-
-        await works.start()
-
-        assert len(works.sender.posts) == 1
-
-    async def test_it_holds_its_own_callback_only(self, works: Works) -> None:
-        works.deliveries.gate.hold("10000000001")
-        other = callback("C2", network_transaction_id="10000000002")
-        await works.notify(callback("C1"), other)
-
-        await works.start()
-
-        assert await works.states() == {"C1": DeliveryState.PENDING, "C2": DeliveryState.DELIVERED}
-
-    async def test_releasing_what_is_not_held_is_harmless(self, works: Works) -> None:
         works.deliveries.gate.release("10000000001")
         await works.notify(callback())
 

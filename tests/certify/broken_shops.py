@@ -23,7 +23,7 @@ from sandbox_sim.demo.gateway_client import (
 from sandbox_sim.demo.orders import Effect, OrderState, Source, Status
 from sandbox_sim.demo.settings import CALLBACK_PATH
 from sandbox_sim.demo.shop import Shop
-from tests.certify.shops import Break
+from tests.certify.shops import Break, ShopWithRefunds
 
 
 def _client(shop: Shop) -> Any:
@@ -307,6 +307,101 @@ def fails_with_its_receipt(shop: Shop) -> None:
     notices.send = send
 
 
+def pays_at_the_landing_page(shop: Shop) -> None:
+    """Takes the arrival at the landing page for a payment."""
+    checkout = _checkout(shop)
+
+    @web.middleware
+    async def land(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path.endswith("/return"):
+            order = shop.book.of_key(request.path.split("/")[2])
+            assert order is not None
+            paid = Status.SUCCESSFUL
+            checkout._apply(order, order.transactions[0], paid, Source.CALLBACK, "came back")
+        return await handler(request)
+
+    shop.app.middlewares.append(land)
+
+
+def pays_at_the_redirect(shop: Shop) -> None:
+    """Takes code 000 with the address of the card page for a payment."""
+    checkout = _checkout(shop)
+    genuine = checkout._take_answer
+
+    def take_answer(order: Any, transaction: Any, outcome: Any) -> None:
+        genuine(order, transaction, outcome)
+        if transaction.payment_page:
+            checkout._apply(order, transaction, Status.SUCCESSFUL, Source.ANSWER, "000")
+
+    checkout._take_answer = take_answer
+
+
+def sends_a_receipt_for_each_arrival(shop: Shop) -> None:
+    """Books a payment again each time the browser comes to the landing page."""
+    checkout = _checkout(shop)
+
+    @web.middleware
+    async def land(request: web.Request, handler: Handler) -> web.StreamResponse:
+        response = await handler(request)
+        order = shop.book.of_key(request.path.split("/")[2]) if "/return" in request.path else None
+        if order is not None and order.state is OrderState.PROCESSING:
+            shop.background.start(checkout._notices.send(order, OrderState.PROCESSING))
+        return response
+
+    shop.app.middlewares.append(land)
+
+
+def sends_a_receipt_until_it_arrives(shop: Shop) -> None:
+    """Sends each SMS again whose number could not be reached."""
+    notices = _checkout(shop)._notices
+    genuine = notices.send
+
+    async def send(order: Any, state: OrderState) -> None:
+        await genuine(order, state)
+        if order.customer.phone.endswith("9"):
+            await genuine(order, state)
+
+    notices.send = send
+
+
+def refunds_at_each_click(shop: ShopWithRefunds) -> None:
+    async def refund(order: Any) -> None:
+        await shop.desk.send(order, ids.transaction_id(order.number))
+
+    shop.desk.refund = refund  # type: ignore[method-assign]
+
+
+def forgets_refunds_without_an_answer(shop: ShopWithRefunds) -> None:
+    client = _client(shop)
+    genuine = client._post_once
+
+    async def post_once(path: str, body: Any) -> Any:
+        try:
+            return await genuine(path, body)
+        except Unanswered:
+            shop.desk.payouts.clear()
+            raise
+
+    client._post_once = post_once
+
+
+def shows_refunds_too_early(shop: ShopWithRefunds) -> None:
+    genuine = shop.desk.refund
+
+    async def refund(order: Any) -> None:
+        await genuine(order)
+        order.state = OrderState.CANCELLED
+
+    shop.desk.refund = refund  # type: ignore[method-assign]
+
+
+def never_refunds(shop: ShopWithRefunds) -> None:
+    async def send(order: Any, transaction_id: str) -> None:
+        pass
+
+    shop.desk.send = send  # type: ignore[method-assign]
+
+
 def nothing(_: Shop) -> None:
     """The demo shop as it is."""
 
@@ -324,6 +419,7 @@ _FORGED: Final = frozenset({"forged_unsigned", "forged_wrong_key", "forged_body"
 _UNASKED: Final = frozenset({"callback_lost", "outage", "unavailable"})
 # The cases in which an order is pending for a while and must not be paid meanwhile.
 _TOO_EARLY: Final = _FORGED | {
+    *("card_paid", "card_abandoned", "card_landing_unpaid"),
     *("success", "failed_after_pending", "pending_long"),
     *("forged_amount", "forged_transaction", "replayed_callback"),
 }
@@ -333,7 +429,8 @@ SHOPS: Final[Mapping[str, BrokenShop]] = {
     "never marks an order paid": BrokenShop(never_marks_paid, frozenset({"control_paid"})),
     "takes HTTP 202 for paid": BrokenShop(
         marks_paid_when_accepted,
-        _TOO_EARLY | {"cancelled_on_phone", "outage", "status_expired", "swapped_callbacks"},
+        _TOO_EARLY
+        | {"card_cancelled", "cancelled_on_phone", "outage", "status_expired", "swapped_callbacks"},
     ),
     "believes the outer code of a status query": BrokenShop(
         believes_outer_code,
@@ -367,14 +464,46 @@ SHOPS: Final[Mapping[str, BrokenShop]] = {
     "takes any amount": BrokenShop(takes_any_amount, frozenset({"forged_amount"})),
     "pays the newest pending order": BrokenShop(
         pays_the_newest_pending_order,
-        frozenset({"swapped_callbacks", "forged_transaction", "replayed_callback"}),
+        frozenset(
+            # The callback of an order that a status query has paid goes to the abandoned one.
+            {"swapped_callbacks", "forged_transaction", "replayed_callback", "card_back_button"}
+        ),
     ),
     "goes back from paid to pending": BrokenShop(
         goes_back_to_pending, frozenset({"callback_out_of_order"})
     ),
-    "ignores cancellations": BrokenShop(ignores_cancellations, frozenset({"cancelled_on_phone"})),
+    "ignores cancellations": BrokenShop(
+        ignores_cancellations, frozenset({"cancelled_on_phone", "card_cancelled"})
+    ),
     "fails an order whose receipt is refused": BrokenShop(
         fails_with_its_receipt, frozenset({"receipt_refused"})
+    ),
+    "pays at the landing page": BrokenShop(
+        pays_at_the_landing_page, frozenset({"card_landing_unpaid"})
+    ),
+    "pays at the redirect to the card page": BrokenShop(
+        pays_at_the_redirect,
+        frozenset({"card_paid", "card_abandoned", "card_landing_unpaid", "card_cancelled"}),
+    ),
+    "sends a receipt for each arrival at the landing page": BrokenShop(
+        sends_a_receipt_for_each_arrival,
+        frozenset({"card_paid", "card_back_button", "card_two_tabs"}),
+    ),
+    "sends a receipt until it arrives": BrokenShop(
+        sends_a_receipt_until_it_arrives, frozenset({"receipt_refunded"})
+    ),
+    "refunds at each click": BrokenShop(
+        refunds_at_each_click, frozenset({"refund_asked_twice", "refund_answer_lost"})
+    ),
+    "forgets a refund without an answer": BrokenShop(
+        forgets_refunds_without_an_answer, frozenset({"refund_answer_lost"})
+    ),
+    "shows a refund before it is paid": BrokenShop(
+        shows_refunds_too_early, frozenset({"refund_declined"})
+    ),
+    "never refunds": BrokenShop(
+        never_refunds,
+        frozenset({"refund_paid_out", "refund_asked_twice", "refund_answer_lost"}),
     ),
     "forgets its orders on restart": BrokenShop(
         nothing, frozenset({"application_restarted"}), forgets=True

@@ -1,26 +1,84 @@
-"""The demo shop, and certify.toml for it: it runs in a thread, as fast as a test needs it."""
+"""The demo shop, and certify.toml for it: it runs in a thread, as fast as a test needs it.
+
+Tests add what certify needs and the demo has not: the number of a new order in a header, an order's
+state as JSON, and refunds.
+"""
 
 import asyncio
 import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from sandbox_sim.certify.application import ConfiguredApplication
-from sandbox_sim.certify.bench import CertifyBench, open_bench
+from sandbox_sim.certify.bench import open_bench
 from sandbox_sim.certify.cases import CertifyCase
 from sandbox_sim.certify.configuration import Configuration
 from sandbox_sim.certify.runner import run
 from sandbox_sim.certify.verdicts import Run
-from sandbox_sim.demo.orders import OrderBook, OrderState
+from sandbox_sim.demo import ids
+from sandbox_sim.demo.gateway_client import Unanswered, _wallet_fields
+from sandbox_sim.demo.orders import Order, OrderBook, OrderState
 from sandbox_sim.demo.settings import ShopSettings
 from sandbox_sim.demo.shop import Shop
 
-Break = Callable[[Shop], None]
+
+class RefundDesk:
+    """Pays the money of an order back: one payout for each order, never sent a second time."""
+
+    def __init__(self, shop: Shop) -> None:
+        self.shop = shop
+        self.payouts: dict[str, str] = {}
+
+    async def refund(self, order: Order) -> None:
+        if order.key in self.payouts:
+            return
+        self.payouts[order.key] = ids.transaction_id(order.number)  # kept before it is sent
+        await self.send(order, self.payouts[order.key])
+
+    async def send(self, order: Order, transaction_id: str) -> None:
+        client: Any = self.shop._gateway
+        transaction = replace(order.transactions[-1], transaction_id=transaction_id)
+        body = {**client._common(order, transaction), **_wallet_fields(order.customer)}
+        with suppress(Unanswered):
+            await client._post("/make_payment", {**body, "trans_type": "MTC"})
+
+
+class ShopWithRefunds(Shop):
+    """The demo shop with refunds."""
+
+    def __init__(self, settings: ShopSettings) -> None:
+        super().__init__(settings)
+        self.desk = RefundDesk(self)
+        self.app.middlewares.append(self._name_the_order)
+        self.app.router.add_get("/state/{key}", self._state)
+        self.app.router.add_post("/refund/{key}", self._refund)
+
+    @web.middleware
+    async def _name_the_order(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        response = await handler(request)
+        if request.path.startswith("/buy/") and response.status == 303:
+            response.headers["X-Order"] = list(self.book)[-1].key
+        return response
+
+    async def _state(self, request: web.Request) -> web.Response:
+        order = self.book.of_key(request.match_info["key"])
+        return web.json_response({"state": order.state if order else "pending_payment"})
+
+    async def _refund(self, request: web.Request) -> web.Response:
+        order = self.book.of_key(request.match_info["key"])
+        assert order is not None
+        await self.desk.refund(order)
+        return web.Response()
+
+
+Break = Callable[[ShopWithRefunds], None]
 
 ORDER: Final = {
     "amount": "{amount}",
@@ -35,8 +93,9 @@ ORDER: Final = {
 
 def certify_toml(shop_url: str, **changes: Any) -> Mapping[str, Any]:
     """The document of certify.toml for a shop at this address."""
+    numbered = {"url": f"{shop_url}/buy/airtime", "pattern": r"X-Order: ([\w-]+)"}
     return {
-        "gateway": {"port": 0, "callback_profile": "event"},
+        "gateway": {"port": 0, "callback_profile": "event", "sandbox_card_entry": True},
         "application": {
             "polls_every": "300ms",
             "gives_up_after": "800ms",
@@ -44,11 +103,9 @@ def certify_toml(shop_url: str, **changes: Any) -> Mapping[str, Any]:
             "restart": "true",
             "receipts": "sms",
         },
-        "order": {
-            "url": f"{shop_url}/buy/airtime",
-            "form": ORDER,
-            "pattern": r"Location: /orders/([\w-]+)",
-        },
+        "order": {"form": ORDER, **numbered},
+        "card_order": {"form": {**ORDER, "pay_by": "card"}, **numbered},
+        "refund": {"url": f"{shop_url}/refund/{{order}}", "method": "POST"},
         "state": {"url": f"{shop_url}/state/{{order}}", "field": "state"},
         "words": {
             "paid": [OrderState.PROCESSING],
@@ -71,8 +128,9 @@ class RunningShop:
         self._book = OrderBook()
         self._loop = asyncio.new_event_loop()
         self._runner: web.AppRunner | None = None
+        self.shop: ShopWithRefunds | None = None  # while it runs
 
-    def _made(self, gateway_url: str) -> Shop:
+    def _made(self, gateway_url: str) -> ShopWithRefunds:
         settings = ShopSettings(
             url=self.url,
             gateway_url=gateway_url,
@@ -86,7 +144,7 @@ class RunningShop:
             arrives_within_s=0.3,
             look_every_s=0.05,
         )
-        return Shop(settings)
+        return ShopWithRefunds(settings)
 
     async def _start(self, gateway_url: str) -> None:
         shop = self._made(gateway_url)
@@ -95,12 +153,7 @@ class RunningShop:
         vars(shop.book).update(vars(self._book))  # the database of the shop
         self._book = shop.book
         self._breaks(shop)
-
-        async def state(request: web.Request) -> web.Response:
-            order = shop.book.of_key(request.match_info["key"])
-            return web.json_response({"state": order.state if order else "pending_payment"})
-
-        shop.app.router.add_get("/state/{key}", state)
+        self.shop = shop
         self._runner = web.AppRunner(shop.app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.SockSite(self._runner, self._listener.dup()).start()
@@ -145,8 +198,10 @@ async def _cancel_the_rest() -> None:
 class RestartedInPlace(ConfiguredApplication):
     """The configured application, whose restart is a function of the test."""
 
-    def __init__(self, bench: CertifyBench, restart: Callable[[], None]) -> None:
-        super().__init__(bench.configuration, bench.gateway_url)
+    def __init__(
+        self, configuration: Configuration, gateway_url: str, restart: Callable[[], None]
+    ) -> None:
+        super().__init__(configuration, gateway_url)
         self.restart = restart  # type: ignore[method-assign]
 
 
@@ -162,7 +217,8 @@ def certified(
     shop = RunningShop(breaks, forgets=forgets)
     configuration = Configuration.model_validate(certify_toml(shop.url, **changes))
     with open_bench(configuration) as bench, shop.running(bench.gateway_url) as restart:
-        return run(bench, cases, application=RestartedInPlace(bench, restart), seed=seed)
+        application = RestartedInPlace(configuration, bench.gateway_url, restart)
+        return run(bench, application, cases, seed=seed)
 
 
 def named(text: str) -> str:

@@ -175,8 +175,14 @@ def test_receipts_are_counted_by_a_command_where_there_is_one() -> None:
 class Forgetful:
     """An application that has lost its orders."""
 
+    def lacks(self, case: CertifyCase) -> None:
+        return None
+
     def place(self, order: Placed, reference: str, within: timedelta) -> str | None:
         return reference
+
+    def refund(self, order: str, within: timedelta) -> None:
+        pass
 
     def state(self, order: str) -> State:
         raise OrderUnreadable("HTTP 404")

@@ -1,5 +1,7 @@
 """docs/certifying.md: the Flask shop on it gets the scorecard below it, and its table is true."""
 
+import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +16,14 @@ from sandbox_sim.certify.cases import CertifyCase, load
 from sandbox_sim.certify.files import read
 from sandbox_sim.cli import main
 from tests.certify.broken_shops import SHOPS
+from tests.certify.test_matrix import EVERYTHING
 from tests.docs.pages import Page
+from tests.requirements import missing
 
 PAGE = Page("docs/certifying.md")
 CERTIFY_TOML, CASE = PAGE.blocks("toml")
-(SHOP,) = PAGE.blocks("python")
+SHOP, FIXTURE = PAGE.blocks("python")
+(NODE_SHOP,) = PAGE.blocks("js")
 (COMMAND,) = PAGE.commands()
 
 
@@ -37,6 +42,7 @@ class Shop:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with certify.toml, in which the commands run; the shop runs meanwhile."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with free_port() as port:
         shop = Shop(tmp_path, port)
         thread = threading.Thread(target=shop.server.serve_forever)
@@ -65,6 +71,45 @@ def test_the_shop_gets_the_scorecard_of_the_page(folder: Path) -> None:
     assert "<h1>Not certified</h1>" in (folder / "report.html").read_text()
 
 
+@pytest.fixture
+def node_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder with certify.toml, in which the Node shop of the page runs."""
+    node = shutil.which("node") or missing("node", "node is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with free_port() as port, free_port() as own_port:
+        (tmp_path / "shop.mjs").write_text(NODE_SHOP.replace("8233", str(port)))
+        own = CERTIFY_TOML.replace("8000", str(own_port)).replace('"0s" ', '"300ms"')
+        own = own.replace('"1s"', '"800ms"') + 'cancelled = ["cancelled"]\n'
+        (tmp_path / "certify.toml").write_text(f"[gateway]\nport = {port}\n{own}")
+        command = (node, "shop.mjs", str(own_port))
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as shop:  # noqa: S603 -- the page's
+            assert shop.stdout is not None
+            assert shop.stdout.readline().startswith(b"shop on port")
+            yield tmp_path
+            shop.terminate()
+
+
+@pytest.mark.timeout(120)
+def test_the_node_shop_passes(node_folder: Path) -> None:
+    """All cases where CERTIFY_SHOPS is `all`, as in .ci/run; else two."""
+    few = ("--case", "answer_lost", "--case", "status_expired")
+    lines = run(*(() if EVERYTHING else few)).stdout.splitlines()
+
+    assert [line for line in lines if line.startswith(("FAILED", "INCONCLUSIVE", " "))] == []
+    if EVERYTHING:
+        assert lines[-1].split(";")[0] == "29 passed, 13 not applicable"
+    assert "`29 passed, 13 not applicable`" in PAGE.text
+
+
+def test_the_test_of_the_page_runs_once_for_each_case(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(FIXTURE)
+
+    result = pytester.runpytest_subprocess("--collect-only", "-q")
+
+    result.stdout.fnmatch_lines(["*::test_bad_days[[]control_paid]", f"{len(load())} tests *"])
+
+
 def test_the_case_of_the_page_is_one(tmp_path: Path) -> None:
     (tmp_path / "callback_a_day_late.toml").write_text(CASE)
 
@@ -85,5 +130,14 @@ def test_the_matrix_of_the_page_is_that_of_the_tests() -> None:
 def test_the_options_of_the_page_are_those_of_the_command() -> None:
     named = " ".join(row[0] for row in PAGE.table("Options"))
 
-    for option in ("--case", "--cases", "--seed", "--limit", "--junit", "--html", "--json"):
+    for option in (
+        "--case",
+        "--cases",
+        "--seed",
+        "--limit",
+        "--watch",
+        "--junit",
+        "--html",
+        "--json",
+    ):
         assert f"`{option}" in named

@@ -5,6 +5,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -12,13 +13,17 @@ from click.testing import CliRunner, Result
 from sandbox_sim.certify.bench import free_port
 from sandbox_sim.certify.configuration import Configuration, load
 from sandbox_sim.certify.files import FileError
+from sandbox_sim.certify.watching import Snapshot
 from sandbox_sim.cli import main
+from sandbox_sim.settings.schema import certify_report
+from tests.certify.broken_shops import pays_at_015
 from tests.certify.shops import RunningShop
 
 
 @pytest.fixture(autouse=True)
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))  # for the page of the dashboard
 
 
 @pytest.fixture
@@ -83,7 +88,39 @@ def test_one_case_runs_after_the_controls(shop: RunningShop, tmp_path: Path) -> 
     ]
     assert result.exit_code == 0, result.output
     assert 'tests="3"' in (tmp_path / "junit.xml").read_text()
-    assert "<h1>Certified</h1>" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "<h1>Certified</h1>" in page
+    assert certify_report().read_text() == page
+
+
+def test_watch_runs_what_failed_after_a_change_and_then_everything_once_more(
+    shop: RunningShop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shop.shop is not None
+    checkout: Any = shop.shop.checkout
+    mended = checkout._take_answer
+    pays_at_015(shop.shop)
+
+    def mend(folder: Path, before: Snapshot) -> None:
+        assert Path("certify.toml") in before
+        checkout._take_answer = mended
+
+    monkeypatch.setattr("sandbox_sim.cli.commands.certify.wait_for_change", mend)
+    result = run("--watch", "--case", "declined_at_once", "--case", "number_refused")
+
+    verdicts = [
+        line.split(":")[0]
+        for line in result.stdout.splitlines()
+        if line[:6] in {"passed", "FAILED"}
+    ]
+    controls = ["passed          control_paid", "passed          control_unpaid"]
+    assert verdicts == [
+        *(*controls, "FAILED          declined_at_once", "passed          number_refused"),
+        *(*controls, "passed          declined_at_once"),
+        *(*controls, "passed          declined_at_once", "passed          number_refused"),
+    ]
+    assert "waiting for a source file to change in this folder; Ctrl-C ends" in result.stdout
+    assert result.exit_code == 0
 
 
 def test_json_has_the_whole_run_and_nothing_else(shop: RunningShop) -> None:
@@ -127,7 +164,7 @@ def test_an_application_that_is_not_there_is_inconclusive() -> None:
         result = run()
 
     assert "POST http://127.0.0.1:1/orders failed: Connection refused" in result.stdout
-    assert result.stdout.splitlines()[-1].startswith("29 inconclusive, 2 not applicable")
+    assert result.stdout.splitlines()[-1].startswith("29 inconclusive, 13 not applicable")
     assert result.exit_code == 1
 
 

@@ -39,5 +39,8 @@ seed --seed 7 --count 3 --service-id 77
 readyz
 config check
 config show
+config show --running
+config set settle_delay_ms=5
+config reset
 openapi
 """

@@ -10,10 +10,13 @@ from typing import Any, Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[2]
 _FENCED: Final = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
-_BLOCK: Final = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# A comment above a block says why no test runs it.
+_NOT_RUN: Final = r"(?:^<!-- not run: ([^\n]+) -->\n)?"
+_BLOCK: Final = re.compile(rf"{_NOT_RUN}^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # A block of commands, and the block of their output if it stands directly below.
 _COMMANDS: Final = re.compile(
-    r"^```sh\n(.*?)^```$(?:\n\n^```(?:http|json|text)\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+    rf"{_NOT_RUN}^```sh\n(.*?)^```$(?:\n\n^```(?:http|json|text)\n(.*?)^```$)?",
+    re.MULTILINE | re.DOTALL,
 )
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)|^\[\w+\]: (\S+)$", re.MULTILINE)
 
@@ -29,6 +32,18 @@ class Command(NamedTuple):
     @property
     def program(self) -> str:
         return self.words[0]
+
+
+class Block(NamedTuple):
+    """A fenced block. not_run: the reason why no test runs it; empty for one that is run."""
+
+    not_run: str
+    language: str
+    text: str
+
+    def commands(self) -> list[list[str]]:
+        """The words of each command in a block of `sh`."""
+        return list(_commands(self.text))
 
 
 class Page:
@@ -73,14 +88,23 @@ class Page:
         cells = (re.split(r"(?<!\\)\|", line.strip("|")) for line in match[0].splitlines())
         return [tuple(cell.strip() for cell in row) for row in cells][2:]
 
+    @cached_property
+    def fences(self) -> list[Block]:
+        """Every fenced block that names its language."""
+        return [Block(*found) for found in _BLOCK.findall(self.text)]
+
     def blocks(self, language: str) -> list[str]:
-        """The code blocks of a language."""
-        return [text for kind, text in _BLOCK.findall(self.text) if kind == language]
+        """The code blocks of a language that tests run."""
+        return [each.text for each in self.fences if each.language == language and not each.not_run]
 
     def commands(self, title: str = "") -> list[Command]:
-        """Every command of the page, or of the section with this title, in order."""
+        """Each command that tests run, of the page or of the section with this title, in order."""
         found = []
-        for block, output in _COMMANDS.findall(self.section(title) if title else self.text):
+        for not_run, block, output in _COMMANDS.findall(
+            self.section(title) if title else self.text
+        ):
+            if not_run:
+                continue
             commands = list(_commands(block))
             assert not output or len(commands) == 1, f"{self.name}: whose output is this?\n{output}"
             found += [Command(words, output or None) for words in commands]

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from importlib import metadata
@@ -22,18 +21,11 @@ from sandbox_sim.settings.schema import Settings
 from tests.conftest import Sandbox, StartSandbox
 from tests.docs.commands import VARYING, curl, sandbox_sim, shape
 from tests.docs.pages import ROOT, Command, Page, all_pages
+from tests.docs.runners import RUN_BY
 from tests.tls_files import certificate_files
 from tests.web.events import listening
 
-# Other tests run these: test_interface_page.py, test_fixtures.py, test_comparing_page.py.
-TESTED_ELSEWHERE = {
-    *("docs/interface.md", "docs/control-api.md", "docs/comparing.md", "docs/production.md"),
-    *("docs/networks/mtn_momo.md", "docs/networks/paystack.md", "docs/networks/hubtel.md"),
-    *("docs/networks/smpp.md", "fixtures/README.md", "docs/certifying.md"),
-    *("docs/stuck-payments.md", "docs/backup.md"),
-}
-PAGES = [page for page in all_pages() if page.blocks("sh") and page.name not in TESTED_ELSEWHERE]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+PAGES = [page for page in all_pages() if page.blocks("sh") and page.name not in RUN_BY["sh"]]
 RECORDS = Page("docs/records.md")
 
 
@@ -65,35 +57,6 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], str]:
     return run
 
 
-def made_by_make(words: Sequence[str]) -> None:
-    """Check that `make` has these targets."""
-    makefile = (ROOT / "Makefile").read_text("utf-8")
-    documented = re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE)
-    targets = [word for word in words[1:] if "=" not in word]
-
-    assert targets
-    assert set(targets) <= set(documented)
-
-
-def installed_by_pip(words: Sequence[str]) -> None:
-    """Check that `pip install` installs the clone or the wheel, with extras that exist."""
-    assert words[1] == "install"
-    wheel = f"dist/sandbox_sim-{PROJECT['version']}-py3-none-any.whl"
-    names = [name for name in words[2:] if not name.startswith("--") and "constraints" not in name]
-    for name in names:
-        place, _, extra = name.removesuffix("]").partition("[")
-        assert place in {"/path/to/sandbox_sim", wheel}
-        assert not extra or extra in PROJECT["optional-dependencies"]
-
-
-# Programs that a page names and this test does not run.
-NOT_RUN: dict[str, Callable[[Sequence[str]], None]] = {
-    "make": made_by_make,
-    "pip": installed_by_pip,
-    "docker": lambda words: None,  # tests/test_docker.py
-}
-
-
 async def printed(sandbox: Sandbox, serve: Callable[[Sequence[str]], str], command: Command) -> str:
     """What a command prints before it ends."""
     words = command.words
@@ -119,9 +82,6 @@ async def test_every_command_of_a_page_works_and_prints_what_stands_below_it(
     sandbox = await start_sandbox(settle_delay_ms=0)
 
     for command in page.commands():
-        if command.program in NOT_RUN:
-            NOT_RUN[command.program](command.words)
-            continue
         if command.program == "export":
             name, _, value = command.words[1].partition("=")
             if name != "PATH":

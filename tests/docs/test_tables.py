@@ -4,13 +4,11 @@ import asyncio
 import json
 from typing import Any
 
-import click
 import pytest
 
 from sandbox_sim.callbacks.receiver_checks import FIRST_CHECK, FURTHER_CHECKS
-from sandbox_sim.cli import main
 from sandbox_sim.records.callbacks import Profile
-from sandbox_sim.settings.schema import defaults
+from sandbox_sim.settings.schema import Settings, defaults
 from sandbox_sim.values.response_codes import CATALOGUE
 from sandbox_sim.values.vocabulary import BILL_PRODUCTS
 from sandbox_sim.web.control.overrides_and_faults import BehaviourBody
@@ -170,17 +168,22 @@ async def test_every_fault_of_the_table_can_be_added_and_does_to_the_request_wha
         assert processed is (request == "is processed"), fault
 
 
-def test_defaults_are_those_of_the_table() -> None:
-    rows = Page("docs/configuration.md").table("Frequent settings")
+def test_every_setting_is_in_a_table() -> None:
+    page = Page("docs/configuration.md")
+    frequent = [code(row[0]) for row in page.table("Frequent settings")]
+    others = {code(row[0]): row[2] for row in page.table("All other settings")}
+
+    assert sorted([*frequent, *others]) == sorted(Settings.model_fields)
+    for name, says in others.items():
+        assert says == Settings.model_fields[name].description
+
+
+def test_defaults_are_those_of_the_tables() -> None:
+    page = Page("docs/configuration.md")
+    rows = [*page.table("Frequent settings"), *page.table("All other settings")]
+    rows = [row for row in rows if code(row[0]) != "credentials"]  # a table of its own
 
     shown = {name: "unset" if value is None else value for name, value in defaults().items()}
     for name, default in [(code(name), code(default)) for name, default, _ in rows]:
         actual = shown[name]
         assert default == (actual if actual == "unset" else json.dumps(actual))
-
-
-def test_every_command_is_in_the_table() -> None:
-    rows = Page("docs/command-line.md").table("All commands")
-
-    # Each cell is `sandbox-sim NAME …`.
-    assert {code(row[0]).split()[1] for row in rows} == set(main.list_commands(click.Context(main)))

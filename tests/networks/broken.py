@@ -258,6 +258,15 @@ class DeclaresNothing(HttpJson):
         self.capabilities = replace(self.capabilities, succeeds_at_once=False)
 
 
+class ReadsAReversalAsAFailure(HttpJson):
+    """Reports that a payment failed which the network took back after its success."""
+
+    async def status(self, query: StatusQuery) -> StatusResult:
+        result = await super().status(query)
+        is_reversed = result.outcome is Outcome.REVERSED
+        return replace(result, outcome=Outcome.FAILED) if is_reversed else result
+
+
 class FillsInTheAmount(HttpJson):
     """Reports the amount that was asked for as if the network had confirmed it."""
 

@@ -71,6 +71,8 @@ class SimulatedPeer:
             taken.decided_at += timedelta(days=1)
             return
         taken.decided_at -= timedelta(days=1)
+        if decided.outcome is Outcome.REVERSED:
+            taken.reversed_at = taken.decided_at
         taken.decision = Outcome.FAILED if decided.outcome is Outcome.FAILED else Outcome.SUCCEEDED
 
     def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:

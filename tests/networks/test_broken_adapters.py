@@ -93,6 +93,7 @@ DECIDING_BREAKS: list[tuple[str, type[HttpJson]]] = [
     ("a_decision_at_once_is_read_right", broken.DeclaresNothing),
     ("a_confirmed_amount_counts_to_the_cent", broken.FillsInTheAmount),
     ("success_about_something_else_does_not_count", broken.FillsInTheAmount),
+    ("a_reversal_is_read_right", broken.ReadsAReversalAsAFailure),
 ]
 
 SMPP_BREAKS: list[tuple[str, type[Smpp]]] = [

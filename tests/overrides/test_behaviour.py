@@ -66,15 +66,17 @@ async def test_a_change_keeps_what_another_server_changed_before(
     assert here.holder.present == there.holder.present == expected
 
 
-async def test_a_start_brings_back_what_each_server_was_started_with(
-    store: FailingStore, here: Server
+@pytest.mark.parametrize(("joins", "delay"), [(False, 2000), (True, 5)])
+async def test_a_start_forgets_what_was_changed_unless_it_joins_servers_that_run(
+    store: FailingStore, here: Server, *, joins: bool, delay: int
 ) -> None:
     await here.set_delay(5)
     late = server(store, Behaviour(settle_delay_ms=2000))
+    store.joined_others = joins
 
     await late.control.start()
 
-    assert (here.delay, late.delay) == (1000, 2000)
+    assert late.delay == delay
 
 
 async def test_a_start_where_nothing_was_changed_announces_nothing(

@@ -13,9 +13,11 @@ from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
 from sandbox_sim.ledger import movements
 from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.ledger.books import Books
 from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.operations import Operation
 from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments.refunds import CollectionKey, Refunded, RefundOrder, Refunds
 from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.payments.submit import Payments
 from sandbox_sim.ports import Store
@@ -44,6 +46,7 @@ from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Sc
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.ledger import Reason, transfer, wallet_of
 from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import TransactionRecord
 from sandbox_sim.stores.memory.memory_store import MemoryStore
@@ -62,6 +65,8 @@ PENDING = SubmitResult(Outcome.PENDING)
 NOT_SENT = SubmitResult(Outcome.NOT_SENT, reason="connection refused", network_fault=True)
 
 LOST = SubmitResult(Outcome.UNKNOWN, reason="no answer", network_fault=True)
+
+SIGNED = ManualEntry("ama", "by letter", "letter 12")
 
 NOT_FOUND = StatusResult(Outcome.UNKNOWN, found=False)
 
@@ -165,10 +170,12 @@ class Desk:
         self.notifications = NetworkNotifications(*parts, self.networks, self.recorder)
         self.sms = LiveSms(*parts, ids, self.networks, self.recorder)
         self.ledger = Ledger(self.store, self.clock, Accounts(), live=True)
+        self.books = Books(self.store, self.clock, ["first", "second"])
         self.actions = LiveActions(*parts, self.networks, self.asking, self.recorder)
         self.gate = ProcessAnswerGate()
         processors = {LIVE: self.processor}
         self.payments = Payments(self.store, ids, self.gate, processors)
+        self.refunds = Refunds(self.store, self.clock, ids, processors)
 
     async def pay(self, **fields: Any) -> Reply:
         payment = transaction(**fields).payment
@@ -177,6 +184,15 @@ class Desk:
         assert reply.awaited_by is not None
         self.gate.release(reply.awaited_by)
         return reply
+
+    async def refund(self, of: str = "T1", amount: str | None = None, **fields: Any) -> Refunded:
+        """Refund the collection with this `transaction_id`."""
+        collection = await self.transaction(of)
+        assert collection is not None
+        key = CollectionKey(SERVICE, collection.network_transaction_id, LIVE)
+        exact = None if amount is None else Decimal(amount)
+        order = RefundOrder("ama", "sold out", exact)._replace(**fields)
+        return await self.refunds.refund(key, order, lambda: "http://gateway.test")
 
     async def fund(self, amount: str, wallet: Wallet = Wallet.PAYOUT) -> None:
         """Give the service money to pay out."""

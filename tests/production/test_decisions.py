@@ -10,6 +10,7 @@ from sandbox_sim.production.attempt_views import waits_because
 from sandbox_sim.production.decisions import (
     SPENDING,
     IllegalSettlement,
+    as_confirmed,
     objection,
     settled_by_person,
     words_of,
@@ -49,7 +50,7 @@ def asked(
     judged = Judgement(subject, Change.NOTHING)
     if said is not None:
         judged = apply(subject, said, terms, now)
-    return objection(judged, said, outcome, terms, now)
+    return objection(judged, judged.attempt._replace(outcome=outcome), said, terms, now)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
@@ -112,6 +113,44 @@ def test_what_was_spent_is_not_settled_against_the_network_s_word(operation: Ope
             "that speaks against succeeded"
         )
         assert not asked(attempt(operation), failing, terms=grace)
+
+
+@pytest.mark.parametrize("operation", [Operation.COLLECT, Operation.PAYOUT])
+def test_a_success_is_settled_with_the_amount_that_the_network_confirms(
+    operation: Operation,
+) -> None:
+    said = report(Outcome.SUCCEEDED, echo=Echo(amount=Decimal(8)))
+    known = attempt(operation, mismatch="amount is 8 and not 10.50")
+    told = as_confirmed(known, Outcome.SUCCEEDED, Decimal("8.00"), "N1")
+
+    assert asked(known, said, Outcome.SUCCEEDED) == "that with the amount 8, not 10.5"
+    assert not asked(told, said, Outcome.SUCCEEDED)
+    assert (told.moved_amount, told.network_id) == (Decimal(8), "N1")
+
+
+def test_a_later_report_of_the_confirmed_amount_is_no_mismatch() -> None:
+    settled = attempt(outcome=Outcome.SUCCEEDED, confirmed_amount=Decimal(8))
+    eight, ten = (report(Outcome.SUCCEEDED, echo=Echo(amount=Decimal(a))) for a in ("8", "10.50"))
+
+    assert apply(settled, eight, TERMS, GIVEN_UP).change is Change.NOTHING
+    assert apply(settled, ten, TERMS, GIVEN_UP).attempt.mismatch == "amount is 10.50 and not 8"
+
+
+@pytest.mark.parametrize(
+    ("subject", "outcome", "amount", "network_id", "sentence"),
+    [
+        (attempt(), Outcome.FAILED, "8", "", "an amount goes with 000"),
+        (attempt(Operation.SMS), Outcome.SUCCEEDED, "8", "", "a message has no amount of money"),
+        (attempt(outcome=Outcome.SUCCEEDED), Outcome.SUCCEEDED, "8", "", "with ledger adjust"),
+        (attempt(Operation.PAYOUT), Outcome.SUCCEEDED, "10.51", "", "10.5 are set aside for it"),
+        (attempt(network_id="N1"), Outcome.SUCCEEDED, "10.50", "N2", "called it N1 itself"),
+    ],
+)
+def test_what_an_attempt_cannot_have_been_confirmed_with(
+    subject: Attempt, outcome: Outcome, amount: str, network_id: str, sentence: str
+) -> None:
+    with pytest.raises(IllegalSettlement, match=sentence):
+        as_confirmed(subject, outcome, Decimal(amount), network_id)
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_sms_is_queued_then_sent_or_refunded(server: Server) -> None:
     first = {"customer_number": "233244000001", **text}
     status, answer = server.post("/sms/send", **first)
     assert (status, answer["response_code"]) == (200, "237")
-    topup = {"service_id": 55, "units": 10, "mode": "P"}
+    topup = {"service_id": 55, "units": 10, "mode": "P", "by": "ama", "reason": "stock"}
     assert server.ask("POST", "/_sandbox/ledger/topup", topup)[1]["sms_balance"] == 10
 
     _, sent = server.post("/sms/send", **first)
@@ -142,6 +142,11 @@ class TestControl:
     def test_the_clock_cannot_be_changed(self, server: Server, change: str) -> None:
         body = {"seconds": 5} if change == "advance" else {}
         status, answer = server.ask("POST", f"/_sandbox/clock/{change}", body)
+        assert (status, answer["error"]["code"]) == (409, "production")
+
+    @pytest.mark.parametrize("method", ["PATCH", "DELETE"])
+    def test_settings_cannot_be_changed(self, server: Server, method: str) -> None:
+        status, answer = server.ask(method, "/_sandbox/config", {"approval": "handset"})
         assert (status, answer["error"]["code"]) == (409, "production")
 
     @pytest.mark.parametrize(
@@ -262,7 +267,8 @@ class TestControl:
         first: dict[str, Any] = {**airtime, "nickname": "Ama", **mine}
         assert server.post("/send_airtime", **first)[0] == 402
 
-        topup = {"service_id": 58, "units": 50, "mode": "P", "account": "airtime"}
+        signed = {"by": "ama", "reason": "stock"}
+        topup = {"service_id": 58, "units": 50, "mode": "P", "account": "airtime", **signed}
         status, answer = server.ask("POST", "/_sandbox/ledger/topup", topup)
         assert (status, answer["airtime_balance"]) == (200, "50")
 

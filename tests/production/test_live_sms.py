@@ -17,7 +17,7 @@ from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.response_codes import Reply
 from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import FAILED, LOST, NOT_SENT, SUCCEEDED, TAKES_ALL, Desk
+from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, TAKES_ALL, Desk
 from tests.production.texting import FIRST, SECOND, UNITS, a_desk, messages, send, statuses
 from tests.sample_records import SERVICE
 
@@ -152,7 +152,7 @@ async def test_without_a_network_nothing_is_taken() -> None:
     desk = Desk()
     no_sms = replace(TAKES_ALL, operations=frozenset({Operation.COLLECT}))
     desk.first.capabilities = desk.second.capabilities = no_sms
-    await desk.ledger.topup_live(SERVICE, Wallet.SMS, 5)
+    await desk.books.topup(SERVICE, Wallet.SMS, 5, SIGNED)
 
     assert (await send(desk)).code == "371"
     assert (await desk.balances())[UNITS] == 5

@@ -1,4 +1,4 @@
-"""What a person does in mode P: settle what waits, top up units (D39, D44)."""
+"""What a person does in mode P: settle what waits (D39, D44)."""
 
 from decimal import Decimal
 from typing import Any
@@ -12,12 +12,9 @@ from sandbox_sim.production.decisions import ForceNeeded, IllegalSettlement
 from sandbox_sim.production.manual_actions import Decision, SettledByHand
 from sandbox_sim.records.attempts import KeptDecision
 from sandbox_sim.records.jobs import JobKind
-from sandbox_sim.records.ledger import BadTransfer
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
-from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import FAILED, LOST, NOT_FOUND, SUCCEEDED, Desk
-from tests.sample_records import SERVICE
 
 PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
 
@@ -34,11 +31,10 @@ async def settle(
     to: Status,
     by: str = "ama",
     reason: str = "the network told us by phone",
-    *,
-    force: bool = False,
+    **confirmed: Any,
 ) -> SettledByHand | None:
     (attempt,) = await desk.attempts()
-    decision = Decision(to, by, reason, force=force)
+    decision = Decision(to, by, reason, **confirmed)
     return await desk.actions.settle(attempt.network_transaction_id, decision)
 
 
@@ -78,6 +74,63 @@ async def test_what_waits_is_settled_with_its_money_and_callback(to: Status, lef
     assert f'"{to}/' in callback.body
     (attempt,) = await desk.attempts()
     assert (attempt.settled_by, attempt.settled_reason) == ("ama", "the network told us by phone")
+
+
+async def test_a_part_that_was_confirmed_is_posted_and_the_rest_is_free_again() -> None:
+    desk = Desk()
+    await pay_out(desk)
+    await desk.wait(days=1)
+    desk.first.statuses.append(SILENT)
+
+    settled = await settle(desk, Status.SUCCESSFUL, amount=Decimal(8), network_id="N1")
+
+    assert settled is not None
+    assert settled.transaction.payment.amount == Decimal("10.50")
+    assert await available(desk) == 7
+    assert await desk.balances() == {AVAILABLE: 7, "network/first/clearing/GHS": -7}
+    (attempt,), (kept,) = await desk.attempts(), await decisions(desk)
+    assert (attempt.amount, attempt.confirmed_amount) == (Decimal("10.50"), Decimal(8))
+    assert attempt.network_id == kept.network_id == "N1"
+    assert kept.amount == 8
+    (callback,) = await desk.callbacks()
+    assert '"amount":"10.5"' in callback.body
+
+
+@pytest.mark.parametrize("amount", ["8", "12"])
+async def test_a_collection_is_credited_with_what_was_confirmed(amount: str) -> None:
+    desk = Desk()
+    await desk.pay()
+    desk.first.statuses.append(SILENT)
+
+    await settle(desk, Status.SUCCESSFUL, amount=Decimal(amount))
+
+    assert (await desk.balances())["service/55/collection/GHS available"] == Decimal(amount)
+
+
+async def test_one_movement_of_the_network_settles_one_payment() -> None:
+    desk = Desk()
+    await desk.pay()
+    desk.first.statuses.append(SILENT)
+    await settle(desk, Status.SUCCESSFUL, network_id="N1")
+    await desk.pay(transaction_id="T2")
+    desk.first.statuses.append(SILENT)
+    second = await desk.transaction("T2")
+    assert second is not None
+    decision = Decision(Status.SUCCESSFUL, "ama", "seen", network_id="N1")
+
+    with pytest.raises(IllegalSettlement, match="N1 is transaction T1 of service 55"):
+        await desk.actions.settle(second.network_transaction_id, decision)
+
+
+async def test_a_network_that_decides_with_another_amount_than_the_person_is_named() -> None:
+    desk = Desk()
+    await pay_out(desk)
+    desk.first.statuses.append(SUCCEEDED)
+
+    with pytest.raises(IllegalSettlement, match="which decides it"):
+        await settle(desk, Status.SUCCESSFUL, amount=Decimal(8))
+
+    assert await available(desk) == Decimal("4.50")
 
 
 @pytest.mark.parametrize("to", [Status.FAILED, Status.CANCELLED])
@@ -226,12 +279,3 @@ async def test_who_and_why_is_required_before_the_network_is_asked(missing: str)
     found = await desk.transaction()
     assert found is not None
     assert found.status is Status.PENDING
-
-
-async def test_units_are_topped_up_and_money_is_not() -> None:
-    desk = Desk()
-
-    assert await desk.ledger.topup_live(SERVICE, Wallet.SMS, 20) == 20
-    assert await desk.ledger.topup_live(SERVICE, Wallet.SMS, 5) == 25
-    with pytest.raises(BadTransfer):
-        await desk.ledger.topup_live(SERVICE, Wallet.PAYOUT, 5)

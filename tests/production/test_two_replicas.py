@@ -14,6 +14,10 @@ from aiohttp import ClientSession, web
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.bootstrap import build
+from sandbox_sim.ports import Unit
+from sandbox_sim.ports.network import StatusResult
+from sandbox_sim.records.attempts import AttemptQuery
+from sandbox_sim.records.reports import Outcome
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
@@ -106,6 +110,38 @@ async def notify(replica: Sandbox, path: str, body: bytes) -> int:
         return answer.status
 
 
+def success(far: Far) -> tuple[str, bytes]:
+    """The path and the body of the notification that T1 is successful."""
+    path = "/_networks/" + far.submits[0]["callback_url"].partition("/_networks/")[2]
+    body = json.dumps(
+        {
+            "trans_ref": "T1",
+            "trans_id": "10000000009",
+            "trans_status": "000/SUCCESS",
+            "message": "SUCCESSFUL",
+            "customer_number": "233244000001",
+            "nw": "MTN",
+            "payment_mode": "MOM",
+            "amount": "10.5",
+        }
+    ).encode()
+    return path, body
+
+
+async def collected(replicas: tuple[Sandbox, Sandbox], far: Far) -> None:
+    """The collection T1 of 10.50, successful."""
+    assert await pay(replicas[0], far) == "202"
+    assert await notify(replicas[0], *success(far)) == 200
+    await until_both_say(replicas, "000")
+
+
+async def refund(replica: Sandbox, amount: str) -> int:
+    body = json.dumps({"amount": amount, "by": "ama", "reason": "sold out"}).encode()
+    path = f"{replica.url}/_sandbox/transactions/55/T1/refund"
+    async with replica.session.post(path, data=body) as answer:
+        return answer.status
+
+
 async def until_both_say(replicas: tuple[Sandbox, Sandbox], wanted: str) -> None:
     async with asyncio.timeout(20):
         while {await status(each) for each in replicas} != {wanted}:  # noqa: ASYNC110
@@ -125,19 +161,7 @@ async def test_a_notification_that_reaches_both_at_once_counts_once(
     replicas: tuple[Sandbox, Sandbox], far: Far
 ) -> None:
     assert await pay(replicas[0], far) == "202"
-    path = "/_networks/" + far.submits[0]["callback_url"].partition("/_networks/")[2]
-    body = json.dumps(
-        {
-            "trans_ref": "T1",
-            "trans_id": "10000000009",
-            "trans_status": "000/SUCCESS",
-            "message": "SUCCESSFUL",
-            "customer_number": "233244000001",
-            "nw": "MTN",
-            "payment_mode": "MOM",
-            "amount": "10.5",
-        }
-    ).encode()
+    path, body = success(far)
 
     answers = await asyncio.gather(*(notify(each, path, body) for each in replicas * 3))
 
@@ -149,3 +173,48 @@ async def test_a_notification_that_reaches_both_at_once_counts_once(
     assert [each["trans_status"] for each in far.callbacks] == ["000/SUCCESS"]
     balances = await replicas[1].gateway.store.run(lambda unit: unit.balances(None, 55))
     assert [str(balance.available) for balance in balances.values()] == ["10.5"]
+
+
+@pytest.mark.decision("D45")
+async def test_refunds_that_reach_both_at_once_sum_to_the_collection_at_most(
+    replicas: tuple[Sandbox, Sandbox], far: Far
+) -> None:
+    await collected(replicas, far)
+
+    answers = await asyncio.gather(*(refund(each, "4") for each in replicas * 4))
+
+    assert sorted(answers) == [200, 200, *[409] * 6]
+    assert [each["amount"] for each in far.submits[1:]] == [4, 4]
+    balances = await replicas[1].gateway.store.run(lambda unit: unit.balances(None, 55))
+    (wallet,) = balances.values()
+    assert (str(wallet.available), str(wallet.pending)) == ("2.5", "8")
+
+
+@pytest.mark.decision("D45")
+async def test_a_reversal_that_both_record_at_once_counts_once(
+    replicas: tuple[Sandbox, Sandbox], far: Far
+) -> None:
+    await collected(replicas, far)
+    production = [each.gateway.production for each in replicas]
+    (found,) = await replicas[0].gateway.store.run(lambda unit: unit.list_attempts(AttemptQuery()))
+
+    async def record(number: int) -> None:
+        parts = production[number % 2]
+        assert parts is not None
+
+        async def work(unit: Unit) -> None:
+            attempt = await unit.attempt(found.id)
+            assert attempt is not None
+            await parts.asking.record(unit, attempt, StatusResult(Outcome.REVERSED))
+
+        await replicas[number % 2].gateway.store.run(work)
+
+    await asyncio.gather(*map(record, range(6)))
+
+    assert {await status(each) for each in replicas} == {"001"}
+    balances = await replicas[1].gateway.store.run(lambda unit: unit.balances(None, 55))
+    assert [balance.available for balance in balances.values()] == [0]
+    async with asyncio.timeout(20):
+        while len(far.callbacks) < 2:  # noqa: ASYNC110 -- the shop tells nobody
+            await asyncio.sleep(0.01)
+    assert [each["trans_status"] for each in far.callbacks] == ["000/SUCCESS", "001/FAILED"]

@@ -7,7 +7,7 @@ from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.messages import Message, SmsRequest
 from sandbox_sim.values.response_codes import Reply
 from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import Desk
+from tests.production.desk import SIGNED, Desk
 from tests.sample_records import SERVICE
 
 UNITS = f"service/{SERVICE}/sms/SMS available"
@@ -25,7 +25,7 @@ async def send(desk: Desk, *recipients: str, **fields: Any) -> Reply:
 async def a_desk(units: int = 10) -> Desk:
     desk = Desk()
     if units:
-        await desk.ledger.topup_live(SERVICE, Wallet.SMS, units)
+        await desk.books.topup(SERVICE, Wallet.SMS, units, SIGNED)
     return desk
 
 

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from sandbox_sim import operations
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.messages import Message, SmsStatus
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord
@@ -13,15 +14,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 SETTLED = NOON + timedelta(seconds=1)
 
 
-PAYMENTS = (
-    Operation.COLLECT,
-    Operation.CARD,
-    Operation.DEPOSIT,
-    Operation.PAYOUT,
-    Operation.BILL,
-    Operation.AIRTIME,
-)
-
+PAYMENTS = tuple(operations.PAYMENTS)
 
 # The fields that turn a mobile money collection into a request of another operation.
 _SHAPES: dict[Operation, dict[str, str]] = {

@@ -31,7 +31,7 @@ def test_its_defaults_are_those_of_the_settings() -> None:
 
 
 def test_each_of_its_names_is_a_setting() -> None:
-    names = {each.name for each in fields(Behaviour)} - {"turned_on_by_lenient"}
+    names = {each.name for each in fields(Behaviour)} - {"turned_on_by_lenient", "given"}
 
     assert names <= set(Settings.model_fields)
 

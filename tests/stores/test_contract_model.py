@@ -90,7 +90,7 @@ class Model:
                     else Decimal(0)
                 )
                 balances.setdefault(account, [Decimal(0), Decimal(0)])[0] += sign * moved
-        for number, each in self.begun:
+        for number, each, _ in self.begun:
             balances[each.debit][1] += Decimal(0) if number in ended else each.amount
         return {
             "newest": {(s, i): newest.get((s, i)) for s in SERVICES for i in IDS},
@@ -327,24 +327,8 @@ RECORDS = ("transactions", "callbacks", "jobs", "postings", "messages", "inbox")
 WRITES: dict[str, Write] = {
     write.__name__: write
     for write in (
-        begin,
-        decide,
-        notify,
-        deliver,
-        promise,
-        claim,
-        finish,
-        post,
-        move,
-        set_aside,
-        end,
-        reset_service,
-        send,
-        settle,
-        receive,
-        clear,
-        keep,
-        put_back,
+        *(begin, decide, notify, deliver, promise, claim, finish, post, move, set_aside, end),
+        *(reset_service, send, settle, receive, clear, keep, put_back),
     )
 }
 

@@ -17,6 +17,7 @@ from sandbox_sim.records.ledger import Balance, LedgerQuery
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.messages import SmsStatus
 from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
 from tests.sample_records import (
     NOW,
@@ -85,6 +86,30 @@ async def test_an_address_that_is_kept_apart_is_read_back(store: Store) -> None:
     called = paid._replace(callback_target=None)
     await store.run(lambda unit: unit.save_transaction(called))
     assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == called
+
+
+@pytest.mark.decision("D45")
+@pytest.mark.parametrize("mode", ServiceMode)
+async def test_the_refunds_of_a_collection_are_listed_oldest_first(
+    store: Store, mode: ServiceMode
+) -> None:
+    collection = transaction(mode=mode)
+    made = [
+        transaction(
+            f"1000000000{number}",
+            transaction_id=f"R{number}",
+            mode=mode,
+            refund_of=of,
+            refunded_by="ama",
+            refund_reason="sold out",
+        )
+        for number, of in ((2, "10000000001"), (3, "10000000001"), (4, "10000000009"))
+    ]
+    for each in (collection, *made):
+        await store.run(methodcaller("add_transaction", each))
+
+    assert await store.run(lambda unit: unit.refunds_of(collection)) == made[:2]
+    assert await store.run(lambda unit: unit.refunds_of(made[0])) == []
 
 
 async def everything(unit: Unit) -> list[Any]:

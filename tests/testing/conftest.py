@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from sandbox_sim import SandboxGateway
+from sandbox_sim.testing.service_gateway import ServiceGateway
 from tests.kit import requests
 
 
-def posted(gateway: SandboxGateway, path: str, **body: Any) -> dict[str, Any]:
+def posted(gateway: ServiceGateway, path: str, **body: Any) -> dict[str, Any]:
     """The answer to a request, sent with the standard library."""
     sent = json.dumps({"service_id": gateway.service_id, **body}).encode()
     request = urllib.request.Request(gateway.url + path, sent, gateway.headers)  # noqa: S310
@@ -27,23 +28,23 @@ def posted(gateway: SandboxGateway, path: str, **body: Any) -> dict[str, Any]:
         return answer
 
 
-def collected(gateway: SandboxGateway, **fields: Any) -> dict[str, Any]:
+def collected(gateway: ServiceGateway, **fields: Any) -> dict[str, Any]:
     """The answer to a mobile money collection; its callback goes to the inbox `callbacks`."""
     return posted(gateway, "/make_payment", **collection(gateway, **fields))
 
 
-def collection(gateway: SandboxGateway, **fields: Any) -> dict[str, Any]:
+def collection(gateway: ServiceGateway, **fields: Any) -> dict[str, Any]:
     own = {"service_id": gateway.service_id, "callback_url": gateway.inbox_url()}
     return requests.collection(**{**own, **fields})
 
 
 def texted(
-    gateway: SandboxGateway, to: str = "0244000001", text: str = "Your code is 1234"
+    gateway: ServiceGateway, to: str = "0244000001", text: str = "Your code is 1234"
 ) -> None:
     posted(gateway, "/sms/send", customer_number=to, msg_body=text, sender_id="Shop")
 
 
-def status(gateway: SandboxGateway, transaction_id: str = "T1") -> dict[str, Any]:
+def status(gateway: ServiceGateway, transaction_id: str = "T1") -> dict[str, Any]:
     return posted(gateway, "/get_transaction_status", transaction_id=transaction_id)
 
 

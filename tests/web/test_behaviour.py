@@ -145,6 +145,11 @@ async def timeout(server: Server) -> timedelta:
     return sent.timeout
 
 
+async def lenient_shown(server: Server) -> bool:
+    settings = (await get(server.sandbox, "config"))["settings"]
+    return bool(settings["lenient"]["value"])
+
+
 def attempts_in(**by: float) -> Callable[[Server], Awaitable[int]]:
     async def probe(server: Server) -> int:
         server.sender.answers = [REFUSED] * 4
@@ -201,6 +206,7 @@ CASES = {
     "callback_attempts": case(1, attempts_in(days=1), 3, 1),
     "callback_retry_interval_s": case(10, attempts_in(seconds=10), 1, 2),
     "callback_timeout_s": case(5, timeout, timedelta(seconds=30), timedelta(seconds=5)),
+    "given": case({"lenient": True}, lenient_shown, False, True),
 }
 
 

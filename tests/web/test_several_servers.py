@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -123,19 +122,21 @@ async def test_both_have_the_clock_that_one_of_them_moved(start: Start) -> None:
     assert (await one.status("T2")).data["status"] == "000"
 
 
-async def test_a_change_of_the_behaviour_at_one_holds_at_the_other_until_one_starts(
+async def test_a_changed_setting_holds_at_all_servers_and_ends_with_the_last_one(
     start: Start,
 ) -> None:
-    one, other = await start(), await start(settle_delay_ms=2000)
+    one, other = await start(), await start()
 
-    await one.gateway.behaviour_control.change(lambda now: replace(now, approval="handset"))
+    await ask(one, "PATCH", "/_sandbox/config", b'{"approval": "handset"}')
     assert (await other.collect()).rule == "D33"
+    await one.stop()
+    third = await start()
+    assert (await third.collect(transaction_id="T2")).rule == "D33"
 
-    await start()
-    assert (await one.collect(transaction_id="T2")).rule != "D33"
-    assert (await other.collect(transaction_id="T3")).rule != "D33"
-    assert one.gateway.behaviour_control.present.settle_delay_ms == 1000
-    assert other.gateway.behaviour_control.present.settle_delay_ms == 2000
+    await other.stop()
+    await third.stop()
+    last = await start()
+    assert (await last.collect(transaction_id="T3")).rule != "D33"
 
 
 async def test_a_reader_at_one_hears_what_happens_at_both(start: Start) -> None:

@@ -2,21 +2,25 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
 from sandbox_sim.certify import reports
+from sandbox_sim.certify.application import ConfiguredApplication
 from sandbox_sim.certify.bench import open_bench
-from sandbox_sim.certify.cases import CertifyCase, chosen, load
+from sandbox_sim.certify.cases import check_names, chosen, load
 from sandbox_sim.certify.configuration import TEMPLATE, Configuration, load as load_configuration
 from sandbox_sim.certify.files import Duration, FileError, Table, parse
 from sandbox_sim.certify.runner import run as run_cases
-from sandbox_sim.certify.verdicts import Result
+from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
+from sandbox_sim.certify.watching import snapshot, wait_for_change
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
 from sandbox_sim.settings.loading import ConfigError
-from sandbox_sim.values.redaction import printable, suggestion
+from sandbox_sim.settings.schema import certify_report
+from sandbox_sim.values.redaction import printable
 
 DEFAULT_FILE = "certify.toml"
 
@@ -79,71 +83,115 @@ def _duration(_context: click.Context, _param: click.Parameter, text: str | None
 )
 @click.option("--seed", type=int, help="Run the cases in the order of this seed, not by name.")
 @click.option("--limit", callback=_duration, help="Real time of the run, in place of the file's.")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Stay, and run what failed again each time a source file changes in this folder.",
+)
 @click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write one HTML page to this file.")
 @click.pass_obj
 def run(
     obj: Mapping[str, Any],
     /,
+    *,
     file: Path,
     names: tuple[str, ...],
     folders: tuple[Path, ...],
     seed: int | None,
     limit: Any,
+    watch: bool,
     junit: Path | None,
     html: Path | None,
 ) -> None:
     """Run the cases. Exit 1 unless each one passes or is not applicable."""
     try:
         configuration, cases = load_configuration(file), load(folders)
-        _check_names((*names, *configuration.not_applicable), cases)
+        check_names(configuration.not_applicable, cases)
         if limit is not None:
             configuration = configuration.model_copy(update={"limit": limit})
-        picked = [*chosen(cases, names)]
-        remedies = bool(names)
-        document = _run(configuration, picked, seed, remedies=remedies, quiet=obj["as_json"])
+        wanted = chosen(cases, names)
+        output = _Output(configuration, obj["as_json"], bool(names), junit, html)
+        with open_bench(configuration) as bench:
+            output.begin(bench.gateway_url)
+            application = ConfiguredApplication(configuration, bench.gateway_url)
+            picked = wanted
+            while True:
+                before = snapshot(Path()) if watch else {}
+                found = run_cases(bench, application, picked, seed=seed, done=output.case)
+                output.end(found)
+                if not watch or (found.succeeded and picked is wanted):
+                    break
+                if not found.succeeded:
+                    output.wait(bench.gateway_url)
+                    wait_for_change(Path(), before)
+                failed = [each.case.name for each in found.results if not each.is_good]
+                picked = chosen(cases, failed) if failed else wanted
     except (FileError, ConfigError) as error:
         raise WrongUsage(str(error)) from None
-    if obj["as_json"]:
-        click.echo(json.dumps(document, indent=2))
-    else:
-        click.echo(reports.summary(document))
-        if document["counts"]["failed"] and not names:
-            click.echo("--case NAME shows how to mend a case")
-    for target, write in ((junit, reports.junit), (html, reports.html)):
-        if target is not None:
-            _write(target, write(document))
-    if not document["succeeded"]:
+    if not found.succeeded:
         raise SystemExit(1)
 
 
-def _check_names(names: tuple[str, ...], cases: Any) -> None:
-    known = [case.name for case in cases]
-    for name in names:
-        if name not in known:
-            raise FileError(f"there is no case {name}; {suggestion(name, known)}")
+class _Output:
+    """Prints results as they come, and writes the reports of each run.
 
+    remedies: whether to print how to mend what failed.
+    """
 
-def _run(
-    configuration: Configuration,
-    cases: list[CertifyCase],
-    seed: int | None,
-    *,
-    remedies: bool,
-    quiet: bool,
-) -> dict[str, Any]:
-    def done(result: Result) -> None:
-        if not quiet:
-            shown = reports.shown_result(result, configuration.secrets)
-            for line in reports.lines(shown, remedies=remedies):
-                click.echo(printable(line))
+    def __init__(
+        self,
+        configuration: Configuration,
+        as_json: bool,
+        remedies: bool,
+        junit: Path | None,
+        html: Path | None,
+    ) -> None:
+        self._configuration = configuration
+        self._as_json = as_json
+        self._remedies = remedies
+        self._junit = junit
+        self._html = html
 
-    with open_bench(configuration) as bench:
-        if not quiet:
-            own = configuration.application
-            click.echo(f"gateway at {bench.gateway_url}, service {own.service_id}")
-        found = run_cases(bench, cases, seed=seed, done=done)
-    return reports.shown(found, configuration.secrets)
+    def begin(self, gateway_url: str) -> None:
+        """Print where the gateway is."""
+        self._say(f"gateway at {gateway_url}, service {self._configuration.application.service_id}")
+
+    def case(self, result: Result) -> None:
+        """Print the result of a case, unless it does not apply."""
+        if result.verdict is CaseVerdict.NOT_APPLICABLE:
+            return
+        shown = reports.shown_result(result, self._configuration.secrets)
+        for line in reports.lines(shown, remedies=self._remedies):
+            self._say(printable(line))
+
+    def end(self, found: Run) -> None:
+        """Print the sums, or the whole as JSON, and write the reports."""
+        document = reports.shown(found, self._configuration.secrets)
+        if self._as_json:
+            click.echo(json.dumps(document, indent=2))
+        for line in reports.not_applicable(document):
+            self._say(printable(line))
+        self._say(reports.summary(document))
+        if document["counts"]["failed"] and not self._remedies:
+            self._say("--case NAME shows how to mend a case")
+        page = reports.html(document)
+        with suppress(CommandFailed, OSError):  # the dashboard can do without it
+            certify_report().parent.mkdir(parents=True, exist_ok=True)
+            _write(certify_report(), page)
+        if self._html is not None:
+            _write(self._html, page)
+        if self._junit is not None:
+            _write(self._junit, reports.junit(document))
+
+    def wait(self, gateway_url: str) -> None:
+        """Print what is waited for."""
+        self._say(f"report: {gateway_url}/_sandbox/certify")
+        self._say("waiting for a source file to change in this folder; Ctrl-C ends")
+
+    def _say(self, line: str) -> None:
+        if not self._as_json:
+            click.echo(line)
 
 
 def _write(file: Path, text: str) -> None:

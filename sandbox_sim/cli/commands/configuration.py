@@ -1,4 +1,4 @@
-"""`sandbox-sim config check | show | init`."""
+"""`sandbox-sim config check | show | init | set | reset`."""
 
 import functools
 import json
@@ -9,8 +9,16 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 import click
 
-from sandbox_sim.cli.client import CommandFailed
-from sandbox_sim.cli.options import Command, config_option, set_option, with_options
+from sandbox_sim.cli.client import CommandFailed, Session, asks
+from sandbox_sim.cli.options import (
+    Command,
+    Pairs,
+    config_option,
+    pairs,
+    set_option,
+    value_of,
+    with_options,
+)
 from sandbox_sim.settings.loading import (
     ENV_PREFIX,
     NETWORK_PREFIX,
@@ -23,8 +31,9 @@ from sandbox_sim.settings.loading import (
 from sandbox_sim.settings.schema import Settings, defaults
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 
-# Variables that are not settings: options of commands, and variables of our tests.
-_OPTIONS: Final = frozenset({"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN"})
+# Variables that are not settings: options of commands, that of the pytest plugin, and those of our
+# tests.
+_OPTIONS: Final = frozenset({"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN", "URL"})
 _TESTS: Final = frozenset({"REQUIRE", "TEST_POSTGRES"})
 
 _HEAD = """\
@@ -99,7 +108,7 @@ def _unknown_variables() -> Iterator[str]:
 
 @click.group()
 def config() -> None:
-    """Check, show or write the configuration."""
+    """Check, show or write the configuration, or change it while the server runs."""
 
 
 @config.command()
@@ -111,10 +120,16 @@ def check(obj: Mapping[str, Any], loaded: Loaded) -> None:
 
 
 @config.command()
+@click.option(
+    "--running", is_flag=True, help="Those of a running server that can change, and which did."
+)
 @settings_options()
 @click.pass_obj
-def show(obj: Mapping[str, Any], loaded: Loaded) -> None:
+def show(obj: Mapping[str, Any], loaded: Loaded, *, running: bool) -> None:
     """Print every setting and where it came from. Secrets are masked."""
+    if running:
+        _show_running()
+        return
     rows = {
         name: {"value": value, "from": loaded.origins.get(name, "default")}
         for name, value in loaded.settings.model_dump(mode="json").items()
@@ -124,6 +139,50 @@ def show(obj: Mapping[str, Any], loaded: Loaded) -> None:
         return
     for name, row in rows.items():
         click.echo(f"{name} = {json.dumps(row['value'])}  ({row['from']})")
+
+
+@config.command("set")
+@click.argument("changes", nargs=-1, required=True, metavar="NAME=VALUE...", callback=pairs)
+@asks
+def set_settings(session: Session, /, changes: Pairs) -> None:
+    """Change settings of a running server: all of them, or none.
+
+    Lists and tables are JSON. A change holds until the server stops, or until a reset.
+    """
+    body = {name: value_of(text, number=True) for name, text in changes}
+    session.ask("PATCH", "config", body=body, keeps_null=True, lines=_changed)
+
+
+@config.command("reset")
+@asks
+def reset_settings(session: Session, /) -> None:
+    """Bring back the settings that the running server was started with."""
+    session.ask("DELETE", "config", lines=_changed)
+
+
+def _changed(document: dict[str, Any]) -> Iterator[str]:
+    """A line for each setting that differs from what was configured."""
+    rows = {name: row for name, row in document["settings"].items() if row["changed"]}
+    for name, row in rows.items():
+        yield _running_line(name, row)
+    if not rows:
+        yield "every setting is as it was configured"
+
+
+@asks
+def _show_running(session: Session, /) -> None:
+    session.ask("GET", "config", lines=_running)
+
+
+def _running(document: dict[str, Any]) -> Iterator[str]:
+    for name, row in document["settings"].items():
+        yield _running_line(name, row)
+
+
+def _running_line(name: str, row: Mapping[str, Any]) -> str:
+    configured = json.dumps(row["configured"])
+    origin = f"changed; configured: {configured}" if row["changed"] else "as configured"
+    return f"{name} = {json.dumps(row['value'])}  ({origin})"
 
 
 @config.command()

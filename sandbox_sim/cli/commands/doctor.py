@@ -23,9 +23,10 @@ from sandbox_sim.callbacks import receiver_verdicts
 from sandbox_sim.callbacks.doctor import Receiver
 from sandbox_sim.callbacks.receiver_checks import NOT_PAID, PAID, Finding, reference_of
 from sandbox_sim.callbacks.receiver_verdicts import PROFILE_ADVICE, Assessment, Verdict
-from sandbox_sim.cli.client import CommandFailed
+from sandbox_sim.cli.client import CommandFailed, RunningGateway
 from sandbox_sim.cli.commands.configuration import load_or_exit
 from sandbox_sim.cli.options import address, config_option
+from sandbox_sim.cli.sample_payments import GatewayPayments
 from sandbox_sim.records.callbacks import CallbackRecord, Profile
 from sandbox_sim.settings.schema import A_DAY_S, Settings
 from sandbox_sim.values.redaction import printable, redact_text
@@ -153,6 +154,18 @@ def working(findings: Sequence[Finding]) -> Sequence[Profile]:
     ]
 
 
+def about_payments(payments: GatewayPayments, other_service: int | None) -> str:
+    """Whether the gateway knew the payments of the samples, and what to do where it did not."""
+    if payments.problem is not None:
+        return f"status queries find no payment of a sample: {payments.problem}"
+    if other_service is not None:
+        return (
+            f"the receiver asked for the status with service {other_service}, and the payments are "
+            f"of service {payments.service_id}: add --service-id {other_service}"
+        )
+    return f"the payments are real ones of service {payments.service_id}; status queries find them"
+
+
 def tested(works: Sequence[Profile] | None, configured: ConfiguredProfile) -> dict[str, object]:
     """What `--paid` found out, as JSON: `set` is null where nothing is to be set."""
     found = _recommended(works or (), configured.profile)
@@ -260,11 +273,17 @@ def _timeout(
     callback=_timeout,
     help="How long the receiver has to answer; by default the setting callback_timeout_s.",
 )
+@click.option(
+    "--service-id",
+    type=click.IntRange(1),
+    help="The service that the receiver asks about; by default one of the doctor's own.",
+)
 @config_option
 @click.pass_obj
 def doctor(
     obj: Mapping[str, Any],
     /,
+    *,
     url: str,
     config_file: Path | None,
     secret_key: str | None,
@@ -272,12 +291,16 @@ def doctor(
     timeout: float | None,
     paid: str | None,
     order: str | None,
+    service_id: int | None,
 ) -> None:
     """Say what a receiver of callbacks does wrong. Exit 1 if anything.
 
     It gets every body there is, genuine and forged, once and twice, of successful, failed and
-    cancelled payments whose ids begin with DOCTOR-. No gateway has to run. The profile that this
-    configuration sends is judged; about the others there are notes.
+    cancelled payments whose ids begin with DOCTOR-. The profile that this configuration sends is
+    judged; about the others there are notes.
+
+    Where a gateway runs, the payments are made there in sandbox, so that it answers a receiver
+    that asks for their status. Without one, only such a receiver cannot be examined.
 
     \b
     A receiver that                    needs
@@ -290,17 +313,24 @@ def doctor(
     limit = timedelta(seconds=settings.callback_timeout_s if timeout is None else timeout)
     configured = configured_profile(settings, url)
     chosen = tuple(dict.fromkeys(map(Profile, profiles)))
-    receiver = Receiver.configured_for(url, key, configured.profile, limit, chosen)
+    gateway = RunningGateway(obj["endpoint_url"], obj["token"] or None)
+    payments = GatewayPayments(gateway, settings, service_id)
+    receiver = Receiver.configured_for(
+        url, key, configured.profile, limit, chosen, payments.service_id
+    )
     orders = None if paid is None else OrderCommands(paid, order)
     if obj["as_json"]:
-        findings = asyncio.run(_examine(receiver, orders, lambda _: None))
+        findings, asked = asyncio.run(_examine(receiver, orders, payments, lambda _: None))
         document = receiver_verdicts.shown(receiver, owner, findings)
         works = None if orders is None else working(findings)
-        click.echo(json.dumps({**document, **tested(works, configured)}, indent=2))
+        more = {"status_queries": about_payments(payments, asked), **tested(works, configured)}
+        click.echo(json.dumps({**document, **more}, indent=2))
     else:
         click.echo(introduction(receiver, owner))
-        findings = asyncio.run(_examine(receiver, orders, lambda found: _print(found, receiver)))
-        click.echo()
+        findings, asked = asyncio.run(
+            _examine(receiver, orders, payments, lambda found: _print(found, receiver))
+        )
+        click.echo(f"\n{printable(about_payments(payments, asked))}")
         works = None if orders is None else working(findings)
         for line in about_profiles(works, configured):
             click.echo(line)
@@ -326,19 +356,28 @@ def _key(settings: Settings, given: str | None) -> tuple[str | None, str | None]
 
 
 async def _examine(
-    receiver: Receiver, orders: "OrderCommands | None", done: Callable[[Sequence[Finding]], None]
-) -> Sequence[Finding]:
-    """Examine the receiver. done: called with the findings of each check when it ends."""
+    receiver: Receiver,
+    orders: "OrderCommands | None",
+    payments: GatewayPayments,
+    done: Callable[[Sequence[Finding]], None],
+) -> tuple[Sequence[Finding], int | None]:
+    """Examine the receiver; returns the findings, and the other service that it asked about.
+
+    done: called with the findings of each check when it ends.
+    """
     findings: list[Finding] = []
     printed = 0
-    async with open_doctor(orders) as doctor:
+    await payments.open()
+    async with open_doctor(orders, payments) as doctor:
         async for finding in doctor.examine(receiver):
             if findings and findings[-1].check != finding.check:
                 done(findings[printed:])
                 printed = len(findings)
             findings.append(finding)
     done(findings[printed:])
-    return findings
+    other_service = await payments.other_service()
+    await payments.close()
+    return findings, other_service
 
 
 def _print(of_check: Sequence[Finding], receiver: Receiver) -> None:

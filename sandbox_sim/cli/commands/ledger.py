@@ -1,6 +1,7 @@
-"""`sandbox-sim ledger show | audit | topup`."""
+"""`sandbox-sim ledger`: balances and postings, corrections, and settlement to merchants."""
 
-from collections.abc import Iterator
+import getpass
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ from sandbox_sim.cli.options import Filter, Query, selecting
 from sandbox_sim.cli.tables import more, table
 
 _ACCOUNTS = "sms, collection, payout or airtime"
+_ENDS = "collection, payout, sms, airtime, clearing, fees or suspense"
 _FILTERS = (
     Filter("mode", "postings of this mode, S or P"),
     Filter("service_id", "postings of this service"),
@@ -23,7 +25,17 @@ _AUDIT_TIMEOUT_S = 600.0
 
 @click.group()
 def ledger() -> None:
-    """Balances and their postings; SMS units for a service."""
+    """Balances and postings; SMS units; the books of mode P."""
+
+
+_by = click.option("--by", default=getpass.getuser, help="Who; by default your user.")
+_reference = click.option("--reference", default="", help="What you name it by elsewhere.")
+
+
+def _signed(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of who makes an entry and why."""
+    why = click.option("--reason", required=True, help="Why; it is kept with your name.")
+    return why(_by(_reference(command)))
 
 
 @ledger.command()
@@ -67,8 +79,8 @@ def _audited(document: dict[str, Any]) -> Iterator[str]:
     if document["agrees"]:
         yield (
             f"{document['postings_checked']} postings checked: every balance is the sum of its "
-            "transfers, what is pending is the sum of open transfers, each ended once, and no "
-            "wallet of mode P is below zero"
+            "transfers, what is pending is the sum of open transfers, each ended once, no wallet "
+            "of mode P is below zero, and what people entered is signed"
         )
 
 
@@ -85,12 +97,30 @@ def _table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
 @click.option(
     "--account", type=click.Choice(["sms", "airtime"]), default="sms", help="airtime: mode P only."
 )
+@click.option("--reason", help="Mode P: why; it is kept with your name.")
+@_by
+@_reference
 @asks
-def topup(session: Session, service_id: int, units: int, mode: str, account: str) -> None:
-    """Add SMS units to a service, or airtime in mode P."""
+def topup(
+    session: Session,
+    /,
+    service_id: int,
+    units: int,
+    mode: str,
+    account: str,
+    reason: str | None,
+    **signed: str,
+) -> None:
+    """Add SMS units to a service, or airtime in mode P, where --reason says why."""
     body: dict[str, object] = {"service_id": service_id, "units": units}
     if mode != "S" or account != "sms":
         body |= {"mode": mode, "account": account}
+    if mode == "P" and not reason:
+        raise click.UsageError("--mode P needs --reason: say why the units are added")
+    if mode == "S" and (reason or signed["reference"]):
+        raise click.UsageError("--reason and --reference are for --mode P")
+    if mode == "P":
+        body |= {"reason": reason, **signed}
     session.ask("POST", "ledger", "topup", body=body, lines=_balance)
 
 
@@ -99,3 +129,81 @@ def _balance(document: dict[str, Any]) -> Iterator[str]:
     has = f"{document['sms_balance']} SMS units" if "sms_balance" in document else "airtime of "
     has += document.get("airtime_balance", "")
     yield f"service {document['service_id']} has {has}{mode}"
+
+
+@ledger.command()
+@asks
+def suspense(session: Session) -> None:
+    """List what stands in suspense in mode P, payment by payment."""
+    session.ask("GET", "ledger", "suspense", lines=_suspense)
+
+
+def _suspense(document: dict[str, Any]) -> Iterator[str]:
+    items = document["suspense"]
+    if not items:
+        yield "nothing stands in suspense"
+        return
+    names = ("since", "service_id", "transaction_id", "network", "amount", "asset")
+    yield from table(names, [[each[name] for name in names] for each in items])
+
+
+@ledger.command()
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID")
+@click.option(
+    "--to",
+    type=click.Choice(["service", "clearing", "fees"]),
+    required=True,
+    help="Where it belongs: the wallet of the service, the network, or your fees.",
+)
+@click.option("--amount", help="A part of it; without it all that stands there.")
+@_signed
+@asks
+def resolve(
+    session: Session, /, ids: tuple[str, ...], to: str, amount: str | None, **signed: str
+) -> None:
+    """Move what stands in suspense for a payment of mode P to where it belongs.
+
+    ID is any identifier of the payment. What went out, shown below zero, is taken from there.
+    """
+    service_id, name = _payment(ids)
+    body: dict[str, object] = {"transaction": name, "to": to, **signed}
+    body |= {} if service_id is None else {"service_id": service_id}
+    body |= {} if amount is None else {"amount": amount}
+    session.ask("POST", "ledger", "resolve", body=body, lines=_entry)
+
+
+def _payment(ids: tuple[str, ...]) -> tuple[int | None, str]:
+    if len(ids) > 2 or (len(ids) == 2 and not ids[0].isdigit()):
+        raise click.UsageError("give [SERVICE_ID] ID, and no more than that")
+    return (int(ids[0]) if len(ids) == 2 else None), ids[-1]
+
+
+@ledger.command()
+@click.argument("service_id", type=int)
+@click.argument("amount")
+@click.option("--debit", required=True, help=f"Where it is taken from: {_ENDS}.")
+@click.option("--credit", required=True, help=f"Where it goes: {_ENDS}.")
+@click.option("--network", default="", help="The network of clearing.")
+@click.option("--transaction", default="", help="The payment that it is about; for suspense.")
+@click.option("--currency", default="GHS", help="What a wallet of money holds.")
+@_signed
+@asks
+def adjust(session: Session, /, service_id: int, amount: str, **fields: str) -> None:
+    """Write a correction of mode P between a wallet of a service and an account of ours."""
+    body: dict[str, object] = {"service_id": service_id, "amount": amount, **fields}
+    session.ask("POST", "ledger", "adjust", body=body, lines=_entry)
+
+
+@ledger.command()
+@click.argument("entry", type=int)
+@_signed
+@asks
+def reverse(session: Session, /, entry: int, **signed: str) -> None:
+    """Enter the opposite of an entry that a person made. ENTRY is its id in `ledger show`."""
+    session.ask("POST", "ledger", "reverse", body={"entry": entry, **signed}, lines=_entry)
+
+
+def _entry(document: dict[str, Any]) -> Iterator[str]:
+    amount = document["amount"].removeprefix("-")
+    moved = f"{amount} from {document['debit']} to {document['credit']}"
+    yield f"entry {document['id']}: {moved}, {document['reason']}"

@@ -148,7 +148,7 @@ def _ours(shown: Mapping[str, Any]) -> OurAttempt:
         shown["id"],
         shown["reference"],
         shown["network_id"],
-        Decimal(shown["amount"]),
+        Decimal(shown["confirmed_amount"] or shown["amount"]),
         shown["sent_currency"],
         shown["outcome"],
         shown["service_id"],

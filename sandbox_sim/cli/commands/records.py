@@ -10,7 +10,8 @@ import click
 
 from sandbox_sim.cli import tables
 from sandbox_sim.cli.client import CommandFailed, ControlApiError, Session, asks
-from sandbox_sim.cli.options import Query, address, matching, selecting, wait_options
+from sandbox_sim.cli.commands.refund import refund
+from sandbox_sim.cli.options import Query, address, ids_of, matching, selecting, wait_options
 from sandbox_sim.cli.record_commands import (
     CALLBACKS,
     DELIVERIES,
@@ -49,13 +50,6 @@ def clear(session: Session, service_id: int | None) -> None:
     session.ask("DELETE", "requests", query=query, lines=tables.deleted)
 
 
-def _ids(_context: click.Context, param: click.Parameter, ids: tuple[str, ...]) -> tuple[str, ...]:
-    """An id, and before it the service where it is given."""
-    if len(ids) > 2:
-        raise click.BadParameter(f"give {param.metavar}, and no more than that")
-    return ids
-
-
 @click.group()
 def transactions() -> None:
     """Payments with their timeline; decide one by hand."""
@@ -64,10 +58,11 @@ def transactions() -> None:
 add_list(transactions, TRANSACTIONS)
 add_find(transactions, TRANSACTIONS)
 add_wait(transactions, TRANSACTIONS)
+transactions.add_command(refund)
 
 
 @transactions.command("show")
-@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=ids_of)
 @click.option("--mode", type=click.Choice(["S", "P"]), help="Of two, the one of this mode.")
 @click.option("--exchanges", is_flag=True, help="Mode P: with all that was said to its network.")
 @asks
@@ -84,7 +79,7 @@ def show_transaction(
 
 
 @transactions.command("ask")
-@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=_ids)
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=ids_of)
 @asks
 def ask_network(session: Session, ids: tuple[str, ...]) -> None:
     """Ask the network of a transaction of mode P now, and save what it says.
@@ -114,7 +109,7 @@ def _ids_before_status(
     """The ids; click takes the only argument for the STATUS, so without ids that one is missing."""
     if not ids:
         raise click.UsageError("STATUS is missing: give it after the ID, as in `T1 failed`")
-    return _ids(context, param, ids)
+    return ids_of(context, param, ids)
 
 
 @transactions.command()
@@ -123,6 +118,8 @@ def _ids_before_status(
 @click.option("--reason", help="Mode P: why; it is kept with your name.")
 @click.option("--by", default=getpass.getuser, help="Mode P: who decides; by default your user.")
 @click.option("--force", is_flag=True, help="Mode P: even against what the network says.")
+@click.option("--amount", help="Mode P: what the network confirmed, where it is another amount.")
+@click.option("--network-id", help="Mode P: the network's own identifier of it.")
 @asks
 def settle(
     session: Session,
@@ -133,11 +130,13 @@ def settle(
     by: str,
     *,
     force: bool,
+    **confirmed: str | None,
 ) -> None:
     """Decide a pending transaction now; one of mode P only with --reason.
 
     Of mode P the network is asked first. While it says that the payment is pending, and before it
-    is given up where money would be given back, --force is needed.
+    is given up where money would be given back, --force is needed. Where it confirmed another
+    amount, --amount settles with that, and the rest of a payout goes back to the service.
 
     ID is its transaction_id, its network transaction id or the id of one of its callbacks. STATUS
     is 000, 001 or 003, or in words successful, failed or cancelled.
@@ -145,6 +144,7 @@ def settle(
     if force and reason is None:
         raise click.UsageError("--force needs --reason: both are for mode P")
     body: dict[str, object] = {"status": status}
+    body |= {name: value for name, value in confirmed.items() if value is not None}
     if reason is not None:
         body |= {"reason": reason, "by": by, "force": force}
     try:

@@ -290,6 +290,11 @@ class HttpJson:
                 for meaning in settings.submit.outcomes.values()
             ),
             in_path=self._in_path(),
+            reports_reversals=any(
+                meaning.outcome is Outcome.REVERSED
+                for words in (settings.status_outcomes, settings.notification_outcomes)
+                for meaning in words.values()
+            ),
         )
 
     def _in_path(self) -> frozenset[str]:

@@ -85,6 +85,8 @@ def submit_result(
     """What the answer to a payment says: by its word, else by its HTTP status."""
     document = document_of(answer.body)
     meaning = _believed(answer.status, reader, document)
+    if meaning.outcome is Outcome.REVERSED:  # only a status query confirms it
+        meaning = UNKNOWN
     if not reader.word(document):
         meaning = statuses.get(answer.status, UNKNOWN)
     negative = meaning.outcome in {*_NEGATIVE, Outcome.UNKNOWN}

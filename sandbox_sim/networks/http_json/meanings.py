@@ -1,7 +1,7 @@
 """What the words and the HTTP statuses of an API mean, as the configuration writes it.
 
-A word means `pending`, `succeeded`, `failed`, `not_sent`, `refused CODE` or `not_found`; each place
-takes some of them. What is not listed is unknown.
+A word means `pending`, `succeeded`, `failed`, `reversed`, `not_sent`, `refused CODE` or
+`not_found`; each place takes some of them. What is not listed is unknown.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,6 +14,8 @@ from sandbox_sim.records.reports import Outcome
 from sandbox_sim.values.redaction import nearest
 
 _REFUSED: Final = Outcome.REFUSED.value
+
+_REVERSED: Final = Outcome.REVERSED.value
 
 # Not an outcome: the network does not know the reference.
 _NOT_FOUND: Final = "not_found"
@@ -101,12 +103,14 @@ def _require(condition: bool, sentence: str) -> None:
 
 
 SubmitMeaning = Annotated[
-    Meaning, PlainValidator(partial(_meaning, further=("not_sent", _REFUSED)))
+    Meaning, PlainValidator(partial(_meaning, further=("not_sent", _REVERSED, _REFUSED)))
 ]
 
-StatusMeaning = Annotated[Meaning, PlainValidator(partial(_meaning, further=(_NOT_FOUND,)))]
+StatusMeaning = Annotated[
+    Meaning, PlainValidator(partial(_meaning, further=(_REVERSED, _NOT_FOUND)))
+]
 
-NotificationMeaning = Annotated[Meaning, PlainValidator(partial(_meaning, further=()))]
+NotificationMeaning = Annotated[Meaning, PlainValidator(partial(_meaning, further=(_REVERSED,)))]
 
 SubmitStatuses = Annotated[dict[int, SubmitMeaning], AfterValidator(_of_submit_statuses)]
 

@@ -402,7 +402,7 @@ class HttpJsonSettings(HttpAdapterSettings):
         """The table of `status`, or what of that of `submit` a status query can mean."""
         if self.status is not None and self.status.outcomes is not None:
             return self.status.outcomes
-        can_be = {Outcome.PENDING, Outcome.SUCCEEDED, Outcome.FAILED}
+        can_be = {Outcome.PENDING, Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}
         return {word: each for word, each in self.submit.outcomes.items() if each.outcome in can_be}
 
     @property

@@ -6,7 +6,7 @@ or an answer can be lost.
 
 What it decides: a number outside of the allowlist is refused with 019, an amount above the cap with
 016; a last digit 9 is taken and fails later, so that staging sees 001 with its callback; everything
-else succeeds.
+else succeeds. What the setting `reverses` lists is taken back some time after its success.
 """
 
 import asyncio
@@ -17,10 +17,11 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from decimal import Decimal
 from enum import StrEnum
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from sandbox_sim.networks.settings import AdapterSettings, adapter_factory
 from sandbox_sim.operations import CARRIED, Operation
@@ -41,9 +42,10 @@ from sandbox_sim.ports.network import (
 from sandbox_sim.records import reports
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.exchanges import Exchange, NotificationTrust, RawNotification, Scrubber
+from sandbox_sim.records.magic_outcomes import check_key, is_number
 from sandbox_sim.records.reports import Echo, Outcome, Source
 from sandbox_sim.records.transactions import Payment
-from sandbox_sim.values.msisdn import is_declined
+from sandbox_sim.values.msisdn import is_declined, to_international
 from sandbox_sim.values.response_codes import ACCEPTED, Reply
 from sandbox_sim.values.vocabulary import CARD_CURRENCIES
 
@@ -56,6 +58,7 @@ CAPABILITIES: Final = Capabilities(
     currencies=frozenset({*CARD_CURRENCIES, "SMS"}),
     repeats_within=timedelta(days=1),
     trust=NotificationTrust.SIGNED,
+    reports_reversals=True,
     always_sent=frozenset(itertools.product((Source.STATUS, Source.NOTIFICATION), reports.Field)),
 )
 
@@ -98,6 +101,10 @@ class SimulatedSettings(AdapterSettings):
     settle_after_ms: float = Field(1000, ge=0, description="From the submit to the decision.")
     notify: Notify = Field(Notify.ONCE, description="never, once, twice or before_answer.")
     notify_after_ms: float = Field(0, ge=0, description="From the decision to the notification.")
+    reverses: list[Annotated[str, AfterValidator(check_key)]] = Field(
+        [], description="Numbers, accounts and amounts whose payments are reversed after success."
+    )
+    reverse_after_ms: float = Field(10_000, ge=0, description="From the decision to the reversal.")
     failures: dict[SubmitFailure, Share] = Field(
         {}, description="Shares of submits that are lost: not_sent, lost_request, lost_answer."
     )
@@ -108,6 +115,7 @@ class Taken:
     """A request that the carrier took.
 
     echo: what it says that it did; other than the request only where a test wants that.
+    reversed_at: when it takes a success back; None for one that stays.
     """
 
     request: SubmitRequest
@@ -116,9 +124,12 @@ class Taken:
     decision: Literal[Outcome.SUCCEEDED, Outcome.FAILED]
     echo: Echo
     reason: str = ""
+    reversed_at: datetime | None = None
 
     def outcome(self, now: datetime) -> Outcome:
         """What the carrier says of it."""
+        if self.reversed_at is not None and now >= self.reversed_at:
+            return Outcome.REVERSED
         return self.decision if now >= self.decided_at else Outcome.PENDING
 
 
@@ -170,7 +181,7 @@ class SimulatedNetwork:
         self._ids = environment.ids
         self.scrubber = Scrubber()
         self._events: NetworkEvents | None = None
-        self._due: list[tuple[datetime, int, str]] = []
+        self._due: list[tuple[datetime, int, Outcome, str]] = []
         self._numbered = 0
         self._wake = asyncio.Event()
         self._notifying: asyncio.Task[None] | None = None
@@ -263,6 +274,7 @@ class SimulatedNetwork:
             reason = taken.message or taken.why
             return SubmitResult(Outcome.REFUSED, code=taken.code, reason=reason)
         if is_new:
+            taken.reversed_at = self._reversed_at(taken)
             await self._plan_notifications(taken)
         return SubmitResult(
             Outcome.PENDING,
@@ -273,20 +285,33 @@ class SimulatedNetwork:
     async def _plan_notifications(self, taken: Taken) -> None:
         notify, events = self._settings.notify, self._events
         if notify is Notify.BEFORE_ANSWER and events is not None:
-            await events.notified(_notification(taken))
-            return
-        due = taken.decided_at + timedelta(milliseconds=self._settings.notify_after_ms)
-        for _ in range({Notify.ONCE: 1, Notify.TWICE: 2}.get(notify, 0)):
-            self._numbered += 1
-            heapq.heappush(self._due, (due, self._numbered, taken.request.reference))
+            await events.notified(_notification(taken, taken.decision))
+        elif notify is not Notify.NEVER:
+            self._plan(taken.decided_at, taken.decision, taken)
+        if taken.reversed_at is not None and notify is not Notify.NEVER:
+            self._plan(taken.reversed_at, Outcome.REVERSED, taken)
         self._wake.set()
+
+    def _plan(self, at: datetime, outcome: Outcome, taken: Taken) -> None:
+        due = at + timedelta(milliseconds=self._settings.notify_after_ms)
+        for _ in range(2 if self._settings.notify is Notify.TWICE else 1):
+            self._numbered += 1
+            planned = due, self._numbered, outcome, taken.request.reference
+            heapq.heappush(self._due, planned)
+
+    def _reversed_at(self, taken: Taken) -> datetime | None:
+        """When a payment is taken back that the setting `reverses` lists."""
+        listed = any(_names(each, taken.request) for each in self._settings.reverses)
+        if not listed or taken.decision is not Outcome.SUCCEEDED:
+            return None
+        return taken.decided_at + timedelta(milliseconds=self._settings.reverse_after_ms)
 
     async def _notify(self, events: NetworkEvents) -> None:
         """Send each notification when it falls due."""
         while True:
             while self._due and self._due[0][0] <= self._clock.now():
-                reference = heapq.heappop(self._due)[2]
-                await events.notified(_notification(self.carrier.taken[reference]))
+                _, _, outcome, reference = heapq.heappop(self._due)
+                await events.notified(_notification(self.carrier.taken[reference], outcome))
             self._wake.clear()
             await self._clock.wait(self._wake, self._due[0][0] if self._due else None)
 
@@ -312,6 +337,13 @@ class SimulatedNetwork:
         )
 
 
+def _names(key: str, request: SubmitRequest) -> bool:
+    """Whether a number or an amount is that of a request."""
+    if is_number(key):
+        return to_international(key) == to_international(request.party)
+    return Decimal(key) == request.amount
+
+
 def _decide(request: SubmitRequest) -> Reply:
     if request.operation is Operation.SMS:
         if not _SANDBOX.allowlist.allows(request.party, either_form=True):
@@ -335,9 +367,9 @@ def _decide(request: SubmitRequest) -> Reply:
     return sandbox_rules.decide(payment, _SANDBOX, Facts())
 
 
-def _notification(taken: Taken) -> Notification:
+def _notification(taken: Taken, outcome: Outcome) -> Notification:
     return Notification(
-        taken.decision,
+        outcome,
         attempt_id=taken.request.attempt_id,
         reference=taken.request.reference,
         network_id=taken.network_id,

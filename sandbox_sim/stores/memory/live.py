@@ -38,11 +38,10 @@ from sandbox_sim.records.ledger import (
     subtract,
     unopened,
 )
-from sandbox_sim.records.reports import WITHOUT_MONEY, Outcome
+from sandbox_sim.records.manual_entries import ManualEntry
+from sandbox_sim.records.reports import NEVER_TAKEN
 from sandbox_sim.stores.memory.state import MemoryState, Service
 from sandbox_sim.values.clients import ServiceMode
-
-_NEVER_TAKEN = WITHOUT_MONEY - {Outcome.FAILED}
 
 
 @dataclass(slots=True)
@@ -73,7 +72,7 @@ class MemoryLive(MemoryState):
         setattr(self._live, name, value)
 
     async def add_attempt(self, attempt: Attempt, request: str) -> None:
-        if attempt.outcome not in _NEVER_TAKEN and self._is_used(attempt):
+        if attempt.outcome not in NEVER_TAKEN and self._is_used(attempt):
             raise ReferenceUsed(f"{attempt.network} has the reference {attempt.reference}")
         self._set(self._live.attempts, attempt.id, attempt)
         self._set(self._live.requests, attempt.id, request)
@@ -82,7 +81,7 @@ class MemoryLive(MemoryState):
         key = attempt.network, attempt.reference, attempt.service_id
         return any(
             (each.network, each.reference, each.service_id) == key
-            and each.outcome not in _NEVER_TAKEN
+            and each.outcome not in NEVER_TAKEN
             for each in self._live.attempts.values()
         )
 
@@ -221,7 +220,7 @@ class MemoryLedger(MemoryState):
     async def balance(self, wallet: Account) -> Balance | None:
         return self._of_account(wallet).balances.get(wallet)
 
-    async def add_transfer(self, transfer: Transfer) -> int:
+    async def add_transfer(self, transfer: Transfer, manual: ManualEntry | None = None) -> int:
         wallet, ended = transfer.account, transfer.pending
         service = self._of_account(wallet or transfer.debit)
         named = None
@@ -239,7 +238,7 @@ class MemoryLedger(MemoryState):
             self._set(service.pending, number, transfer)
         elif transfer.debit.mode is _LIVE:
             self._add_up(transfer)
-        service.lines.append(LedgerLine(number, transfer))
+        service.lines.append(LedgerLine(number, transfer, manual))
         self.undo.append(service.lines.pop)
         self._note(EventType.LEDGER, transfer)
         return number

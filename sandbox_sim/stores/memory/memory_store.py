@@ -47,6 +47,8 @@ class MemoryStore(ChangeNotifier):
     keep_transactions: how many of each service are kept, beside those that are never dropped.
     """
 
+    joined_others = False
+
     def __init__(self, clock: Clock, keep_transactions: int = KEPT_IN_MEMORY) -> None:
         super().__init__()
         self._unit = _MemoryUnit(clock, keep_transactions)
@@ -121,6 +123,10 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         records[transaction.network_transaction_id] = transaction
         self.undo.append(lambda: records.__setitem__(before.network_transaction_id, before))
         self._note(EventType.TRANSACTION, transaction)
+
+    async def refunds_of(self, collection: TransactionRecord) -> Sequence[TransactionRecord]:
+        records = self._of(collection).transactions.records.values()
+        return [each for each in records if each.refund_of == collection.network_transaction_id]
 
     async def delete_transaction(self, transaction: TransactionRecord) -> None:
         cache, network_id = self._of(transaction).transactions, transaction.network_transaction_id
@@ -346,3 +352,4 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
     async def save_behaviour(self, behaviour: Behaviour | None) -> None:
         self.undo.append(partial(setattr, self, "_behaviour", self._behaviour))
         self._behaviour = behaviour
+        self._note(EventType.CONFIG, behaviour or Behaviour())

@@ -83,6 +83,14 @@ _FREE_EXPIRED: Final = _FREE.format(which=f"lease_until > 0 AND lease_until < {N
 
 _FREE_OURS: Final = _FREE.format(which=_THESE)
 
+# Each server holds the lock together with the others while it is connected. Only a server that is
+# alone gets it for itself.
+_TRY_ALONE: Final = f"SELECT pg_try_advisory_lock({0x73627276})"
+
+_HOLD_TOGETHER: Final = f"SELECT pg_advisory_lock_shared({0x73627276})"
+
+_RELEASE_ALONE: Final = f"SELECT pg_advisory_unlock({0x73627276})"
+
 _NEXT_DUE: Final = "SELECT min(due_at) FROM jobs WHERE lease_until = 0"
 
 
@@ -123,6 +131,7 @@ class ServerChannel:
     claims: the numbers of the jobs that this server works on.
     server_pid: the Postgres process of our connection, by which other servers know us; 0 while
     disconnected.
+    joined_others: whether another server was connected when this one connected.
     on_job: called with the due time of a job that another server added, or that no server works on.
     on_announcement: called with announced topics; returns whether all of them were processed.
     on_beat: called at each beat.
@@ -140,6 +149,7 @@ class ServerChannel:
     ) -> None:
         self.claims: set[int] = set()
         self.server_pid = 0
+        self.joined_others = False
         self._connect = connect
         self._clock = clock
         self._lease = lease
@@ -363,10 +373,15 @@ class ServerChannel:
                 await connection.add_listener(
                     channel, partial(self._on_channel_notification, handler)
                 )
+            is_alone = await connection.fetchval(_TRY_ALONE)
+            await connection.execute(_HOLD_TOGETHER)
+            if is_alone:
+                await connection.execute(_RELEASE_ALONE)
         except BaseException:
             connection.terminate()
             raise
         self.server_pid, self._connection = connection.get_server_pid(), connection
+        self.joined_others = not is_alone
         self._connected_at = self._clock.monotonic()
         return connection
 

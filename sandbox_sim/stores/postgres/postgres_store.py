@@ -93,6 +93,11 @@ class PostgresStore(ChangeNotifier):
         self._cleanup_at: datetime | None = None
         self._cleanup: asyncio.Task[None] | None = None
 
+    @property
+    def joined_others(self) -> bool:
+        """Whether another server was connected when this one connected."""
+        return self._channel.joined_others
+
     async def open(self) -> None:
         """Connect and migrate the tables; raises `StoreError` that says why not."""
         try:

@@ -24,8 +24,10 @@ from sandbox_sim.records.ledger import (
     named,
     unopened,
 )
+from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.stores.sql.rows import (
     Row,
+    RowFormat,
     SqlBase,
     insert,
     select,
@@ -44,6 +46,15 @@ _TRANSFER: Final = (
 _ADD_TRANSFER = insert("transfers", _TRANSFER) + " RETURNING number"
 
 _LINE: Final = ("number", *_TRANSFER[:-2])
+
+_ENTRY: Final = RowFormat(ManualEntry)
+
+_ADD_ENTRY = insert("manual_entries", ("transfer", *_ENTRY.columns))
+
+_LINES: Final = "transfers LEFT JOIN manual_entries ON manual_entries.transfer = transfers.number"
+
+# As in the condition of the index `transfers_in_suspense`.
+_SUSPENSE: Final = " AND (debit LIKE 'suspense/%' OR credit LIKE 'suspense/%')"
 
 _HAS_NOT_ENDED: Final = (
     "NOT EXISTS (SELECT 1 FROM transfers AS ends WHERE ends.pending = transfers.number)"
@@ -102,7 +113,7 @@ class SqlLedger(SqlBase):
         row = await self._fetch_one(_BALANCE, wallet.service_id, wallet.mode.value, name)
         return None if row is None else _to_balance(row)
 
-    async def add_transfer(self, transfer: Transfer) -> int:
+    async def add_transfer(self, transfer: Transfer, manual: ManualEntry | None = None) -> int:
         wallet = transfer.account
         if wallet is not None:
             before = await self.balance(wallet) or unopened(transfer.at)
@@ -111,6 +122,8 @@ class SqlLedger(SqlBase):
             after = before.after(wallet, transfer, begun)
             await self._fetch(_SAVE_BALANCE, *_from_balance(wallet, after))
         ((number,),) = await self._fetch(_ADD_TRANSFER, *_from_transfer(transfer))
+        if manual is not None:
+            await self._fetch(_ADD_ENTRY, number, *_ENTRY.row(manual))
         self._note(EventType.LEDGER, transfer)
         return int(number)
 
@@ -132,12 +145,16 @@ class SqlLedger(SqlBase):
                 "wallet = ?": query.account and query.account.value,
                 "reason = ?": query.reason,
                 "subject = ?": query.subject,
+                "reverses = ?": query.reverses,
                 "number < ?": None if after is None else max(after, 0),
             }
         )
         if query.mode is not None:  # a constant, because some indexes are of mode P only
             condition += f" AND mode = '{query.mode.value}'"
-        page = select(_LINE, "transfers", f"{condition} ORDER BY number DESC LIMIT ?")
+        if query.suspense:
+            condition += _SUSPENSE
+        columns = *_LINE, *_ENTRY.columns
+        page = select(columns, _LINES, f"{condition} ORDER BY number DESC LIMIT ?")
         return [_to_line(row) for row in await self._fetch(page, *values, query.limit)]
 
     async def balances(
@@ -198,8 +215,10 @@ def _from_transfer(transfer: Transfer) -> Row:
 
 
 def _to_line(row: Row) -> LedgerLine:
-    number, mode, kind, debit, credit, amount, reason, subject, at, pending = row
+    number, mode, kind, debit, credit, amount, reason, subject, at, pending, *entry = row
     of_mode = ServiceMode(mode)
     ends = named(of_mode, debit), named(of_mode, credit), Decimal(amount)
     said = Reason(reason), subject, to_datetime(at)
-    return LedgerLine(number, Transfer(*ends, *said, TransferKind(kind), pending))
+    # Of a line without a manual entry, the join gives nulls.
+    manual = _ENTRY.record(entry) if entry and entry[0] is not None else None
+    return LedgerLine(number, Transfer(*ends, *said, TransferKind(kind), pending), manual)

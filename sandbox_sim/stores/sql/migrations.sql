@@ -556,3 +556,31 @@ DROP TABLE live_journals;
 
 -- >> 15
 CREATE TABLE behaviour (document TEXT NOT NULL);
+
+-- >> 16
+ALTER TABLE attempts ADD COLUMN confirmed_amount TEXT;
+ALTER TABLE decisions ADD COLUMN amount TEXT;
+ALTER TABLE decisions ADD COLUMN network_id TEXT NOT NULL DEFAULT '';
+
+-- >> 17
+CREATE TABLE manual_entries (
+    transfer BIGINT PRIMARY KEY,
+    by TEXT NOT NULL,
+    why TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    reverses BIGINT,
+    closes BIGINT,
+    ends_at BIGINT
+);
+CREATE UNIQUE INDEX manual_entries_reversed ON manual_entries (reverses)
+    WHERE reverses IS NOT NULL;
+CREATE INDEX transfers_in_suspense ON transfers (number)
+    WHERE mode = 'P' AND (debit LIKE 'suspense/%' OR credit LIKE 'suspense/%');
+
+-- >> 18
+ALTER TABLE transactions ADD COLUMN refund_of TEXT;
+ALTER TABLE transactions ADD COLUMN refunded_by TEXT NOT NULL DEFAULT '';
+ALTER TABLE transactions ADD COLUMN refund_reason TEXT NOT NULL DEFAULT '';
+ALTER TABLE transactions ADD COLUMN reversed_at BIGINT;
+CREATE INDEX transactions_by_collection ON transactions (refund_of) WHERE refund_of IS NOT NULL;
+ALTER TABLE attempts ADD COLUMN refund_of TEXT NOT NULL DEFAULT '';

@@ -30,10 +30,15 @@ CREATE TABLE transactions (
     callback_target TEXT,
     landing_target TEXT,
     mode TEXT NOT NULL DEFAULT 'S',
-    replaced_by TEXT
+    replaced_by TEXT,
+    refund_of TEXT,
+    refunded_by TEXT NOT NULL DEFAULT '',
+    refund_reason TEXT NOT NULL DEFAULT '',
+    reversed_at BIGINT
 );
 CREATE INDEX transactions_by_id ON transactions (service_id, transaction_id, number);
 CREATE UNIQUE INDEX transactions_by_network_id ON transactions (network_transaction_id);
+CREATE INDEX transactions_by_collection ON transactions (refund_of) WHERE refund_of IS NOT NULL;
 -- An id is unique in mode P.
 CREATE UNIQUE INDEX transactions_of_production ON transactions (service_id, transaction_id)
     WHERE mode = 'P';
@@ -204,7 +209,9 @@ CREATE TABLE attempts (
     settled_reason TEXT NOT NULL,
     request TEXT NOT NULL,
     transaction_id TEXT NOT NULL DEFAULT '',
-    sent_currency TEXT NOT NULL DEFAULT ''
+    sent_currency TEXT NOT NULL DEFAULT '',
+    confirmed_amount TEXT,
+    refund_of TEXT NOT NULL DEFAULT ''
 );
 -- The reference of an attempt that the network never took may be used again.
 CREATE UNIQUE INDEX attempts_by_reference ON attempts (network, reference, service_id)
@@ -262,7 +269,9 @@ CREATE TABLE decisions (
     by TEXT NOT NULL,
     reason TEXT NOT NULL,
     forced SMALLINT NOT NULL,
-    network_said TEXT NOT NULL
+    network_said TEXT NOT NULL,
+    amount TEXT,
+    network_id TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX decisions_by_attempt ON decisions (attempt_id, number);
 
@@ -294,6 +303,21 @@ CREATE INDEX transfers_by_subject ON transfers (subject, number) WHERE mode = 'P
 CREATE INDEX transfers_by_service ON transfers (service_id, number);
 CREATE INDEX transfers_live ON transfers (number) WHERE mode = 'P';
 CREATE UNIQUE INDEX transfers_ended ON transfers (pending) WHERE pending IS NOT NULL;
+CREATE INDEX transfers_in_suspense ON transfers (number)
+    WHERE mode = 'P' AND (debit LIKE 'suspense/%' OR credit LIKE 'suspense/%');
+
+-- Who made a transfer by hand, and why; rows are never changed.
+CREATE TABLE manual_entries (
+    transfer BIGINT PRIMARY KEY,
+    by TEXT NOT NULL,
+    why TEXT NOT NULL,
+    reference TEXT NOT NULL,
+    reverses BIGINT,
+    closes BIGINT,
+    ends_at BIGINT
+);
+CREATE UNIQUE INDEX manual_entries_reversed ON manual_entries (reverses)
+    WHERE reverses IS NOT NULL;
 
 -- The balances of wallets.
 CREATE TABLE wallets (

@@ -100,7 +100,9 @@ _ADD_UNIQUE_TRANSACTION = (
 )
 
 # What identifies a transaction never changes, so that an update writes no index.
-_IDENTITY: Final = frozenset({"network_transaction_id", "service_id", "transaction_id", "mode"})
+_IDENTITY: Final = frozenset(
+    {"network_transaction_id", "service_id", "transaction_id", "mode", "refund_of"}
+)
 _CHANGING: Final = [
     place for place, name in enumerate(rows.TRANSACTION.columns) if name not in _IDENTITY
 ]
@@ -122,6 +124,8 @@ _TRANSACTION_BY_NETWORK_ID = select(
     "transactions",
     "network_transaction_id = ? AND service_id = ? AND mode = ?",
 )
+
+_REFUNDS_OF = select(rows.TRANSACTION.columns, "transactions", "refund_of = ? ORDER BY number")
 
 _ADD_CARD_PAGE = insert("checkouts", rows.CARD_PAGE.columns)
 
@@ -234,6 +238,10 @@ class SqlUnit(
                 return False
         self._note(EventType.TRANSACTION, transaction)
         return True
+
+    async def refunds_of(self, collection: TransactionRecord) -> Sequence[TransactionRecord]:
+        found = await self._fetch(_REFUNDS_OF, collection.network_transaction_id)
+        return [rows.TRANSACTION.record(row) for row in found]
 
     async def delete_transaction(self, transaction: TransactionRecord) -> None:
         await self._fetch(_DELETE_TRANSACTION, transaction.network_transaction_id)
@@ -362,6 +370,7 @@ class SqlUnit(
         await self._fetch("DELETE FROM behaviour")
         if behaviour is not None:
             await self._fetch("INSERT INTO behaviour VALUES (?)", json.dumps(behaviour.shown()))
+        self._note(EventType.CONFIG, behaviour or Behaviour())
 
     async def delete_expired(self, now: datetime) -> None:
         """Delete payment pages that are over, and callbacks beyond `KEPT_CALLBACKS`."""

@@ -115,6 +115,8 @@ class SqliteStore(ChangeNotifier):
     too. keep_transactions: how many are kept, beside those that are never dropped.
     """
 
+    joined_others = False
+
     def __init__(
         self,
         path: Path,

@@ -61,6 +61,7 @@ PROOFS: Final[Sequence[Proof]] = (
             proofs_answers.a_changed_notification_is_not_verified,
             proofs_answers.a_notification_names_its_attempt,
             proofs_answers.notifications_in_any_order_end_the_same,
+            proofs_answers.a_reversal_is_read_right,
             proofs_answers.what_is_unreadable_is_called_so,
             proofs_process.an_event_names_its_attempt,
             proofs_process.an_event_is_acknowledged_after_it_is_saved,

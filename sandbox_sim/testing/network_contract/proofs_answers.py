@@ -279,6 +279,25 @@ async def notifications_in_any_order_end_the_same(peer: Peer) -> None:
         require(told.outcome is Outcome.SUCCEEDED, f"the attempt ends as {told.outcome}")
 
 
+async def a_reversal_is_read_right(peer: Peer) -> None:
+    """A payment that the network took back after its success is REVERSED, once."""
+    async with opened(peer) as bench:
+        if not bench.network.capabilities.reports_reversals:
+            raise NotProven("the network declares no reversals (reports_reversals)")
+        _needs_status(bench)
+        request = bench.request()
+        await bench.submit(request)
+        told, changes = bench.attempt(request), []
+        for outcome in (Outcome.SUCCEEDED, Outcome.REVERSED, Outcome.REVERSED):
+            peer.decide(Decided(request, outcome, _echo(request)))
+            found = await bench.status(request, _DAY)
+            require(found.outcome is outcome, f"{outcome} is read as {found}")
+            told, change = apply(told, found.report, bench.terms, bench.clock.now())
+            changes.append(change)
+        expected = [Change.ENDED, Change.REVERSED, Change.NOTHING]
+        require(changes == expected, f"a success and its reversal change {changes}")
+
+
 async def what_is_unreadable_is_called_so(peer: Peer) -> None:
     """What is not in the form of the network raises `UnreadableNotification`, not quoted in it."""
     async with opened(peer) as bench:

@@ -31,6 +31,12 @@ FORCE_NEEDED: Final = ErrorCode(
 CANNOT_ASK: Final = ErrorCode(
     409, "cannot_ask", "no network can be asked about the transaction; the message says why"
 )
+ENTRY_REFUSED: Final = ErrorCode(
+    409, "entry_refused", "the books do not allow this entry; the message says why"
+)
+NOT_REFUNDED: Final = ErrorCode(
+    409, "not_refunded", "the refund cannot be made; the message says why, and what to do"
+)
 AMBIGUOUS: Final = ErrorCode(409, "ambiguous", "the identifier fits several records")
 NOT_WAITING: Final = ErrorCode(409, "not_waiting", "the callback waits for no attempt")
 RECORDS_WAIT: Final = ErrorCode(

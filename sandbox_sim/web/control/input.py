@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, TypedDict, TypeVar, get_args
 from urllib.parse import parse_qsl
 
 from aiohttp import web
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.config import JsonDict
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sandbox_sim.records.listing import Listing
@@ -25,6 +27,16 @@ SERVICE_ID: Final = f"an integer from 1 to {LARGEST_INTEGER}"
 
 NO_NUL: Final = r"^[^\x00]*$"  # no database takes it
 
+
+# What the schema of a time says.
+DATE_TIME: Final[JsonDict] = {"format": "date-time"}
+
+# An amount of money or units as text, above 0: a JSON number has no exact decimals.
+AMOUNT: Final = (
+    r"^([0-9]{0,14}[1-9][0-9]{0,14}(\.[0-9]{1,6})?|[0-9]{1,15}\.[0-9]{0,5}[1-9][0-9]{0,5})$"
+)
+
+AN_AMOUNT: Final = 'an amount above 0 as text, such as "8.50"'
 
 R = TypeVar("R")
 
@@ -130,6 +142,15 @@ class ListQuery(PageQuery):
     after: QueryId | None = Field(None, description="the id after which the list goes on")
 
 
+def time_of(name: str, text: str) -> datetime:
+    """The time that a field names, in UTC unless it says otherwise, or `BadInput`."""
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        raise BadInput(f"{name} must be a time such as 2026-01-31T00:00:00Z") from None
+    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
+
+
 class Wait(Input):
     """The body of `wait`: how many records have to match, and for how much real time to wait."""
 
@@ -209,7 +230,9 @@ def _problem(model: type[BaseModel], detail: ErrorDetails) -> str:
     if kind == "json_invalid":
         return f"the body is not valid JSON: {detail['ctx']['error']}"
     if not detail["loc"]:
-        return f"the body must be a JSON object with {_listed(model.model_fields)}"
+        takes_any = model.model_config.get("extra") == "allow"
+        names = "names and values" if takes_any else _listed(model.model_fields)
+        return f"the body must be a JSON object with {names}"
     path, model = _place(model, [str(part) for part in detail["loc"]])
     # False where the problem is deeper inside than the innermost field that has a description.
     whole = len(path) == len(detail["loc"])

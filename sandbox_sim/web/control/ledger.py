@@ -7,18 +7,26 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 from aiohttp import web
 from pydantic import Field
 
+from sandbox_sim.ledger.books import Books
 from sandbox_sim.ledger.ledger_control import Ledger
-from sandbox_sim.records.ledger import Account, Balance, LedgerQuery, PostingView, Reason, shown
+from sandbox_sim.records.ledger import (
+    Account,
+    Balance,
+    LedgerQuery,
+    NumberedPosting,
+    Reason,
+    shown_line,
+)
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.vocabulary import Wallet
+from sandbox_sim.web.control.books import SignedInput
 from sandbox_sim.web.control.errors import PRODUCTION, error_response
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
     NO_NUL,
     SERVICE_ID,
     BadInput,
-    Input,
     ListQuery,
     QueryServiceId,
 )
@@ -27,8 +35,8 @@ from sandbox_sim.web.routes import Answer, Body, Query, Route
 MAX_TOPUP = 1_000_000_000
 
 
-class Topup(Input):
-    """The body of `POST ledger/topup`."""
+class Topup(SignedInput):
+    """The body of `POST ledger/topup`; mode P also takes who adds the units, and why."""
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     units: int = Field(gt=0, le=MAX_TOPUP, description=f"an integer from 1 to {MAX_TOPUP}")
@@ -67,12 +75,6 @@ class LedgerListQuery(ListQuery):
     def service_mode(self) -> ServiceMode | None:
         """The mode that is asked for; None for both."""
         return None if self.mode is None else ServiceMode(self.mode)
-
-
-class NumberedPosting(PostingView):
-    """A posting under the number that the store gave it."""
-
-    id: int
 
 
 class WalletView(TypedDict):
@@ -127,8 +129,9 @@ class ToppedUp(TypedDict):
 class LedgerRoutes:
     """The accounts of every service."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, books: Books | None) -> None:
         self._ledger = ledger
+        self._books = books
 
     def routes(self) -> Sequence[Route]:
         route = partial(Route, group="Ledger")
@@ -149,12 +152,14 @@ class LedgerRoutes:
         if asked.mode == "S":
             if asked.account != "sms":
                 raise BadInput("account airtime is for mode P: in mode S airtime is not topped up")
+            if asked.by is not None or asked.reason is not None or asked.reference:
+                raise BadInput("by, reason and reference are for mode P")
             balance = await self._ledger.topup(asked.service_id, asked.units)
             return {"service_id": asked.service_id, "sms_balance": balance}
-        if not self._ledger.live:
+        if self._books is None:
             return error_response(PRODUCTION, "Production is off, so nothing of mode P is added")
         wallet = Wallet(asked.account)
-        available = await self._ledger.topup_live(asked.service_id, wallet, asked.units)
+        available = await self._books.topup(asked.service_id, wallet, asked.units, asked.signed)
         of_service: ToppedUp = {"service_id": asked.service_id, "mode": "P"}
         if asked.account == "sms":
             return {**of_service, "sms_balance": int(available)}
@@ -170,7 +175,7 @@ class LedgerRoutes:
         """
         page = await self._ledger.page(asked.query())
         answer: LedgerView = {
-            "postings": [{"id": number, **shown(each)} for number, each in page.lines],
+            "postings": [shown_line(each) for each in page.lines],
             "next": page.next,
         }
         if asked.after is None:

@@ -7,14 +7,12 @@ Notifications come in at `/_networks/{name}/…`, by POST and PUT. These paths a
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 
 from aiohttp import web
 from pydantic import Field
-from pydantic.config import JsonDict
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Clock
@@ -34,7 +32,13 @@ from sandbox_sim.records.reports import Outcome
 from sandbox_sim.values.peer_input import storable
 from sandbox_sim.values.timestamps import iso
 from sandbox_sim.web.control.errors import BODY_TOO_LARGE, error_response
-from sandbox_sim.web.control.input import NO_NUL, BadInput, ListQuery, ServiceListQuery
+from sandbox_sim.web.control.input import (
+    DATE_TIME,
+    NO_NUL,
+    ListQuery,
+    ServiceListQuery,
+    time_of,
+)
 from sandbox_sim.web.routes import Answer, ErrorCode, ListOf, Query, Reply, Route
 
 if TYPE_CHECKING:  # serve starts faster without what only production needs
@@ -115,9 +119,6 @@ def network_view(state: NetworkState) -> NetworkView:
     }
 
 
-_TIME: Final[JsonDict] = {"format": "date-time"}
-
-
 class AttemptListQuery(ServiceListQuery):
     """The query of `GET attempts`; every field but `limit` and `after` is a filter."""
 
@@ -126,11 +127,13 @@ class AttemptListQuery(ServiceListQuery):
     network_id: str | None = Field(None, pattern=NO_NUL, description="the network's identifier")
     outcome: Outcome | None = Field(None, strict=False, description=f"one of {', '.join(Outcome)}")
     since: str | None = Field(
-        None, json_schema_extra=_TIME, description="a time in ISO 8601, the first that is listed"
+        None,
+        json_schema_extra=DATE_TIME,
+        description="a time in ISO 8601, the first that is listed",
     )
     until: str | None = Field(
         None,
-        json_schema_extra=_TIME,
+        json_schema_extra=DATE_TIME,
         description="a time in ISO 8601, the first one left out",
     )
 
@@ -142,21 +145,11 @@ class AttemptListQuery(ServiceListQuery):
             self.reference,
             self.network_id,
             self.outcome,
-            _time("since", self.since),
-            _time("until", self.until),
+            None if self.since is None else time_of("since", self.since),
+            None if self.until is None else time_of("until", self.until),
             self.after,
             self.page_size + 1,
         )
-
-
-def _time(name: str, text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        read = datetime.fromisoformat(text)
-    except ValueError:
-        raise BadInput(f"{name} must be a time such as 2026-01-31T00:00:00Z") from None
-    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
 
 
 NETWORKS_PREFIX: Final = "/_networks"

@@ -1,6 +1,7 @@
 """What the control API refuses while production is on. Source: D39.
 
-The clock decides when networks are asked, so it cannot be changed. A sample callback of the doctor
+The clock decides when networks are asked, and settings hold for all clients, so neither can be
+changed. A sample callback of the doctor
 says that a payment was made, so none is sent. Overrides, faults, reset, seed, snapshots and the
 deletion of requests never touch what is of mode P; one that names a service which only clients of
 mode P may use is a mistake, and gets HTTP 409. So does any override or fault where there are no
@@ -15,6 +16,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from sandbox_sim.web.control.callbacks import DOCTOR
+from sandbox_sim.web.control.config import CONFIG
 from sandbox_sim.web.control.errors import PRODUCTION, error_response
 from sandbox_sim.web.routes import Route
 
@@ -41,6 +43,8 @@ def _guarded(route: Route, is_only_live: Callable[[int | None], bool]) -> Route:
     errors = (*route.errors, PRODUCTION)
     if route.method == "POST" and route.path.startswith(_CLOCK):
         return replace(route, handler=_refuse_clock, errors=errors)
+    if route.path == CONFIG and route.method != "GET":
+        return replace(route, handler=_refuse_config, errors=errors)
     if route.path == DOCTOR:
         return replace(route, handler=_refuse_doctor)
     if (route.method, route.path) in _OF_THE_SANDBOX:
@@ -50,6 +54,11 @@ def _guarded(route: Route, is_only_live: Callable[[int | None], bool]) -> Route:
 
 async def _refuse_clock(_request: web.Request, _asked: object) -> web.Response:
     return error_response(PRODUCTION, "Production is on, so gateway time cannot be changed")
+
+
+async def _refuse_config(_request: web.Request, _asked: object) -> web.Response:
+    text = "Production is on, so settings cannot change while the server runs"
+    return error_response(PRODUCTION, f"{text}; configure them and restart the server")
 
 
 async def _refuse_doctor(_request: web.Request, _asked: object) -> web.Response:

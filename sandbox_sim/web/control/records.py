@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, NotRequired, TypedDict
@@ -42,6 +43,8 @@ from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
 from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.errors import error_response
 from sandbox_sim.web.control.input import (
+    AMOUNT,
+    AN_AMOUNT,
     LARGEST_INTEGER,
     MOST_OPEN_S,
     NO_NUL,
@@ -419,6 +422,25 @@ class LiveSettleBody(SettleBody):
         description=f"the name of who decides, of at most {MAX_IDENTIFIER} characters, for mode P",
     )
     force: bool = Field(default=False, description="even against what the network says, for mode P")
+    amount: str | None = Field(
+        None,
+        pattern=AMOUNT,
+        description=f"what the network confirmed, {AN_AMOUNT}, for mode P",
+    )
+    network_id: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_IDENTIFIER,
+        pattern=NO_NUL,
+        description=f"the network's own identifier, of at most {MAX_IDENTIFIER} characters, for "
+        "mode P",
+    )
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a field says that it is for mode P."""
+        live = self.reason, self.by, self.amount, self.network_id
+        return any(each is not None for each in live)
 
 
 class SettledView(TransactionView):
@@ -463,9 +485,9 @@ class SettleRoutes:
     ) -> TransactionView | web.Response:
         """Decide a pending transaction now; HTTP 409 for one that is decided.
 
-        With `reason` or `by` it is one of mode P, which needs both; else one of mode S goes first.
+        With a field that is for mode P it is one of mode P; else one of mode S goes first.
         """
-        if asked.reason is not None or asked.by is not None:
+        if asked.is_live:
             return await self._settle_live(request, asked)
         name = request.match_info["id"]
         found: Any = await self.ids.transaction(name, service_of(request))
@@ -487,7 +509,7 @@ class SettleRoutes:
         found: Any = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         network_id = name if found is None else found["network_transaction_id"]
         if found is None and (self.live is None or not await self.live.knows(name, service_id)):
-            return no_such("transactions", name)
+            return await self._not_live(name, service_id)
         if not (asked.reason or "").strip() or not (asked.by or "").strip():
             text = f"transaction {name} is of mode P: say why in reason and who decides in by"
             return error_response(errors.BAD_REQUEST, text)
@@ -498,7 +520,14 @@ class SettleRoutes:
         from sandbox_sim.production.manual_actions import Decision  # noqa: PLC0415 -- only here
 
         by, reason = redact_text(str(asked.by)), redact_text(str(asked.reason))
-        decision = Decision(Status(asked.status), by, reason, force=asked.force)
+        decision = Decision(
+            Status(asked.status),
+            by,
+            reason,
+            force=asked.force,
+            amount=None if asked.amount is None else Decimal(asked.amount),
+            network_id=redact_text(asked.network_id or ""),
+        )
         try:
             settled = await self.live.settle(network_id, decision)
         except ForceNeeded as refused:
@@ -509,3 +538,13 @@ class SettleRoutes:
             return no_such("transactions", name)
         shown = transactions.shown(settled.transaction, self.clock.now())
         return {**shown, "network_said": settled.network_said}
+
+    async def _not_live(self, name: str, service_id: int | None) -> web.Response:
+        """The refusal of what is for mode P, where no transaction of mode P has this id."""
+        if await self.ids.transaction(name, service_id) is None:
+            return no_such("transactions", name)
+        text = (
+            f"transaction {name} is of mode S, where the sandbox settles what was asked for: leave "
+            "out reason, by, amount and network_id, which are for mode P"
+        )
+        return error_response(errors.BAD_REQUEST, text)

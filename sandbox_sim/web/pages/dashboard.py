@@ -24,15 +24,16 @@ from sandbox_sim.overrides.overrides import UserRules
 from sandbox_sim.payments.approval import prompt_of
 from sandbox_sim.ports import Clock, Store, Unit, clock as clock_view
 from sandbox_sim.production.network_overview import NetworkOverview
-from sandbox_sim.records import ledger as transfers, overrides
+from sandbox_sim.records import overrides
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.records.jobs import DELIVERY_KINDS, Job, JobKind
-from sandbox_sim.records.ledger import LedgerQuery
+from sandbox_sim.records.ledger import LedgerQuery, shown_line
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.overrides import UserRuleKind
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import iso
+from sandbox_sim.web.control.config import ChangeableSettings
 from sandbox_sim.web.control.input import LARGEST_INTEGER
 from sandbox_sim.web.control.networks import network_view
 from sandbox_sim.web.pages.listing import RecordLists
@@ -218,11 +219,14 @@ VIEWS: Final[Mapping[str, str]] = MappingProxyType(
         "ledger": "Ledger",
         "overrides": "Overrides",
         "faults": "Faults",
+        "settings": "Settings",
     }
 )
 
-# The view that production adds.
+# The view that production adds, and the one that it leaves out: there no setting can change.
 _NETWORKS: Final = "networks"
+
+_SETTINGS: Final = "settings"
 
 _WITH_DETAIL: Final = ("payments", "callbacks", "sms", "requests")
 
@@ -276,6 +280,7 @@ class DashboardRoutes:
     store: Store
     clock: Clock
     behaviour: BehaviourHolder
+    settings: ChangeableSettings
     public_address: PublicAddress
     _: KW_ONLY
     credentials: str
@@ -297,9 +302,13 @@ class DashboardRoutes:
 
     async def view(self, request: web.Request) -> web.Response:
         """Show one view."""
-        views = VIEWS if self.networks is None else {**VIEWS, _NETWORKS: "Networks"}
+        views = {**VIEWS}
+        if self.networks is not None:
+            del views[_SETTINGS]
+            views[_NETWORKS] = "Networks"
         asked = Asked.of(request.query, views)
         behaviour, url = self.behaviour.present, self.public_address(request)
+        shown_settings = self.settings.shown(behaviour)
         settings = TimelineSettings(behaviour, self.credentials, url)
         callbacks = await self.listing.callbacks_of(asked.search)
         context = {
@@ -310,6 +319,8 @@ class DashboardRoutes:
             "only_timeline": asked.only_timeline and asked.view in _WITH_DETAIL,
             "clock": await self._clock_context(),
             "troubles": troubles_of(callbacks),
+            "changed_settings": sum(each["changed"] for each in shown_settings.values()),
+            "settings": shown_settings,
             "stuck": await self.listing.stuck(),
             "production": self.networks is not None,
             "needs_login": self.needs_login,
@@ -338,7 +349,7 @@ class DashboardRoutes:
             content |= await self._ledger_context(asked)
         elif asked.view == _NETWORKS and self.networks is not None:
             content["networks"] = [network_view(each) for each in await self.networks.states()]
-        else:
+        elif asked.view in _RULES:
             listing = Listing(asked.search.service_id, None, _RULES_PAGE)
             found = await self.rules.listed(_RULES[asked.view], listing)
             content["rules"] = [overrides.shown(rule) for rule in found]
@@ -355,7 +366,7 @@ class DashboardRoutes:
         )
         page = await self.ledger.page(query)
         return {
-            "postings": [transfers.shown(line.transfer) for line in page.lines],
+            "postings": [shown_line(line) for line in page.lines],
             "balances": None if query.after is not None else await self._balances(asked),
             "next": page.next,
         }

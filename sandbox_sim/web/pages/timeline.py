@@ -25,14 +25,14 @@ from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.operations import PAYMENTS, Operation
 from sandbox_sim.payments.approval import is_approval
 from sandbox_sim.records.behaviour import Behaviour
-from sandbox_sim.records.ledger import MOVEMENTS, LedgerQuery, Reason, TransferKind, shown
+from sandbox_sim.records.ledger import MOVEMENTS, LedgerQuery, Reason, TransferKind, shown_line
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
 from sandbox_sim.values.timestamps import iso
-from sandbox_sim.web.pages import formats
 from sandbox_sim.web.pages.formats import as_json, counted, money, operation_name, spaced, tone
 from sandbox_sim.web.pages.listing import Act, Badge, Shown, ask_act
+from sandbox_sim.web.pages.request_copies import as_curl, as_pytest
 
 if TYPE_CHECKING:  # serve starts faster without what only production needs
     from sandbox_sim.production.attempt_views import LiveRecordReader
@@ -132,19 +132,24 @@ def of_payment(
     *,
     asked: bool,
     live: Sequence[Step] | None = None,
+    refunds: Sequence[Shown] = (),
 ) -> Timeline:
     """The timeline of a transaction. callbacks: oldest first.
 
     asked: whether the client has asked for the status.
     live: in mode P, the steps up to the decision; None in mode S.
+    refunds: those of a collection, oldest first.
     """
     steps = request_steps(entry, settings) if entry is not None else []
+    if payment["refund_of"]:
+        steps.append(_refund_of(payment))
     steps += [_settled(payment, entry, settings)] if live is None else live
     steps += [_posted(posting) for posting in postings]
     for callback in callbacks:
         steps += callback_steps(callback, settings, asked=asked)
     if not callbacks and payment["status"] != "002":
         steps.append(_no_callback(payment))
+    steps += map(_refund, refunds)
     if payment["replaced_by"]:
         steps.append(
             Step(
@@ -226,20 +231,17 @@ def request_steps(entry: Shown, settings: TimelineSettings) -> list[Step]:
     duration = f"{entry['duration_ms']:.1f}"
     code, good = entry["code"], entry["code"] in ACCEPTED
     message = CATALOGUE[code].message if code in CATALOGUE else ""
+    cards = settings.behaviour.test_cards
+    copies = {
+        "Copy as curl": as_curl(entry, settings.url, settings.credentials, cards),
+        "Copy as pytest": as_pytest(entry, cards),
+    }
     return [
         Step(
             "good", f"Request {entry['method']} {entry['path']}",
             entry["at"], text=" · ".join(about),
             details=(("Show body", as_json(body)),),
-            copies=(
-                (
-                    "Copy as curl",
-                    formats.curl(
-                        settings.url, entry["path"], settings.credentials, entry["request"]
-                    ),
-                ),
-                ("Copy as pytest", _pytest(entry)),
-            ),
+            copies=tuple((words, text) for words, text in copies.items() if text is not None),
         ),
         Step(
             "good" if good else "bad", f"Answered in {duration} ms", entry["at"],
@@ -372,7 +374,26 @@ def _later(at: str, delay_ms: int) -> str:
     return iso(datetime.fromisoformat(at) + timedelta(milliseconds=delay_ms))
 
 
+def _refund_of(payment: Shown) -> Step:
+    words = f"It pays back the collection {payment['refund_of']}, out of the wallet of collections."
+    return Step("info", "Refund", begun(payment), None, words, "D45", box=_who_and_why(payment))
+
+
+def _refund(payment: Shown) -> Step:
+    amount = f"{payment['currency_code']} {money(payment['amount'])}"
+    badge = Badge(payment["status"], status_words(payment["status"]))
+    words = f"Paid back as the transaction {payment['transaction_id']}."
+    box = _who_and_why(payment)
+    return Step("info", f"Refund of {amount}", begun(payment), badge, words, "D45", box=box)
+
+
+def _who_and_why(refund: Shown) -> str:
+    return f"{refund['refunded_by']}: {refund['refund_reason']}"
+
+
 def _no_callback(payment: Shown) -> Step:
+    if payment["refund_of"]:
+        return Step("info", "No callback", None, None, "A refund has none.", "D45")
     if payment["status"] == "000":
         return Step("wait", "Callback", None, None, "It is being written, or is no longer kept.")
     why = "A failure sends a callback only where an override, a person or mode P asks for it (D31)."
@@ -389,6 +410,10 @@ def _posted(posting: Shown) -> Step:
     else:
         words = f"{amount if amount.startswith('-') else f'+{amount}'} on {account}"
     words += f": {MOVEMENTS[Reason(posting['reason'])].words}."
+    manual = posting.get("manual")
+    if manual:
+        named = f" ({manual['reference']})" if manual["reference"] else ""
+        words += f" By {manual['by']}: {_sentence(manual['reason'] + named)}"
     return Step("info", f"Ledger: {posting['reason']}", posting["at"], None, words)
 
 
@@ -400,25 +425,10 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
 
 
-def _pytest(entry: Shown) -> str:
-    body = entry["request"]
-    fields = dict(body) if isinstance(body, dict) else {}
-    fields.pop("service_id", None)
-    return (
-        "import httpx\n\n\n"
-        "def test_it(sandbox_gateway):\n"
-        f"    body = {fields!r}\n"
-        "    body['service_id'] = sandbox_gateway.service_id\n"
-        "    answer = httpx.post(\n"
-        f"        sandbox_gateway.url + {entry['path']!r}, json=body,\n"
-        "        auth=sandbox_gateway.auth, headers=sandbox_gateway.headers,\n"
-        "    )\n"
-        f"    assert answer.json()['response_code'] == {entry['code']!r}\n"
-    )
-
-
 # The badge of an attempt; that of every other outcome is one of failure.
 _BADGES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "002", "unknown": "002"}
+
+_SUCCESSFUL: Final = Badge("000", status_words("000"))
 
 _WAITS: Final = "Waiting for a person"
 
@@ -451,9 +461,13 @@ def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
     decided = "\n".join(line for each in attempts for line in _decisions(each))
     by = "A person decided, or looked into what the network said."
     why = by if decided else "The network decided."
-    tone = {"000": "good", "003": "info"}.get(status, "bad")
-    at = payment["timeline"][-1]["at"]
-    steps.append(Step(tone, "Settled", at, badge, why, box=decided))
+    *_, last = changes = payment["timeline"]
+    if len(changes) > 2:  # the last change takes back a success
+        steps.append(Step("good", "Settled", changes[1]["at"], _SUCCESSFUL, why, box=decided))
+        steps.append(Step("bad", "Reversed", last["at"], badge, "The network took it back.", "D45"))
+    else:
+        tone = {"000": "good", "003": "info"}.get(status, "bad")
+        steps.append(Step(tone, "Settled", last["at"], badge, why, box=decided))
     if reasons:
         why = (
             "It is final and keeps its status. "
@@ -481,6 +495,10 @@ def _network_attempt(attempt: Shown) -> Step:
     about = [f"Reference {attempt['reference']}."]
     if attempt["network_id"]:
         about.append(f"The network calls it {attempt['network_id']}.")
+    if attempt["confirmed_amount"]:
+        about.append(
+            f"A person settled it with {attempt['confirmed_amount']}, not {attempt['amount']}."
+        )
     if attempt["sent_currency"] != attempt["currency"]:
         about.append(
             f"It went out in {attempt['sent_currency']} with the same figures: "
@@ -500,6 +518,7 @@ def _network_attempt(attempt: Shown) -> Step:
 
 _MOST_CALLBACKS: Final = 20
 _MOST_REQUESTS: Final = 20
+_MOST_REFUNDS: Final = 20
 # What a transaction and its requests have in common.
 _NAME: Final = ("service_id", "mode", "transaction_id")
 _PAYMENT_PATHS: Final = tuple({each.row.path for each in PAYMENTS})
@@ -548,9 +567,12 @@ class Details:
         asked = await self.records.newest(REQUESTS, query, since=since) is not None
         found = await self.records.find(CALLBACKS, match, _MOST_CALLBACKS, since=since)
         postings = await self._postings(payment["mode"], service_id, network_id)
+        of_it = {"service_id": service_id, "refund_of": network_id}
+        refunds = await self.records.find(TRANSACTIONS, of_it, _MOST_REFUNDS, since=since)
         return of_payment(
             payment, entry, found.records[::-1], postings, settings, asked=asked,
             live=live_steps(payment, live) if payment["mode"] == "P" else None,
+            refunds=refunds.records[::-1],
         )  # fmt: skip
 
     async def _of_request(self, name: str, settings: TimelineSettings) -> Timeline | None:
@@ -612,9 +634,11 @@ class Details:
         return await self.live.transaction(network_id, service_id)
 
     async def _postings(self, mode: str, service_id: int, subject: str) -> Sequence[Any]:
-        query = LedgerQuery(service_id=service_id, subject=subject, mode=ServiceMode(mode))
+        # Of mode P also what stands in suspense, which concerns no wallet of the service.
+        of_service = service_id if mode == ServiceMode.SANDBOX else None
+        query = LedgerQuery(service_id=of_service, subject=subject, mode=ServiceMode(mode))
         page = await self.ledger.page(query)
-        return [shown(line.transfer) for line in reversed(page.lines)]
+        return [shown_line(line) for line in reversed(page.lines)]
 
     async def _one(self, kind: Kind, match: Mapping[str, object]) -> Any:
         return await self.records.newest(kind, match)

@@ -40,7 +40,8 @@ class TestAHealthyReceiver:
         assert [line.split()[0] for line in lines[2:11]] == ["ok", "skipped"] + ["ok"] * 7
         assert lines[-1] == "nothing is wrong"
         assert re.fullmatch(
-            r"ok       successful       acknowledged with HTTP 200 \(every profile, .* ms\)",
+            r"ok       successful       acknowledged with HTTP 200, which does not show that the "
+            r"order is paid \(every profile, .* ms\)",
             lines[4],
         )
 
@@ -210,6 +211,7 @@ class TestAsJson:
             "timeout_s": 5.0,
             "healthy": True,
             "counts": counts,
+            "status_queries": document["status_queries"],
             "works_with": None,
             "set": None,
         }
@@ -225,7 +227,7 @@ class TestAsJson:
             "check": "successful",
             "profile": "flat",
             "verdict": "ok",
-            "says": "acknowledged with HTTP 200",
+            "says": "acknowledged with HTTP 200, which does not show that the order is paid",
             "remedy": None,
             "sent": {
                 "what": "a successful payment",

@@ -46,7 +46,7 @@ async def test_a_list_as_json_is_the_answer_of_the_control_api(
     assert result.stdout == await control(sandbox, path) + "\n"
 
 
-@pytest.mark.parametrize("command", ["compare", "demo", "doctor", "explain", "serve"])
+@pytest.mark.parametrize("command", ["compare", "demo", "explain", "serve"])
 def test_a_command_that_asks_no_gateway_has_no_options_for_one(command: str) -> None:
     shown = CliRunner().invoke(main, [command, "--help"]).output
 

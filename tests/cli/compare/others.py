@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sandbox_sim.testing import SandboxGateway
-from sandbox_sim.testing.gateway import send
+from sandbox_sim.testing.service_gateway import send
 
 # It settles at once and its clock runs, so no test waits; a comparison ignores its times.
 AT_ONCE = {"settle_delay_ms": 0, "sms_transition_ms": 0, "card_auto_complete_ms": 1}

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
 from sandbox_sim.cli.compare import cases
-from sandbox_sim.testing.gateway import send
+from sandbox_sim.testing.service_gateway import send
 from tests.cli.compare.others import other_gateway
 from tests.cli.processes import ended
 

@@ -25,7 +25,12 @@ KEY = "canary-key-of-acme"
 
 PATH = "/payments"
 
-STATES = {Outcome.PENDING: "NEW", Outcome.SUCCEEDED: "PAID", Outcome.FAILED: "DECLINED"}
+STATES = {
+    Outcome.PENDING: "NEW",
+    Outcome.SUCCEEDED: "PAID",
+    Outcome.FAILED: "DECLINED",
+    Outcome.REVERSED: "CHARGED_BACK",
+}
 
 
 class AcmeDialect(WithoutTokens):

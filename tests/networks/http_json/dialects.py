@@ -63,6 +63,7 @@ class PaystackDialect(WithoutTokens):
         Outcome.PENDING: "ongoing",
         Outcome.SUCCEEDED: "success",
         Outcome.FAILED: "failed",
+        Outcome.REVERSED: "reversed",
     }
 
     def __init__(self) -> None:

@@ -79,7 +79,7 @@ SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
         ({"submit__outcomes": None}, "submit.outcomes: Field required"),
         (
             {"submit__outcomes__OK": "success"},
-            'submit.outcomes.OK: must be one of pending, succeeded, failed, not_sent, or "refused ',
+            'failed, not_sent, reversed, or "refused ',
         ),
         ({"submit__outcomes__OK": "suceeded"}, "; did you mean succeeded?"),
         (
@@ -116,7 +116,7 @@ SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
         ),
         (
             {"status__outcomes": {"NO": "refused 400"}},
-            "status.outcomes.NO: must be one of pending, succeeded, failed, not_found",
+            "status.outcomes.NO: must be one of pending, succeeded, failed, reversed, not_found",
         ),
         (
             {"status__statuses": {"404": "failed"}},

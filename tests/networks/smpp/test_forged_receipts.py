@@ -40,7 +40,9 @@ async def texting(start_sandbox: StartSandbox) -> AsyncIterator[Texting]:
         account = {"host": "127.0.0.1", "port": smsc.port, "system_id": "shop"}
         network = {"adapter": "smpp", "password": PASSWORD, **account}
         sandbox = await live(start_sandbox, {"sms": network})
-        await post(sandbox, "ledger/topup", service_id=55, units=5, mode="P")
+        await post(
+            sandbox, "ledger/topup", service_id=55, units=5, mode="P", by="ama", reason="stock"
+        )
         await sandbox.sms()
         each = Texting(sandbox, smsc)
         assert await each.status() == "QUEUED"

@@ -142,7 +142,9 @@ async def texter(
         return sandbox
 
     each = Texter(await start(), smsc, start)
-    await post(each.sandbox, "ledger/topup", service_id=55, units=100, mode="P")
+    await post(
+        each.sandbox, "ledger/topup", service_id=55, units=100, mode="P", by="ama", reason="stock"
+    )
     await each.bound()
     yield each
     await each.sandbox.stop()

@@ -16,22 +16,9 @@ TEXT = [*MISTYPED_TEXT, *BLANK]
 WRONG: dict[str, list[object]] = {
     "service_id": [None, "55", "", 55.5, 55.0, True, [], [55], {}],
     "amount": [None, "10", "", True, False, 0, 0.0, -1, -0.01, [], {}],
-    "request_time": [
-        *TEXT,
-        *("now", "2026-01-01", "09:00", "2026-01-01T09:00:00", "2026-01-01 09", "01-01-2026 09:00"),
-        *("2026-13-01 09:00", "2026-02-30 09:00", "2026-01-01 24:00", "2026-01-01 09:60"),
-        *("2026-01-01 09:00:60", "2026-01-01  09:00", "2026-01-01 09:00Z", "2026-1-1 9:00"),
-        *(" 2026-01-01 09:00", "2026-01-01 09:00\n", "1767258000", 1767258000),
-    ],
-    **{
-        name: [
-            *TEXT,
-            *("shop", "shop.example/callbacks", "/callbacks", "//shop.example", "http://"),
-            *("http:///callbacks", "ftp://shop.example", "javascript:alert(1)", "mailto:a@b.c"),
-            *("http://shop.example:port/", "http://[::1/", "http://shop example/", "http:shop"),
-        ]
-        for name in ("callback_url", "landing_page")
-    },
+    "request_time": [*TEXT, "now", 1767258000],
+    "callback_url": [*TEXT, "shop"],
+    "landing_page": [*TEXT, "shop"],
     "trans_type": [*TEXT, "XXX", "ctm", " CTM"],
     "nw": [*TEXT, "ZZZ", "mtn", "MTN "],
     "payment_option": [*TEXT, "XXX", "mom"],

@@ -36,42 +36,6 @@ async def test_a_refused_callback_is_tried_like_one_that_cannot_be_reached(
     assert receiver.deliveries == []
 
 
-@pytest.mark.parametrize(
-    "lists",
-    [
-        {},
-        {"allow": ["127.0.0.1"]},
-        {"allow": ["127.0.0.0/8"], "deny": ["10.0.0.0/8"]},
-        {"allow": ["*"]},
-    ],
-)
-async def test_what_may_be_called_is(
-    start_sandbox: StartSandbox, receiver: Receiver, lists: dict[str, list[str]]
-) -> None:
-    sandbox = await start_sandbox(callback_hosts=lists)
-
-    await sandbox.collect(callback_url=receiver.url)
-    await sandbox.advance(seconds=1)
-
-    assert receiver.delivery.body["trans_ref"] == "T1"
-
-
-@pytest.mark.decision("D37")
-@pytest.mark.parametrize("host", ["localhost", "0.0.0.0", "0x0", "[::ffff:127.0.0.1]"])
-async def test_no_address_that_stands_for_this_machine_is_a_way_round(
-    start_sandbox: StartSandbox, receiver: Receiver, host: str
-) -> None:
-    sandbox = await start_sandbox(callback_hosts={"deny": LOOPBACK})
-
-    answer = await sandbox.collect(callback_url=receiver.url.replace("127.0.0.1", host))
-    await sandbox.advance(seconds=1)
-
-    assert answer.code == "202"
-    (attempt,) = (await kept_callback(sandbox)).attempts
-    assert attempt.verdict.startswith("not sent: the setting callback_hosts does not let callbacks")
-    assert receiver.deliveries == []
-
-
 async def test_the_built_in_inbox_is_a_receiver_like_any_other(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(callback_hosts={"allow": ["shop.example"]})
 

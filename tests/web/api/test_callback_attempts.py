@@ -7,7 +7,7 @@ from aiohttp import web
 
 from sandbox_sim.records.callbacks import DeliveryState as State
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.conftest import Receiver, StartReceiver, kept_callback
+from tests.web.conftest import Receiver, kept_callback
 
 pytestmark = pytest.mark.decision("D30")
 
@@ -76,27 +76,6 @@ async def test_retries_go_on_after_the_status_has_been_forgotten(
     assert [delivery.body["trans_ref"] for delivery in receiver.deliveries] == ["T1", "T1"]
 
 
-@pytest.mark.spec("delivery.5")
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_redirects_are_not_followed(
-    sandbox: Sandbox, start_receiver: StartReceiver, status: int
-) -> None:
-    receiver, elsewhere = await start_receiver(), await start_receiver()
-
-    async def redirect(_request: web.Request) -> web.StreamResponse:
-        return web.Response(status=status, headers={"Location": elsewhere.url})
-
-    receiver.answer = redirect
-    await sandbox.collect(callback_url=receiver.url)
-    await sandbox.advance(hours=1)
-
-    assert len(receiver.deliveries) == 3
-    assert elsewhere.deliveries == []
-    callback = await kept_callback(sandbox)
-    assert callback.state is State.FAILED
-    assert "redirect" in callback.attempts[0].verdict
-
-
 @pytest.mark.spec("delivery.2", "limits")
 async def test_a_receiver_that_does_not_answer_in_time_is_tried_again(
     start_sandbox: StartSandbox, receiver: Receiver
@@ -115,28 +94,3 @@ async def test_a_receiver_that_does_not_answer_in_time_is_tried_again(
     await sandbox.advance(minutes=5)
     assert len(receiver.deliveries) == 2
     assert (await kept_callback(sandbox)).state is State.DELIVERED
-
-
-@pytest.mark.parametrize(
-    ("body", "kept"),
-    [
-        pytest.param(b"", "", id="nothing"),
-        pytest.param(b"x" * 4096, "x" * 4096, id="just 4 KiB"),
-        pytest.param(b"x" * 4096 + b"y", "x" * 4096, id="one byte more"),
-        pytest.param(b"x" * 1_000_000, "x" * 4096, id="a megabyte"),
-        pytest.param(b"\xff\xfeok", "\ufffd\ufffdok", id="no UTF-8"),
-    ],
-)
-async def test_the_first_4_kib_of_an_answer_are_kept(
-    sandbox: Sandbox, receiver: Receiver, body: bytes, kept: str
-) -> None:
-    async def answer(_request: web.Request) -> web.StreamResponse:
-        return web.Response(body=body)
-
-    receiver.answer = answer
-    await sandbox.collect(callback_url=receiver.url)
-    await sandbox.advance(seconds=1)
-
-    (attempt,) = (await kept_callback(sandbox)).attempts
-    assert attempt.status_code == 200
-    assert attempt.response_body == kept

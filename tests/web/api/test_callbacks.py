@@ -5,48 +5,8 @@ import json
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
-from tests.web.callback_bodies import BODIES, profile_of
+from tests.web.callback_bodies import profile_of
 from tests.web.conftest import Receiver, kept_callbacks
-
-
-@pytest.mark.spec("service.8")
-@pytest.mark.decision("D18", "D27", "D28")
-@pytest.mark.parametrize("profile", BODIES)
-async def test_each_profile_has_its_body(start_sandbox: StartSandbox, profile: str) -> None:
-    sandbox = await start_sandbox(callback_profile=profile)
-    await sandbox.collect()
-    network_id = (await sandbox.status()).data["network_transaction_id"]
-
-    await sandbox.advance(seconds=1)
-
-    expected = {
-        name: network_id if value == "<network id>" else value
-        for name, value in BODIES[profile].items()
-    }
-    assert await sandbox.callback() == expected
-
-
-@pytest.mark.spec("delivery.6")
-@pytest.mark.decision("D28", "D31")
-@pytest.mark.parametrize(
-    ("profile", "cancelled"),
-    [
-        ("trans", {"trans_status": "003/CANCELLED", "message": "CANCELLED"}),
-        ("trans_bare", {"trans_status": "003", "message": "CANCELLED"}),
-        ("flat", {"status": "003", "status_desc": "Transaction Cancelled"}),
-        ("event", {"event_type": "payment_cancelled", "status": "003"}),
-        ("superset", {"trans_status": "003", "status": "003", "message": "CANCELLED"}),
-    ],
-)
-async def test_each_profile_tells_a_cancelled_card_payment(
-    start_sandbox: StartSandbox, profile: str, cancelled: dict[str, str]
-) -> None:
-    sandbox = await start_sandbox(callback_profile=profile)
-    page = (await sandbox.card()).body["redirect_url"]
-    async with sandbox.session.post(page, data={"choice": "cancel"}):
-        await sandbox.advance(seconds=0)
-
-    assert cancelled.items() <= (await sandbox.callback()).items()
 
 
 @pytest.mark.spec("service.8")

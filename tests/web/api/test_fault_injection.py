@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sandbox_sim.adapters.ids import RandomIds
 from sandbox_sim.overrides.faults import MAX_LATENCY_S
 from sandbox_sim.web.transport.server import GRACE_S
 from tests.conftest import Sandbox, Seen, StartSandbox, basic
@@ -148,33 +147,15 @@ class TestRefusals:
 
 
 class TestLatency:
-    @pytest.mark.parametrize(
-        ("latency", "seconds"),
-        [
-            ({"fixed_ms": 200}, 0.2),
-            ({"uniform_ms": [50, 300]}, 0.05 + 0.25 * 0.25),
-            ({"lognormal_ms": {"median": 90, "sigma": 0}}, 0.09),
-        ],
-    )
-    async def test_the_answer_is_held_back(
-        self,
-        sandbox: Sandbox,
-        pauses: list[float],
-        monkeypatch: pytest.MonkeyPatch,
-        latency: dict[str, Any],
-        seconds: float,
-    ) -> None:
-        monkeypatch.setattr(RandomIds, "draw", lambda _self: 0.25)
-        fault_id = await add(sandbox, {"latency": latency})
+    async def test_the_answer_is_held_back(self, sandbox: Sandbox, pauses: list[float]) -> None:
+        fault_id = await add(sandbox, {"latency": {"fixed_ms": 200}})
 
         seen = await sandbox.collect()
 
         assert (seen.code, seen.rule) == ("202", "sandbox.3")
-        assert pauses == [pytest.approx(seconds)]
+        assert pauses == [0.2]
         (entry,) = await journal(sandbox)
-        assert entry["warnings"] == [
-            f"fault {fault_id} delayed the answer by {seconds * 1000:g} ms"
-        ]
+        assert entry["warnings"] == [f"fault {fault_id} delayed the answer by 200 ms"]
 
     async def test_the_payment_is_made_and_its_callback_waits_for_the_answer(
         self, start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch
@@ -379,15 +360,6 @@ class TestWhichRequests:
         assert (await listed(sandbox))[0]["seen"] == 0
         assert await code("own") == "429"
 
-    async def test_two_services_never_meet(self, sandbox: Sandbox) -> None:
-        await add(sandbox, {"status": 500}, match={"service_id": 55})
-
-        ours, theirs = await sandbox.collect(), await sandbox.collect(service_id=56)
-
-        assert (ours.status, theirs.code) == (500, "202")
-        assert len(await listed(sandbox, "?service_id=55")) == 1
-        assert await listed(sandbox, "?service_id=56") == []
-
     async def test_a_bad_request_too_by_what_it_has(self, sandbox: Sandbox) -> None:
         await add(sandbox, {"status": 500}, match={"service_id": 55})
 
@@ -400,11 +372,6 @@ class TestWhichRequests:
 class TestHowOften:
     async def statuses(self, sandbox: Sandbox, count: int) -> list[int]:
         return [(await sandbox.status()).status for _ in range(count)]
-
-    async def test_each_nth(self, sandbox: Sandbox) -> None:
-        await add(sandbox, {"status": 503}, every=3, match={"service_id": 55})
-
-        assert await self.statuses(sandbox, 6) == [200, 200, 503] * 2
 
     async def test_so_many_times_and_then_never_again(self, sandbox: Sandbox) -> None:
         await add(sandbox, {"status": 503}, times=2)

@@ -9,13 +9,9 @@ from sandbox_sim.operations import MAKE_PAYMENT_OPERATIONS, OF_PATH, PAYMENTS, O
 from sandbox_sim.web.api import live_operations, request_models
 
 MODELS: list[type[request_models.PaymentBody]] = [
-    request_models.Collection,
-    request_models.TestCardCollection,
-    request_models.HostedCardCollection,
-    request_models.Deposit,
-    request_models.MobilePayout,
-    request_models.BankPayout,
-    request_models.CardPayout,
+    *(request_models.Collection, request_models.Deposit),
+    *(request_models.TestCardCollection, request_models.HostedCardCollection),
+    *(request_models.MobilePayout, request_models.BankPayout, request_models.CardPayout),
 ]
 
 

@@ -31,27 +31,10 @@ DUPLICATE = Fault(200, "219", {"transaction_id": "used before"})
 LAST_DIGIT = Fault(200, "015", {"customer_number": "0244000009"})
 
 COLLECTION = [
-    STRANGER,
-    NAMELESS,
-    TOO_FAST,
-    BAD_FIELD,
-    OTHER_SERVICE,
-    BAD_NUMBER,
-    OVER_CAP,
-    DUPLICATE,
-    LAST_DIGIT,
+    *(STRANGER, NAMELESS, TOO_FAST, BAD_FIELD, OTHER_SERVICE),
+    *(BAD_NUMBER, OVER_CAP, DUPLICATE, LAST_DIGIT),
 ]
-PAYOUT = [
-    STRANGER,
-    NAMELESS,
-    TOO_FAST,
-    BAD_FIELD,
-    OTHER_SERVICE,
-    BAD_NUMBER,
-    OVER_BALANCE,
-    DUPLICATE,
-    LAST_DIGIT,
-]
+PAYOUT = [OVER_BALANCE if fault is OVER_CAP else fault for fault in COLLECTION]
 
 
 @pytest.mark.spec("auth.4", "codes")

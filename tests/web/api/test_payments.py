@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sandbox_sim.values.vocabulary import BANKS
 from tests.biller_accounts import LEADING
 from tests.conftest import Sandbox
 from tests.web.conftest import kept_callbacks
@@ -15,11 +16,6 @@ RECEIVED = {
 MOBILE = {"payment_mode": "MOM", "nw": "MTN", "customer_number": "233244000001"}
 AIRTIME = {**MOBILE, "payment_mode": "ATP"}
 BILL = {"payment_mode": "BLP", "nw": "ECG", "customer_number": "200000000001"}
-BANKS = (
-    *("ACB", "ABS", "ADB", "ARB", "BOG", "BOA", "CAL", "CBG", "ECO", "FAB", "FBN", "FIB", "FNB"),
-    *("GCB", "GHL", "GTB", "NIB", "OMN", "PRB", "RPB", "SGB", "SIS", "SCB", "STB", "UBA", "UMB"),
-    *("ZEE", "ZEB"),
-)
 
 
 @pytest.mark.spec("service.1", "service.2", "service.3", "service.4", "service.5", "service.8")

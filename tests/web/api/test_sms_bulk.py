@@ -43,14 +43,6 @@ async def test_every_recipient_gets_a_message_of_the_batch(sandbox: Sandbox) -> 
     assert len({item["processing_id"] for item in items}) == 2
 
 
-@pytest.mark.decision("D24")
-async def test_repeated_recipients_each_count(sandbox: Sandbox) -> None:
-    record = (await sandbox.bulk("0244000001", "0244000001", "233244000001")).data
-
-    assert (record["total_recipients"], record["total_units_charged"]) == (3, 3)
-    assert len((await sandbox.history()).data) == 3
-
-
 @pytest.mark.spec("states.sms", "sandbox.2", "limits")
 @pytest.mark.decision("D25")
 async def test_after_800_ms_those_ending_in_9_are_refunded_and_the_others_sent(
@@ -75,27 +67,7 @@ async def test_after_800_ms_those_ending_in_9_are_refunded_and_the_others_sent(
 @pytest.mark.spec("endpoint.10", "codes")
 @pytest.mark.decision("D24")
 async def test_recipients_must_be_an_array_of_numbers(sandbox: Sandbox) -> None:
-    no_arrays_of_numbers: list[object] = [
-        None,
-        [],
-        "0244000001",
-        {"0": "0244000001"},
-        244000001,
-        True,
-        [244000001],
-        ["0244000001", None],
-        ["0244000001", ""],
-        ["0244000001", "Ama"],
-        ["0244000001", ["0244000002"]],
-        ["0244 000001"],
-        [" 0244000001"],
-        ["0244000001\n"],
-        ["++233244000001"],
-        ["12345678"],
-        ["1234567890123456"],
-        ["٠٢٤٤٠٠٠٠٠١"],
-    ]
-    for recipients in no_arrays_of_numbers:
+    for recipients in (None, "0244000001", [244000001], ["0244000001", "Ama"]):
         answer = await sandbox.post(
             "/sms/bulk",
             {"service_id": 55, "recipients": recipients, "msg_body": "Hi", "sender_id": "Shop"},
@@ -118,13 +90,8 @@ async def test_a_thousand_recipients_fit_and_no_more(start_sandbox: StartSandbox
 
 @pytest.mark.spec("sandbox.1")
 @pytest.mark.decision("D11", "D24")
-@pytest.mark.parametrize(
-    "number", [STRANGER, "+233244000001", "123456789", "123456789012345", "0240000000"]
-)
-async def test_one_number_outside_the_allowlist_rejects_the_whole_bulk(
-    sandbox: Sandbox, number: str
-) -> None:
-    answer = await sandbox.bulk("0244000001", number, "0244000002")
+async def test_one_number_outside_the_allowlist_rejects_the_whole_bulk(sandbox: Sandbox) -> None:
+    answer = await sandbox.bulk("0244000001", STRANGER, "0244000002")
     await sandbox.advance(seconds=1)
 
     assert (answer.status, answer.code) == (200, "S002")

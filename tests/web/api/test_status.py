@@ -59,25 +59,6 @@ async def test_an_unknown_transaction_is_not_found(sandbox: Sandbox) -> None:
     assert answer.body == {"response_code": "027", "response_message": "Transaction not found"}
 
 
-@pytest.mark.spec("sandbox.8")
-@pytest.mark.decision("D15")
-@pytest.mark.parametrize(
-    ("fields", "code"),
-    [
-        ({"customer_number": "0540010000"}, "019"),
-        ({"amount": 10000.01}, "016"),
-        ({"trans_type": "MTC", "amount": 10000.01}, "402"),
-        ({"request_time": "yesterday"}, "400"),
-    ],
-)
-async def test_other_rejections_leave_no_transaction(
-    sandbox: Sandbox, fields: dict[str, object], code: str
-) -> None:
-    assert (await sandbox.collect(**fields)).code == code
-
-    assert (await sandbox.status()).code == "027"
-
-
 @pytest.mark.decision("D15")
 async def test_another_service_finds_nothing(sandbox: Sandbox) -> None:
     await sandbox.collect()

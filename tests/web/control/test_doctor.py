@@ -57,8 +57,26 @@ async def test_what_is_wrong_comes_with_what_to_do(sandbox: Sandbox, receiver: R
 async def test_nothing_of_it_is_in_the_records(sandbox: Sandbox, receiver: Receiver) -> None:
     await post(sandbox, "doctor", url=receiver.url, profiles=["flat"])
 
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/callbacks") as answer:
-        assert (await answer.json())["callbacks"] == []
+    for plural in ("callbacks", "transactions"):
+        async with sandbox.session.get(f"{sandbox.url}/_sandbox/{plural}") as answer:
+            assert (await answer.json())[plural] == []
+
+
+@pytest.mark.spec("service.6")
+async def test_the_gateway_knows_the_payments(sandbox: Sandbox, receiver: Receiver) -> None:
+    """A receiver may ask for the status of a payment before it believes a callback."""
+    answers: list[str] = []
+
+    async def verify(request: web.Request) -> web.Response:
+        body = await request.json()
+        found = await sandbox.status(body["transaction_id"], service_id=55)
+        answers.append(found.body["response_data"]["status"])
+        return web.Response()
+
+    receiver.answer = verify
+    await post(sandbox, "doctor", url=receiver.url, service_id=55, profiles=["flat"])
+
+    assert answers == ["000", "000", "001", "003", "001", "001", "001"]
 
 
 @pytest.mark.parametrize(("service_id", "owner"), [(56, "bank"), (55, "shop"), (None, "shop")])

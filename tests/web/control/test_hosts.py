@@ -49,7 +49,7 @@ FORMS = {
     ("*", "/_sandbox/inbox/{name}"),
 }
 # Pages that redirect a browser without a session to the login.
-PAGES = {("GET", "/_sandbox/"), ("HEAD", "/_sandbox/")}
+PAGES = {("GET", "/_sandbox/"), ("HEAD", "/_sandbox/"), ("GET", "/_sandbox/certify")}
 
 EVIL = b"evil.example"
 FROM_EVIL = b"Origin: http://evil.example"

@@ -39,6 +39,9 @@ class TestLists:
             "replaced_by": None,
             "override": None,
             "mode": "S",
+            "refund_of": None,
+            "refunded_by": "",
+            "refund_reason": "",
         }
 
     async def test_newest_first_page_after_page(self, sandbox: Sandbox) -> None:

@@ -2,10 +2,12 @@
 
 import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from aiohttp import ClientResponse, ClientSession, CookieJar
 
+from sandbox_sim.settings.schema import certify_report
 from tests.conftest import Sandbox, StartSandbox
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "User-Agent": "Browser"}
@@ -247,3 +249,19 @@ class TestLogin:
         answer, _ = await ask(browser, f"{sandbox.url}/_sandbox/login")
 
         assert (answer.status, answer.headers["Location"]) == (303, "/_sandbox/")
+
+
+async def test_the_last_run_of_certify_is_a_page(
+    sandbox: Sandbox, browser: ClientSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    none, how = await ask(browser, f"{sandbox.url}/_sandbox/certify")
+    certify_report().parent.mkdir(parents=True)
+    certify_report().write_text("<h1>Certified</h1>")
+    page, text = await ask(browser, f"{sandbox.url}/_sandbox/certify")
+
+    assert none.status == 404
+    assert "sandbox-sim certify init" in how
+    assert (page.status, page.content_type, text) == (200, "text/html", "<h1>Certified</h1>")
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]

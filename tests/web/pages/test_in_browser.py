@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.timeout(180),
 ]
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
-VIEWS = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
+VIEWS = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults", "settings")
 OTHER_PAGES = ("nothing found", "timeline", "handset", "inbox", "rules", "payment page")
 
 
@@ -350,6 +350,29 @@ async def test_hostile_text_runs_nothing(stage: Stage) -> None:
             await page.goto(dashboard(stage, path))
             assert await page.locator("img, script:not([src])").count() == 0, path
         await expect(page.locator(".bubble")).to_contain_text("<script>alert(1)")
+
+
+async def test_settings_change_on_the_page_and_come_back(stage: Stage) -> None:
+    async with stage.page() as watched:
+        page = watched.page
+        await page.goto(dashboard(stage))
+        await page.get_by_role("button", name="More").click()
+        await page.get_by_role("link", name="Settings").click()
+        await page.get_by_label("duplicates").select_option("reject")
+        await page.get_by_label("sms_transition_ms").fill("5")
+        await page.get_by_role("button", name="Change").click()
+
+        await expect(page.get_by_text("changed", exact=True)).to_have_count(2)
+        await page.goto(dashboard(stage))
+        await page.get_by_role("link", name="Settings (2 changed)").click()
+        await expect(page.get_by_text('Configured: "accept".')).to_be_visible()
+        assert stage.sandbox.gateway.behaviour.present.given == {
+            "duplicates": "reject",
+            "sms_transition_ms": 5,
+        }
+
+        await page.get_by_role("button", name="Back to what was configured").click()
+        await expect(page.get_by_text("changed", exact=True)).to_have_count(0)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -122,7 +122,9 @@ class TestSettle:
     async def test_what_was_settled_by_force_says_so_with_what_the_network_said(
         self, production: Sandbox
     ) -> None:
-        await post(production, "ledger/topup", service_id=55, units=10, mode="P")
+        await post(
+            production, "ledger/topup", service_id=55, units=10, mode="P", by="ama", reason="stock"
+        )
         await production.sms()
         await production.advance(seconds=1)
         html = await page(production, "?view=sms")
@@ -186,7 +188,9 @@ class TestWaiting:
             assert rows(await page(production, f"?q=is:waiting {more}")) == found
 
     async def test_an_sms_that_waits_is_in_it_too(self, production: Sandbox) -> None:
-        await post(production, "ledger/topup", service_id=55, units=10, mode="P")
+        await post(
+            production, "ledger/topup", service_id=55, units=10, mode="P", by="ama", reason="stock"
+        )
         await production.sms()
         await production.advance(minutes=2)
 
@@ -271,15 +275,19 @@ class TestTopUp:
 
         assert values == ["S", "P", "sms", "airtime"]
         modes = [
-            await post(production, "ledger/topup", service_id=55, units=10, mode=mode, account=each)
-            for mode, each in (("S", "sms"), ("P", "sms"), ("P", "airtime"))
+            await post(production, "ledger/topup", service_id=55, units=10, **fields)
+            for fields in (
+                {"mode": "S", "account": "sms"},
+                {"mode": "P", "account": "sms", "by": "ama", "reason": "stock"},
+                {"mode": "P", "account": "airtime", "by": "ama", "reason": "stock"},
+            )
         ]
         assert [each.get("mode", "S") for each in modes] == ["S", "P", "P"]
 
     async def test_the_balance_of_mode_p_is_shown(self, production: Sandbox) -> None:
         for service, units in ((55, 10), (56, 20)):
             topup = {"service_id": service, "units": units, "mode": "P"}
-            await post(production, "ledger/topup", **topup)
+            await post(production, "ledger/topup", **topup, by="ama", reason="stock")
 
         shown = words(await page(production, "?view=ledger&q=service:55"))
 

@@ -15,6 +15,7 @@ async function call(method, path, body) {
 
 export const get = (path) => call("GET", path);
 export const post = (path, body) => call("POST", path, body);
+export const patch = (path, body) => call("PATCH", path, body);
 export const remove = (path) => call("DELETE", path);
 
 let hiding = 0;
@@ -29,6 +30,26 @@ export function say(sentence, { bad = false } = {}) {
   toast.showPopover(); // above a dialog that has opened since
   clearTimeout(hiding);
   hiding = setTimeout(() => { toast.hidden = true; }, bad ? 12000 : 5000);
+}
+
+/** The fields of a form of changes that a person has edited; an empty one means null. */
+export function changesOf(form) {
+  const changes = {};
+  for (const field of form.elements) {
+    const chosen = [...field.options ?? []].find((each) => each.defaultSelected);
+    if (!field.name || field.value === (chosen?.value ?? field.defaultValue)) continue;
+    changes[field.name] = jsonOf(field.value);
+  }
+  return changes;
+}
+
+function jsonOf(text) {
+  if (text === "") return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // the server says what it must be
+  }
 }
 
 function isLeftOut(field) {

@@ -1,7 +1,7 @@
 // The dashboard: asks for its own address again when something happens, and puts in what changed.
 // Everything is rendered by the server; no text of a record is ever made into markup here.
 
-import { get, post, say, bodyOf, remove } from "./control.js";
+import { get, patch, post, say, bodyOf, changesOf, remove } from "./control.js";
 import { askDoctor } from "./doctor.js";
 import { GatewayClock, keepFresh } from "./live.js";
 import { checkNetworks } from "./networks.js";
@@ -192,7 +192,10 @@ const acts = {
       button, () => post(button.dataset.post, button.dataset.body || "{}"),
       "ran" in button.dataset ? ranWords : (answer) => answer.network_said ?? button.dataset.done,
     ),
-  "[data-delete]": (button) => act(button, () => remove(button.dataset.delete), button.dataset.done),
+  "[data-delete]": (button) => {
+    delete button.form?.dataset.edited; // so that the refresh shows what holds then
+    return act(button, () => remove(button.dataset.delete), button.dataset.done);
+  },
   "[data-post-each]": (button) => act(button, async () => {
     const ids = button.dataset.ids.split(" ");
     for (const id of ids) await post(button.dataset.postEach.replace("{id}", encodeURIComponent(id)), "{}");
@@ -300,7 +303,9 @@ document.addEventListener("input", (event) => {
 
 /** Post a form. The next refresh puts an empty one in its place if it is in the list. */
 async function send(form) {
-  const answer = await post(form.dataset.postForm, JSON.stringify(bodyOf(form)));
+  const answer = "changes" in form.dataset
+    ? await patch(form.dataset.postForm, JSON.stringify(changesOf(form)))
+    : await post(form.dataset.postForm, JSON.stringify(bodyOf(form)));
   delete form.dataset.edited;
   if (form.closest("#list")) document.activeElement?.blur();
   return answer;

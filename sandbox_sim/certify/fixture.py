@@ -1,0 +1,130 @@
+"""Certify within a test run: the application is reached by functions of the test."""
+
+import unittest
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from sandbox_sim.certify import reports
+from sandbox_sim.certify.application import ApplicationUnreachable, OrderUnreadable
+from sandbox_sim.certify.bench import CertifyBench
+from sandbox_sim.certify.cases import STATES, CertifyCase, Placed, State, chosen, load
+from sandbox_sim.certify.configuration import CertifyTerms
+from sandbox_sim.certify.files import FileError, parse
+from sandbox_sim.certify.runner import run
+from sandbox_sim.certify.verdicts import CaseVerdict, Result
+from sandbox_sim.settings.schema import Settings
+from sandbox_sim.testing import SandboxGateway
+
+
+class CertifyOrder(NamedTuple):
+    """What `place_order` is asked to order. pay_by: mobile_money or card."""
+
+    phone: str
+    network: str
+    amount: str
+    pay_by: str
+    reference: str
+
+
+class ApplicationFunctions(NamedTuple):
+    """The application under test, by functions of the test.
+
+    place_order: returns the number of the order, or None where the application refused it.
+    state_of: returns the state of the order with this number. refund_order, restart_application,
+    receipts_of: None where the application has nothing like it; receipts_of="sms" counts the SMS at
+    the gateway. words: the state that each word of the application means. cards: whether it takes
+    cards.
+    """
+
+    place_order: Callable[[CertifyOrder], object]
+    state_of: Callable[[str], str]
+    refund_order: Callable[[str], object] | None = None
+    restart_application: Callable[[], object] | None = None
+    receipts_of: Callable[[str], int] | Literal["sms"] | None = None
+    words: Mapping[str, State] = MappingProxyType({})
+    cards: bool = False
+
+    def lacks(self, case: CertifyCase) -> str | None:
+        """Why a case cannot be tried with it; None where it can."""
+        if case.sms and self.receipts_of != "sms":
+            return 'certify(…) was called without receipts_of="sms"'
+        if case.restarts("application") and self.restart_application is None:
+            return "certify(…) was called without restart_application"
+        if case.is_about_cards and not self.cards:
+            return "certify(…) was called without cards=True"
+        if "refund" in case.verbs and self.refund_order is None:
+            return "certify(…) was called without refund_order"
+        return None
+
+    def place(self, order: Placed, reference: str, within: timedelta) -> str | None:
+        """Place an order. within: not held; `place_order` has to return by itself."""
+        wanted = CertifyOrder(order.phone, order.network, order.amount, order.pay_by, reference)
+        number = _called("place_order", self.place_order, wanted)
+        return None if number is None else str(number)
+
+    def refund(self, order: str, within: timedelta) -> None:
+        """Give the money of a paid order back."""
+        if self.refund_order is not None:
+            _called("refund_order", self.refund_order, order)
+
+    def state(self, order: str) -> State:
+        """The state of an order."""
+        word = _called("state_of", self.state_of, order)
+        state: State | None = self.words.get(word, word if word in STATES else None)
+        if state is None:
+            raise ApplicationUnreachable(
+                f"state_of returned {word!r}; say with words={{{word!r}: …}} which state it is: "
+                f"{', '.join(STATES)}"
+            )
+        return state
+
+    def receipts(self, order: str) -> int | None:
+        """How many receipts it sent; None where SMS of the gateway are counted."""
+        if self.receipts_of is None or self.receipts_of == "sms":
+            return None
+        return int(_called("receipts_of", self.receipts_of, order))
+
+    def restart(self) -> None:
+        """Restart the application."""
+        if self.restart_application is not None:
+            _called("restart_application", self.restart_application)
+
+
+def _called(name: str, function: Callable[..., Any], *values: object) -> Any:
+    try:
+        return function(*values)
+    except Exception as error:
+        raise OrderUnreadable(f"{name} raised {error!r}") from error
+
+
+def certify(
+    gateway: SandboxGateway,
+    settings: Settings,
+    application: ApplicationFunctions,
+    case: str | None,
+    folders: Sequence[Path],
+    times: Mapping[str, str],
+) -> None:
+    """Run the controls and one case, or all. Raises as `SandboxGateway.certify` says."""
+    __tracebackhide__ = True
+    try:
+        cases = chosen(load(folders), [] if case is None else [case])
+        receipts = None if application.receipts_of is None else "sms"
+        checked = parse({"application": {**times, "receipts": receipts}}, CertifyTerms, "certify")
+    except FileError as error:
+        raise ValueError(str(error)) from None
+    bench = CertifyBench(checked, settings, gateway, gateway.url)
+    results = run(bench, application, cases).results
+    if case is not None and results[-1].verdict is CaseVerdict.NOT_APPLICABLE:
+        raise unittest.SkipTest(f"not applicable: {results[-1].reason}")
+    if bad := [each for each in results if not each.is_good]:
+        raise AssertionError("\n".join(_told(each) for each in bad))
+
+
+def _told(result: Result) -> str:
+    """The result with how to mend the application, and what happened."""
+    shown = reports.shown_result(result, ())
+    return "\n".join((*reports.lines(shown, remedies=True), *reports.timeline(shown)))

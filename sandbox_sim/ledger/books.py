@@ -1,0 +1,323 @@
+"""What people enter in the ledger by hand: top-ups, corrections, their reversals. Source: D44.
+
+Theory of operation:
+
+- Every entry is a transfer of its own, added with who made it and why. Nothing is changed.
+- What stands in suspense for a payment is the sum of its lines there: above zero where money came
+  in that belongs to no wallet yet, below zero where money went out.
+- An entry that names a payment locks the payment, any other one its wallet. So two people, or two
+  servers, never resolve, reverse or close the same thing twice.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+from typing import Final, NamedTuple
+
+from sandbox_sim.ledger import movements
+from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.records.attempts import Attempt
+from sandbox_sim.records.ledger import (
+    ASSETS_OF_OURS,
+    BY_HAND,
+    ZERO,
+    Account,
+    AccountKind,
+    LedgerLine,
+    LedgerQuery,
+    Overdrawn,
+    Reason,
+    Transfer,
+    add,
+    our_account,
+    subtract,
+    wallet_of,
+)
+from sandbox_sim.records.manual_entries import ManualEntry
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.json_text import plain_decimal
+from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, Wallet
+
+_LIVE: Final = ServiceMode.PRODUCTION
+
+_SUSPENSE: Final = AccountKind.SUSPENSE
+
+_AT_ONCE: Final = 1_000
+
+
+class BadEntry(ValueError):
+    """An entry that cannot be made; the text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """A correction between a wallet of a service and an account of ours.
+
+    adds: whether the wallet gets the amount; else it is taken from the wallet.
+    network: of clearing. subject: the network transaction id of the payment that it is about.
+    """
+
+    service_id: int
+    wallet: Wallet
+    ours: AccountKind
+    amount: Decimal
+    adds: bool
+    network: str = ""
+    subject: str = ""
+    currency: str = DEFAULT_CURRENCY
+
+
+class SuspenseItem(NamedTuple):
+    """What stands in suspense for one payment.
+
+    amount: above zero where money came in, below zero where it went out. since: of the first line.
+    """
+
+    service_id: int
+    transaction_id: str
+    network_transaction_id: str
+    network: str
+    asset: str
+    amount: Decimal
+    since: datetime
+
+
+class Books:
+    """Enters what people decide, in mode P.
+
+    networks: the names of those that are configured.
+    """
+
+    def __init__(self, store: Store, clock: Clock, networks: Collection[str]) -> None:
+        self._store = store
+        self._clock = clock
+        self._networks = networks
+
+    async def topup(
+        self, service_id: int, wallet: Wallet, units: int, signed: ManualEntry
+    ) -> Decimal:
+        """Add SMS units or airtime; returns how much is available then.
+
+        Raises `BadTransfer` for a wallet of money, which comes by a deposit.
+        """
+        topup = movements.topup(service_id, wallet, units, self._clock.now())
+
+        async def work(unit: Unit) -> Decimal:
+            await enter(unit, topup, signed)
+            balance = await unit.balance(topup.credit)
+            return Decimal(units) if balance is None else balance.available
+
+        return await self._store.run(work)
+
+    async def resolve(
+        self, subject: str, to: AccountKind, amount: Decimal | None, signed: ManualEntry
+    ) -> LedgerLine:
+        """Move what stands in suspense for a payment, or a part, to where it belongs.
+
+        to: the wallet of the service, clearing with the network, or fees. A negative item is taken
+        from there. Once nothing is left, the contradiction of the payment counts as looked into.
+
+        Raises `BadEntry`.
+        """
+        return await self._store.run(partial(self._resolve, subject, to, amount, signed))
+
+    async def _resolve(
+        self, subject: str, to: AccountKind, amount: Decimal | None, signed: ManualEntry, unit: Unit
+    ) -> LedgerLine:
+        attempt = await _locked(unit, subject)
+        lines = await _lines_of(unit, subject)
+        suspense, standing = _standing(lines)
+        if suspense is None or not standing:
+            raise BadEntry(f"nothing stands in suspense for payment {attempt.transaction_id}")
+        part = abs(standing) if amount is None else amount
+        if part > abs(standing):
+            raise BadEntry(
+                f"{plain_decimal(abs(standing))} stand in suspense for payment "
+                f"{attempt.transaction_id}, and {plain_decimal(part)} are more"
+            )
+        target = _target(attempt, to, suspense.asset, lines)
+        ends = (suspense, target) if standing > 0 else (target, suspense)
+        moved = Transfer(*ends, part, Reason.RESOLVED, subject, self._clock.now())
+        line = await enter(unit, moved, signed)
+        if part == abs(standing) and attempt.contradiction and not attempt.mismatch:
+            seen = attempt._replace(settled_by=signed.by, settled_reason=signed.why)
+            await unit.save_attempt(seen)
+        return line
+
+    async def adjust(self, adjustment: Adjustment, signed: ManualEntry) -> LedgerLine:
+        """Write a correction. Raises `BadEntry`."""
+        return await self._store.run(partial(self._adjust, adjustment, signed))
+
+    async def _adjust(self, asked: Adjustment, signed: ManualEntry, unit: Unit) -> LedgerLine:
+        attempt = await _locked(unit, asked.subject) if asked.subject else None
+        if attempt is not None and attempt.service_id != asked.service_id:
+            raise BadEntry(
+                f"payment {attempt.transaction_id} is of service {attempt.service_id}, and not of "
+                f"service {asked.service_id}"
+            )
+        wallet = wallet_of(_LIVE, asked.service_id, asked.wallet, asked.currency)
+        network = asked.network or ("" if attempt is None else attempt.network)
+        if asked.ours is AccountKind.CLEARING and wallet.asset not in ASSETS_OF_OURS:
+            await self._check_network(unit, network)
+        ours = our_account(asked.ours, _LIVE, wallet.asset, network)
+        ends = (ours, wallet) if asked.adds else (wallet, ours)
+        at = self._clock.now()
+        moved = Transfer(*ends, asked.amount, Reason.ADJUSTED, asked.subject, at)
+        if ours.kind is _SUSPENSE:
+            if attempt is None:
+                raise BadEntry(
+                    "what goes into suspense or out of it names its payment, so that it can be "
+                    "resolved: give the transaction"
+                )
+            await _check_suspense(unit, moved, must_stand=False)
+        return await enter(unit, moved, signed)
+
+    async def _check_network(self, unit: Unit, network: str) -> None:
+        known = {account.network for account in await unit.live_sums()} | {*self._networks}
+        if network not in known - {""}:
+            names = ", ".join(sorted(known - {""})) or "none"
+            said = f"there is no network {network!r}" if network else "clearing is of a network"
+            raise BadEntry(f"{said}: name one in network (there are {names})")
+
+    async def reverse(self, number: int, signed: ManualEntry) -> LedgerLine:
+        """Enter the opposite of a manual entry, whole and once. Raises `BadEntry`."""
+        return await self._store.run(partial(self._reverse, number, signed))
+
+    async def _reverse(self, number: int, signed: ManualEntry, unit: Unit) -> LedgerLine:
+        line = await line_of(unit, number)
+        if line is None:
+            raise BadEntry(f"there is no entry {number} of mode P in the ledger")
+        done = line.transfer
+        if done.reason is Reason.UNDONE:
+            raise BadEntry(f"entry {number} is a reversal itself: make the first entry anew")
+        if done.reason not in BY_HAND | {Reason.TOPUP}:
+            raise BadEntry(
+                f"entry {number} was not made by a person, so it is not reversed: write a "
+                "correction with ledger adjust"
+            )
+        if done.subject:
+            await _locked(unit, done.subject)
+        if done.account is not None:
+            await unit.balance(done.account)
+        earlier = await unit.ledger_page(LedgerQuery(reverses=number, limit=1, mode=_LIVE))
+        if earlier:
+            raise BadEntry(f"entry {number} is reversed already, by entry {earlier[0].number}")
+        undone = Transfer(
+            done.credit, done.debit, done.amount, Reason.UNDONE, done.subject, self._clock.now()
+        )
+        if _SUSPENSE in {done.debit.kind, done.credit.kind}:
+            await _check_suspense(unit, undone, must_stand=done.reason is Reason.ADJUSTED)
+        return await enter(unit, undone, signed._replace(reverses=number))
+
+    async def suspense(self) -> Sequence[SuspenseItem]:
+        """What stands in suspense, newest payment first."""
+        return await self._store.run(_items)
+
+
+async def enter(unit: Unit, made: Transfer, signed: ManualEntry) -> LedgerLine:
+    """Add a transfer that a person makes.
+
+    Raises `BadEntry` where it is not signed, or a wallet would go below zero.
+    """
+    if not signed.by.strip() or not signed.why.strip():
+        raise BadEntry("name who makes the entry in by, and why in reason")
+    try:
+        number = await unit.add_transfer(made, signed)
+    except Overdrawn as overdrawn:
+        raise BadEntry(
+            f"{overdrawn}: nothing was entered, because no wallet goes below zero"
+        ) from None
+    return LedgerLine(number, made, signed)
+
+
+async def line_of(unit: Unit, number: int) -> LedgerLine | None:
+    """The line of mode P with this number."""
+    page = await unit.ledger_page(LedgerQuery(after=number + 1, limit=1, mode=_LIVE))
+    return page[0] if page and page[0].number == number else None
+
+
+async def _locked(unit: Unit, subject: str) -> Attempt:
+    """The newest attempt of a payment, which is locked."""
+    attempts = await unit.attempts_of(subject)
+    attempt = await unit.attempt(attempts[-1].id) if attempts else None
+    if attempt is None:
+        raise BadEntry(f"there is no payment {subject!r} of mode P")
+    return attempt
+
+
+async def _lines_of(unit: Unit, subject: str) -> Sequence[LedgerLine]:
+    """The lines of a payment in suspense, newest first."""
+    query = LedgerQuery(subject=subject, suspense=True, mode=_LIVE, limit=_AT_ONCE)
+    return await unit.ledger_page(query)
+
+
+def _standing(lines: Iterable[LedgerLine]) -> tuple[Account | None, Decimal]:
+    """The account of suspense that the lines of a payment move, and what stands there."""
+    suspense, standing = None, ZERO
+    for line in lines:
+        moved = line.transfer
+        enters = moved.credit.kind is _SUSPENSE
+        suspense = moved.credit if enters else moved.debit
+        standing = (add if enters else subtract)(standing, moved.amount)
+    return suspense, standing
+
+
+async def _check_suspense(unit: Unit, moved: Transfer, *, must_stand: bool) -> None:
+    """Raise `BadEntry` where an entry would take more out of suspense than stands there.
+
+    must_stand: whether it takes back what stands there, and begins no new item.
+    """
+    suspense, standing = _standing(await _lines_of(unit, moved.subject))
+    if suspense not in {None, moved.credit, moved.debit}:
+        raise BadEntry(f"what stands in suspense for this payment is in {suspense}")
+    change = moved.amount if moved.credit.kind is _SUSPENSE else -moved.amount
+    begins = not standing and not must_stand
+    grows = standing * change > 0 and not must_stand
+    if not (begins or grows or (standing * change < 0 and abs(change) <= abs(standing))):
+        raise BadEntry(
+            f"{plain_decimal(standing)} stand in suspense for this payment, and the entry would "
+            f"change that by {plain_decimal(change)}"
+        )
+
+
+def _target(attempt: Attempt, to: AccountKind, asset: str, lines: Sequence[LedgerLine]) -> Account:
+    """The account that what stands in suspense is moved to."""
+    if to is AccountKind.WALLET:
+        row = attempt.operation.row
+        wallet = row.spends or row.fills or Wallet.SMS
+        return wallet_of(_LIVE, attempt.service_id, wallet, asset)
+    networks = (
+        account.network
+        for line in lines
+        for account in (line.transfer.debit, line.transfer.credit)
+        if account.network
+    )
+    return our_account(to, _LIVE, asset, next(networks, attempt.network))
+
+
+async def _items(unit: Unit) -> Sequence[SuspenseItem]:
+    found: dict[str, list[LedgerLine]] = defaultdict(list)
+    query = LedgerQuery(suspense=True, mode=_LIVE, limit=_AT_ONCE)
+    while lines := await unit.ledger_page(query):
+        for line in lines:
+            found[line.transfer.subject].append(line)
+        query = LedgerQuery(suspense=True, mode=_LIVE, limit=_AT_ONCE, after=lines[-1].number)
+    items = [await _item(unit, subject, of_one) for subject, of_one in found.items()]
+    return [each for each in items if each.amount]
+
+
+async def _item(unit: Unit, subject: str, lines: Sequence[LedgerLine]) -> SuspenseItem:
+    suspense, standing = _standing(lines)
+    attempts = await unit.attempts_of(subject)
+    service_id, transaction_id, network = 0, "", ""
+    if attempts:
+        newest = attempts[-1]
+        service_id, transaction_id, network = (
+            newest.service_id, newest.transaction_id, newest.network
+        )  # fmt: skip
+    asset = "" if suspense is None else suspense.asset
+    since = lines[-1].transfer.at
+    return SuspenseItem(service_id, transaction_id, subject, network, asset, standing, since)

@@ -1,0 +1,235 @@
+"""Refunds: payouts that give the money of a collection back to its payer. Source: D45, D44.
+
+A refund is no operation of the interface: a person asks for it, with a name and a reason, and it
+has no callback. The processor of the mode carries it as any payout, but out of the wallet of
+collections, and in mode P over the network that collected.
+
+What all refunds of a collection that are open or successful sum to is at most what was collected.
+The unit that adds one has locked the collection, so this holds under any number of refunds at once.
+"""
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from functools import partial
+from typing import Final, NamedTuple
+
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports import (
+    Clock,
+    Ids,
+    PaymentDecision,
+    PaymentProcessor,
+    PaymentRequest,
+    Store,
+    Unit,
+)
+from sandbox_sim.records.ledger import MOVES, ZERO, LedgerQuery, Reason, add, subtract
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.transactions import (
+    Payment,
+    PaymentDetails,
+    Refund,
+    Status,
+    TransactionRecord,
+    status_words,
+)
+from sandbox_sim.values.clients import Client, ServiceMode
+from sandbox_sim.values.response_codes import Code, Reply
+from sandbox_sim.values.vocabulary import PaymentOption, Wallet
+
+# The interface demands a nickname of payouts, and some networks do too; a refund has none.
+NICKNAME: Final = "Refund"
+
+_BY_ADJUST: Final = "pay it back outside of the gateway, and correct the books with `ledger adjust`"
+
+_INSTEAD: Final = (
+    "give the money back by an ordinary payout, or outside of the gateway, and correct the books "
+    "with `ledger adjust`"
+)
+
+_HOLDS: Final = frozenset({Status.PENDING, Status.SUCCESSFUL})
+
+_MOST_LINES: Final = 1_000
+
+
+class RefundRefused(ValueError):
+    """There is no such refund; the text says why, and what to do. Nothing was paid."""
+
+
+class CollectionKey(NamedTuple):
+    """Which collection."""
+
+    service_id: int
+    network_transaction_id: str
+    mode: ServiceMode
+
+
+class RefundOrder(NamedTuple):
+    """What a person asks for.
+
+    amount: None for all that is left of the collection.
+    transaction_id: of the refund, so that a repeated order is refused; None for one of ours.
+    """
+
+    by: str
+    reason: str
+    amount: Decimal | None = None
+    transaction_id: str | None = None
+
+
+class Refunded(NamedTuple):
+    """The transaction of a refund, and what was answered to it, in words."""
+
+    transaction: TransactionRecord
+    said: str
+
+
+class Refunds:
+    """Refunds collections of both modes.
+
+    processors: the modes that this server serves.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        processors: Mapping[ServiceMode, PaymentProcessor],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._processors = processors
+
+    def serves(self, mode: ServiceMode) -> bool:
+        """Whether this server has what carries the refunds of a mode."""
+        return mode in self._processors
+
+    async def refund(
+        self, of: CollectionKey, order: RefundOrder, public_address: Callable[[], str]
+    ) -> Refunded:
+        """Refund a collection; returns when the network, or the sandbox, has answered.
+
+        Raises `RefundRefused` where that cannot be, or where the refund was not taken.
+        """
+        network_id = self._ids.network_transaction_id()
+        work = partial(self._begin, of, order, network_id, public_address)
+        decision = await self._store.run(work)
+        reply = decision if isinstance(decision, Reply) else await decision()
+        key = of._replace(network_transaction_id=network_id)
+        made = await self._store.run(lambda unit: unit.transaction_by_network_id(*key))
+        if made is None:
+            raise RefundRefused(_refusal(reply))
+        return Refunded(made, reply.why)
+
+    async def _begin(
+        self,
+        of: CollectionKey,
+        order: RefundOrder,
+        network_id: str,
+        public_address: Callable[[], str],
+        unit: Unit,
+    ) -> PaymentDecision:
+        collection = await unit.transaction_by_network_id(*of)
+        if collection is None:
+            raise RefundRefused("the collection is deleted")
+        _require_collected(collection)
+        amount = await _amount(unit, collection, order.amount)
+        now = self._clock.now()
+        payment = _payout(collection, amount, order.transaction_id or f"refund-{network_id}")
+        request = PaymentRequest(
+            payment,
+            Client(collection.client_key, "", collection.mode),
+            network_id,
+            now,
+            public_address,
+            PaymentDetails(NICKNAME, request_time=now.strftime("%Y-%m-%d %H:%M:%S")),
+            Refund(collection.network_transaction_id, order.by, order.reason),
+        )
+        return await self._processors[collection.mode].process(unit, request)
+
+
+def _require_collected(transaction: TransactionRecord) -> None:
+    operation, status = transaction.payment.operation, transaction.status
+    if operation is Operation.CARD:
+        raise RefundRefused(f"a card payment is not refunded by a payout: {_BY_ADJUST}")
+    if operation is not Operation.COLLECT:
+        raise RefundRefused(
+            f"only a collection is refunded, and this is the operation {operation}: make a payout, "
+            "or correct the books with `ledger adjust`"
+        )
+    if status is not Status.SUCCESSFUL:
+        raise RefundRefused(
+            f"only a successful collection is refunded, and this one is {status_words(status)}"
+        )
+
+
+async def _amount(unit: Unit, collection: TransactionRecord, asked: Decimal | None) -> Decimal:
+    """How much a refund pays; raises `RefundRefused` for more than is left of the collection."""
+    collected = await _collected(unit, collection)
+    left = collected
+    for each in await unit.refunds_of(collection):
+        if await _may_have_paid(unit, each):
+            left = subtract(left, each.payment.amount)
+    currency = collection.payment.currency_code
+    if left <= 0:
+        raise RefundRefused(f"all of the {collected} {currency} that was collected is refunded")
+    if asked is not None and asked > left:
+        raise RefundRefused(
+            f"amount {asked} is more than what is left to refund: {left} of {collected} {currency}"
+        )
+    return left if asked is None else asked
+
+
+async def _collected(unit: Unit, collection: TransactionRecord) -> Decimal:
+    """What came in; in mode P a person may have settled a part of the amount."""
+    if collection.mode is ServiceMode.SANDBOX:
+        return collection.payment.amount
+    query = LedgerQuery(
+        collection.service_id,
+        Wallet.COLLECTION,
+        Reason.COLLECTED,
+        collection.network_transaction_id,
+        limit=_MOST_LINES,
+        mode=collection.mode,
+    )
+    lines = await unit.ledger_page(query)
+    total = ZERO
+    for made in (line.transfer for line in lines):
+        if made.kind in MOVES:
+            total = add(total, made.amount)
+    return total
+
+
+async def _may_have_paid(unit: Unit, refund: TransactionRecord) -> bool:
+    """Whether a refund is open or successful, or its network says that it paid all the same."""
+    if refund.status in _HOLDS:
+        return True
+    attempts = await unit.attempts_of(refund.network_transaction_id)
+    return any(each.contradicted_by is Outcome.SUCCEEDED for each in attempts)
+
+
+def _payout(collection: TransactionRecord, amount: Decimal, transaction_id: str) -> Payment:
+    of = collection.payment
+    return Payment(
+        Operation.PAYOUT,
+        of.service_id,
+        transaction_id,
+        f"Refund of {of.transaction_id}",
+        amount,
+        of.nw,
+        of.party,
+        PaymentOption.MOBILE_MONEY.value,
+        of.currency_code,
+        callback_url="",
+    )
+
+
+def _refusal(reply: Reply) -> str:
+    """Why the processor took no refund, in words."""
+    if reply.code == Code.INSUFFICIENT_BALANCE:
+        return f"{reply.why}, and a refund is taken from it"
+    if reply.code == Code.DUPLICATE:
+        return f"{reply.why}: it names an earlier refund or payment, which is not made again"
+    return f"{reply.why}. Nothing was paid; try again later, or {_INSTEAD}"

@@ -1,0 +1,252 @@
+"""`RemoteGateway`: a gateway that runs elsewhere, for a test that has a service of its own there.
+
+It needs the standard library only, so a test environment needs none of the packages of the server.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from http.client import HTTPException
+from typing import Any, Final, NoReturn
+from urllib.parse import urlencode, urlsplit
+
+from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.testing.expectations import Messages, Records
+from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
+from sandbox_sim.testing.service_gateway import ServiceGateway, send, service_ids
+from sandbox_sim.values.clients import SANDBOX_CLIENT
+
+VARIABLE: Final = "SANDBOX_SIM_URL"
+_CLOCK: Final = SystemClock()
+# Real time, in seconds, after which the callbacks are read again: some are never acknowledged.
+_LOOK_AGAIN_S: Final = 0.2
+_PAGE: Final = 100
+
+
+class RemoteGateway(ServiceGateway):
+    """A gateway at an address. Its clock runs, and is one for all who use it.
+
+    token: its control token, where it has one.
+    """
+
+    def __init__(self, url: str, auth: tuple[str, str], token: str | None) -> None:
+        """Raises `ValueError` where no gateway answers at the address."""
+        super().__init__(auth, service_ids(()))
+        self._url = url.rstrip("/")
+        self._token = token
+        self.aio = RemoteAwaitables(self)
+        self._check()
+
+    @classmethod
+    def of_environment(cls) -> "RemoteGateway | None":
+        """The gateway that `SANDBOX_SIM_URL` names; None where it is not set.
+
+        `SANDBOX_SIM_TOKEN`, `SANDBOX_SIM_CLIENT_KEY` and `SANDBOX_SIM_SECRET_KEY` are read too.
+        """
+        given = os.environ
+        if not given.get(VARIABLE):
+            return None
+        auth = (
+            given.get("SANDBOX_SIM_CLIENT_KEY", SANDBOX_CLIENT.client_key),
+            given.get("SANDBOX_SIM_SECRET_KEY", SANDBOX_CLIENT.secret_key),
+        )
+        return cls(given[VARIABLE], auth, given.get("SANDBOX_SIM_TOKEN"))
+
+    @property
+    def url(self) -> str:
+        """The base URL, without a slash at the end."""
+        return self._url
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the gateway runs: it answered at the start."""
+        return True
+
+    @property
+    def now(self) -> datetime:
+        """Gateway time, in UTC."""
+        return datetime.fromisoformat(self._control("clock", None, "GET")["now"])
+
+    def inbox(self, name: str = "callbacks") -> Records[Delivery]:
+        """The deliveries to `inbox_url(name)`, oldest first."""
+        path = f"inbox/{self._inbox(name)}/messages"
+        return Records(Delivery, [*map(Delivery.of_view, self._views(path, "messages"))])
+
+    @property
+    def callbacks(self) -> Records[Callback]:
+        """Every callback, acknowledged or not."""
+        return self._explained(
+            Records(Callback, [*map(Callback.of_view, self._own_views("callbacks"))])
+        )
+
+    @property
+    def transactions(self) -> Records[Transaction]:
+        """Every payment that a status query still finds."""
+        found = self._own_views("transactions")
+        kept = [Transaction.of_view(each) for each in found if not each["expired"]]
+        return self._explained(Records(Transaction, kept))
+
+    @property
+    def sms(self) -> Messages:
+        """Every message."""
+        return self._explained(Messages(Sms, [*map(Sms.of_view, self._own_views("sms"))]))
+
+    @property
+    def requests(self) -> Records[Request]:
+        """Every request of this service with its answer and the reason."""
+        return Records(Request, [*map(Request.of_view, self._own_views("requests"))])
+
+    def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
+        """Return the newest callback with these fields, as soon as its receiver was called.
+
+        Waits `timeout_s` of real time at most, and then raises `AssertionError`.
+        """
+        __tracebackhide__ = True
+        Records(Callback, ()).where(**wanted)  # refuses wrong fields
+        until = _CLOCK.monotonic() + timeout_s
+        while True:
+            callbacks = self.callbacks
+            called = [each for each in callbacks if each.attempts]
+            if fitting := Records(Callback, called).where(**wanted):
+                return fitting[-1]
+            left = until - _CLOCK.monotonic()
+            if left <= 0:
+                instead = callbacks.instead("a", wanted, so="so, unsent or unanswered")
+                raise AssertionError(f"waited {timeout_s:g} s: {instead}")
+            self._wait_delivered(1 + sum(each.state == "delivered" for each in callbacks), left)
+
+    def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
+        """Make the next attempt at all retrying callbacks now, or at one.
+
+        any_id: the id of the one, or the id of its transaction. Returns the callbacks as they are
+        when the attempts begin: a receiver elsewhere may take its time. `wait_callback` and
+        `callbacks` show what it answers.
+        """
+        __tracebackhide__ = True
+        if any_id is None:
+            answer = self._control("callbacks/retry", {"service_id": self.service_id})
+            return [*map(Callback.of_view, answer["callbacks"])]
+        named = [each for each in self.callbacks if any_id in _ids(each)]
+        if len(named) != 1:
+            found = "there is no callback" if not named else f"{len(named)} callbacks are named"
+            raise ValueError(f"{found} {any_id!r}")
+        return [Callback.of_view(self._control(f"callbacks/{named[0].id}/retry", None))]
+
+    def reset(self) -> None:
+        """Forget the state and the inboxes of this service; nothing of other services."""
+        self._control("reset", {"service_id": self.service_id})
+        for name in self._inboxes:
+            self._control(f"inbox/{name}", None, "DELETE")
+        self._inboxes = set()
+
+    def begin(self) -> None:
+        """Take another `service_id`, which nobody has used."""
+        self.service_id = next(self._service_ids)
+
+    def advance(self, **_by: float) -> NoReturn:
+        """Raise `RuntimeError`: the clock is one for all who use the gateway."""
+        __tracebackhide__ = True
+        self._refuse("gateway time is one for all who use it, and cannot be moved by a test")
+
+    def reset_clock(self) -> NoReturn:
+        """Raise `RuntimeError`: the clock is one for all who use the gateway."""
+        __tracebackhide__ = True
+        self._refuse("gateway time is one for all who use it, and cannot be moved by a test")
+
+    def renew(self) -> NoReturn:
+        """Raise `RuntimeError`: others use the gateway too."""
+        __tracebackhide__ = True
+        self._refuse("others use it, so a test forgets its own service only, with reset()")
+
+    def certify(self, _case: str | None = None, **_application: object) -> NoReturn:
+        """Raise `RuntimeError`: the cases move the clock."""
+        __tracebackhide__ = True
+        self._refuse("the cases move gateway time, which is one for all who use it")
+
+    def make(self, **_settings: object) -> NoReturn:
+        """Raise `RuntimeError`: settings hold for all who use the gateway."""
+        __tracebackhide__ = True
+        self._refuse("its settings hold for all who use it, and cannot be chosen by a test")
+
+    def _refuse(self, why: str) -> NoReturn:
+        __tracebackhide__ = True
+        raise RuntimeError(
+            f"the gateway of this test runs at {self.url}: {why}. Without {VARIABLE} the fixture "
+            "runs a gateway in the process of the tests, which can do that"
+        )
+
+    def _check(self) -> None:
+        """Raise `ValueError` unless a gateway answers, and takes the token."""
+        hint = f"start one there with `sandbox-sim serve`, or unset {VARIABLE}"
+        if urlsplit(self.url).scheme not in {"http", "https"}:
+            raise ValueError(f"{VARIABLE} must be an address such as http://127.0.0.1:8233")
+        try:
+            name = self._control("version", None, "GET")["name"]
+        except (OSError, HTTPException, LookupError, TypeError, ValueError) as error:
+            text = f"{VARIABLE}: no gateway answers at {self.url} ({error}); {hint}"
+            raise ValueError(text) from None
+        if name != "sandbox_sim":
+            raise ValueError(f"{VARIABLE}: what answers at {self.url} is not sandbox_sim; {hint}")
+        try:
+            self._control("clock", None, "GET")
+        except ValueError as error:
+            text = f"{VARIABLE}: {self.url} refuses the tests: {error}"
+            raise ValueError(f"{text}; its control token goes to SANDBOX_SIM_TOKEN") from None
+
+    def _wait_delivered(self, count: int, left_s: float) -> None:
+        """Return when this service has so many delivered callbacks, or after a short time."""
+        match = {"service_id": self.service_id, "state": "delivered"}
+        body = {"match": match, "count": count, "timeout_s": min(left_s, _LOOK_AGAIN_S)}
+        try:
+            self._control("callbacks/wait", body)
+        except ValueError:  # HTTP 408: the time is over
+            return
+
+    def _own_views(self, plural: str) -> list[dict[str, Any]]:
+        return self._views(plural, plural, service_id=self.service_id)
+
+    def _views(self, path: str, plural: str, **query: object) -> list[dict[str, Any]]:
+        """Every record of a list as the control API shows it, oldest first."""
+        found: list[dict[str, Any]] = []
+        query["limit"] = _PAGE
+        while True:
+            page = self._control(f"{path}?{urlencode(query)}", None, "GET")
+            found += page[plural]
+            if page["next"] is None:
+                return found[::-1]
+            query["after"] = page["next"]
+
+    def _control(
+        self, path: str, body: Mapping[str, object] | None, method: str = "POST"
+    ) -> dict[str, Any]:
+        __tracebackhide__ = True
+        url = f"{self.url}/_sandbox/{path}"
+        return send(method, url, body, self._token)
+
+
+class RemoteAwaitables:
+    """The calls that wait for the application under test, without blocking its event loop."""
+
+    def __init__(self, gateway: RemoteGateway) -> None:
+        self._gateway = gateway
+
+    async def advance(self, **by: float) -> NoReturn:
+        """Raise `RuntimeError`, as `RemoteGateway.advance` does."""
+        __tracebackhide__ = True
+        self._gateway.advance(**by)
+
+    async def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
+        """`RemoteGateway.retry_callbacks`."""
+        __tracebackhide__ = True
+        return await asyncio.to_thread(self._gateway.retry_callbacks, any_id)
+
+    async def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
+        """`RemoteGateway.wait_callback`."""
+        __tracebackhide__ = True
+        gateway = self._gateway
+        return await asyncio.to_thread(gateway.wait_callback, timeout_s=timeout_s, **wanted)
+
+
+def _ids(callback: Callback) -> set[str]:
+    return {callback.id, callback.transaction_id, callback.network_transaction_id}

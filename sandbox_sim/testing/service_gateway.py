@@ -1,0 +1,226 @@
+"""A gateway as a test uses it, through one service of its own; it needs the standard library only.
+
+`SandboxGateway` runs it in the process, `RemoteGateway` uses one that runs elsewhere.
+"""
+
+import base64
+import http.client
+import itertools
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote, urlsplit
+
+from sandbox_sim import __version__
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.testing import report
+from sandbox_sim.testing.expectations import Messages, Records
+from sandbox_sim.testing.record_views import Callback, Request
+from sandbox_sim.values.timestamps import iso
+
+R = TypeVar("R", bound=Records[Any])
+
+
+def send(
+    method: str,
+    url: str,
+    body: Mapping[str, object] | None,
+    token: str | None,
+    trusted: Path | None = None,
+) -> dict[str, Any]:
+    """Send a request and return the answer. Raises `ValueError` with the message of an error.
+
+    trusted: the file of the authority of a gateway that speaks HTTPS; by default those of Python.
+    """
+    __tracebackhide__ = True
+    parts = urlsplit(url)
+    headers = {"Content-Type": "application/json"}
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    host = parts.hostname or ""
+    connection = http.client.HTTPConnection(host, parts.port)
+    if parts.scheme == "https":
+        # Imported only here, as most gateways of tests speak plain HTTP.
+        from sandbox_sim.adapters.tls import client_context  # noqa: PLC0415
+
+        context = None if trusted is None else client_context(trusted)
+        connection = http.client.HTTPSConnection(host, parts.port, context=context)
+    try:
+        path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        answer: dict[str, Any] = json.loads(response.read())
+    finally:
+        connection.close()
+    if response.status >= 400:
+        raise ValueError(answer["error"]["message"])
+    return answer
+
+
+class ServiceGateway(ABC):
+    """What every gateway of a test has. Its records, overrides and faults are of its `service_id`.
+
+    service_ids: those that it takes, one after another.
+    """
+
+    def __init__(self, auth: tuple[str, str], service_ids: Iterator[int]) -> None:
+        self.auth = auth
+        self._service_ids = service_ids
+        self.service_id = next(service_ids)
+        self._inboxes: set[str] = set()
+
+    @property
+    @abstractmethod
+    def url(self) -> str:
+        """The base URL, without a slash at the end."""
+
+    @property
+    @abstractmethod
+    def is_running(self) -> bool:
+        """Whether the gateway runs."""
+
+    @property
+    @abstractmethod
+    def now(self) -> datetime:
+        """Gateway time, in UTC."""
+
+    @property
+    @abstractmethod
+    def callbacks(self) -> Records[Callback]:
+        """Every callback, acknowledged or not."""
+
+    @property
+    @abstractmethod
+    def sms(self) -> Messages:
+        """Every message."""
+
+    @property
+    @abstractmethod
+    def requests(self) -> Records[Request]:
+        """Every request to the gateway, with its answer and the reason."""
+
+    @abstractmethod
+    def _control(
+        self, path: str, body: Mapping[str, object] | None, method: str = "POST"
+    ) -> dict[str, Any]:
+        """The answer of the control API. Raises `ValueError` with the message of an error."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of a request, for clients that do not take `auth`."""
+        pair = base64.b64encode(":".join(self.auth).encode()).decode()
+        return {
+            "Authorization": f"Basic {pair}",
+            "Content-Type": "application/json",
+            "User-Agent": f"sandbox-sim-tests/{__version__}",
+        }
+
+    def inbox_url(self, name: str = "callbacks") -> str:
+        """A `callback_url` that accepts every callback, for tests without an application."""
+        return f"{self.url}/_sandbox/inbox/{quote(self._inbox(name), safe='')}"
+
+    def report(self) -> str:
+        """All that happened, in words: each request with the reason of its answer, each attempt."""
+        head = f"{self.url}, service {self.service_id}, gateway time {iso(self.now)}"
+        return "\n".join([head, *report.lines(self.requests, self.callbacks, self.sms)])
+
+    def override(
+        self,
+        *,
+        status: str | None = None,
+        response_code: str | None = None,
+        code: str | None = None,
+        delay_ms: int | None = None,
+        callback: Mapping[str, object] | None = None,
+        times: int | None = None,
+        **match: object,
+    ) -> dict[str, Any]:
+        """Force the outcome of requests, or change their callbacks. Returns the override.
+
+        status: the final status of the payment, 000, 001, 002 or 003. response_code: the code of
+        the answer, such as 402; `code` is the same. callback: such as `{"duplicate": 2}` or
+        `{"drop": True}`. times: how many requests it applies to. The other keywords select the
+        requests: `transaction_id`, `operation`, `customer_number`, `nw`, `amount`. Raises
+        `ValueError` for a wrong value.
+        """
+        __tracebackhide__ = True
+        outcome = _given(status=status, response_code=response_code, code=code)
+        rest = _given(outcome=outcome or None, delay_ms=delay_ms, callback=callback, times=times)
+        return self._control("overrides", {"match": self._own(match), **rest})
+
+    def fault(
+        self,
+        *,
+        latency: Mapping[str, object] | None = None,
+        status: int | None = None,
+        connection_reset: bool | None = None,
+        empty_response: bool | None = None,
+        malformed_json: bool | None = None,
+        timeout: bool | None = None,
+        retry_after_s: int | None = None,
+        processed: bool | None = None,
+        probability: float | None = None,
+        every: int | None = None,
+        times: int | None = None,
+        **match: object,
+    ) -> dict[str, Any]:
+        """Delay requests, refuse them, or lose their answers. Returns the fault.
+
+        latency: `{"fixed_ms": 200}`, `{"uniform_ms": [50, 300]}` or
+        `{"lognormal_ms": {"median": 90, "sigma": 0.4}}`, in real time. status: the HTTP status 429,
+        500, 502 or 503; retry_after_s goes with 429. The others are `True`; with processed=False
+        the gateway does not process the request either. probability, every, times: how often it
+        applies. The other keywords select the requests, as for `override`. Raises `ValueError` for
+        a wrong value.
+        """
+        __tracebackhide__ = True
+        fault = _given(
+            latency=latency,
+            status=status,
+            connection_reset=connection_reset,
+            empty_response=empty_response,
+            malformed_json=malformed_json,
+            timeout=timeout,
+        )
+        rest = _given(
+            retry_after_s=retry_after_s,
+            processed=processed,
+            probability=probability,
+            every=every,
+            times=times,
+        )
+        return self._control("faults", {"match": self._own(match), "fault": fault, **rest})
+
+    def clear_faults(self) -> None:
+        """Remove all faults of this service."""
+        __tracebackhide__ = True
+        self._control(f"faults?service_id={self.service_id}", None, "DELETE")
+
+    def _explained(self, records: R) -> R:
+        """The records, whose errors name the rejected requests while the gateway runs."""
+        records.requests = lambda: self.requests if self.is_running else ()
+        return records
+
+    def _inbox(self, name: str) -> str:
+        """The name of an inbox with the service in it, because inboxes belong to no service."""
+        inbox = f"{name}-{self.service_id}"
+        self._inboxes.add(inbox)
+        return inbox
+
+    def _own(self, match: Mapping[str, object]) -> dict[str, object]:
+        return {"service_id": self.service_id, **match}
+
+
+def service_ids(allowed: Sequence[int]) -> Iterator[int]:
+    """The services of the credentials, else random ones that do not end in 9."""
+    if allowed:
+        return itertools.cycle(allowed)
+    first = 10**8 + int(RandomIds().record_id()[:7], 16)
+    return (number for number in itertools.count(first) if number % 10 != 9)
+
+
+def _given(**fields: object) -> dict[str, object]:
+    return {name: value for name, value in fields.items() if value is not None}

@@ -1,0 +1,250 @@
+"""What people enter by hand under `/_sandbox/ledger`, in mode P. Source: D44."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from decimal import Decimal
+from functools import partial
+from typing import Annotated, Literal, TypedDict
+
+from aiohttp import web
+from pydantic import Field
+
+from sandbox_sim.control.record_search import RecordIds
+from sandbox_sim.ledger.books import Adjustment, BadEntry, Books, SuspenseItem
+from sandbox_sim.records.ledger import AccountKind, LedgerLine, NumberedPosting, shown_line
+from sandbox_sim.records.manual_entries import ManualEntry
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.json_text import plain_decimal
+from sandbox_sim.values.redaction import redact_text
+from sandbox_sim.values.timestamps import Timestamp, iso
+from sandbox_sim.values.vocabulary import (
+    DEFAULT_CURRENCY,
+    MAX_IDENTIFIER,
+    MAX_REFERENCE,
+    Wallet,
+)
+from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, error_response
+from sandbox_sim.web.control.input import (
+    AMOUNT,
+    AN_AMOUNT,
+    LARGEST_INTEGER,
+    NO_NUL,
+    SERVICE_ID,
+    BadInput,
+    Input,
+    Nothing,
+)
+from sandbox_sim.web.routes import Answer, Body, Query, Route
+
+_ANY_ID = "any identifier of a payment of mode P"
+
+_OURS = ("clearing", "fees", "suspense")
+
+_WALLETS = tuple(each.value for each in Wallet)
+
+_ENDS = (*_WALLETS, *_OURS)
+
+
+class SignedInput(Input):
+    """Who makes an entry, and why."""
+
+    by: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_IDENTIFIER,
+        pattern=NO_NUL,
+        description=f"the name of who makes the entry, of at most {MAX_IDENTIFIER} characters",
+    )
+    reason: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_REFERENCE,
+        pattern=NO_NUL,
+        description=f"why, in at most {MAX_REFERENCE:,} characters",
+    )
+    reference: str = Field(
+        "",
+        max_length=MAX_REFERENCE,
+        pattern=NO_NUL,
+        description=f"what you name it by elsewhere, in at most {MAX_REFERENCE:,} characters",
+    )
+
+    @property
+    def signed(self) -> ManualEntry:
+        """What the entry is signed with, or `BadInput`."""
+        by, why = (self.by or "").strip(), (self.reason or "").strip()
+        if not by or not why:
+            raise BadInput("an entry of mode P is signed: say why in reason and who in by")
+        return ManualEntry(redact_text(by), redact_text(why), redact_text(self.reference.strip()))
+
+
+class Resolve(SignedInput):
+    """The body of `POST ledger/resolve`."""
+
+    transaction: str = Field(
+        min_length=1, max_length=MAX_IDENTIFIER, pattern=NO_NUL, description=_ANY_ID
+    )
+    service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+    to: Literal["service", "clearing", "fees"] = Field(description="service, clearing or fees")
+    amount: str | None = Field(
+        None, pattern=AMOUNT, description=f"{AN_AMOUNT}; without it all that stands there"
+    )
+
+
+class Adjust(SignedInput):
+    """The body of `POST ledger/adjust`."""
+
+    service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+    amount: str = Field(pattern=AMOUNT, description=AN_AMOUNT)
+    debit: str = Field(
+        pattern=f"^({'|'.join(_ENDS)})$",
+        description=f"where the amount is taken from, one of {', '.join(_ENDS)}",
+    )
+    credit: str = Field(
+        pattern=f"^({'|'.join(_ENDS)})$",
+        description=f"where the amount goes, one of {', '.join(_ENDS)}",
+    )
+    network: str = Field(
+        "", max_length=MAX_IDENTIFIER, pattern=NO_NUL, description="the network of clearing"
+    )
+    transaction: str = Field(
+        "", max_length=MAX_IDENTIFIER, pattern=NO_NUL, description=f"{_ANY_ID}, or empty"
+    )
+    currency: str = Field(
+        DEFAULT_CURRENCY, pattern="^[A-Z]{3}$", description="a currency such as GHS"
+    )
+
+    def adjustment(self, subject: str) -> Adjustment:
+        """The correction that the body asks for, or `BadInput`."""
+        adds = self.credit in _WALLETS
+        wallet, ours = (self.credit, self.debit) if adds else (self.debit, self.credit)
+        if wallet not in _WALLETS or ours not in _OURS:
+            raise BadInput(
+                f"debit and credit: one is a wallet ({', '.join(_WALLETS)}), and the other one is "
+                f"{', '.join(_OURS[:-1])} or {_OURS[-1]}"
+            )
+        return Adjustment(
+            self.service_id,
+            Wallet(wallet),
+            AccountKind(ours),
+            Decimal(self.amount),
+            adds,
+            self.network,
+            subject,
+            self.currency,
+        )
+
+
+class Reverse(SignedInput):
+    """The body of `POST ledger/reverse`."""
+
+    entry: int = Field(gt=0, le=LARGEST_INTEGER, description="the id of an entry of a person")
+
+
+class SuspenseView(TypedDict):
+    """What stands in suspense for one payment."""
+
+    service_id: int
+    transaction_id: str
+    network_transaction_id: str
+    network: str
+    asset: Annotated[str, "a currency, SMS or AIRTIME"]
+    amount: Annotated[str, "a decimal: above 0 where it came in, below 0 where it went out"]
+    since: Timestamp
+
+
+class SuspenseList(TypedDict):
+    """Everything that stands in suspense."""
+
+    suspense: list[SuspenseView]
+
+
+class BookRoutes:
+    """Enters corrections. books: None where production is off."""
+
+    def __init__(self, books: Books | None, ids: RecordIds) -> None:
+        self._books = books
+        self._ids = ids
+
+    def routes(self) -> Sequence[Route]:
+        route = partial(Route, group="Ledger", errors=(PRODUCTION, ENTRY_REFUSED))
+        entry = (Answer(NumberedPosting),)
+        return [
+            route(
+                "GET", "/_sandbox/ledger/suspense", self.suspense,
+                "list what stands in suspense", answers=(Answer(SuspenseList),),
+                query=Query(Nothing), errors=(PRODUCTION,),
+            ),
+            route(
+                "POST", "/_sandbox/ledger/resolve", self.resolve,
+                "move what stands in suspense for a payment", answers=entry, body=Body(Resolve),
+            ),
+            route(
+                "POST", "/_sandbox/ledger/adjust", self.adjust,
+                "write a correction between a wallet and an account of ours",
+                answers=entry, body=Body(Adjust),
+            ),
+            route(
+                "POST", "/_sandbox/ledger/reverse", self.reverse,
+                "enter the opposite of an entry of a person", answers=entry, body=Body(Reverse),
+            ),
+        ]  # fmt: skip
+
+    async def suspense(self, _request: web.Request, _asked: Nothing) -> SuspenseList | web.Response:
+        """List what stands in suspense, payment by payment, newest first."""
+        if self._books is None:
+            return _is_off()
+        return {"suspense": [_shown(each) for each in await self._books.suspense()]}
+
+    async def resolve(
+        self, _request: web.Request, asked: Resolve
+    ) -> NumberedPosting | web.Response:
+        """Move what stands in suspense for a payment to its service, to clearing or to fees."""
+        to = AccountKind.WALLET if asked.to == "service" else AccountKind(asked.to)
+        amount = None if asked.amount is None else Decimal(asked.amount)
+        subject = await self._subject(asked.transaction, asked.service_id)
+        return await self._entered(lambda books: books.resolve(subject, to, amount, asked.signed))
+
+    async def adjust(self, _request: web.Request, asked: Adjust) -> NumberedPosting | web.Response:
+        """Write a correction between a wallet of a service and clearing, fees or suspense."""
+        subject = ""
+        if asked.transaction:
+            subject = await self._subject(asked.transaction, asked.service_id)
+        adjustment = asked.adjustment(subject)
+        return await self._entered(lambda books: books.adjust(adjustment, asked.signed))
+
+    async def reverse(
+        self, _request: web.Request, asked: Reverse
+    ) -> NumberedPosting | web.Response:
+        """Enter the opposite of an entry that a person made, whole and once."""
+        return await self._entered(lambda books: books.reverse(asked.entry, asked.signed))
+
+    async def _subject(self, name: str, service_id: int | None) -> str:
+        """The network transaction id of the payment that an id names; else the name itself."""
+        found = await self._ids.transaction(name, service_id, ServiceMode.PRODUCTION)
+        return name if found is None else str(found["network_transaction_id"])
+
+    async def _entered(
+        self, enter: Callable[[Books], Awaitable[LedgerLine]]
+    ) -> NumberedPosting | web.Response:
+        if self._books is None:
+            return _is_off()
+        try:
+            return shown_line(await enter(self._books))
+        except BadEntry as refused:
+            return error_response(ENTRY_REFUSED, str(refused))
+
+
+def _is_off() -> web.Response:
+    return error_response(PRODUCTION, "Production is off, so nothing of mode P is entered")
+
+
+def _shown(item: SuspenseItem) -> SuspenseView:
+    return {
+        "service_id": item.service_id,
+        "transaction_id": item.transaction_id,
+        "network_transaction_id": item.network_transaction_id,
+        "network": item.network,
+        "asset": item.asset,
+        "amount": plain_decimal(item.amount),
+        "since": iso(item.since),
+    }

@@ -1,0 +1,89 @@
+"""The settings that can change while the server runs: `/_sandbox/config`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypedDict
+
+from aiohttp import web
+from pydantic import ConfigDict
+
+from sandbox_sim.overrides.behaviour import BehaviourControl, ChangeRefused
+from sandbox_sim.records.behaviour import Behaviour, SettingView
+from sandbox_sim.web.control.errors import BAD_REQUEST, error_response
+from sandbox_sim.web.control.input import Input, Nothing
+from sandbox_sim.web.routes import CONTROL_PREFIX, Answer, Body, Query, Route
+
+CONFIG = f"{CONTROL_PREFIX}/config"
+
+
+class ChangeableSettings(Protocol):
+    """The settings that the server was started with, and what a change makes of them."""
+
+    def changed(self, present: Behaviour, changes: Mapping[str, Any]) -> Behaviour:
+        """The behaviour with these changes; raises `ChangeRefused`."""
+        ...
+
+    def shown(self, present: Behaviour) -> Mapping[str, SettingView]:
+        """Each setting that can change, by its name."""
+        ...
+
+
+class ConfigChanges(Input):
+    """Settings by their names. They are checked as at a start: all change, or none."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class ConfigView(TypedDict):
+    """The settings that can change while the server runs, by their names."""
+
+    settings: dict[str, SettingView]
+
+
+@dataclass(frozen=True, eq=False)
+class ConfigRoutes:
+    """Shows and changes settings of the running server, and of all that share its store."""
+
+    control: BehaviourControl
+    settings: ChangeableSettings
+
+    def routes(self) -> Sequence[Route]:
+        route = partial(Route, path=CONFIG, group="Config", answers=(Answer(ConfigView),))
+        return [
+            route(
+                "GET", handler=self.show, query=Query(Nothing),
+                summary="show the settings that can change while the server runs",
+            ),
+            route(
+                "PATCH", handler=self.change, body=Body(ConfigChanges),
+                summary="change settings: all of them, or none",
+            ),
+            route(
+                "DELETE", handler=self.undo, query=Query(Nothing),
+                summary="bring back the settings that the server was started with",
+            ),
+        ]  # fmt: skip
+
+    async def show(self, _request: web.Request, _asked: Nothing) -> ConfigView:
+        """Show what holds now, and what was configured."""
+        return self._view()
+
+    async def change(
+        self, _request: web.Request, asked: ConfigChanges
+    ) -> ConfigView | web.Response:
+        """Change these settings; all servers have followed when it answers."""
+        changes = asked.model_extra or {}
+        try:
+            await self.control.change(lambda present: self.settings.changed(present, changes))
+        except ChangeRefused as refused:
+            return error_response(BAD_REQUEST, str(refused))
+        return self._view()
+
+    async def undo(self, _request: web.Request, _asked: Nothing) -> ConfigView:
+        """Undo every change."""
+        await self.control.undo()
+        return self._view()
+
+    def _view(self) -> ConfigView:
+        return {"settings": dict(self.settings.shown(self.control.present))}

@@ -1,0 +1,126 @@
+"""`/_sandbox/transactions/…/refund`: gives the money of a collection back. Source: D45, D44."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import Annotated, Any, Final, Literal
+
+from aiohttp import web
+from pydantic import Field
+
+from sandbox_sim.control.record_search import RecordIds
+from sandbox_sim.payments.refunds import CollectionKey, RefundOrder, RefundRefused, Refunds
+from sandbox_sim.ports import Clock
+from sandbox_sim.records.transactions import TransactionView, shown
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.redaction import redact_text
+from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
+from sandbox_sim.web.control import errors
+from sandbox_sim.web.control.errors import error_response
+from sandbox_sim.web.control.input import NO_NUL, Input
+from sandbox_sim.web.control.records import (
+    TRANSACTION,
+    TRANSACTION_OF_SERVICE,
+    no_such,
+    service_of,
+)
+from sandbox_sim.web.routes import Answer, Body, Route
+from sandbox_sim.web.transport.requests import PublicAddress
+
+# Not blank: a decision without a name or a reason is none (D44).
+_SAID: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
+
+_MOST_DIGITS: Final = 30
+
+
+class RefundBody(Input):
+    """The body of `refund`."""
+
+    by: str = Field(
+        max_length=MAX_IDENTIFIER,
+        pattern=_SAID,
+        description=f"the name of who refunds, of at most {MAX_IDENTIFIER} characters",
+    )
+    reason: str = Field(
+        max_length=MAX_REFERENCE,
+        pattern=_SAID,
+        description=f"why, in at most {MAX_REFERENCE:,} characters",
+    )
+    amount: Annotated[Decimal, Field(gt=0, max_digits=_MOST_DIGITS)] | None = Field(
+        None, description="a number above 0; without it all that is left is refunded"
+    )
+    transaction_id: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_IDENTIFIER,
+        pattern=NO_NUL,
+        description=(
+            f"the id of the refund, of at most {MAX_IDENTIFIER} characters, so that a repeated "
+            "request is refused; without it a new one"
+        ),
+    )
+    mode: Literal["S", "P"] | None = Field(
+        None, description="S or P, where a collection of each mode has the identifier"
+    )
+
+
+class RefundView(TransactionView):
+    """The transaction of a refund, as it is after the network answered."""
+
+    said: Annotated[str, "what was answered to the refund, in words"]
+
+
+@dataclass(frozen=True, eq=False)
+class RefundRoutes:
+    """Refunds collections of both modes."""
+
+    ids: RecordIds
+    refunds: Refunds
+    clock: Clock
+    public_address: PublicAddress
+
+    def routes(self) -> Sequence[Route]:
+        route = partial(
+            Route, method="POST", handler=self.refund, group="Transactions",
+            answers=(Answer(RefundView),), body=Body(RefundBody),
+        )  # fmt: skip
+        refusals = (
+            *(errors.BAD_REQUEST, errors.NOT_FOUND, errors.NOT_REFUNDED),
+            *(errors.AMBIGUOUS, errors.PRODUCTION),
+        )
+        return [
+            route(
+                path=f"{TRANSACTION}/refund", errors=refusals,
+                summary="pay a collection, or a part of it, back to its payer",
+            ),
+            route(
+                path=f"{TRANSACTION_OF_SERVICE}/refund", errors=refusals,
+                summary="pay a collection of a service, or a part of it, back to its payer",
+            ),
+        ]  # fmt: skip
+
+    async def refund(self, request: web.Request, asked: RefundBody) -> RefundView | web.Response:
+        """Refund a collection; HTTP 409 where that cannot be."""
+        name, service_id = request.match_info["id"], service_of(request)
+        modes = [each for each in ServiceMode if asked.mode in {None, each.value}]
+        named: list[Any] = [await self.ids.transaction(name, service_id, mode) for mode in modes]
+        found = [each for each in named if each is not None]
+        if not found:
+            return no_such("transactions", name)
+        if len(found) > 1:
+            text = f"{name!r} fits a transaction of each mode: name it in mode, S or P"
+            return error_response(errors.AMBIGUOUS, text)
+        (view,) = found
+        mode = ServiceMode(view["mode"])
+        if not self.refunds.serves(mode):
+            text = "Production is off, so nothing of mode P is refunded"
+            return error_response(errors.PRODUCTION, text)
+        key = CollectionKey(view["service_id"], view["network_transaction_id"], mode)
+        by, reason = redact_text(asked.by.strip()), redact_text(asked.reason.strip())
+        order = RefundOrder(by, reason, asked.amount, asked.transaction_id)
+        try:
+            made = await self.refunds.refund(key, order, partial(self.public_address, request))
+        except RefundRefused as refused:
+            return error_response(errors.NOT_REFUNDED, str(refused))
+        return {**shown(made.transaction, self.clock.now()), "said": made.said}

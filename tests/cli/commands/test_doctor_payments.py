@@ -1,0 +1,167 @@
+"""`sandbox-sim doctor` with a running gateway, against a receiver that asks for the status."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.cli.asking import on
+from tests.cli.receivers import Handler, Listen, ask, knows, report
+from tests.conftest import Sandbox, StartSandbox
+
+OWN_SERVICE = 990
+
+
+@pytest.fixture(autouse=True)
+def _orders_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox_sim.cli.commands.doctor.ORDER_TIMEOUT_S", 0)
+
+
+def verifying(sandbox: Sandbox, folder: Path, service_id: int = OWN_SERVICE) -> Handler:
+    """A receiver that pays the order only if the gateway says that the payment succeeded."""
+
+    async def receive(request: web.Request) -> web.Response:
+        if not await knows(request):
+            return web.Response(status=401)
+        body = await request.json()
+        answer = await sandbox.status(body["transaction_id"], service_id)
+        if answer.code == "027":
+            return web.Response(status=404)
+        found = answer.body["response_data"]
+        assert found["network_transaction_id"] == body["network_transaction_id"]
+        assert found["status"] == body["status"]
+        if found["status"] == "000":
+            (folder / body["transaction_id"]).touch()
+        return web.Response()
+
+    return receive
+
+
+async def examine(sandbox: Sandbox, url: str, folder: Path, *words: object) -> Any:
+    paid = f"test -e '{folder}'/{{transaction_id}}"
+    words = ("--endpoint-url", sandbox.url, "--profile", "flat", "--paid", paid, *words)
+    _, document = await report(url, *words)
+    return document
+
+
+async def test_the_gateway_answers_what_the_receiver_asks(
+    sandbox: Sandbox, listen: Listen, tmp_path: Path
+) -> None:
+    document = await examine(sandbox, await listen(verifying(sandbox, tmp_path)), tmp_path)
+
+    assert document["healthy"]
+    assert document["works_with"] == ["flat"]
+    assert document["status_queries"].startswith("the payments are real ones of service 990")
+
+
+async def test_the_payments_of_forged_callbacks_fail(sandbox: Sandbox, listen: Listen) -> None:
+    async def accept(_request: web.Request) -> web.Response:
+        return web.Response()
+
+    words = ("--profile", "flat", "--service-id", 55)
+    await on(sandbox, "doctor", await listen(accept), *words)
+
+    made = await sandbox.session.get(f"{sandbox.url}/_sandbox/transactions")
+    transactions = (await made.json())["transactions"]
+    assert Counter(each["status"] for each in transactions) == {"000": 1, "001": 4, "003": 1}
+    assert {each["service_id"] for each in transactions} == {55}
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/overrides") as overrides:
+        assert (await overrides.json())["overrides"] == []
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/callbacks") as callbacks:
+        assert {each["state"] for each in (await callbacks.json())["callbacks"]} == {"dropped"}
+
+
+async def test_nothing_is_left_in_the_service_of_the_doctor(
+    sandbox: Sandbox, listen: Listen
+) -> None:
+    async def accept(_request: web.Request) -> web.Response:
+        return web.Response()
+
+    await on(sandbox, "doctor", await listen(accept), "--profile", "flat")
+
+    for plural in ("transactions", "callbacks", "overrides", "requests"):
+        async with sandbox.session.get(f"{sandbox.url}/_sandbox/{plural}") as found:
+            assert (await found.json())[plural] == []
+
+
+async def test_a_receiver_of_another_service_is_told_of_the_option(
+    sandbox: Sandbox, listen: Listen, tmp_path: Path
+) -> None:
+    url = await listen(verifying(sandbox, tmp_path, service_id=55))
+
+    without = await examine(sandbox, url, tmp_path)
+    with_it = await examine(sandbox, url, tmp_path, "--service-id", 55)
+
+    assert not without["healthy"]
+    assert without["status_queries"].endswith("add --service-id 55")
+    assert with_it["works_with"] == ["flat"]
+
+
+async def test_it_uses_a_service_that_the_credentials_cover(
+    start_sandbox: StartSandbox, listen: Listen, tmp_path: Path
+) -> None:
+    shop = {"client_key": "sandbox_key", "secret_key": "sandbox_secret", "service_ids": [56, 55]}
+    sandbox = await start_sandbox(credentials=[shop])
+    file = tmp_path / "sandbox_sim.toml"
+    file.write_text(
+        '[[credentials]]\nclient_key = "sandbox_key"\nsecret_key = "sandbox_secret"\n'
+        "service_ids = [56, 55]\n"
+    )
+    url = await listen(verifying(sandbox, tmp_path, service_id=55))
+
+    document = await examine(sandbox, url, tmp_path, "--config", file)
+
+    assert document["works_with"] == ["flat"]
+
+
+async def test_without_a_gateway_it_says_what_it_could_not_examine(
+    listen: Listen, unused_tcp_port: int
+) -> None:
+    async def healthy(request: web.Request) -> web.Response:
+        return web.Response(status=200 if await knows(request) else 401)
+
+    words = (
+        "doctor",
+        await listen(healthy),
+        "--endpoint-url",
+        f"http://127.0.0.1:{unused_tcp_port}",
+    )
+    result = await ask(*words)
+
+    assert result.exit_code == 0
+    assert "status queries find no payment of a sample: http://127.0.0.1:" in result.stdout
+    assert "start a gateway with `sandbox-sim serve`" in result.stdout
+
+
+async def test_a_gateway_that_refuses_the_payment_is_named(
+    start_sandbox: StartSandbox, listen: Listen, tmp_path: Path
+) -> None:
+    sandbox = await start_sandbox(credentials=[{"client_key": "shop", "secret_key": "secret"}])
+    url = await listen(verifying(sandbox, tmp_path))
+
+    document = await examine(sandbox, url, tmp_path)
+
+    assert "rejects the payment of a sample: 100" in document["status_queries"]
+
+
+@pytest.mark.decision("D39")
+async def test_nothing_is_paid_at_a_gateway_in_production(
+    start_sandbox: StartSandbox, listen: Listen, tmp_path: Path
+) -> None:
+    sandbox = await start_sandbox(
+        production=True,
+        allow_memory=True,
+        credentials=[{"client_key": "shop", "secret_key": "secret", "mode": "P"}],
+        networks={"staging": {"adapter": "simulated"}},
+        routes=[{"network": "staging"}],
+        callback_hosts={"allow": ["127.0.0.0/8"]},
+    )
+    url = await listen(verifying(sandbox, tmp_path))
+
+    document = await examine(sandbox, url, tmp_path)
+
+    assert "is in production" in document["status_queries"]
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/transactions") as answer:
+        assert (await answer.json())["transactions"] == []

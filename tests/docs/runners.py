@@ -1,0 +1,31 @@
+"""Which test runs the blocks of a page, where it is not the general one of their language."""
+
+from collections.abc import Mapping
+from typing import Final
+
+RUN_BY: Final[Mapping[str, Mapping[str, str]]] = {
+    "sh": {
+        "docs/backup.md": "tests/docs/test_backup_page.py",
+        "docs/certifying.md": "tests/certify/test_certifying_page.py",
+        "docs/comparing.md": "tests/docs/test_comparing_page.py",
+        "docs/control-api.md": "tests/test_interface_page.py",
+        "docs/interface.md": "tests/test_interface_page.py",
+        "docs/networks/hubtel.md": "tests/docs/test_http_json_pages.py",
+        "docs/networks/mtn_momo.md": "tests/docs/test_mtn_momo_page.py",
+        "docs/networks/paystack.md": "tests/docs/test_http_json_pages.py",
+        "docs/networks/smpp.md": "tests/docs/test_smpp_page.py",
+        "docs/production.md": "tests/docs/test_production_page.py",
+        "docs/stuck-payments.md": "tests/docs/test_stuck_payments_page.py",
+    },
+    "console": {"docs/tour.md": "tests/test_tour.py"},
+    "python": {
+        "README.md": "tests/docs/test_python_examples.py",
+        "docs/callbacks.md": "tests/test_interface_page.py",
+        "docs/certifying.md": "tests/certify/test_certifying_page.py",
+        "docs/interface.md": "tests/test_interface_page.py",
+        "docs/testing.md": "tests/test_testing_page.py",
+        "docs/writing-a-network.md": "tests/docs/test_writing_a_network.py",
+    },
+    "toml": {"docs/certifying.md": "tests/certify/test_certifying_page.py"},
+    "json": {},
+}

@@ -1,0 +1,111 @@
+"""Every block of shell, Python, TOML and JSON on a page is run, or marked and counted.
+
+A comment above a block, `<!-- not run: REASON -->`, marks one that no test runs.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import click
+import pytest
+
+from sandbox_sim.cli import main
+from tests.docs.pages import ROOT, Block, Page, all_pages
+from tests.docs.runners import RUN_BY
+
+# The tests that run the blocks of a language on every page which `RUN_BY` does not name.
+GENERAL = {
+    "sh": "tests/docs/test_commands.py",
+    "toml": "tests/docs/test_commands.py",
+    "json": "tests/docs/test_commands.py",
+}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+NOT_RUN = [(page, block) for page in all_pages() for block in page.fences if block.not_run]
+BLOCKS = [
+    pytest.param(page, block, id=f"{page} {block.language} {number}")
+    for page in all_pages()
+    for number, block in enumerate(page.fences)
+    if block.language in RUN_BY and not block.not_run
+]
+
+
+@pytest.mark.parametrize(("page", "block"), BLOCKS)
+def test_a_block_has_a_test_that_names_its_page(page: Page, block: Block) -> None:
+    special = RUN_BY[block.language].get(page.name)
+
+    if special is None:
+        assert block.language in GENERAL, f"no test runs {block.language} on {page}"
+    else:
+        name = page.name.rpartition("/")[2].removesuffix(".md")
+        assert name in (ROOT / special).read_text("utf-8")
+
+
+def test_every_runner_has_a_page_with_such_a_block() -> None:
+    for language, pages in RUN_BY.items():
+        for name in pages:
+            assert Page(name).blocks(language), f"{name} has no {language}"
+
+
+@pytest.mark.parametrize("name", ["docs/interface.md", "docs/control-api.md"])
+def test_the_pages_whose_commands_stand_with_their_answer_have_no_others(name: str) -> None:
+    """`test_a_command_gets_the_answer_below_it` runs one command a block, all of curl."""
+    commands = Page(name).commands()
+
+    assert {command.program for command in commands} == {"curl"}
+    assert len(commands) == len(Page(name).blocks("sh"))
+
+
+# --- Those that are not run ----------------------------------------------------------------------
+
+
+def made_by_make(words: Sequence[str]) -> None:
+    """Check that `make` has these targets."""
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    documented = re.findall(r"^([a-z-]+):.*##", makefile, re.MULTILINE)
+    targets = [word for word in words[1:] if "=" not in word]
+
+    assert targets
+    assert set(targets) <= set(documented)
+
+
+def installed_by_pip(words: Sequence[str]) -> None:
+    """Check that `pip install` installs the clone or the wheel, with extras that exist."""
+    assert words[1] == "install"
+    wheel = f"dist/sandbox_sim-{PROJECT['version']}-py3-none-any.whl"
+    names = [name for name in words[2:] if not name.startswith("--") and "constraints" not in name]
+    for name in names:
+        place, _, extra = name.removesuffix("]").partition("[")
+        assert place in {"/path/to/sandbox_sim", wheel}
+        assert not extra or extra in PROJECT["optional-dependencies"]
+
+
+def known_to_click(words: Sequence[str]) -> None:
+    """Check that the command exists, with these options."""
+    command = main.get_command(click.Context(main), words[1])
+    assert command is not None
+    known = {option for param in command.params for option in param.opts}
+    assert {word for word in words if word.startswith("--")} <= known
+
+
+# What is checked of a program that no test runs as the page says.
+CHECKED: dict[str, Callable[[Sequence[str]], None]] = {
+    "make": made_by_make,
+    "pip": installed_by_pip,
+    "docker": lambda words: None,  # tests/test_docker.py
+    "sandbox-sim": known_to_click,
+}
+
+
+def test_few_blocks_are_not_run() -> None:
+    assert len(NOT_RUN) == 14
+
+
+@pytest.mark.parametrize(("page", "block"), NOT_RUN, ids=lambda each: str(each)[:40])
+def test_one_that_is_not_run_is_right_as_far_as_can_be_seen(page: Page, block: Block) -> None:
+    for named in re.findall(r"tests/[\w/]+\.py", block.not_run):
+        assert Path(ROOT / named).exists(), page
+    for words in block.commands():
+        if words[0] in CHECKED:
+            CHECKED[words[0]](words)

@@ -1,0 +1,256 @@
+"""What people enter in the ledger of mode P by hand: top up, resolve, adjust, reverse (D44)."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from sandbox_sim.ledger.books import Adjustment, BadEntry
+from sandbox_sim.operations import Operation
+from sandbox_sim.production.manual_actions import Decision
+from sandbox_sim.records.ledger import AccountKind, BadTransfer, LedgerLine, LedgerQuery, Reason
+from sandbox_sim.records.manual_entries import ManualEntry
+from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.vocabulary import Wallet
+from tests.production.desk import LIVE, LOST, SIGNED, SUCCEEDED, Desk
+from tests.sample_records import SERVICE
+
+SERVICE_WALLET, CLEARING, FEES, SUSPENSE = (
+    *(AccountKind.WALLET, AccountKind.CLEARING, AccountKind.FEES, AccountKind.SUSPENSE),
+)
+
+AMOUNT = Decimal("10.50")
+
+PAYOUT, COLLECTION = "service/55/payout/GHS available", "service/55/collection/GHS available"
+
+OF_FIRST = "network/first/clearing/GHS"
+
+pytestmark = pytest.mark.decision("D44")
+
+
+async def late_success(desk: Desk, operation: Operation = Operation.COLLECT) -> str:
+    """A payment that a person called failed, and its network successful; returns its id."""
+    if operation is Operation.PAYOUT:
+        await desk.fund("15")
+    desk.first.results.append(LOST)
+    await desk.pay(operation=operation)
+    (attempt,) = await desk.attempts()
+    decision = Decision(Status.FAILED, "ama", "nothing came", force=True)
+    await desk.actions.settle(attempt.network_transaction_id, decision)
+    desk.first.statuses.append(SUCCEEDED)
+    await desk.wait(minutes=1)
+    return attempt.network_transaction_id
+
+
+def adjustment(amount: str = "4", **fields: Any) -> Adjustment:
+    plain: dict[str, Any] = {"wallet": Wallet.COLLECTION, "ours": FEES, "adds": True}
+    return Adjustment(SERVICE, amount=Decimal(amount), **{**plain, **fields})
+
+
+async def lines(desk: Desk, **query: Any) -> list[LedgerLine]:
+    found = await desk.store.run(lambda unit: unit.ledger_page(LedgerQuery(mode=LIVE, **query)))
+    return list(found)
+
+
+class TestTopUp:
+    async def test_units_are_added_and_money_is_not(self) -> None:
+        desk = Desk()
+
+        assert await desk.books.topup(SERVICE, Wallet.SMS, 20, SIGNED) == 20
+        assert await desk.books.topup(SERVICE, Wallet.SMS, 5, SIGNED) == 25
+        with pytest.raises(BadTransfer):
+            await desk.books.topup(SERVICE, Wallet.PAYOUT, 5, SIGNED)
+
+    async def test_who_and_why_is_kept_with_the_line(self) -> None:
+        desk = Desk()
+
+        await desk.books.topup(SERVICE, Wallet.AIRTIME, 20, SIGNED)
+
+        (line,) = await lines(desk)
+        assert (line.transfer.reason, line.manual) == (Reason.TOPUP, SIGNED)
+
+
+class TestResolve:
+    @pytest.mark.parametrize(
+        ("to", "left"),
+        [
+            (SERVICE_WALLET, {OF_FIRST: -AMOUNT, COLLECTION: AMOUNT}),
+            (CLEARING, {}),
+            (FEES, {OF_FIRST: -AMOUNT, "fees/GHS": AMOUNT}),
+        ],
+    )
+    async def test_money_that_came_in_late_goes_where_it_belongs(
+        self, to: AccountKind, left: dict[str, Decimal]
+    ) -> None:
+        desk = Desk()
+        subject = await late_success(desk)
+        assert await desk.balances() == {OF_FIRST: -AMOUNT, "suspense/GHS": AMOUNT}
+
+        line = await desk.books.resolve(subject, to, None, SIGNED)
+
+        assert (line.transfer.subject, line.manual) == (subject, SIGNED)
+        assert await desk.balances() == left
+
+    async def test_money_that_went_out_late_is_taken_from_the_service(self) -> None:
+        desk = Desk()
+        subject = await late_success(desk, Operation.PAYOUT)
+        assert (await desk.balances())["suspense/GHS"] == -AMOUNT
+
+        await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
+
+        assert await desk.balances() == {PAYOUT: Decimal("4.50"), OF_FIRST: Decimal("-4.50")}
+
+    async def test_what_the_service_has_spent_meanwhile_is_not_taken_from_it(self) -> None:
+        desk = Desk()
+        subject = await late_success(desk, Operation.PAYOUT)
+        await desk.pay(operation=Operation.PAYOUT, transaction_id="T2")
+
+        with pytest.raises(
+            BadEntry, match=r"has 4\.50, and 10\.50 are wanted: nothing was entered"
+        ):
+            await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
+        await desk.books.resolve(subject, FEES, None, SIGNED)
+
+        assert (await desk.balances())["fees/GHS"] == -AMOUNT
+
+    async def test_parts_are_resolved_until_nothing_is_left_and_never_more(self) -> None:
+        desk = Desk()
+        subject = await late_success(desk)
+        await desk.books.resolve(subject, FEES, Decimal("0.50"), SIGNED)
+
+        with pytest.raises(BadEntry, match=r"10 stand in suspense .* and 10\.01 are more"):
+            await desk.books.resolve(subject, FEES, Decimal("10.01"), SIGNED)
+        (item,) = await desk.books.suspense()
+        assert (item.transaction_id, item.network, item.amount) == ("T1", "first", Decimal(10))
+        await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
+
+        with pytest.raises(BadEntry, match="nothing stands in suspense for payment T1"):
+            await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
+        assert await desk.books.suspense() == []
+
+    async def test_the_payment_waits_for_a_person_no_more(self) -> None:
+        desk = Desk()
+        subject = await late_success(desk)
+        await desk.books.resolve(subject, FEES, Decimal(1), SIGNED)
+        assert (await desk.attempts())[0].is_doubted
+
+        await desk.books.resolve(subject, FEES, None, SIGNED)
+
+        (attempt,) = await desk.attempts()
+        assert not attempt.is_doubted
+        assert (attempt.settled_by, attempt.settled_reason) == ("ama", "by letter")
+
+    async def test_a_payment_that_is_not_there_is_named(self) -> None:
+        with pytest.raises(BadEntry, match="there is no payment 'T9' of mode P"):
+            await Desk().books.resolve("T9", FEES, None, SIGNED)
+
+
+class TestAdjust:
+    async def test_it_moves_money_between_a_wallet_and_an_account_of_ours(self) -> None:
+        desk = Desk()
+
+        await desk.books.adjust(adjustment("4"), SIGNED)
+        await desk.books.adjust(adjustment("1", adds=False, ours=CLEARING, network="first"), SIGNED)
+
+        assert await desk.balances() == {COLLECTION: 3, "fees/GHS": -4, OF_FIRST: 1}
+
+    async def test_no_wallet_goes_below_zero(self) -> None:
+        with pytest.raises(BadEntry, match="has 0, and 4 are wanted"):
+            await Desk().books.adjust(adjustment(adds=False), SIGNED)
+
+    @pytest.mark.parametrize("network", ["", "frist"])
+    async def test_clearing_is_of_a_network_that_is_known(self, network: str) -> None:
+        with pytest.raises(BadEntry, match=r"name one in network \(there are first, second\)"):
+            await Desk().books.adjust(adjustment(ours=CLEARING, network=network), SIGNED)
+
+    async def test_suspense_needs_the_payment(self) -> None:
+        with pytest.raises(BadEntry, match="give the transaction"):
+            await Desk().books.adjust(adjustment(ours=SUSPENSE), SIGNED)
+
+    async def test_it_takes_no_more_out_of_suspense_than_stands_there(self) -> None:
+        desk = Desk()
+        subject = await late_success(desk)
+        asked = adjustment(ours=SUSPENSE, subject=subject)
+
+        await desk.books.adjust(asked, SIGNED)
+
+        with pytest.raises(BadEntry, match=r"6\.5 stand in suspense .* by -6\.51"):
+            await desk.books.adjust(adjustment("6.51", ours=SUSPENSE, subject=subject), SIGNED)
+
+    async def test_the_payment_is_of_the_service(self) -> None:
+        desk = Desk()
+        subject = await late_success(desk)
+        other = Adjustment(56, Wallet.COLLECTION, FEES, Decimal(1), adds=True, subject=subject)
+
+        with pytest.raises(BadEntry, match="is of service 55, and not of service 56"):
+            await desk.books.adjust(other, SIGNED)
+
+
+class TestReverse:
+    async def test_the_opposite_is_entered_and_the_first_entry_stays(self) -> None:
+        desk = Desk()
+        entry = await desk.books.adjust(adjustment(), SIGNED)
+
+        reversal = await desk.books.reverse(entry.number, ManualEntry("kofi", "a slip"))
+
+        assert await desk.balances() == {}
+        newest, oldest = await lines(desk)
+        assert oldest == entry
+        assert newest == reversal
+        assert newest.manual == ManualEntry("kofi", "a slip", reverses=entry.number)
+
+    async def test_a_topup_is_reversed_unless_it_is_used_up(self) -> None:
+        desk = Desk()
+        await desk.books.topup(SERVICE, Wallet.SMS, 5, SIGNED)
+        (entry,) = await lines(desk)
+
+        await desk.books.reverse(entry.number, SIGNED)
+
+        assert await desk.balances() == {}
+
+    async def test_what_was_resolved_stands_in_suspense_again(self) -> None:
+        desk = Desk()
+        subject = await late_success(desk)
+        entry = await desk.books.resolve(subject, FEES, None, SIGNED)
+
+        await desk.books.reverse(entry.number, SIGNED)
+
+        (item,) = await desk.books.suspense()
+        assert item.amount == AMOUNT
+
+    async def test_what_was_put_into_suspense_and_resolved_is_not_taken_back(self) -> None:
+        desk = Desk()
+        subject = await late_success(desk)
+        await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
+        asked = adjustment("3", ours=SUSPENSE, subject=subject, adds=False)
+        entry = await desk.books.adjust(asked, SIGNED)
+        await desk.books.resolve(subject, FEES, None, SIGNED)
+
+        with pytest.raises(BadEntry, match="0 stand in suspense"):
+            await desk.books.reverse(entry.number, SIGNED)
+
+    async def test_it_is_done_once_and_a_reversal_is_not_reversed(self) -> None:
+        desk = Desk()
+        entry = await desk.books.adjust(adjustment(), SIGNED)
+        reversal = await desk.books.reverse(entry.number, SIGNED)
+
+        with pytest.raises(BadEntry, match=f"reversed already, by entry {reversal.number}"):
+            await desk.books.reverse(entry.number, SIGNED)
+        with pytest.raises(BadEntry, match="is a reversal itself"):
+            await desk.books.reverse(reversal.number, SIGNED)
+
+    async def test_what_no_person_made_is_not_reversed(self) -> None:
+        desk = Desk()
+        await desk.fund("15")
+        (line,) = await lines(desk)
+
+        with pytest.raises(BadEntry, match="was not made by a person"):
+            await desk.books.reverse(line.number, SIGNED)
+        with pytest.raises(BadEntry, match="there is no entry 99"):
+            await desk.books.reverse(99, SIGNED)
+
+
+@pytest.mark.parametrize("signed", [ManualEntry(" ", "why"), ManualEntry("ama", " ")])
+async def test_every_entry_has_a_name_and_a_reason(signed: ManualEntry) -> None:
+    with pytest.raises(BadEntry, match="name who makes the entry"):
+        await Desk().books.adjust(adjustment(), signed)

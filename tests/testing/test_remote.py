@@ -1,0 +1,165 @@
+"""`RemoteGateway`: a test that has a service of its own at a gateway elsewhere."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sandbox_sim import SandboxGateway
+from sandbox_sim.testing.remote import RemoteGateway
+from tests.testing.conftest import collected, status, texted
+
+AUTH = ("sandbox_key", "sandbox_secret")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[SandboxGateway]:
+    """A gateway that others use too: its clock runs."""
+    with SandboxGateway(settle_delay_ms=0, sms_transition_ms=0, control_token="secret") as gateway:
+        gateway.reset_clock()
+        yield gateway
+
+
+@pytest.fixture
+def remote(server: SandboxGateway) -> RemoteGateway:
+    return RemoteGateway(server.url, AUTH, "secret")
+
+
+def test_its_records_are_those_of_a_gateway_in_the_process() -> None:
+    with SandboxGateway() as server:
+        remote = RemoteGateway(server.url, server.auth, None)
+        server.service_id = remote.service_id
+        collected(remote, amount=10.25)
+        collected(remote, transaction_id="T2", callback_url="http://127.0.0.1:9/nobody")
+        collected(remote, transaction_id="T3", customer_number="0244000009")
+        texted(remote)
+        server.advance(minutes=1)
+
+        for name in ("callbacks", "transactions", "sms", "requests"):
+            assert [*getattr(remote, name)] == [*getattr(server, name)], name
+        assert [*remote.inbox()] == [*server.inbox()]
+        assert remote.now == server.now
+        assert server.report().startswith(remote.report())
+
+
+def test_a_payment_and_its_callback(remote: RemoteGateway) -> None:
+    collected(remote)
+    collected(remote, transaction_id="T2", callback_url="http://127.0.0.1:9/nobody")
+    collected(remote, transaction_id="T3", customer_number="0244000009")
+    texted(remote)
+
+    remote.wait_callback(transaction_id="T1", state="delivered", amount=10.5)
+    assert remote.wait_callback(transaction_id="T2").state == "retrying"
+    assert remote.inbox().expect_one().signature == "valid"
+    remote.requests.expect_one(response_code="015", transaction_id="T3")
+    remote.sms.expect_text(contains="1234")
+    assert "collect T3: 015" in remote.report()
+
+
+def test_two_at_one_server_never_meet(server: SandboxGateway, remote: RemoteGateway) -> None:
+    other = RemoteGateway(server.url, AUTH, "secret")
+    collected(other)
+    other.wait_callback(transaction_id="T1")
+    other.fault(status=503)
+    other.override(response_code="402", transaction_id="T2")
+
+    assert collected(remote)["response_code"] == "202"
+    remote.wait_callback(transaction_id="T1")
+    remote.reset()
+
+    assert not [*remote.callbacks, *remote.transactions, *remote.inbox()]
+    other.clear_faults()
+    other.transactions.expect_one(transaction_id="T1")
+    assert collected(other, transaction_id="T2")["response_code"] == "402"
+
+
+def test_a_new_service_has_no_records(remote: RemoteGateway) -> None:
+    collected(remote)
+    before = remote.service_id
+
+    remote.begin()
+
+    assert remote.service_id != before
+    assert status(remote)["response_code"] == "027"
+    remote.requests.expect_none(operation="collect")
+
+
+def test_more_records_than_one_page_has(remote: RemoteGateway) -> None:
+    for number in range(101):
+        collected(remote, transaction_id=f"T{number}")
+
+    assert [each.transaction_id for each in remote.transactions] == [f"T{n}" for n in range(101)]
+
+
+def test_an_attempt_is_made_at_once(remote: RemoteGateway) -> None:
+    collected(remote, callback_url="http://127.0.0.1:9/nobody")
+    remote.wait_callback(transaction_id="T1")
+
+    assert [each.transaction_id for each in remote.retry_callbacks()] == ["T1"]
+    with pytest.raises(ValueError, match="there is no callback 'T9'"):
+        remote.retry_callbacks("T9")
+
+
+async def test_in_a_coroutine(remote: RemoteGateway) -> None:
+    await asyncio.to_thread(collected, remote, callback_url="http://127.0.0.1:9/nobody")
+
+    assert (await remote.aio.wait_callback(transaction_id="T1")).status == "000"
+    assert len(await remote.aio.retry_callbacks("T1")) == 1
+    with pytest.raises(RuntimeError, match="gateway time is one for all"):
+        await remote.aio.advance(seconds=1)
+
+
+def test_what_never_comes_is_told_with_what_came_instead(remote: RemoteGateway) -> None:
+    collected(remote, customer_number="0244000009")
+
+    with pytest.raises(AssertionError, match=r"waited 0 s: expected a callback") as raised:
+        remote.wait_callback(transaction_id="T1", timeout_s=0)
+
+    assert "was answered 015: " in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda remote: remote.advance(minutes=5),
+        lambda remote: remote.reset_clock(),
+        lambda remote: remote.renew(),
+        lambda remote: remote.certify("success", place_order=str, state_of=str),
+        lambda remote: remote.make(callback_profile="flat"),
+    ],
+    ids=["advance", "reset_clock", "renew", "certify", "settings"],
+)
+def test_what_would_change_the_gateway_for_others_is_refused(
+    remote: RemoteGateway, call: Callable[[Any], object]
+) -> None:
+    with pytest.raises(RuntimeError, match=r"for all who use it|others use it") as raised:
+        call(remote)
+
+    assert "Without SANDBOX_SIM_URL the fixture runs a gateway in the process" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "token", "problem"),
+    [
+        ("http://127.0.0.1:9", "secret", "no gateway answers at http://127.0.0.1:9 "),
+        ("127.0.0.1:8233", "secret", "must be an address such as http://127.0.0.1:8233"),
+        (None, "wrong", "its control token goes to SANDBOX_SIM_TOKEN"),
+    ],
+    ids=["nobody listens", "not an address", "wrong token"],
+)
+def test_an_address_without_a_gateway_is_told(
+    server: SandboxGateway, url: str | None, token: str, problem: str
+) -> None:
+    with pytest.raises(ValueError, match="SANDBOX_SIM_URL") as raised:
+        RemoteGateway(url or server.url, AUTH, token)
+
+    assert problem in str(raised.value)
+
+
+def test_it_has_every_method_that_a_gateway_in_the_process_has() -> None:
+    def public(kind: type) -> set[str]:
+        return {name for name, _ in inspect.getmembers(kind) if not name.startswith("_")}
+
+    assert public(SandboxGateway) <= public(RemoteGateway)

@@ -1,0 +1,190 @@
+"""POST /_sandbox/transactions/…/refund in both modes (D45)."""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.client import live, settled
+from tests.production.settings import BUILT_IN, LIVE
+from tests.web.control_api import assert_error, get, post
+from tests.web.pages.dashboard_pages import page
+
+WHO = {"by": "ama", "reason": "sold out"}
+
+pytestmark = pytest.mark.decision("D45")
+
+
+@pytest.fixture
+async def collected(sandbox: Sandbox) -> Sandbox:
+    """A sandbox with the successful collection T1 of 10.50."""
+    await sandbox.collect()
+    await sandbox.advance(seconds=1)
+    return sandbox
+
+
+async def refund(sandbox: Sandbox, path: str = "55/T1", **body: Any) -> Any:
+    seen = await post(sandbox, f"transactions/{path}/refund", **{**WHO, **body})
+    assert seen.status == 200, seen
+    return seen.body
+
+
+async def named(sandbox: Sandbox, transaction_id: str) -> Any:
+    return await get(sandbox, f"transactions/55/{transaction_id}")
+
+
+async def test_a_refund_settles_as_a_payout_does_and_names_the_collection(
+    collected: Sandbox,
+) -> None:
+    collection = await named(collected, "T1")
+
+    made = await refund(collected)
+
+    assert (made["operation"], made["amount"], made["party"]) == ("payout", "10.5", "0244000001")
+    assert made["refund_of"] == collection["network_transaction_id"]
+    assert (made["refunded_by"], made["refund_reason"]) == ("ama", "sold out")
+    assert made["status"] == "002"
+    await collected.advance(seconds=1)
+    assert (await collected.status(made["transaction_id"])).data["status"] == "000"
+
+
+async def test_no_callback_follows(collected: Sandbox) -> None:
+    await refund(collected)
+    await collected.advance(seconds=10)
+
+    listed = await get(collected, "callbacks?service_id=55")
+    assert [each["transaction_id"] for each in listed["callbacks"]] == ["T1"]
+
+
+async def test_the_refunds_of_a_collection_are_found_by_its_network_id(collected: Sandbox) -> None:
+    first = await refund(collected, amount=4)
+    second = await refund(collected, amount=2.5)
+
+    of = (await named(collected, "T1"))["network_transaction_id"]
+    listed = await get(collected, f"transactions?refund_of={of}")
+    ids = [each["transaction_id"] for each in listed["transactions"]]
+    assert ids == [second["transaction_id"], first["transaction_id"]]
+
+
+async def test_more_than_is_left_is_refused_with_what_is_left(collected: Sandbox) -> None:
+    await refund(collected, amount=4)
+
+    seen = await post(collected, "transactions/55/T1/refund", amount=7, **WHO)
+
+    assert_error(seen, 409, "amount 7 is more than what is left to refund: 6.5 of 10.5 GHS")
+    assert seen.body["error"]["code"] == "not_refunded"
+
+
+async def test_an_override_lets_a_refund_fail_and_what_it_held_can_be_refunded_again(
+    collected: Sandbox,
+) -> None:
+    match = {"service_id": 55, "operation": "payout"}
+    await post(collected, "overrides", match=match, outcome={"status": "001"}, times=1)
+    made = await refund(collected)
+    await collected.advance(seconds=1)
+    assert (await named(collected, made["transaction_id"]))["status"] == "001"
+
+    again = await refund(collected)
+
+    assert again["amount"] == "10.5"
+
+
+async def test_live_balances_move_out_of_the_wallet_of_collections(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(balances="live")
+    await sandbox.collect()
+    await sandbox.advance(seconds=1)
+    before = (await sandbox.balance()).data
+
+    await refund(sandbox, amount=4)
+    await sandbox.advance(seconds=1)
+
+    after = (await sandbox.balance()).data
+    assert before["collection_balance"] - after["collection_balance"] == 4
+    assert before["payout_balance"] == after["payout_balance"]
+
+
+async def test_a_card_is_refused_and_points_to_the_books(sandbox: Sandbox) -> None:
+    await sandbox.card()
+    await sandbox.advance(seconds=4)
+
+    seen = await post(sandbox, "transactions/55/T1/refund", **WHO)
+
+    assert_error(seen, 409, "a card payment is not refunded", "ledger adjust")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"reason": "sold out"}, "by"),
+        ({"by": "ama"}, "reason"),
+        ({"by": " ", "reason": "sold out"}, "by"),
+        ({**WHO, "amount": 0}, "amount"),
+        ({**WHO, "amount": "much"}, "amount"),
+        ({**WHO, "transaction_id": ""}, "transaction_id"),
+    ],
+)
+async def test_a_wrong_body_names_its_field(
+    collected: Sandbox, body: dict[str, Any], field: str
+) -> None:
+    assert_error(await post(collected, "transactions/55/T1/refund", **body), 400, field)
+
+
+async def test_an_unknown_collection_is_not_found(sandbox: Sandbox) -> None:
+    assert_error(await post(sandbox, "transactions/55/T9/refund", **WHO), 404, "T9")
+
+
+async def test_the_timeline_of_the_collection_has_the_refund_and_who_and_why(
+    collected: Sandbox,
+) -> None:
+    made = await refund(collected, amount=4)
+    await collected.advance(seconds=1)
+    of = await named(collected, "T1")
+
+    pages = [
+        await page(collected, f"?open=t:55:{each['network_transaction_id']}") for each in (of, made)
+    ]
+
+    assert "Refund of GHS 4.00" in pages[0]
+    assert f"It pays back the collection {of['network_transaction_id']}" in pages[1]
+    assert "A refund has none." in pages[1]
+    assert all("ama: sold out" in each for each in pages)
+
+
+class TestModeP:
+    async def test_it_goes_over_the_network_and_is_shown_with_the_collection(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        sandbox = await live(start_sandbox, {"staging": {"adapter": "simulated"}})
+        await sandbox.collect()
+        await settled(sandbox, seconds=2)
+
+        made = await refund(sandbox, amount=4)
+        await settled(sandbox, seconds=2)
+
+        shown = await named(sandbox, made["transaction_id"])
+        assert shown["status"] == "000"
+        assert [each["refund_of"] for each in shown["attempts"]] == [made["refund_of"]]
+        collection = await named(sandbox, "T1")
+        assert [each["transaction_id"] for each in collection["refunds"]] == [
+            made["transaction_id"]
+        ]
+        assert (await sandbox.balance()).data["collection_balance"] == 6.5
+
+    async def test_one_identifier_in_both_modes_needs_the_mode(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+
+        sandbox = await live(
+            start_sandbox, {"staging": {"adapter": "simulated"}}, credentials=[LIVE, BUILT_IN]
+        )
+        await sandbox.collect()
+        sandbox.headers["Authorization"] = basic("sandbox_key", "sandbox_secret")
+        await sandbox.collect()
+        await settled(sandbox, seconds=2)
+
+        seen = await post(sandbox, "transactions/55/T1/refund", **WHO)
+        assert_error(seen, 409, "fits a transaction of each mode", "S or P")
+
+        assert (await refund(sandbox, mode="P"))["mode"] == "P"

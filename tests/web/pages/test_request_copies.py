@@ -1,0 +1,116 @@
+"""What "Copy as curl" and "Copy as pytest" give runs for each operation, with the same code."""
+
+import asyncio
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Sequence
+from html import unescape
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import requests
+
+from sandbox_sim.operations import Operation
+from tests.conftest import Sandbox
+from tests.web.pages.dashboard_pages import page
+
+# The last two are declined, and one is of a service with low balances.
+CASES: list[tuple[Operation, dict[str, Any]]] = [
+    *((operation, {}) for operation in Operation),
+    (Operation.CARD, {"nw": "MAS", "customer_number": "5555555555554444"}),
+    (Operation.CARD, {"customer_number": "4000000000000002"}),
+    (Operation.COLLECT, {"customer_number": "0244000009", "reference": 'Ama\'s "shop" $HOME'}),
+    (Operation.PAYOUT, {"service_id": 59, "amount": 5.01}),
+]
+
+
+def named(case: Any) -> str:
+    return case.value if isinstance(case, Operation) else " ".join(case)
+
+
+async def copied(sandbox: Sandbox, operation: Operation, fields: dict[str, Any]) -> dict[str, str]:
+    """Send a request; returns what its timeline offers to copy, and the code of the answer."""
+    body = operation.sample(
+        55,
+        f"{sandbox.url}/_sandbox/inbox",
+        transaction_id="T1",
+        callback_url=sandbox.inbox_url("orders"),
+        request_time="2026-01-01 09:00",
+    )
+    answer = await sandbox.post(operation.row.path, body | fields)
+    await sandbox.advance(seconds=5)
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/requests") as found:
+        newest = (await found.json())["requests"][0]
+    shown = await page(sandbox, f"?view=requests&open=r:{newest['id']}")
+    copies = re.findall(r'data-copy="([^"]*)"', shown)
+    curl = next(unescape(each) for each in copies if each.startswith("curl "))
+    test = next((unescape(each) for each in copies if each.startswith("import ")), "")
+    return {"curl": curl, "pytest": test, "code": answer.code}
+
+
+async def curl(sandbox: Sandbox, command: str) -> str:
+    """The response code that the command gets; without curl its request is sent by other means."""
+    words: Sequence[str] = shlex.split(command)
+    if shutil.which("curl"):
+        words = (*words, "--silent", "--include", "--max-time", "10")
+        ran = await asyncio.to_thread(subprocess.run, words, capture_output=True, check=True)
+        text = ran.stdout.decode()
+    else:
+        options = dict(pairwise(words))
+        user, _, key = options["-u"].partition(":")
+        sent = await asyncio.to_thread(
+            requests.post,
+            words[1],
+            data=options["--data-raw"].encode(),
+            auth=(user, key),
+            headers={"Content-Type": "application/json"},
+            timeout=10,
+        )
+        text = sent.text
+    (code,) = re.findall(r'"response_code": ?"(\w+)"', text)
+    return str(code)
+
+
+@pytest.mark.parametrize(("operation", "fields"), CASES, ids=named)
+async def test_a_copy_gets_the_same_code(
+    sandbox: Sandbox, pytester: pytest.Pytester, operation: Operation, fields: dict[str, Any]
+) -> None:
+    if operation is Operation.STATUS:
+        await sandbox.collect(transaction_id="T1")
+        fields = {"transaction_id": "T1"}
+
+    copies = await copied(sandbox, operation, fields)
+
+    assert await curl(sandbox, copies["curl"]) == copies["code"]
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    pytester.makepyfile(test_copied=copies["pytest"])
+    run = await asyncio.to_thread(pytester.runpytest_inprocess)
+    run.assert_outcomes(passed=1)
+
+
+async def test_a_card_is_named_and_its_callback_goes_to_an_inbox(sandbox: Sandbox) -> None:
+    test = (await copied(sandbox, Operation.CARD, {}))["pytest"]
+
+    assert 'VIS_TEST_CARD = "4111111111111111"' in test
+    assert '"customer_number": VIS_TEST_CARD,' in test
+    assert '"callback_url": sandbox_gateway.inbox_url(),' in test
+
+
+async def test_an_answer_that_an_override_decided_needs_it_in_the_test(sandbox: Sandbox) -> None:
+    override = {"match": {"operation": "collect"}, "outcome": {"response_code": "402"}}
+    await sandbox.session.post(f"{sandbox.url}/_sandbox/overrides", json=override)
+
+    test = (await copied(sandbox, Operation.COLLECT, {}))["pytest"]
+
+    assert 'sandbox_gateway.override(response_code="402")' in test
+
+
+@pytest.mark.parametrize("status", [429, 500])
+async def test_a_failure_has_no_test(sandbox: Sandbox, status: int) -> None:
+    fault = {"match": {"operation": "collect"}, "fault": {"status": status}}
+    await sandbox.session.post(f"{sandbox.url}/_sandbox/faults", json=fault)
+
+    assert (await copied(sandbox, Operation.COLLECT, {}))["pytest"] == ""
