@@ -20,15 +20,17 @@ Schema = dict[str, Any]
 _DOCUMENT = "urn:openapi"
 # The base path and the contract of each server of the tests, by port.
 _contracts: dict[int, tuple[str, "Contract"]] = {}
-_made: dict[ServerFacts, "Contract"] = {}
+# By what a document depends on: production adds refusals.
+_made: dict[tuple[ServerFacts, bool], "Contract"] = {}
 
 
 def register(port: int, gateway: Gateway, settings: Settings) -> None:
     """Check every answer of the gateway on this port from now on."""
     facts = ServerFacts(reject_status=settings.sandbox_reject_status)
-    if facts not in _made:
-        _made[facts] = Contract(gateway.app[ROUTES](), facts)
-    _contracts[port] = (settings.base_path, _made[facts])
+    key = facts, settings.production
+    if key not in _made:
+        _made[key] = Contract(gateway.app[ROUTES](), facts)
+    _contracts[port] = (settings.base_path, _made[key])
 
 
 def check(

@@ -7,6 +7,7 @@ tests that need Postgres skip and give the reason; with `SANDBOX_SIM_REQUIRE=pos
 
 import asyncio
 import os
+import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Coroutine, Iterator
@@ -135,6 +136,14 @@ def server_url() -> str:
     except OSError as error:
         missing("postgres", f"the Postgres that {NAMED} names cannot be reached: {error}")
     return named
+
+
+def tools() -> Path:
+    """The folder with `pg_dump` and `pg_restore` that fit the server; skips without one."""
+    if os.environ.get(NAMED):
+        found = shutil.which("pg_dump")
+        return Path(found or missing("postgres", "there is no pg_dump")).parent
+    return Path(_started(RUN).bin_path)
 
 
 @contextmanager

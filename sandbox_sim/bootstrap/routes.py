@@ -10,6 +10,7 @@ from sandbox_sim.control.snapshots import Snapshots
 from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.payments.approval import Handsets
 from sandbox_sim.payments.card_page import CardPages
+from sandbox_sim.ports import FileStore
 from sandbox_sim.records.overrides import UserRuleKind
 from sandbox_sim.settings.schema import certify_report
 from sandbox_sim.values.clients import SANDBOX_CLIENT
@@ -75,7 +76,14 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
         UserRuleRoutes(rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
         LedgerRoutes(ledger, books),
         BookRoutes(books, parts.record_ids),
-        StateRoutes(parts.manual_actions, parts.seeding(), snapshots, parts.public_address),
+        StateRoutes(
+            parts.manual_actions,
+            parts.seeding(),
+            snapshots,
+            parts.public_address,
+            production=production is not None,
+            file=parts.store if isinstance(parts.store, FileStore) else None,
+        ),
         *parts.pages.groups,
     ]
 

@@ -18,7 +18,7 @@ _DEFAULT_ENDPOINT: Final = "http://127.0.0.1:8233"
 # The module of each command; the command has its name there.
 _MODULES: Final = {
     **dict.fromkeys(("callbacks", "inbox", "requests", "sms", "transactions"), "commands.records"),
-    **dict.fromkeys(("clock", "readyz", "reset", "seed", "snapshot"), "commands.state"),
+    **dict.fromkeys(("backup", "clock", "readyz", "reset", "seed", "snapshot"), "commands.state"),
     **dict.fromkeys(("faults", "overrides"), "commands.overrides_and_faults"),
     **dict.fromkeys(("explain", "openapi"), "commands.explain"),
     "certify": "commands.certify",

@@ -29,6 +29,11 @@ def transaction_lines(transaction: Shown, *, exchanges: bool = False) -> Iterato
         elif attempt["exchanges"]:
             count = len(attempt["exchanges"])
             yield f"{_INDENT}exchanges with the network: {count}; --exchanges prints them"
+    entries = transaction.get("entries", ())
+    if entries:
+        yield ""
+        yield "entered by people"
+        yield from (_INDENT + line for entry in entries for line in _entry(entry))
     yield from _next(transaction)
 
 
@@ -43,6 +48,13 @@ def _facts(transaction: Shown) -> Iterator[str]:
         yield f"callback to: {transaction['callback_url']}"
     for change in transaction["timeline"]:
         yield f"{change['at']}  {status_words(change['status'])}"
+    if transaction["refund_of"]:
+        who = f"{transaction['refunded_by']}: {transaction['refund_reason']}"
+        yield f"refund of {transaction['refund_of']} by {who}"
+    for refund in transaction.get("refunds", ()):
+        amount = f"{refund['amount']} {refund['currency_code']}"
+        paid_back = f"{refund['transaction_id']}, {status_words(refund['status'])}"
+        yield f"refund of {amount}: {paid_back}, by {refund['refunded_by']}"
     if transaction["override"] is not None:
         yield f"override: {json.dumps(transaction['override'])}"
     if transaction["replaced_by"] is not None:
@@ -59,6 +71,8 @@ def _attempt(attempt: Shown) -> Iterator[str]:
     yield f"reference {attempt['reference']}{called}"
     if attempt["sent_currency"] != attempt["currency"]:
         yield f"it went out in {attempt['sent_currency']} with the same figures (D41)"
+    if attempt["confirmed_amount"]:
+        yield f"settled with {attempt['confirmed_amount']} and not {attempt['amount']}"
     for name in ("reason", "mismatch", "contradiction"):
         if attempt[name]:
             yield f"{name}: {attempt[name]}"
@@ -70,6 +84,14 @@ def _attempt(attempt: Shown) -> Iterator[str]:
         yield f"{_INDENT}asked just before, {decision['network_said']}"
     if attempt["settled_by"] and not attempt["decisions"]:  # before decisions were kept
         yield f"{attempt['settled_by']} decided: {attempt['settled_reason']}"
+
+
+def _entry(entry: Shown) -> Iterator[str]:
+    """An entry of a person in the ledger, with who made it and why."""
+    manual, amount = entry["manual"], entry["amount"].removeprefix("-")
+    moved = f"{amount} from {entry['debit']} to {entry['credit']}"
+    yield f"{entry['at']}  {manual['by']} {entry['reason']} {moved}"
+    yield f"{_INDENT}because: {manual['reason']}"
 
 
 def _exchange(exchange: Shown) -> Iterator[str]:

@@ -11,6 +11,7 @@ from sandbox_sim.ports.payment_processor import PaymentDecision, PaymentProcesso
 from sandbox_sim.ports.store import (
     STORE_PAUSE_S,
     DataRefused,
+    FileStore,
     JobLost,
     Relay,
     Store,
@@ -25,6 +26,7 @@ __all__ = [
     "CallbackSender",
     "Clock",
     "DataRefused",
+    "FileStore",
     "Ids",
     "JobLost",
     "PaymentDecision",

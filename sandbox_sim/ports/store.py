@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Final, Protocol, TypeVar
+from pathlib import Path
+from typing import Final, Protocol, TypeVar, runtime_checkable
 
 from sandbox_sim.ports.unit import Topic, Unit
 from sandbox_sim.records.events import Event, StoredChange
@@ -101,4 +102,16 @@ class Store(Protocol):
 
     def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
         """Await `notice` on every server after the topic was announced, before `run` returns."""
+        ...
+
+
+@runtime_checkable
+class FileStore(Protocol):
+    """A store that is one file, which no other program can read while the store is open."""
+
+    async def back_up(self) -> Path:
+        """Write a copy of the file as it is now beside it, and return the path of the copy.
+
+        Units wait meanwhile. Raises `StoreError`, and leaves no copy then.
+        """
         ...

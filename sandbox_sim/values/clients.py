@@ -36,7 +36,7 @@ class Client:
 SANDBOX_CLIENT: Final = Client("sandbox_key", "sandbox_secret")
 
 
-def is_only_live(clients: Iterable[Client], service_id: int) -> bool:
-    """Whether clients of mode P may use a service, and none of mode S may."""
-    modes = {client.mode for client in clients if client.may_use(service_id)}
+def is_only_live(clients: Iterable[Client], service_id: int | None) -> bool:
+    """Whether clients of mode P may use a service, or any service (None), and no others may."""
+    modes = {client.mode for client in clients if service_id is None or client.may_use(service_id)}
     return modes == {ServiceMode.PRODUCTION}

@@ -190,7 +190,8 @@ class TestControl:
         assert callback(shop)["trans_ref"] == "X1"
         balance = server.balance("collection")
 
-        assert server.ask("POST", "/_sandbox/reset", {})[0] == 200
+        reset = server.ask("POST", "/_sandbox/reset", {})
+        assert reset == (200, {"service_id": None, "kept": ["mode P", "snapshots"]})
 
         assert server.status("X1") == "000"
         assert server.balance("collection") == balance

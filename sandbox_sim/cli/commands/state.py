@@ -16,6 +16,8 @@ from sandbox_sim.values.redaction import printable
 # Seconds. Each attempt on the way at a receiver that hangs takes 30 s of real time.
 ADVANCE_TIMEOUT_S: Final = 600.0
 
+BACKUP_TIMEOUT_S: Final = 600.0
+
 _READYZ: Final = "/_sandbox/readyz"
 _READYZ_TIMEOUT_S: Final = 5.0
 
@@ -70,8 +72,23 @@ def reset_clock(session: Session, /) -> None:
 @click.option("--service-id", type=int, help="Only this service; without it, all.")
 @asks
 def reset(session: Session, /, service_id: int | None) -> None:
-    """Forget everything that was done, for one service or for all."""
+    """Forget everything that was done, for one service or for all. What is of mode P stays."""
     session.ask("POST", "reset", body={"service_id": service_id}, lines=_what_was_reset)
+
+
+@click.command()
+@asks
+def backup(session: Session, /) -> None:
+    """Copy the SQLite file of a running gateway.
+
+    The copy is beside the file. Requests wait while it is written.
+    """
+    given: dict[str, Any] = {"body": {}, "timeout_s": BACKUP_TIMEOUT_S}
+    session.ask("POST", "backup", **given, lines=_copy)
+
+
+def _copy(document: dict[str, Any]) -> Iterator[str]:
+    yield f"{document['path']} has {document['bytes']} bytes"
 
 
 @click.command()
@@ -106,8 +123,9 @@ def _jobs_that_ran(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _what_was_reset(document: dict[str, Any]) -> Iterator[str]:
-    service_id = document["service_id"]
-    yield "all services begin anew" if service_id is None else f"service {service_id} begins anew"
+    service_id, kept = document["service_id"], " and ".join(document["kept"])
+    which = "all services were" if service_id is None else f"service {service_id} was"
+    yield f"{which} reset; {kept} stay"
 
 
 @click.group()

@@ -132,6 +132,7 @@ class SqliteStore(ChangeNotifier):
         # None ends it.
         self._pending: list[_WorkItem] = []
         self._queue: SimpleQueue[Sequence[_WorkItem] | None] = SimpleQueue()
+        self._copies: SimpleQueue[tuple[Path, asyncio.Future[Path]]] = SimpleQueue()
         self._tasks: set[asyncio.Task[None]] = set()
         self._thread: threading.Thread | None = None
         self._cleanup_at: datetime | None = None
@@ -176,6 +177,15 @@ class SqliteStore(ChangeNotifier):
         self._pending.append(_WorkItem(work, done, self._changes_wanted()))
         return await done
 
+    async def back_up(self) -> Path:
+        """Write a copy beside the file; the lock of the file keeps other programs from doing so."""
+        stamp = self._clock.now().strftime("%Y%m%dT%H%M%S.%fZ")
+        copy = self._path.with_name(f"{self._path.stem}-{stamp}.backup{self._path.suffix}")
+        done: asyncio.Future[Path] = asyncio.get_running_loop().create_future()
+        self._copies.put((copy, done))
+        await self.run(_nothing)  # the thread makes the copy after this unit
+        return await done
+
     def _submit(self) -> None:
         """Wake the thread once for all units of this iteration of the event loop."""
         ordered, self._pending = self._pending, []
@@ -203,6 +213,10 @@ class SqliteStore(ChangeNotifier):
                 if committed.failed or changes - copied >= _CHECKPOINT_AFTER_CHANGES:
                     copied = changes
                     self._checkpoint(cursor)
+                while not self._copies.empty():
+                    copy, done = self._copies.get()
+                    result = self._copied(cursor, copy, done)
+                    loop.call_soon_threadsafe(_resolve, [result])
         finally:
             self._files.disconnect()
 
@@ -211,6 +225,19 @@ class SqliteStore(ChangeNotifier):
         with contextlib.suppress(sqlite3.Error, OSError, StoreError):
             self._files.check()
             cursor.execute(_CHECKPOINT).fetchall()
+
+    def _copied(self, cursor: sqlite3.Cursor, copy: Path, done: asyncio.Future[Path]) -> _Result:
+        """Write a copy; it has its name only when it is whole."""
+        partial = copy.with_name(f"{copy.name}.partial")
+        try:
+            self._files.check()
+            cursor.execute("VACUUM INTO ?", (str(partial),))
+            partial.replace(copy)
+        except (sqlite3.Error, OSError, StoreError) as error:
+            with contextlib.suppress(OSError):
+                partial.unlink()
+            return _Result(done, None, self._as_store_error(error))
+        return _Result(done, copy, None)
 
     def _next_batch(self) -> Sequence[_WorkItem]:
         """All waiting units; empty when the store is to be closed."""
@@ -406,6 +433,10 @@ def _describe_error(error: sqlite3.Error) -> str:
     """The problem of the file in words; SQLite's own text where we have none."""
     kind = "_".join(getattr(error, "sqlite_errorname", "").split("_")[:2])
     return _REASONS.get(kind, str(error))
+
+
+async def _nothing(_unit: Unit) -> None:
+    """A unit that does nothing."""
 
 
 def _run_sync(work: Awaitable[T]) -> T:

@@ -4,7 +4,8 @@ The clock decides when networks are asked, and settings hold for all clients, so
 changed. A sample callback of the doctor
 says that a payment was made, so none is sent. Overrides, faults, reset, seed, snapshots and the
 deletion of requests never touch what is of mode P; one that names a service which only clients of
-mode P may use is a mistake, and gets HTTP 409.
+mode P may use is a mistake, and gets HTTP 409. So does any override or fault where there are no
+clients of mode S at all.
 """
 
 from collections.abc import Callable, Iterable
@@ -20,24 +21,25 @@ from sandbox_sim.web.control.errors import PRODUCTION, error_response
 from sandbox_sim.web.routes import Route
 
 _CLOCK: Final = "/_sandbox/clock/"
+_RULES: Final = ("/_sandbox/overrides", "/_sandbox/faults")
 _OF_THE_SANDBOX: Final = frozenset(
     {
         *(("POST", f"/_sandbox/{name}") for name in ("reset", "seed", "snapshots")),
-        *(("POST", f"/_sandbox/{name}") for name in ("overrides", "faults")),
+        *(("POST", path) for path in _RULES),
         ("DELETE", "/_sandbox/requests"),
     }
 )
 
 
-def guarded(routes: Iterable[Route], is_only_live: Callable[[int], bool]) -> list[Route]:
+def guarded(routes: Iterable[Route], is_only_live: Callable[[int | None], bool]) -> list[Route]:
     """The routes with the refusals of production.
 
-    is_only_live: whether only clients of mode P may use a service.
+    is_only_live: whether only clients of mode P may use a service, or any service (None).
     """
     return [_guarded(route, is_only_live) for route in routes]
 
 
-def _guarded(route: Route, is_only_live: Callable[[int], bool]) -> Route:
+def _guarded(route: Route, is_only_live: Callable[[int | None], bool]) -> Route:
     errors = (*route.errors, PRODUCTION)
     if route.method == "POST" and route.path.startswith(_CLOCK):
         return replace(route, handler=_refuse_clock, errors=errors)
@@ -67,10 +69,16 @@ async def _refuse_doctor(_request: web.Request, _asked: object) -> web.Response:
 
 
 async def _checked(
-    route: Route, is_only_live: Callable[[int], bool], request: web.Request, asked: object
+    route: Route, is_only_live: Callable[[int | None], bool], request: web.Request, asked: object
 ) -> Any:
     named = getattr(getattr(asked, "match", asked), "service_id", None)
     if isinstance(named, int) and is_only_live(named):
         text = f"Only clients of mode P may use service {named}, and its records stay as they are"
+        return error_response(PRODUCTION, text)
+    if route.path in _RULES and is_only_live(None):
+        text = (
+            "Overrides and faults are for requests of mode S, and all credentials are of mode P: "
+            "what a payment of mode P becomes is decided by its network, or with settle"
+        )
         return error_response(PRODUCTION, text)
     return await route.handler(request, asked)

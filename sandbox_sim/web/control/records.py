@@ -33,7 +33,13 @@ from sandbox_sim.production.decisions import ForceNeeded, IllegalSettlement
 from sandbox_sim.records import transactions
 from sandbox_sim.records.callbacks import CallbackView
 from sandbox_sim.records.journal import RequestView
-from sandbox_sim.records.listing import FieldValues, ImpossibleValue, compiled_match
+from sandbox_sim.records.listing import (
+    FieldValues,
+    ImpossibleValue,
+    Listing,
+    compiled_match,
+    merged_page,
+)
 from sandbox_sim.records.messages import MessageView
 from sandbox_sim.records.transactions import Status, TransactionView
 from sandbox_sim.values.clients import ServiceMode
@@ -100,6 +106,8 @@ KINDS: Final = (
 _NUMBERS: Final = frozenset(
     {"service_id", "char_count", "page_count", "units_charged", "http_status"}
 )
+
+_NETWORK_ID: Final = itemgetter("network_transaction_id")
 
 _SWITCHES: Final = frozenset({"unacknowledged"})
 
@@ -321,13 +329,10 @@ def _page_of(
     request: web.Request, asked: TransactionListQuery, every: Sequence[Mapping[str, Any]]
 ) -> dict[str, object]:
     """A page of those that pass the filters of the query."""
-    accepts = compiled_match(_filters(request, TRANSACTIONS))
-    found = [each for each in every if accepts(each)]
-    ids = [each["network_transaction_id"] for each in found]
-    first = 0
-    if asked.after is not None:
-        first = ids.index(asked.after) + 1 if asked.after in ids else len(ids)
-    page, following = asked.page(found[first:], itemgetter("network_transaction_id"))
+    accepts, id_of = compiled_match(_filters(request, TRANSACTIONS)), _NETWORK_ID
+    listing = Listing(after=asked.after, limit=asked.page_size + 1)
+    found = merged_page([filter(accepts, every)], listing, id_of, id_of)
+    page, following = asked.page(found, id_of)
     return {"transactions": page, "next": following}
 
 

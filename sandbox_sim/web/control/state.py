@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -12,9 +12,10 @@ from pydantic import Field
 from sandbox_sim.control.manual_actions import ManualActions
 from sandbox_sim.control.seeding import Seeding
 from sandbox_sim.control.snapshots import Snapshots
+from sandbox_sim.ports import FileStore
 from sandbox_sim.records.snapshots import NAME_PATTERN, SnapshotView, is_valid_name, shown
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
-from sandbox_sim.web.control.errors import NOT_FOUND, SEEDED_ALREADY, error_response
+from sandbox_sim.web.control.errors import NO_FILE, NOT_FOUND, SEEDED_ALREADY, error_response
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
     SERVICE_ID,
@@ -77,19 +78,32 @@ class SnapshotBody(Input):
 
 
 class WasReset(TypedDict):
-    """The service that was reset; null for all."""
+    """What was reset, and what stays."""
 
-    service_id: int | None
+    service_id: Annotated[int | None, "the service; null for all"]
+    kept: Annotated[list[str], "what stays: snapshots, and with production what is of mode P"]
+
+
+class BackupView(TypedDict):
+    """A copy of the file of the store."""
+
+    path: Annotated[str, "where it is, on the machine of the server"]
+    bytes: int
 
 
 @dataclass(frozen=True, eq=False)
 class StateRoutes:
-    """Resets, fills, saves and restores services."""
+    """Resets, fills, saves and restores services, and backs up all of them.
+
+    production: whether it is on. file: the store where it is a file; None for any other.
+    """
 
     manual_actions: ManualActions
     seeding: Seeding
     snapshots: Snapshots
     public_address: PublicAddress
+    production: bool
+    file: FileStore | None
 
     def routes(self) -> Sequence[Route]:
         route = partial(Route, group="Snapshots")
@@ -123,12 +137,18 @@ class StateRoutes:
                 "DELETE", _SNAPSHOT, self.delete, "delete a snapshot",
                 answers=(Answer(Deleted),), errors=(NOT_FOUND,),
             ),
+            Route(
+                "POST", "/_sandbox/backup", self.back_up,
+                "write a copy of the SQLite file beside it", "Backup",
+                (Answer(BackupView, 201),), body=Body(Nothing, optional=True), errors=(NO_FILE,),
+            ),
         ]  # fmt: skip
 
     async def reset(self, _request: web.Request, asked: ServiceBody) -> WasReset:
         """Forget everything that was done for one service, or for all."""
         await self.manual_actions.reset(asked.service_id)
-        return {"service_id": asked.service_id}
+        kept = ["mode P", "snapshots"] if self.production else ["snapshots"]
+        return {"service_id": asked.service_id, "kept": kept}
 
     async def seed(self, request: web.Request, asked: SeedBody) -> Seeded | web.Response:
         """Fill a service: `count` payments and SMS; HTTP 409 where any of them are there."""
@@ -164,6 +184,14 @@ class StateRoutes:
         name = request.match_info["name"]
         deleted = is_valid_name(name) and await self.snapshots.delete(name)
         return {"deleted": 1} if deleted else _no_such(name)
+
+    async def back_up(self, _request: web.Request, _asked: Nothing) -> BackupView | web.Response:
+        """Write a copy of the SQLite file beside it; other requests wait meanwhile."""
+        if self.file is None:
+            text = "only a SQLite store is copied: of Postgres use pg_dump, and memory is not kept"
+            return error_response(NO_FILE, text)
+        copy = await self.file.back_up()
+        return {"path": str(copy.absolute()), "bytes": copy.stat().st_size}
 
     async def list(self, _request: web.Request, asked: ServiceListQuery) -> Reply:
         """List snapshots, newest first."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
@@ -17,6 +18,7 @@ from sandbox_sim.control.record_search import (
 )
 from sandbox_sim.operations import PAYMENTS, Operation
 from sandbox_sim.production.attempt_views import Stuck
+from sandbox_sim.records.listing import Listing, merged_page
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.response_codes import ACCEPTED
@@ -181,6 +183,8 @@ def _pending_row(record: Shown) -> tuple[Row, SearchFields]:
     texts = (*row[:-1], record["reference"], record["party"], record["amount"])
     return row, facts_of(record["operation"], states, None, texts, record["mode"])
 
+
+_KEY: Final = attrgetter("key")
 
 PAGE_SIZE: Final = 50
 
@@ -356,12 +360,9 @@ def _page_of(pending: Sequence[Shown], search: SearchQuery, after: str | None) -
     """A page of the payments and SMS that match, which are all read."""
     of_service = (each for each in pending if search.service_id in {None, each["service_id"]})
     rows = [row for row, facts in map(_pending_row, of_service) if search.accepts(facts)]
-    first = 0
-    if after is not None:
-        keys = [row.key for row in rows]
-        first = keys.index(after) + 1 if after in keys else len(keys)
-    page = tuple(rows[first : first + PAGE_SIZE])
-    return RowPage(page, page[-1].key if len(rows) > first + len(page) else None)
+    found = merged_page([rows], Listing(after=after, limit=PAGE_SIZE + 1), _KEY, _KEY)
+    page = tuple(found[:PAGE_SIZE])
+    return RowPage(page, page[-1].key if len(found) > PAGE_SIZE else None)
 
 
 def _name(record: Any) -> _Name:

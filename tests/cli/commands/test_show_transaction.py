@@ -94,3 +94,26 @@ async def test_json_is_whole(sent: Sandbox) -> None:
 
     (attempt,) = shown["attempts"]
     assert [each["purpose"] for each in attempt["exchanges"]] == ["submit", "status"]
+
+
+@pytest.mark.decision("D44", "D45")
+async def test_what_people_entered_and_paid_back_is_shown(start_sandbox: StartSandbox) -> None:
+    network = {"adapter": "simulated", "settle_after_ms": 0}
+    sandbox = await live(start_sandbox, {"quick": network})
+    await sandbox.collect(transaction_id="P1", request_time="2026-01-31 09:30:00")
+    await settled(sandbox, seconds=10)
+    of_ama = ("--reason", "a mistake", "--by", "ama")
+    moved = ("--debit", "collection", "--credit", "fees", "--transaction", "P1")
+    await printed(sandbox, "ledger", "adjust", 55, "0.5", *moved, *of_ama)
+    await printed(sandbox, "transactions", "refund", "P1", "--amount", "4", "--id", "R1", *of_ama)
+
+    collection = varying(await printed(sandbox, "transactions", "show", "P1"))
+    refund = varying(await printed(sandbox, "transactions", "show", "R1"))
+
+    at = collection.index("entered by people")
+    assert collection[at + 1].endswith(
+        "ama adjusted 0.5 from service/55/collection/GHS to fees/GHS"
+    )
+    assert collection[at + 2] == "    because: a mistake"
+    assert any(line.startswith("  refund of 4 GHS: R1, ") for line in collection)
+    assert "  refund of * by ama: a mistake" in refund

@@ -99,9 +99,11 @@ async def test_reset_of_one_service_and_of_all(sandbox: Sandbox) -> None:
     for service_id in (55, 56, 57):
         await sandbox.sms(service_id=service_id)
 
-    assert await printed(sandbox, "reset", "--service-id", 55) == ["service 55 begins anew"]
+    assert await printed(sandbox, "reset", "--service-id", 55) == [
+        "service 55 was reset; snapshots stay"
+    ]
     assert [await sandbox.sms_balance(each) for each in (55, 56)] == [500, 499]
-    assert await printed(sandbox, "reset") == ["all services begin anew"]
+    assert await printed(sandbox, "reset") == ["all services were reset; snapshots stay"]
     assert [await sandbox.sms_balance(each) for each in (56, 57)] == [500, 500]
 
 

@@ -19,7 +19,10 @@ async def test_a_service_begins_anew_and_another_goes_on(sandbox: Sandbox) -> No
     answer = await reset(sandbox, service_id=55)
     await sandbox.advance(seconds=1)
 
-    assert (answer.status, answer.body) == (200, {"service_id": 55})
+    assert (answer.status, answer.body) == (
+        200,
+        {"service_id": 55, "kept": ["snapshots"]},
+    )
     assert await sandbox.sms_balance(55) == 500
     assert await sandbox.sms_balance(56) == 499
     assert (await sandbox.status("T1")).code == "027"
@@ -35,7 +38,7 @@ async def test_without_a_service_all_begin_anew(sandbox: Sandbox) -> None:
     await sandbox.collect()
     await sandbox.advance(seconds=1)
 
-    assert (await reset(sandbox)).body == {"service_id": None}
+    assert (await reset(sandbox)).body == {"service_id": None, "kept": ["snapshots"]}
 
     assert await sandbox.sms_balance() == 500
     assert await sandbox.inbox() == []

@@ -375,3 +375,39 @@ class TestTheSameIdInBothModes:
         await production.status("BOTH")
 
         assert "never asked for the status" in steps(await page(production, "?q=mode:p"))[-1]
+
+
+class TestTheSandboxsTools:
+    """What belongs to mode S says so, and is refused where it could concern mode P only."""
+
+    @pytest.fixture
+    async def without_mode_s(self, start_sandbox: StartSandbox) -> Sandbox:
+        return await live(start_sandbox, {"silent": SILENT})
+
+    @pytest.mark.parametrize(
+        ("path", "body"),
+        [("overrides", {"outcome": {"status": "000"}}), ("faults", {"fault": {"status": 500}})],
+    )
+    async def test_without_clients_of_mode_s_nothing_is_overridden(
+        self, without_mode_s: Sandbox, production: Sandbox, path: str, body: dict[str, Any]
+    ) -> None:
+        refused = await post(without_mode_s, path, **body)
+        taken = await post(production, path, **body)
+
+        assert refused["error"]["code"] == "production"
+        assert "all credentials are of mode P" in refused["error"]["message"]
+        assert "error" not in taken
+
+    @pytest.mark.parametrize("view", ["overrides", "faults"])
+    async def test_their_pages_say_that_mode_p_stays_as_it_is(
+        self, production: Sandbox, view: str
+    ) -> None:
+        shown = words(await page(production, f"?view={view}"))
+
+        assert f"{view.capitalize()} are for requests of mode S." in shown
+
+    async def test_the_dialog_of_the_reset_says_what_stays(
+        self, production: Sandbox, sandbox: Sandbox
+    ) -> None:
+        assert "All of mode P stays, and so do snapshots." in words(await page(production))
+        assert "mode P" not in words(await page(sandbox)).partition("Reset")[2]
