@@ -25,11 +25,11 @@ from tests.docs.pages import ROOT, Command, Page, all_pages
 from tests.tls_files import certificate_files
 from tests.web.events import listening
 
-# Other tests run these: test_interface_page.py, test_fixtures.py, test_comparing_page.py.
+# Other tests run these, such as test_interface_page.py, test_fixtures.py and test_books_page.py.
 TESTED_ELSEWHERE = {
     *("docs/interface.md", "docs/control-api.md", "docs/comparing.md", "docs/production.md"),
     *("docs/networks/mtn_momo.md", "docs/networks/paystack.md", "docs/networks/hubtel.md"),
-    *("docs/networks/smpp.md", "fixtures/README.md", "docs/certifying.md"),
+    *("docs/networks/smpp.md", "fixtures/README.md", "docs/certifying.md", "docs/books.md"),
 }
 PAGES = [page for page in all_pages() if page.blocks("sh") and page.name not in TESTED_ELSEWHERE]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
