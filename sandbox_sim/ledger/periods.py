@@ -4,11 +4,11 @@ Theory of operation:
 
 - A period is a range of the lines of a collection wallet, by their numbers. One that is closed
   takes no further line: a line that is added later has a larger number, so it belongs to the open
-  period, whatever time it is about.
+  period, also where it is about an earlier time.
 - A line counts for what it makes available: what a refund sets aside is taken off at once, and what
   it frees again is added. So nothing that is pending is paid out.
-- The closing entry moves the sum of the period out of the wallet. It is no line of any period; its
-  reversal is one of the open period.
+- The closing entry moves the sum of the period out of the wallet. It belongs to no period; its
+  reversal belongs to the open one.
 """
 
 from collections.abc import Mapping, Sequence

@@ -265,7 +265,7 @@ class Histories(RuleBasedStateMachine):
         assert found.total == (0 if balance is None else balance.available)
 
     def teardown(self) -> None:
-        """Suspense can be emptied, whatever went before."""
+        """Suspense can be emptied after any history."""
         try:
             for each in self.do(self.desk.books.suspense()):
                 subject = each.network_transaction_id

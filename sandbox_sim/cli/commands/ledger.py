@@ -52,7 +52,9 @@ def show(session: Session, query: Query) -> None:
 def _lines(document: dict[str, Any]) -> Iterator[str]:
     postings = document["postings"]
     if postings:
-        yield from _table(postings, "at", "id", "service_id", "account", "amount", "reason")
+        signed = any("manual" in each for each in postings)
+        rows = [_row(each, signed=signed) for each in postings]
+        yield from _table(rows, "at", "id", "service_id", "account", "amount", "reason")
     else:
         yield "no postings"
     yield from more(document)
@@ -60,6 +62,15 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
         if document.get(name):
             yield ""
             yield from _table(document[name], *first, "balance")
+
+
+def _row(posting: dict[str, Any], *, signed: bool) -> dict[str, Any]:
+    """The cells of a posting. signed: whether the table shows who made an entry, and why."""
+    cells = {name: value for name, value in posting.items() if name != "manual"}
+    manual = posting.get("manual", {"by": "", "reason": "", "reference": ""})
+    if signed:
+        cells |= {"by": manual["by"], "why": manual["reason"], "reference": manual["reference"]}
+    return cells
 
 
 @ledger.command()

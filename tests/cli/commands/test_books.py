@@ -78,6 +78,9 @@ async def test_a_topup_of_mode_p_is_signed_and_reversed(late: Sandbox) -> None:
 
     await printed(late, "ledger", "reverse", posting["id"], *WHY)
 
+    head, *rows = await printed(late, "ledger", "show", "--account", "sms")
+    assert columns(head)[-3:] == ["by", "why", "reference"]
+    assert [columns(row)[-3:] for row in rows[:2]] == [["ama", "by letter", "letter 12"]] * 2
     balances = (await as_json(late, "ledger", "show"))["balances"]
     assert [each["balance"] for each in balances if each["account"] == "sms"] == ["0"]
 
