@@ -12,6 +12,7 @@ from aiohttp.typedefs import Handler
 from sandbox_sim.bootstrap.production import networks_of, refuse_dropped, warn_of_sandboxes
 from sandbox_sim.control.scheduler import JobHandler
 from sandbox_sim.ledger.books import Books
+from sandbox_sim.ledger.periods import Periods
 from sandbox_sim.payments.queries import LiveQueries
 from sandbox_sim.payments.submit import Payments
 from sandbox_sim.ports import Clock, Ids, Store
@@ -72,6 +73,7 @@ class Production:
         self.actions = LiveActions(store, clock, self.networks, self.asking, self.recorder)
         self.records = LiveRecordReader(store, clock, self.networks)
         self.books = Books(store, clock, self.networks.by_name.keys())
+        self.periods = Periods(store, clock)
         self.clock = clock
 
     @asynccontextmanager

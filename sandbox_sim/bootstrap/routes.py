@@ -28,6 +28,7 @@ from sandbox_sim.web.control.overrides_and_faults import (
     OverrideView,
     UserRuleRoutes,
 )
+from sandbox_sim.web.control.periods import PeriodRoutes
 from sandbox_sim.web.control.records import RecordRoutes, SettleRoutes
 from sandbox_sim.web.control.refunds import RefundRoutes
 from sandbox_sim.web.control.state import StateRoutes
@@ -76,6 +77,7 @@ def route_groups(parts: "Gateway") -> Sequence[RouteGroup]:
         UserRuleRoutes(rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
         LedgerRoutes(ledger, books),
         BookRoutes(books, parts.record_ids),
+        PeriodRoutes(production.periods if production else None),
         StateRoutes(
             parts.manual_actions,
             parts.seeding(),

@@ -187,17 +187,7 @@ class Books:
         return await self._store.run(partial(self._reverse, number, signed))
 
     async def _reverse(self, number: int, signed: ManualEntry, unit: Unit) -> LedgerLine:
-        line = await line_of(unit, number)
-        if line is None:
-            raise BadEntry(f"there is no entry {number} of mode P in the ledger")
-        done = line.transfer
-        if done.reason is Reason.UNDONE:
-            raise BadEntry(f"entry {number} is a reversal itself: make the first entry anew")
-        if done.reason not in BY_HAND | {Reason.TOPUP}:
-            raise BadEntry(
-                f"entry {number} was not made by a person, so it is not reversed: write a "
-                "correction with ledger adjust"
-            )
+        done = await _made_by_person(unit, number)
         if done.subject:
             await _locked(unit, done.subject)
         if done.account is not None:
@@ -231,6 +221,22 @@ async def enter(unit: Unit, made: Transfer, signed: ManualEntry) -> LedgerLine:
             f"{overdrawn}: nothing was entered, because no wallet goes below zero"
         ) from None
     return LedgerLine(number, made, signed)
+
+
+async def _made_by_person(unit: Unit, number: int) -> Transfer:
+    """The entry with this number. Raises `BadEntry` where it cannot be reversed."""
+    line = await line_of(unit, number)
+    if line is None:
+        raise BadEntry(f"there is no entry {number} of mode P in the ledger")
+    done = line.transfer
+    if done.reason is Reason.UNDONE:
+        raise BadEntry(f"entry {number} is a reversal itself: make the first entry anew")
+    if done.reason not in BY_HAND | {Reason.TOPUP}:
+        raise BadEntry(
+            f"entry {number} was not made by a person, so it is not reversed: write a correction "
+            "with ledger adjust"
+        )
+    return done
 
 
 async def line_of(unit: Unit, number: int) -> LedgerLine | None:

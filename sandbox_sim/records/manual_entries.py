@@ -1,4 +1,4 @@
-"""What an entry of the ledger that a person makes is signed with. Source: D44."""
+"""What an entry of the ledger is signed with where a person makes it. Source: D44."""
 
 from datetime import datetime
 from typing import Annotated, NamedTuple, TypedDict

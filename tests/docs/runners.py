@@ -6,6 +6,7 @@ from typing import Final
 RUN_BY: Final[Mapping[str, Mapping[str, str]]] = {
     "sh": {
         "docs/backup.md": "tests/docs/test_backup_page.py",
+        "docs/books.md": "tests/docs/test_books_page.py",
         "docs/certifying.md": "tests/certify/test_certifying_page.py",
         "docs/comparing.md": "tests/docs/test_comparing_page.py",
         "docs/control-api.md": "tests/test_interface_page.py",

@@ -1,19 +1,194 @@
-"""What people enter in the ledger at once, on every store (D44)."""
+"""What people enter in the ledger, on every store: periods, and what many do at once (D44)."""
 
 import asyncio
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
 
 from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.ledger.books import Books
+from sandbox_sim.ledger.books import Adjustment, BadEntry, Books
+from sandbox_sim.ledger.periods import Periods, Statement
 from sandbox_sim.ports import Store, Unit
-from sandbox_sim.records.ledger import AccountKind, LedgerLine, Reason, transfer
-from tests.live_records import COLLECTION, attempt
+from sandbox_sim.records.ledger import (
+    AccountKind,
+    LedgerLine,
+    Reason,
+    TransferKind,
+    transfer,
+)
+from sandbox_sim.values.vocabulary import Wallet
+from tests.live_records import CLEARING, COLLECTION, attempt
 from tests.production.desk import SIGNED
-from tests.sample_records import NOW, violations
+from tests.sample_records import NOW, SERVICE, violations
+from tests.stores.conftest import OpenStore
+
+DAY = timedelta(days=1)
 
 pytestmark = pytest.mark.decision("D44")
+
+
+class Merchant:
+    """Collects for one service into a store, a day after another."""
+
+    def __init__(self, store: Store, clock: VirtualClock) -> None:
+        self.store, self.clock = store, clock
+        self.books, self.periods = Books(store, clock, ["mtn"]), Periods(store, clock)
+
+    async def collects(self, *amounts: str, reason: Reason = Reason.COLLECTED) -> None:
+        for amount in amounts:
+            at = self.clock.now()
+            moved = transfer(reason, COLLECTION, Decimal(amount), f"P{amount}", at, network="mtn")
+            await self.store.run(lambda unit, m=moved: unit.add_transfer(m))  # type: ignore[misc]
+
+    async def sets_aside(self, amount: str) -> LedgerLine:
+        """What a refund does until its network confirms it."""
+        kind, at = TransferKind.PENDING, self.clock.now()
+        moved = transfer(Reason.SPENT, COLLECTION, Decimal(amount), "R1", at, kind=kind)
+        number = await self.store.run(lambda unit: unit.add_transfer(moved))
+        return LedgerLine(number, moved)
+
+    async def closes(self, until: datetime | None = None) -> Statement:
+        return await self.periods.close(SERVICE, "GHS", until or self.clock.now(), SIGNED)
+
+    async def statement(self, period: int | None = None) -> list[Decimal]:
+        found = await self.periods.statement(SERVICE, "GHS", period)
+        return [each.amount for each in found.lines]
+
+    async def has(self) -> Decimal:
+        balance = await self.store.run(lambda unit: unit.balance(COLLECTION))
+        return Decimal(0) if balance is None else balance.available
+
+    def later(self, by: timedelta = DAY) -> datetime:
+        self.clock.move_to(self.clock.now() + by)
+        return self.clock.now()
+
+
+@pytest.fixture
+def merchant(store: Store, clock: VirtualClock) -> Merchant:
+    return Merchant(store, clock)
+
+
+async def test_one_entry_pays_out_the_lines_of_the_statement(merchant: Merchant) -> None:
+    await merchant.collects("10.50", "20")
+    until = merchant.later()
+    await merchant.collects("7")
+    merchant.later()
+
+    closed = await merchant.closes(until)
+
+    assert (closed.period, closed.since, closed.until) == (1, None, until)
+    assert closed.total == Decimal("30.50")
+    assert closed.closing is not None
+    moved = closed.closing.transfer
+    assert (moved.reason, moved.amount, moved.debit) == (Reason.CLOSED, closed.total, COLLECTION)
+    assert str(moved.credit) == "network/merchants/clearing/GHS"
+    assert await merchant.has() == 7
+    assert await merchant.statement(1) == [Decimal("10.50"), Decimal(20)]
+    assert await merchant.statement() == [7]
+    assert await merchant.store.run(violations) == ()
+
+
+async def test_periods_follow_one_another_without_a_gap(merchant: Merchant) -> None:
+    await merchant.collects("1")
+    first = merchant.later()
+    await merchant.closes(first)
+    await merchant.collects("2")
+    second = await merchant.closes(merchant.later())
+
+    assert (second.period, second.since, second.total) == (2, first, Decimal(2))
+    assert [await merchant.statement(each) for each in (1, 2, None)] == [[1], [2], []]
+    assert await merchant.has() == 0
+
+
+async def test_a_late_line_belongs_to_the_open_period(merchant: Merchant) -> None:
+    await merchant.collects("1")
+    closed_at = merchant.later()
+    await merchant.closes(closed_at)
+    about = transfer(Reason.COLLECTED, COLLECTION, Decimal(5), "late", closed_at - DAY / 2)
+    await merchant.store.run(lambda unit: unit.add_transfer(about))
+
+    assert await merchant.statement(1) == [1]
+    assert await merchant.statement() == [5]
+
+
+async def test_a_correction_goes_into_the_open_period(merchant: Merchant) -> None:
+    await merchant.collects("10")
+    await merchant.closes(merchant.later())
+    await merchant.collects("10")
+    wrong = Adjustment(SERVICE, Wallet.COLLECTION, AccountKind.FEES, Decimal(3), adds=False)
+    await merchant.books.adjust(wrong, SIGNED)
+
+    second = await merchant.closes(merchant.later())
+
+    assert await merchant.statement(1) == [10]
+    assert second.total == 7
+
+
+async def test_what_is_pending_is_not_paid_out(merchant: Merchant) -> None:
+    await merchant.collects("10", "20")
+    posted, voided = await merchant.sets_aside("4"), await merchant.sets_aside("5")
+    assert (await merchant.closes(merchant.later())).total == 21
+
+    at = merchant.clock.now()
+    for end in (posted.posted(at, CLEARING, Decimal(3)), voided.voided(at)):
+        await merchant.store.run(lambda unit, e=end: unit.add_transfer(e))  # type: ignore[misc]
+
+    assert await merchant.statement() == [1, 5]
+    assert await merchant.has() == 6
+
+
+async def test_a_reversed_closing_is_paid_out_with_the_next_period(merchant: Merchant) -> None:
+    await merchant.collects("10")
+    closed = await merchant.closes(merchant.later())
+    assert closed.closing is not None
+
+    await merchant.books.reverse(closed.closing.number, SIGNED)
+
+    assert await merchant.statement(1) == await merchant.statement() == [10]
+    assert (await merchant.closes(merchant.later())).period == 2
+    assert await merchant.has() == 0
+
+
+async def test_what_was_closed_is_not_closed_again(merchant: Merchant) -> None:
+    await merchant.collects("10")
+    until = merchant.later()
+    await merchant.closes(until)
+
+    for again in (until, until - DAY):
+        with pytest.raises(BadEntry, match="is closed, in period 1: the next period ends after"):
+            await merchant.closes(again)
+
+
+async def test_where_there_is_nothing_nothing_is_closed(merchant: Merchant) -> None:
+    with pytest.raises(BadEntry, match="nothing to close: 0 lines before"):
+        await merchant.closes()
+
+
+async def test_a_period_ends_before_it_is_closed(merchant: Merchant) -> None:
+    await merchant.collects("10")
+
+    with pytest.raises(BadEntry, match="a period ends before it is closed"):
+        await merchant.closes(merchant.clock.now() + DAY)
+
+
+async def test_what_was_taken_off_since_is_not_paid_out_too(merchant: Merchant) -> None:
+    await merchant.collects("10")
+    until = merchant.later()
+    await merchant.sets_aside("4")
+
+    with pytest.raises(BadEntry, match="has 6, and 10 are wanted"):
+        await merchant.closes(until)
+
+
+async def test_of_several_that_close_at_once_one_does(merchant: Merchant) -> None:
+    await merchant.collects("10")
+    until = merchant.later()
+
+    done = await asyncio.gather(*(merchant.closes(until) for _ in range(4)), return_exceptions=True)
+
+    assert sorted(type(each).__name__ for each in done) == ["BadEntry"] * 3 + ["Statement"]
+    assert await merchant.has() == 0
 
 
 async def test_of_several_that_resolve_and_reverse_at_once_one_does(
@@ -47,3 +222,22 @@ async def test_of_several_that_resolve_and_reverse_at_once_one_does(
         "mtn",
     )
     assert await store.run(violations) == ()
+
+
+async def test_a_period_that_is_not_there_is_named(merchant: Merchant) -> None:
+    with pytest.raises(BadEntry, match="service 55 has 0 closed periods"):
+        await merchant.statement(1)
+
+
+async def test_a_long_statement_is_read_in_parts(
+    open_store: OpenStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sandbox_sim.ledger.periods._AT_ONCE", 2)
+    async with open_store(clock) as store:
+        merchant = Merchant(store, clock)
+        await merchant.collects("1", "2", "3", "4", "5")
+        await merchant.closes(merchant.later())
+        await merchant.collects("6")
+
+        assert await merchant.statement(1) == [1, 2, 3, 4, 5]
+        assert await merchant.statement() == [6]

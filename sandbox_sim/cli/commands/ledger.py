@@ -1,8 +1,11 @@
 """`sandbox-sim ledger`: balances and postings, corrections, and settlement to merchants."""
 
+import csv
 import getpass
+import io
 from collections.abc import Callable, Iterator
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 import click
 
@@ -49,7 +52,9 @@ def show(session: Session, query: Query) -> None:
 def _lines(document: dict[str, Any]) -> Iterator[str]:
     postings = document["postings"]
     if postings:
-        yield from _table(postings, "at", "id", "service_id", "account", "amount", "reason")
+        signed = any("manual" in each for each in postings)
+        rows = [_row(each, signed=signed) for each in postings]
+        yield from _table(rows, "at", "id", "service_id", "account", "amount", "reason")
     else:
         yield "no postings"
     yield from more(document)
@@ -57,6 +62,15 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
         if document.get(name):
             yield ""
             yield from _table(document[name], *first, "balance")
+
+
+def _row(posting: dict[str, Any], *, signed: bool) -> dict[str, Any]:
+    """The cells of a posting. signed: whether the table shows who made an entry, and why."""
+    cells = {name: value for name, value in posting.items() if name != "manual"}
+    manual = posting.get("manual", {"by": "", "reason": "", "reference": ""})
+    if signed:
+        cells |= {"by": manual["by"], "why": manual["reason"], "reference": manual["reference"]}
+    return cells
 
 
 @ledger.command()
@@ -207,3 +221,64 @@ def _entry(document: dict[str, Any]) -> Iterator[str]:
     amount = document["amount"].removeprefix("-")
     moved = f"{amount} from {document['debit']} to {document['credit']}"
     yield f"entry {document['id']}: {moved}, {document['reason']}"
+
+
+_currency = click.option("--currency", default="GHS", help="What the wallet holds.")
+
+
+@ledger.command()
+@click.argument("service_id", type=int)
+@click.option(
+    "--until",
+    type=click.DateTime(["%Y-%m-%d"]),
+    required=True,
+    help="The last day of the period, in UTC.",
+)
+@_currency
+@_signed
+@asks
+def close(session: Session, /, service_id: int, until: datetime, **fields: str) -> None:
+    """Pay out the collections of a period to the merchant, in one entry of mode P.
+
+    The period begins where the one before ended. `ledger statement` shows its lines.
+    """
+    end = f"{until.date() + timedelta(days=1)}T00:00:00Z"
+    body: dict[str, object] = {"service_id": service_id, "until": end, **fields}
+    session.ask("POST", "ledger", "close", body=body, lines=_closed)
+
+
+def _closed(document: dict[str, Any]) -> Iterator[str]:
+    service, period = document["service_id"], document["period"]
+    count = len(document["lines"])
+    paid = f"{document['total']} {document['currency']} in {count} line{'s' * (count != 1)}"
+    yield f"period {period} of service {service}, before {document['until']}: {paid}"
+    yield f"its lines: sandbox-sim ledger statement {service} --period {period}"
+
+
+_COLUMNS: Final = (
+    *("id", "at", "reason", "transaction_id", "network_transaction_id", "amount", "currency"),
+    *("by", "why", "reference"),
+)
+
+
+@ledger.command()
+@click.argument("service_id", type=int)
+@click.option("--period", type=int, help="A closed period, from 1; without it the open one.")
+@_currency
+@asks
+def statement(session: Session, service_id: int, period: int | None, currency: str) -> None:
+    """Write the statement of a period as CSV. Its amounts sum to what was paid out."""
+    query = [("service_id", service_id), ("period", period), ("currency", currency)]
+    session.ask("GET", "ledger", "statement", query=query, lines=_statement)
+
+
+def _statement(document: dict[str, Any]) -> Iterator[str]:
+    text = io.StringIO()
+    rows = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
+    rows.writeheader()
+    for line in document["lines"]:
+        manual = line.get("manual", {"reason": ""})
+        of_person = {**manual, "why": manual["reason"]}
+        about = {"network_transaction_id": line["subject"], "currency": document["currency"]}
+        rows.writerow({**of_person, **line, **about})
+    yield from text.getvalue().splitlines()

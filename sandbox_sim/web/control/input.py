@@ -143,12 +143,12 @@ class ListQuery(PageQuery):
 
 
 def time_of(name: str, text: str) -> datetime:
-    """The time that a field names, in UTC unless it says otherwise, or `BadInput`."""
+    """The time that a field names, as UTC, which it is unless it says otherwise, or `BadInput`."""
     try:
         read = datetime.fromisoformat(text)
-    except ValueError:
+        return (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
         raise BadInput(f"{name} must be a time such as 2026-01-31T00:00:00Z") from None
-    return read if read.tzinfo is not None else read.replace(tzinfo=UTC)
 
 
 class Wait(Input):

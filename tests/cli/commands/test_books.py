@@ -1,5 +1,6 @@
-"""`sandbox-sim ledger suspense | resolve | adjust | reverse | topup --mode P` (D44)."""
+"""`sandbox-sim ledger` in mode P: corrections, and settlement to merchants (D44)."""
 
+import csv
 from typing import Any
 
 import pytest
@@ -77,8 +78,51 @@ async def test_a_topup_of_mode_p_is_signed_and_reversed(late: Sandbox) -> None:
 
     await printed(late, "ledger", "reverse", posting["id"], *WHY)
 
+    head, *rows = await printed(late, "ledger", "show", "--account", "sms")
+    assert columns(head)[-3:] == ["by", "why", "reference"]
+    assert [columns(row)[-3:] for row in rows[:2]] == [["ama", "by letter", "letter 12"]] * 2
     balances = (await as_json(late, "ledger", "show"))["balances"]
     assert [each["balance"] for each in balances if each["account"] == "sms"] == ["0"]
+
+
+async def test_a_period_is_closed_and_its_statement_sums_to_what_was_paid(late: Sandbox) -> None:
+    await printed(late, "ledger", "resolve", "T1", "--to", "service", *WHY)
+    await late.collect(transaction_id="T2", amount=20)
+    await settled(late, minutes=1)
+    await settled(late, days=1)
+    assert len(await printed(late, "ledger", "statement", 55)) == 3
+
+    lines = await printed(late, "ledger", "close", 55, "--until", "2026-01-01", *WHY)
+
+    assert lines == [
+        "period 1 of service 55, before 2026-01-02T00:00:00.000Z: 30.5 GHS in 2 lines",
+        "its lines: sandbox-sim ledger statement 55 --period 1",
+    ]
+    rows = [*csv.DictReader(await printed(late, "ledger", "statement", 55, "--period", 1))]
+    assert [(row["transaction_id"], row["amount"], row["by"]) for row in rows] == [
+        ("T1", "10.5", "ama"),
+        ("T2", "20", ""),
+    ]
+    assert len(await printed(late, "ledger", "statement", 55)) == 1
+    (posting,) = (await as_json(late, "ledger", "show", "--reason", "closed"))["postings"]
+    assert (posting["amount"], posting["manual"]["ends_at"]) == (
+        "-30.5",
+        "2026-01-02T00:00:00.000Z",
+    )
+
+
+@pytest.mark.parametrize(
+    ("until", "says"),
+    [
+        ("2026-01-01", "a period ends before it is closed"),
+        ("2025-12-31", "nothing to close: 0 lines before 2026-01-01T00:00:00.000Z"),
+    ],
+)
+async def test_a_period_that_cannot_be_closed(late: Sandbox, until: str, says: str) -> None:
+    result = await on(late, "ledger", "close", 55, "--until", until, *WHY)
+
+    assert result.exit_code == 1
+    assert says in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,38 @@ class TestSettle:
         assert 'name="reason"' not in html
 
     @pytest.mark.decision("D44")
+    async def test_what_was_confirmed_and_what_people_entered_is_shown(
+        self, production: Sandbox
+    ) -> None:
+        await pay(production)
+        html = await page(production)
+        (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
+        assert 'name="amount"' in html
+        assert 'name="network_id"' in html
+        signed = {"reason": "on their list", "by": "Ama"}
+        await post(production, path, status="000", amount="8", force=True, **signed)
+        name = path.split("/")[-2]
+        ends = {"debit": "fees", "credit": "collection", "transaction": name}
+        entry = await post(
+            production,
+            "ledger/adjust",
+            service_id=55,
+            amount="2",
+            reference="slip 3",
+            **ends,
+            **signed,
+        )
+
+        shown = " ".join(steps(await page(production)))
+        ledger = words(await page(production, "?view=ledger"))
+
+        assert entry["manual"]["reference"] == "slip 3"
+        assert "A person settled it with 8, not 10.5." in shown
+        assert "+2 on the collection balance of service 55: corrected by a person." in shown
+        assert "By Ama: On their list (slip 3)." in shown
+        assert "adjusted, Ama: on their list" in ledger
+
+    @pytest.mark.decision("D44")
     async def test_what_was_settled_by_force_says_so_with_what_the_network_said(
         self, production: Sandbox
     ) -> None:

@@ -1,0 +1,252 @@
+"""Settlement to merchants: closes a period of collections, and writes its statement. Source: D44.
+
+Theory of operation:
+
+- A period is a range of the lines of a collection wallet, by their numbers. One that is closed
+  takes no further line: a line that is added later has a larger number, so it belongs to the open
+  period, also where it is about an earlier time.
+- A line counts for what it makes available: what a refund sets aside is taken off at once, and what
+  it frees again is added. So nothing that is pending is paid out.
+- The closing entry moves the sum of the period out of the wallet. It belongs to no period; its
+  reversal belongs to the open one.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal
+from functools import partial
+from typing import Final, NamedTuple
+
+from sandbox_sim.ledger.books import BadEntry, enter, line_of
+from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.records.ledger import (
+    ZERO,
+    Account,
+    AccountKind,
+    LedgerLine,
+    LedgerQuery,
+    Reason,
+    Transfer,
+    TransferKind,
+    add,
+    our_account,
+    subtract,
+    wallet_of,
+)
+from sandbox_sim.records.manual_entries import ManualEntry
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.json_text import plain_decimal
+from sandbox_sim.values.timestamps import iso
+from sandbox_sim.values.vocabulary import Wallet
+
+_LIVE: Final = ServiceMode.PRODUCTION
+
+# What clearing names as its network where money goes to a merchant.
+MERCHANTS: Final = "merchants"
+
+# One unit of work reads so many lines, so that payments need not wait for a statement.
+_AT_ONCE: Final = 500
+
+_MOST_PERIODS: Final = 100_000
+
+
+class StatementLine(NamedTuple):
+    """A line of a statement.
+
+    amount: what it adds to the payment to the merchant; below zero what it takes off.
+    transaction_id: the client's; empty where the line is about no payment.
+    """
+
+    line: LedgerLine
+    amount: Decimal
+    transaction_id: str
+
+
+class Statement(NamedTuple):
+    """The lines of one period, oldest first, and their sum.
+
+    period: 1 for the first one. since, until: None where there is no period before, and while it is
+    open. closing: the entry that closed it.
+    """
+
+    wallet: Account
+    period: int
+    since: datetime | None
+    until: datetime | None
+    closing: LedgerLine | None
+    lines: Sequence[StatementLine]
+
+    @property
+    def total(self) -> Decimal:
+        """The sum of the lines."""
+        total = ZERO
+        for each in self.lines:
+            total = add(total, each.amount)
+        return total
+
+
+class Periods:
+    """Closes periods of collection wallets in mode P, and writes their statements."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def close(
+        self, service_id: int, currency: str, until: datetime, signed: ManualEntry
+    ) -> Statement:
+        """Pay out what was collected before a time: one entry for all lines up to then.
+
+        Raises `BadEntry` where there is nothing to close, or the time is not after the period
+        before and in the past.
+        """
+        now = self._clock.now()
+        if until > now:
+            raise BadEntry(f"until is {iso(until)}, and a period ends before it is closed")
+        wallet = wallet_of(_LIVE, service_id, Wallet.COLLECTION, currency)
+        closings = await self._store.run(partial(_closings, wallet))
+        _check_after(closings, until)
+        lines = await self._lines(wallet, _end_of(closings), None)
+        last = max((each.number for each in lines if each.transfer.at < until), default=0)
+        in_period = [each for each in lines if each.number <= last]
+        statement = await self._statement(wallet, closings, in_period)
+        total = statement.total
+        if total <= 0:
+            raise BadEntry(
+                f"there is nothing to close: {len(in_period)} lines before {iso(until)} come to "
+                f"{plain_decimal(total)} {currency}"
+            )
+        out = our_account(AccountKind.CLEARING, _LIVE, currency, MERCHANTS)
+        paid = Transfer(wallet, out, total, Reason.CLOSED, "", now)
+        entry = signed._replace(closes=last, ends_at=until)
+        closing = await self._store.run(partial(_close, paid, entry, len(closings)))
+        return statement._replace(until=until, closing=closing)
+
+    async def statement(self, service_id: int, currency: str, period: int | None) -> Statement:
+        """The statement of a closed period, or, with None, of the open one until now.
+
+        Raises `BadEntry` where there is no such period.
+        """
+        wallet = wallet_of(_LIVE, service_id, Wallet.COLLECTION, currency)
+        closings = await self._store.run(partial(_closings, wallet))
+        if period is None:
+            lines = await self._lines(wallet, _end_of(closings), None)
+            return await self._statement(wallet, closings, lines)
+        if period > len(closings):
+            raise BadEntry(
+                f"service {service_id} has {len(closings)} closed periods in {currency}: without "
+                "period you get the open one"
+            )
+        before, closing = closings[: period - 1], closings[period - 1]
+        signed = closing.manual
+        last = None if signed is None else signed.closes
+        lines = await self._lines(wallet, _end_of(before), last)
+        found = await self._statement(wallet, before, lines)
+        return found._replace(until=None if signed is None else signed.ends_at, closing=closing)
+
+    async def _lines(self, wallet: Account, start: int, last: int | None) -> Sequence[LedgerLine]:
+        """The lines of a wallet after `start` and up to `last`, oldest first; no closing is one."""
+        found: list[LedgerLine] = []
+        after = None if last is None else last + 1
+        while True:
+            page = await self._store.run(partial(_page, wallet, after))
+            found += (each for each in page if each.number > start and _counts(each, wallet))
+            if len(page) < _AT_ONCE or page[-1].number <= start:
+                return found[::-1]
+            after = page[-1].number
+
+    async def _statement(
+        self, wallet: Account, before: Sequence[LedgerLine], lines: Sequence[LedgerLine]
+    ) -> Statement:
+        found: list[StatementLine] = []
+        known = {each.number: each for each in lines}
+        for first in range(0, len(lines), _AT_ONCE):
+            some = lines[first : first + _AT_ONCE]
+            found += await self._store.run(partial(_with_amounts, wallet, some, known))
+        signed = before[-1].manual if before else None
+        since = None if signed is None else signed.ends_at
+        return Statement(wallet, len(before) + 1, since, None, None, found)
+
+
+def _check_after(closings: Sequence[LedgerLine], until: datetime) -> None:
+    signed = closings[-1].manual if closings else None
+    if signed is not None and signed.ends_at is not None and until <= signed.ends_at:
+        raise BadEntry(
+            f"everything before {iso(signed.ends_at)} is closed, in period {len(closings)}: the "
+            "next period ends after that"
+        )
+
+
+def _end_of(closings: Sequence[LedgerLine]) -> int:
+    """The number of the last line that is in a closed period."""
+    signed = closings[-1].manual if closings else None
+    return 0 if signed is None else signed.closes or 0
+
+
+def _counts(line: LedgerLine, wallet: Account) -> bool:
+    moved = line.transfer
+    return wallet in {moved.debit, moved.credit} and moved.reason is not Reason.CLOSED
+
+
+async def _page(wallet: Account, after: int | None, unit: Unit) -> Sequence[LedgerLine]:
+    of_wallet = LedgerQuery(
+        service_id=wallet.service_id,
+        account=wallet.wallet,
+        mode=_LIVE,
+        after=after,
+        limit=_AT_ONCE,
+    )
+    return await unit.ledger_page(of_wallet)
+
+
+async def _closings(wallet: Account, unit: Unit) -> Sequence[LedgerLine]:
+    """The entries that closed periods of a wallet, oldest first."""
+    query = LedgerQuery(
+        service_id=wallet.service_id,
+        account=wallet.wallet,
+        reason=Reason.CLOSED,
+        mode=_LIVE,
+        limit=_MOST_PERIODS,
+    )
+    found = await unit.ledger_page(query)
+    return [each for each in reversed(found) if each.transfer.debit == wallet]
+
+
+async def _close(paid: Transfer, entry: ManualEntry, closed_before: int, unit: Unit) -> LedgerLine:
+    """Enter the closing, unless someone closed a period since the lines were read."""
+    await unit.balance(paid.debit)  # locks the wallet
+    if len(await _closings(paid.debit, unit)) != closed_before:
+        raise BadEntry("another period was closed just now: look at its statement first")
+    return await enter(unit, paid, entry)
+
+
+async def _with_amounts(
+    wallet: Account,
+    lines: Sequence[LedgerLine],
+    known: Mapping[int, LedgerLine],
+    unit: Unit,
+) -> Sequence[StatementLine]:
+    """The lines of a statement; those that change nothing are left out."""
+    found = []
+    for line in lines:
+        amount = await _made_available(unit, wallet, line, known)
+        if amount:
+            attempts = await unit.attempts_of(line.transfer.subject)
+            transaction_id = attempts[-1].transaction_id if attempts else ""
+            found.append(StatementLine(line, amount, transaction_id))
+    return found
+
+
+async def _made_available(
+    unit: Unit, wallet: Account, line: LedgerLine, known: Mapping[int, LedgerLine]
+) -> Decimal:
+    """What a line adds to what a wallet has available, or takes off."""
+    moved = line.transfer
+    match moved.kind:
+        case TransferKind.VOID:
+            return moved.amount
+        case TransferKind.POST:
+            number = moved.pending or 0
+            begun = known.get(number) or await line_of(unit, number)
+            return ZERO if begun is None else subtract(begun.transfer.amount, moved.amount)
+    return moved.amount if moved.credit == wallet else moved.amount.copy_negate()

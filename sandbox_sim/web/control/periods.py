@@ -1,0 +1,137 @@
+"""Settlement to merchants under `/_sandbox/ledger`: close a period, read its statement. D44."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Annotated, TypedDict
+
+from aiohttp import web
+from pydantic import Field
+
+from sandbox_sim.ledger.books import BadEntry
+from sandbox_sim.ledger.periods import Periods, Statement, StatementLine
+from sandbox_sim.records.ledger import NumberedPosting, shown_line
+from sandbox_sim.values.json_text import plain_decimal
+from sandbox_sim.values.timestamps import iso
+from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
+from sandbox_sim.web.control.books import SignedInput
+from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, error_response
+from sandbox_sim.web.control.input import (
+    DATE_TIME,
+    LARGEST_INTEGER,
+    SERVICE_ID,
+    Input,
+    QueryId,
+    QueryServiceId,
+    time_of,
+)
+from sandbox_sim.web.routes import Answer, Body, Query, Route
+
+_CURRENCY = Field(DEFAULT_CURRENCY, pattern="^[A-Z]{3}$", description="a currency such as GHS")
+
+
+class Close(SignedInput):
+    """The body of `POST ledger/close`."""
+
+    service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+    until: str = Field(
+        json_schema_extra=DATE_TIME,
+        description="a time in ISO 8601, the first one that is not in the period",
+    )
+    currency: str = _CURRENCY
+
+
+class StatementQuery(Input):
+    """The query of `GET ledger/statement`."""
+
+    service_id: QueryServiceId = Field(description=SERVICE_ID)
+    period: QueryId | None = Field(
+        None, description="the number of a closed period, from 1; without it the open one"
+    )
+    currency: str = _CURRENCY
+
+
+class StatementLineView(NumberedPosting):
+    """A posting of a statement. `amount` is what it adds to the payment to the merchant."""
+
+    transaction_id: Annotated[str, "the client's, or empty"]
+
+
+class StatementView(TypedDict):
+    """The statement of one period."""
+
+    service_id: int
+    currency: str
+    period: Annotated[int, "1 for the first one"]
+    since: Annotated[str | None, "when the period before ended; null for the first one"]
+    until: Annotated[str | None, "when it ended; null while it is open"]
+    entry: Annotated[NumberedPosting | None, "what closed it; null while it is open"]
+    total: Annotated[str, "a decimal: the sum of the lines"]
+    lines: Annotated[list[StatementLineView], "oldest first"]
+
+
+class PeriodRoutes:
+    """Closes periods. periods: None where production is off."""
+
+    def __init__(self, periods: Periods | None) -> None:
+        self._periods = periods
+
+    def routes(self) -> Sequence[Route]:
+        route = partial(
+            Route, group="Ledger", answers=(Answer(StatementView),),
+            errors=(PRODUCTION, ENTRY_REFUSED),
+        )  # fmt: skip
+        return [
+            route(
+                "POST", "/_sandbox/ledger/close", self.close,
+                "pay out the collections of a period to the merchant", body=Body(Close),
+            ),
+            route(
+                "GET", "/_sandbox/ledger/statement", self.statement,
+                "show the statement of a period", query=Query(StatementQuery),
+            ),
+        ]  # fmt: skip
+
+    async def close(self, _request: web.Request, asked: Close) -> StatementView | web.Response:
+        """Pay out what was collected before `until`: one entry for all lines up to then."""
+        until = time_of("until", asked.until)
+        return await self._answered(
+            lambda periods: periods.close(asked.service_id, asked.currency, until, asked.signed)
+        )
+
+    async def statement(
+        self, _request: web.Request, asked: StatementQuery
+    ) -> StatementView | web.Response:
+        """Show the lines of a period, whose amounts sum to what was paid out."""
+        return await self._answered(
+            lambda periods: periods.statement(asked.service_id, asked.currency, asked.period)
+        )
+
+    async def _answered(
+        self, ask: Callable[[Periods], Awaitable[Statement]]
+    ) -> StatementView | web.Response:
+        if self._periods is None:
+            text = "Production is off, so no period of mode P is closed"
+            return error_response(PRODUCTION, text)
+        try:
+            return _shown(await ask(self._periods))
+        except BadEntry as refused:
+            return error_response(ENTRY_REFUSED, str(refused))
+
+
+def _shown(statement: Statement) -> StatementView:
+    wallet, period, since, until, closing, lines = statement
+    return {
+        "service_id": wallet.service_id,
+        "currency": wallet.asset,
+        "period": period,
+        "since": None if since is None else iso(since),
+        "until": None if until is None else iso(until),
+        "entry": None if closing is None else shown_line(closing),
+        "total": plain_decimal(statement.total),
+        "lines": [_shown_line(each) for each in lines],
+    }
+
+
+def _shown_line(each: StatementLine) -> StatementLineView:
+    amount = plain_decimal(each.amount)
+    return {**shown_line(each.line), "amount": amount, "transaction_id": each.transaction_id}

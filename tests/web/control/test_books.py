@@ -1,0 +1,91 @@
+"""Corrections and periods under /_sandbox/ledger: what the control API takes and refuses (D44)."""
+
+from typing import Any
+
+import pytest
+
+from tests.conftest import Sandbox, StartSandbox
+from tests.production.client import live, settled
+
+SIGNED = {"by": "ama", "reason": "by letter"}
+
+pytestmark = pytest.mark.decision("D44")
+
+
+@pytest.fixture
+async def production(start_sandbox: StartSandbox) -> Sandbox:
+    """Collection T1 of 10.50, which succeeded at 09:01 on the first of January."""
+    sandbox = await live(start_sandbox, {"mtn": {"adapter": "simulated", "notify": "never"}})
+    await sandbox.collect()
+    await settled(sandbox, minutes=1)
+    await settled(sandbox, days=1)
+    return sandbox
+
+
+async def post(sandbox: Sandbox, name: str, **body: Any) -> tuple[int, dict[str, Any]]:
+    url = f"{sandbox.url}/_sandbox/ledger/{name}"
+    async with sandbox.session.post(url, json=body) as answer:
+        return answer.status, await answer.json()
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("topup", {"service_id": 55, "units": 5, "mode": "P"}),
+        ("resolve", {"transaction": "T1", "to": "fees"}),
+        ("adjust", {"service_id": 55, "amount": "1", "debit": "fees", "credit": "payout"}),
+        ("reverse", {"entry": 1}),
+        ("close", {"service_id": 55, "until": "2026-01-02"}),
+    ],
+)
+@pytest.mark.parametrize("missing", ["by", "reason"])
+async def test_an_entry_that_is_not_signed_is_refused(
+    production: Sandbox, name: str, body: dict[str, Any], missing: str
+) -> None:
+    for value in ({}, {missing: " "}):
+        signed = {key: text for key, text in SIGNED.items() if key != missing}
+        status, answer = await post(production, name, **body, **signed, **value)
+
+        assert (status, answer["error"]["code"]) == (400, "bad_request")
+        assert "say why in reason and who in by" in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "says"),
+    [
+        ("adjust", {"amount": 1, "debit": "fees", "credit": "payout"}, "amount must be an amount"),
+        ("adjust", {"amount": "1", "debit": "fees", "credit": "fees"}, "one is a wallet"),
+        ("resolve", {"transaction": "T1", "to": "payout"}, "to must be service, clearing or fees"),
+        ("close", {"until": "soon"}, "until must be a time such as 2026-01-31T00:00:00Z"),
+        ("close", {"until": "0001-01-01T00:00:00+14:00"}, "until must be a time"),
+        ("topup", {"units": 5, "mode": "S"}, "by, reason and reference are for mode P"),
+    ],
+)
+async def test_a_bad_body_is_told_by_name(
+    production: Sandbox, name: str, body: dict[str, Any], says: str
+) -> None:
+    status, answer = await post(production, name, service_id=55, **body, **SIGNED)
+
+    assert status == 400
+    assert says in answer["error"]["message"]
+
+
+async def test_what_the_books_do_not_allow_is_a_conflict(production: Sandbox) -> None:
+    status, answer = await post(production, "resolve", transaction="T1", to="fees", **SIGNED)
+
+    assert (status, answer["error"]["code"]) == (409, "entry_refused")
+    assert answer["error"]["message"] == "nothing stands in suspense for payment T1"
+
+
+async def test_a_period_ends_at_a_time_that_is_shown_in_utc(production: Sandbox) -> None:
+    until = "2026-01-01T23:30:00+05:30"
+
+    status, closed = await post(production, "close", service_id=55, until=until, **SIGNED)
+
+    assert status == 200
+    assert (closed["period"], closed["until"], closed["total"]) == (
+        1, "2026-01-01T18:00:00.000Z", "10.5"
+    )  # fmt: skip
+    (line,) = closed["lines"]
+    assert (line["transaction_id"], line["amount"]) == ("T1", "10.5")
+    assert closed["entry"]["manual"]["ends_at"] == closed["until"]
