@@ -168,7 +168,7 @@ TRANSACTIONS: Final = Kind(
     transactions.shown,
     "network_transaction_id",
     transactions.SHOWN_FIELDS,
-    plain=("network_transaction_id", "transaction_id", "service_id"),
+    plain=("network_transaction_id", "refund_of", "transaction_id", "service_id"),
     values=transactions.FIELD_VALUES,
     time="initiated_at",
 )

@@ -169,16 +169,16 @@ def reversals(lines: Iterable[LedgerLine], at: datetime) -> Sequence[Transfer]:
     lines: of the ledger, of the payment; a person may have posted a part of its amount.
     """
     return [
-        moved._replace(
-            debit=moved.credit,
-            credit=moved.debit,
+        each.transfer._replace(
+            debit=each.transfer.credit,
+            credit=each.transfer.debit,
             reason=Reason.REVERSED,
             at=at,
             kind=TransferKind.POSTED,
             pending=None,
         )
-        for moved in (line.transfer for line in lines)
-        if moved.reason in _BY_SUCCESS and moved.kind in MOVES
+        for each in lines
+        if each.transfer.reason in _BY_SUCCESS and each.transfer.kind in MOVES
     ]
 
 

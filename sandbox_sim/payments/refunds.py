@@ -194,11 +194,10 @@ async def _collected(unit: Unit, collection: TransactionRecord) -> Decimal:
         limit=_MOST_LINES,
         mode=collection.mode,
     )
-    lines = await unit.ledger_page(query)
     total = ZERO
-    for made in (line.transfer for line in lines):
-        if made.kind in MOVES:
-            total = add(total, made.amount)
+    for line in await unit.ledger_page(query):
+        if line.transfer.kind in MOVES:
+            total = add(total, line.transfer.amount)
     return total
 
 

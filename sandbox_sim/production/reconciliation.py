@@ -1,17 +1,25 @@
-"""Compares the statement of a network with the attempts that succeeded here. Source: D39."""
+"""Compares the statement of a network with the attempts here; says what to do. Source: D39, D45.
+
+A row is a payment, or the reversal of one: by its word, by its sign, or because another row for the
+same attempt has the other sign. A reversal never matches a success; it agrees where the payment was
+taken back here too, or never succeeded.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import NamedTuple
+from enum import StrEnum
+from typing import Final, NamedTuple
 
 
 class StatementRow(NamedTuple):
     """What a network says that it carried out.
 
-    line: of the file, counted from 1. reference, network_id: one of them may be empty.
+    line: of the file, counted from 1.
+    reference, network_id, transaction_id: some of them may be empty.
     amount: a statement may show money that goes out as a number below zero.
     currency: empty where the statement does not say.
+    word: its status and its type, in lower case; empty where it has neither.
     """
 
     line: int
@@ -19,12 +27,20 @@ class StatementRow(NamedTuple):
     network_id: str
     amount: Decimal
     currency: str = ""
+    transaction_id: str = ""
+    word: str = ""
+
+    @property
+    def name(self) -> str:
+        """What the network calls it by."""
+        return self.reference or self.network_id or self.transaction_id
 
 
 class OurAttempt(NamedTuple):
     """An attempt as we have it.
 
     in_period: whether the statement must have it if it succeeded.
+    brings_money: whether it is paid to us.
     """
 
     id: str
@@ -36,13 +52,30 @@ class OurAttempt(NamedTuple):
     service_id: int
     transaction_id: str
     in_period: bool = True
+    brings_money: bool = False
+
+
+class Do(StrEnum):
+    """What a person does about a line."""
+
+    SETTLE = "settle"  # decide what is open here
+    RESOLVE = "resolve"  # correct the books
+    ASK = "ask"  # find out more, here or at the network
+
+
+class NextStep(NamedTuple):
+    """What to do about a line, and how, in words."""
+
+    do: Do
+    how: str
 
 
 class Unmatched(NamedTuple):
-    """A row that no attempt of ours stands for, and what we have instead, in words."""
+    """A row that nothing here stands for, what we have instead, and what to do."""
 
     row: StatementRow
     here: str
+    step: NextStep
 
 
 class Pair(NamedTuple):
@@ -53,62 +86,184 @@ class Pair(NamedTuple):
 
 
 class Reconciliation(NamedTuple):
-    """What came of it; each row is in one of the first three, in the order of the file."""
+    """What came of it; each row is in one of the first five, in the order of the file.
+
+    taken_back: the reversals that agree, and the payments of attempts that failed here and that the
+    network reversed.
+    not_taken_back: the reversals of what is successful here, or not here at all.
+    """
 
     matched: Sequence[Pair]
+    taken_back: Sequence[Pair]
     different: Sequence[Pair]
     missing_here: Sequence[Unmatched]
+    not_taken_back: Sequence[Unmatched]
     missing_there: Sequence[OurAttempt]
 
     @property
     def agrees(self) -> bool:
-        """Whether every row is matched and none is missing."""
-        return not (self.different or self.missing_here or self.missing_there)
+        """Whether every row agrees and none is missing."""
+        wrong = self.different or self.missing_here or self.not_taken_back or self.missing_there
+        return not wrong
+
+
+SUCCEEDED: Final = "succeeded"
+
+REVERSED: Final = "reversed"
+
+_REVERSAL_WORDS: Final = ("revers", "chargeback", "charge back", "charged back")
+
+_OPEN: Final = frozenset({"pending", "unknown"})
+
+# Under these a payment was carried out at some time.
+_CARRIED_OUT: Final = frozenset({SUCCEEDED, REVERSED})
 
 
 def reconcile(rows: Iterable[StatementRow], attempts: Sequence[OurAttempt]) -> Reconciliation:
-    """Compare rows with attempts. Only an attempt that succeeded matches, and only once."""
-    named: dict[str, list[OurAttempt]] = defaultdict(list)
-    for attempt in attempts:
-        for name in {attempt.reference, attempt.network_id} - {""}:
-            named[name].append(attempt)
-    matched: list[Pair] = []
-    different: list[Pair] = []
-    missing_here: list[Unmatched] = []
-    used: dict[str, int] = {}
-    for row in rows:
-        found = _candidates(row, named)
-        free = [each for each in found if each.outcome == "succeeded" and each.id not in used]
-        if not free:
-            missing_here.append(Unmatched(row, _here(found, used)))
-            continue
-        same = [each for each in free if _agrees(row, each)]
-        attempt = (same or free)[0]
-        used[attempt.id] = row.line
-        (matched if same else different).append(Pair(row, attempt))
-    missing_there = [
-        each
-        for each in attempts
-        if each.in_period and each.outcome == "succeeded" and each.id not in used
-    ]
-    return Reconciliation(matched, different, missing_here, missing_there)
+    """Compare rows with attempts. An attempt matches one row, and its reversal another one."""
+    return _Comparison(list(rows), attempts).result()
 
 
-def _candidates(row: StatementRow, named: dict[str, list[OurAttempt]]) -> list[OurAttempt]:
-    for name in (row.reference, row.network_id):
-        if name and name in named:
-            return named[name]
-    return []
+class _Comparison:
+    def __init__(self, rows: Sequence[StatementRow], attempts: Sequence[OurAttempt]) -> None:
+        self._rows = rows
+        self._attempts = attempts
+        self._named: dict[str, list[OurAttempt]] = defaultdict(list)
+        for attempt in attempts:
+            names = {attempt.reference, attempt.network_id, attempt.transaction_id}
+            for name in names - {""}:
+                self._named[name].append(attempt)
+        self._of = {row.line: self._candidates(row) for row in rows}
+        # The attempts that some row has below zero.
+        self._below_zero = {
+            each.id for row in rows if row.amount < 0 for each in self._of[row.line]
+        }
+        self._is_reversal = {row.line: self._reverses(row) for row in rows}
+        reversals = [row for row in rows if self._is_reversal[row.line]]
+        self._taken_back = {each.id for row in reversals for each in self._of[row.line]}
+        # The line that each attempt, and the reversal of each, was found in.
+        self._used: dict[tuple[str, bool], int] = {}
+
+    def result(self) -> Reconciliation:
+        """What came of it."""
+        matched: list[Pair] = []
+        taken_back: list[Pair] = []
+        different: list[Pair] = []
+        missing_here: list[Unmatched] = []
+        not_taken_back: list[Unmatched] = []
+        for row in self._rows:
+            is_reversal = self._is_reversal[row.line]
+            free = self._free(row, is_reversal=is_reversal)
+            if not free:
+                into = not_taken_back if is_reversal else missing_here
+                into.append(self._unmatched(row, is_reversal=is_reversal))
+                continue
+            same = [each for each in free if _agrees(row, each)]
+            attempt = (same or free)[0]
+            self._used[attempt.id, is_reversal] = row.line
+            back = is_reversal or attempt.outcome not in _CARRIED_OUT
+            agreeing = taken_back if back else matched
+            (agreeing if same else different).append(Pair(row, attempt))
+        return Reconciliation(
+            matched, taken_back, different, missing_here, not_taken_back, self._missing_there()
+        )
+
+    def _missing_there(self) -> Sequence[OurAttempt]:
+        named = {attempt_id for attempt_id, _ in self._used}
+        return [
+            each
+            for each in self._attempts
+            if each.in_period and each.outcome in _CARRIED_OUT and each.id not in named
+        ]
+
+    def _candidates(self, row: StatementRow) -> list[OurAttempt]:
+        for name in (row.reference, row.network_id, row.transaction_id):
+            if name and name in self._named:
+                return self._named[name]
+        return []
+
+    def _reverses(self, row: StatementRow) -> bool:
+        """Whether a row is the reversal of a payment."""
+        found = self._of[row.line]
+        brings_money = any(each.brings_money for each in found)
+        if any(word in row.word for word in _REVERSAL_WORDS):
+            return True
+        if "refund" in row.word and (brings_money or not found):
+            return True
+        if row.amount < 0:
+            return brings_money
+        return not brings_money and any(each.id in self._below_zero for each in found)
+
+    def _free(self, row: StatementRow, *, is_reversal: bool) -> list[OurAttempt]:
+        """The attempts that a row may stand for, and that no row before it does."""
+        free = []
+        for each in self._of[row.line]:
+            # What failed here and what the network took back are the same: no money moved.
+            undone = each.outcome not in {*_OPEN, SUCCEEDED}
+            carried_out = each.outcome in _CARRIED_OUT
+            fits = undone if is_reversal else carried_out or (undone and self._goes_back(each))
+            if fits and (each.id, is_reversal) not in self._used:
+                free.append(each)
+        return free
+
+    def _goes_back(self, attempt: OurAttempt) -> bool:
+        """Whether the statement has a reversal of it too."""
+        return attempt.id in self._taken_back
+
+    def _unmatched(self, row: StatementRow, *, is_reversal: bool) -> Unmatched:
+        found = self._of[row.line]
+        if not found:
+            here = "nothing with this reference"
+            how = "ask the network what it is; it may be of another account or gateway"
+            return Unmatched(row, here, NextStep(Do.ASK, how))
+        attempt = found[-1]
+        before = self._used.get((attempt.id, is_reversal))
+        if before is not None:
+            here = f"the statement has it before, in line {before}"
+            how = "ask the network whether it moved the money twice"
+            return Unmatched(row, here, NextStep(Do.ASK, how))
+        here = f"it is {attempt.outcome} here"
+        if is_reversal:
+            ask = f"sandbox-sim transactions ask {_name(attempt)}"
+            how = f"{ask}: the reversal is recorded once the network confirms it"
+            return Unmatched(row, here, NextStep(Do.ASK, how))
+        return Unmatched(row, here, _about_missing_here(row, attempt))
+
+
+def _about_missing_here(row: StatementRow, attempt: OurAttempt) -> NextStep:
+    name = _name(attempt)
+    ask = f"sandbox-sim transactions ask {name}"
+    if attempt.outcome in _OPEN:
+        why = f'--reason "line {row.line} of the statement"'
+        if row.network_id and not attempt.network_id:
+            why += f" --network-id {row.network_id}"
+        how = f"{ask}; if that decides nothing, sandbox-sim transactions settle {name} 000 {why}"
+        return NextStep(Do.SETTLE, how)
+    how = f"{ask}: its success goes to suspense; then sandbox-sim ledger resolve {name}"
+    return NextStep(Do.RESOLVE, how)
+
+
+def about_difference(pair: Pair) -> NextStep:
+    """What to do about another amount or currency."""
+    how = (
+        f"sandbox-sim transactions ask {_name(pair.attempt)}; if the statement is right, correct "
+        "the books with sandbox-sim ledger adjust"
+    )
+    return NextStep(Do.RESOLVE, how)
+
+
+def about_missing_there(attempt: OurAttempt) -> NextStep:
+    """What to do about a success that no row has."""
+    how = (
+        f"sandbox-sim transactions ask {_name(attempt)}, and look at the next statement if it is "
+        "from its last day; then ask the network"
+    )
+    return NextStep(Do.ASK, how)
+
+
+def _name(attempt: OurAttempt) -> str:
+    return f"{attempt.service_id} {attempt.transaction_id}"
 
 
 def _agrees(row: StatementRow, attempt: OurAttempt) -> bool:
     return abs(row.amount) == attempt.amount and row.currency in {"", attempt.currency}
-
-
-def _here(found: Sequence[OurAttempt], used: dict[str, int]) -> str:
-    if not found:
-        return "nothing with this reference"
-    attempt = found[-1]
-    if attempt.id in used:
-        return f"the statement has it before, in line {used[attempt.id]}"
-    return f"it is {attempt.outcome} here"

@@ -5,7 +5,14 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.production.reconciliation import OurAttempt, StatementRow, reconcile
+from sandbox_sim.production.reconciliation import (
+    Do,
+    OurAttempt,
+    StatementRow,
+    about_difference,
+    about_missing_there,
+    reconcile,
+)
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -100,3 +107,97 @@ def test_services_that_share_a_reference_are_told_apart_by_the_amount() -> None:
     found = reconcile([row(2), row(3, amount="7")], attempts)
 
     assert [each.attempt.id for each in found.matched] == ["A2", "A1"]
+
+
+class TestReversals:
+    """No reversal row matches a success (D45)."""
+
+    @pytest.mark.parametrize(
+        "taken",
+        [
+            row(3, word="reversed"),
+            row(3, word="success reversal"),
+            row(3, word="chargeback"),
+            row(3, word="refund"),
+            row(3, amount="-10.50"),
+        ],
+    )
+    @pytest.mark.parametrize("comes_first", [True, False])
+    def test_one_of_what_is_successful_here_is_to_be_asked_about(
+        self, taken: StatementRow, comes_first: bool
+    ) -> None:
+        rows = [taken, row(2)] if comes_first else [row(2), taken]
+
+        found = reconcile(rows, [ours(brings_money=True)])
+
+        assert [each.row.line for each in found.matched] == [2]
+        (wrong,) = found.not_taken_back
+        assert (wrong.row.line, wrong.here) == (3, "it is succeeded here")
+        assert wrong.step.do is Do.ASK
+        assert "sandbox-sim transactions ask 55 T-R1" in wrong.step.how
+        assert not found.agrees
+
+    def test_money_out_that_came_back_has_the_other_sign(self) -> None:
+        rows = [row(2, amount="10.50"), row(3, amount="-10.50")]
+
+        found = reconcile(rows, [ours()])
+
+        assert [each.row.line for each in found.matched] == [3]
+        assert [each.row.line for each in found.not_taken_back] == [2]
+
+    def test_a_refund_of_ours_is_a_payment_and_no_reversal(self) -> None:
+        found = reconcile([row(word="success refund")], [ours()])
+
+        assert len(found.matched) == 1
+
+    @pytest.mark.parametrize("outcome", ["reversed", "failed", "refused"])
+    def test_what_was_taken_back_on_both_sides_agrees(self, outcome: str) -> None:
+        taken = row(3, word="reversed")
+
+        alone = reconcile([taken], [ours(outcome=outcome)])
+        with_its_payment = reconcile([row(2), taken], [ours(outcome=outcome)])
+
+        assert alone.agrees
+        assert with_its_payment.agrees
+        assert len(alone.taken_back) == 1
+
+    def test_the_payment_alone_matches_what_was_reversed_since(self) -> None:
+        assert len(reconcile([row()], [ours(outcome="reversed")]).matched) == 1
+
+    def test_one_that_is_told_twice_is_to_be_asked_about(self) -> None:
+        rows = [row(2, word="reversed"), row(3, word="reversed")]
+
+        found = reconcile(rows, [ours(outcome="reversed")])
+
+        assert [each.here for each in found.not_taken_back] == [
+            "the statement has it before, in line 2"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("attempts", "do", "how"),
+    [
+        ([], Do.ASK, "ask the network what it is"),
+        ([ours(outcome="unknown")], Do.SETTLE, "sandbox-sim transactions settle 55 T-R1 000"),
+        ([ours(outcome="pending")], Do.SETTLE, '--reason "line 2 of the statement"'),
+        ([ours(outcome="failed")], Do.RESOLVE, "sandbox-sim ledger resolve 55 T-R1"),
+    ],
+)
+def test_each_row_that_is_missing_here_says_what_to_do(
+    attempts: list[OurAttempt], do: Do, how: str
+) -> None:
+    (missing,) = reconcile([row()], attempts).missing_here
+
+    assert missing.step.do is do
+    assert how in missing.step.how
+
+
+def test_a_difference_and_what_is_missing_there_say_what_to_do() -> None:
+    found = reconcile([row(amount="11")], [ours(), ours("R2")])
+
+    assert about_difference(found.different[0]).do is Do.RESOLVE
+    assert about_missing_there(found.missing_there[0]).do is Do.ASK
+
+
+def test_a_row_may_name_the_transaction_of_the_client() -> None:
+    assert len(reconcile([row(reference="", transaction_id="T-R1")], [ours()]).matched) == 1

@@ -1,10 +1,10 @@
 """`sandbox-sim reconcile NETWORK STATEMENT.csv`: a network's statement against our attempts."""
 
-import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,16 +14,43 @@ from sandbox_sim.cli import tables
 from sandbox_sim.cli.client import Session, asks
 from sandbox_sim.cli.options import LIMIT_OF_LISTS
 from sandbox_sim.cli.record_commands import every_record
+from sandbox_sim.operations import PAYMENTS
+from sandbox_sim.production import statements
 from sandbox_sim.production.reconciliation import (
+    REVERSED,
+    SUCCEEDED,
+    NextStep,
     OurAttempt,
     Reconciliation,
     StatementRow,
+    Unmatched,
+    about_difference,
+    about_missing_there,
     reconcile as compared,
 )
+from sandbox_sim.production.statements import COLUMNS, BadStatement, NetworkStatement
 from sandbox_sim.values.redaction import printable
 
-_COLUMNS: Final = ("reference", "network_id", "amount", "currency", "at")
+# The operations by which we are paid.
+_BRING_MONEY: Final = frozenset(each.value for each in PAYMENTS if each.row.fills)
+
 _DAY: Final = click.DateTime(["%Y-%m-%d"])
+
+
+def _named(
+    _context: click.Context, _param: click.Parameter, given: tuple[str, ...]
+) -> Mapping[str, str]:
+    """The columns that the user names."""
+    named = {}
+    for text in given:
+        field, is_there, name = text.partition("=")
+        if field not in COLUMNS or not is_there or not name.strip():
+            fields = ", ".join(COLUMNS)
+            raise click.BadParameter(
+                f"{text!r} is not FIELD=NAME, such as amount='Amount paid'; the fields are {fields}"
+            )
+        named[field] = name
+    return named
 
 
 @click.command()
@@ -31,6 +58,15 @@ _DAY: Final = click.DateTime(["%Y-%m-%d"])
 @click.argument("statement", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--since", type=_DAY, help="The first day of the statement, in UTC.")
 @click.option("--until", type=_DAY, help="The last day of the statement, in UTC.")
+@click.option(
+    "--column",
+    "named",
+    multiple=True,
+    metavar="FIELD=NAME",
+    callback=_named,
+    help="What the column of a field is called; repeat it for several.",
+)
+@click.option("--minor", is_flag=True, help="Amounts are in the smallest unit, such as pesewas.")
 @asks
 def reconcile(
     session: Session,
@@ -38,25 +74,35 @@ def reconcile(
     statement: Path,
     since: datetime | None,
     until: datetime | None,
+    named: Mapping[str, str],
+    *,
+    minor: bool,
 ) -> None:
     """Compare the statement of a network with what succeeded here.
 
-    STATEMENT is a CSV file with the columns reference or network_id, amount, and where it has them
-    currency and at. The period is that of --since and --until, else of the column at, else all.
-    Exit code 0 where both agree, 1 where they differ.
+    It ends with what to do for each line.
+
+    STATEMENT is a CSV file with the columns amount and reference, network_id or transaction_id, and
+    where it has them currency, at, status and type. Names of Paystack and MTN are known too, and
+    --column gives any other. The period is that of --since and --until, else of the column at, else
+    all. Exit code 0 where both agree, 1 where they differ.
     """
-    rows, days = _read(statement)
+    read = _read(statement, named, minor=minor, dated=since is None or until is None)
     _check_network(session, network)
-    first = since.date() if since else min(days, default=None)
-    last = until.date() if until else max(days, default=None)
+    first = since.date() if since else min(read.days, default=None)
+    last = until.date() if until else max(read.days, default=None)
     attempts = _attempts(session, network, first, last)
-    known = {name for each in attempts for name in (each.reference, each.network_id)}
-    for row in rows:
-        if row.reference not in known and row.network_id not in known:
-            attempts += _named(session, network, row)
-    result = compared(rows, attempts)
-    lines = [json.dumps(_document(network, result))] if session.as_json else _lines(network, result)
-    click.echo("\n".join(lines))
+    known = {
+        name for each in attempts for name in (each.reference, each.network_id, each.transaction_id)
+    }
+    for row in read.rows:
+        if known.isdisjoint({row.reference, row.network_id, row.transaction_id} - {""}):
+            attempts += _named_by(session, network, row)
+    result = compared(read.rows, attempts)
+    if session.as_json:
+        click.echo(json.dumps(_document(network, result, read.left_out)))
+    else:
+        click.echo("\n".join(_lines(network, result, read.left_out)))
     if not result.agrees:
         click.get_current_context().exit(1)
 
@@ -74,73 +120,55 @@ def _check_network(session: Session, network: str) -> None:
     raise click.UsageError(printable(f"{network} is not a network of this gateway; {known}"))
 
 
-def _read(file: Path) -> tuple[Sequence[StatementRow], Sequence[date]]:
-    """The rows of a statement, and the days in its column `at`."""
-    rows, days = [], []
+def _read(file: Path, named: Mapping[str, str], *, minor: bool, dated: bool) -> NetworkStatement:
     try:
         with file.open(newline="", encoding="utf-8-sig") as text:
-            reader = csv.reader(text)
-            names = [name.strip().lower() for name in next(reader, ())]
-            _check_columns(names)
-            for cells in filter(None, reader):
-                values = dict(zip(names, map(str.strip, cells), strict=False))
-                rows.append(_row(reader.line_num, values))
-                if values.get("at"):
-                    days.append(_day(reader.line_num, values["at"]))
-    except (UnicodeDecodeError, csv.Error) as error:
+            return statements.read(text, named, minor=minor, dated=dated)
+    except BadStatement as problem:
+        raise click.UsageError(printable(str(problem))) from None
+    except UnicodeDecodeError as error:
         raise click.UsageError(f"{file} is no CSV file in UTF-8: {error}") from None
-    return rows, days
-
-
-def _check_columns(names: Sequence[str]) -> None:
-    if "amount" not in names or not {"reference", "network_id"} & set(names):
-        raise click.UsageError(
-            "the first line of the statement must name its columns, and among them amount and "
-            f"reference or network_id (known are {', '.join(_COLUMNS)})"
-        )
-
-
-def _row(line: int, values: Mapping[str, str]) -> StatementRow:
-    text = {name: values.get(name, "") for name in _COLUMNS}
-    try:
-        amount = Decimal(text["amount"])
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite():
-        raise click.UsageError(f"line {line}: {text['amount']!r} is no amount")
-    if not text["reference"] and not text["network_id"]:
-        raise click.UsageError(f"line {line}: there is no reference and no network_id")
-    return StatementRow(line, text["reference"], text["network_id"], amount, text["currency"])
-
-
-def _day(line: int, text: str) -> date:
-    try:
-        return datetime.fromisoformat(text).date()
-    except ValueError:
-        raise click.UsageError(f"line {line}: at {text!r} is no date, such as 2026-01-31") from None
 
 
 def _attempts(
     session: Session, network: str, first: date | None, last: date | None
 ) -> list[OurAttempt]:
-    """What succeeded in the period; both days are included whole."""
-    query = [
-        ("network", network),
-        ("outcome", "succeeded"),
+    """What succeeded in the period, also what was taken back since; both days are whole."""
+    period = [
         ("since", first and f"{first}T00:00:00Z"),
         ("until", last and f"{last + timedelta(days=1)}T00:00:00Z"),
     ]
-    every = every_record(session, "attempts", query)
+    found: list[Mapping[str, Any]] = []
+    for outcome in (SUCCEEDED, REVERSED):
+        query = [("network", network), ("outcome", outcome), *period]
+        found += every_record(session, "attempts", query)
     # The amount of an SMS is in units, which no statement of money has.
-    return [_ours(each) for each in every if each["operation"] != "sms"]
+    return [_ours(each) for each in found if each["operation"] != "sms"]
 
 
-def _named(session: Session, network: str, row: StatementRow) -> list[OurAttempt]:
+def _named_by(session: Session, network: str, row: StatementRow) -> list[OurAttempt]:
     """Our attempts that a row names, of any time and outcome."""
-    name, value = ("reference", row.reference) if row.reference else ("network_id", row.network_id)
-    query = [("network", network), (name, value), ("limit", LIMIT_OF_LISTS)]
-    page = session.gateway.control("GET", "attempts", query=query).document
-    return [_ours(each)._replace(in_period=False) for each in page["attempts"]]
+    names = (("reference", row.reference), ("network_id", row.network_id))
+    for name, value in filter(itemgetter(1), names):
+        query = [("network", network), (name, value), ("limit", LIMIT_OF_LISTS)]
+        page = session.gateway.control("GET", "attempts", query=query).document
+        if page["attempts"]:
+            return [_ours(each)._replace(in_period=False) for each in page["attempts"]]
+    return _of_transaction(session, network, row.transaction_id) if row.transaction_id else []
+
+
+def _of_transaction(session: Session, network: str, transaction_id: str) -> list[OurAttempt]:
+    """The attempts at a network of the transactions with this id of the client, of any service."""
+    query = [("transaction_id", transaction_id), ("mode", "P"), ("limit", LIMIT_OF_LISTS)]
+    page = session.gateway.control("GET", "transactions", query=query).document
+    found = []
+    for each in page["transactions"]:
+        ids = str(each["service_id"]), each["network_transaction_id"]
+        asked = session.gateway.control("GET", "transactions", *ids, query=[("mode", "P")])
+        found += [
+            attempt for attempt in asked.document["attempts"] if attempt["network"] == network
+        ]
+    return [_ours(each)._replace(in_period=False) for each in found]
 
 
 def _ours(shown: Mapping[str, Any]) -> OurAttempt:
@@ -153,6 +181,7 @@ def _ours(shown: Mapping[str, Any]) -> OurAttempt:
         shown["outcome"],
         shown["service_id"],
         shown["transaction_id"],
+        brings_money=shown["operation"] in _BRING_MONEY,
     )
 
 
@@ -166,44 +195,69 @@ def _attempt_fields(attempt: OurAttempt) -> dict[str, object]:
     return fields
 
 
-def _document(network: str, result: Reconciliation) -> dict[str, object]:
+def _document(network: str, result: Reconciliation, left_out: int) -> dict[str, object]:
     return {
         "network": network,
         "agrees": result.agrees,
         "matched": len(result.matched),
+        "taken_back": len(result.taken_back),
+        "not_carried_out": left_out,
         "different": [
-            {"row": _row_fields(row), "attempt": _attempt_fields(attempt)}
-            for row, attempt in result.different
+            {
+                "row": _row_fields(pair.row),
+                "attempt": _attempt_fields(pair.attempt),
+                **about_difference(pair)._asdict(),
+            }
+            for pair in result.different
         ],
-        "missing_here": [
-            {"row": _row_fields(row), "here": here} for row, here in result.missing_here
+        "missing_here": [_unmatched(each) for each in result.missing_here],
+        "not_taken_back": [_unmatched(each) for each in result.not_taken_back],
+        "missing_there": [
+            {**_attempt_fields(each), **about_missing_there(each)._asdict()}
+            for each in result.missing_there
         ],
-        "missing_there": [_attempt_fields(each) for each in result.missing_there],
     }
 
 
-def _lines(network: str, result: Reconciliation) -> Iterator[str]:
+def _unmatched(found: Unmatched) -> dict[str, object]:
+    return {"row": _row_fields(found.row), "here": found.here, **found.step._asdict()}
+
+
+def _lines(network: str, result: Reconciliation, left_out: int) -> Iterator[str]:
     rows: list[list[object]] = []
-    for row, attempt in result.different:
-        said = f"{attempt.amount} {attempt.currency} here"
-        rows.append(["different amount", row.line, _name(row), _money(row), said])
-    for row, here in result.missing_here:
-        rows.append(["missing here", row.line, _name(row), _money(row), here])
+    steps: list[NextStep] = []
+    for pair in result.different:
+        said = f"{pair.attempt.amount} {pair.attempt.currency} here"
+        rows.append(["different amount", *_of_row(pair.row), said])
+        steps.append(about_difference(pair))
+    for what, found in (
+        ("missing here", result.missing_here),
+        ("not taken back here", result.not_taken_back),
+    ):
+        rows += [[what, *_of_row(row), here] for row, here, _ in found]
+        steps += [step for *_, step in found]
     for each in result.missing_there:
         said = f"transaction {each.transaction_id} of service {each.service_id}"
         amount = f"{each.amount} {each.currency}"
         rows.append(["missing there", None, each.reference, amount, said])
+        steps.append(about_missing_there(each))
     if rows:
-        yield from tables.table(["what", "line", "reference", "amount", "note"], rows)
+        numbered = [[number, *row] for number, row in enumerate(rows, 1)]
+        yield from tables.table(["", "what", "line", "reference", "amount", "note"], numbered)
     yield (
         f"{network}: {len(result.matched)} matched, {len(result.different)} different in amount, "
         f"{len(result.missing_here)} missing here, {len(result.missing_there)} missing there"
     )
+    if result.taken_back or result.not_taken_back:
+        wrong = len(result.not_taken_back)
+        yield f"taken back: {len(result.taken_back)} here too, {wrong} not here"
+    if left_out:
+        yield f"{left_out} rows are of what was not carried out"
+    if steps:
+        yield "what to do:"
+    for number, (do, how) in enumerate(steps, 1):
+        yield f"{number}. {do}: {how}"
 
 
-def _name(row: StatementRow) -> str:
-    return row.reference or row.network_id
-
-
-def _money(row: StatementRow) -> str:
-    return f"{row.amount} {row.currency}".strip()
+def _of_row(row: StatementRow) -> tuple[int, str, str]:
+    return row.line, row.name, f"{row.amount} {row.currency}".strip()

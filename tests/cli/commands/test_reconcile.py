@@ -9,8 +9,12 @@ from sandbox_sim.records.reports import Outcome
 from tests.cli.asking import on
 from tests.conftest import Sandbox, StartSandbox
 from tests.live_records import attempt
-from tests.production.client import live
+from tests.production.client import live, settled
 from tests.production.settings import STAGING, UNREACHABLE
+
+ASK = "sandbox-sim transactions ask 55"
+WHY = '--reason "line 4 of the statement"'
+SETTLE = "sandbox-sim transactions settle 55 T2 000"
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -20,6 +24,10 @@ def statement(tmp_path: Path) -> Path:
     file = tmp_path / "statement.csv"
     file.write_text("reference,amount\n")
     return file
+
+
+def write(statement: Path, text: str) -> None:
+    statement.write_text(text)
 
 
 @pytest.fixture
@@ -56,3 +64,55 @@ async def test_a_network_of_before_whose_attempts_are_kept_can_be_reconciled(
 
     assert result.exit_code == 1
     assert "1 missing there" in result.stdout
+
+
+async def test_each_line_ends_with_what_to_do(production: Sandbox, statement: Path) -> None:
+    found = (
+        attempt("A1", network="closed", outcome=Outcome.SUCCEEDED, transaction_id="T1"),
+        attempt("A2", network="closed", outcome=Outcome.UNKNOWN, transaction_id="T2"),
+    )
+    for each in found:
+        await production.gateway.store.run(methodcaller("add_attempt", each, "{}"))
+    write(
+        statement,
+        "reference,amount,status\n"
+        "reference of A1,10.50,success\n"
+        "reference of A1,10.50,reversed\n"
+        "reference of A2,10.50,success\n"
+        "reference of A3,10.50,failed\n",
+    )
+
+    result = await on(production, "reconcile", "closed", statement)
+
+    assert result.exit_code == 1
+    _, *lines = result.stdout.splitlines()
+    assert lines[2:] == [
+        "closed: 1 matched, 0 different in amount, 1 missing here, 0 missing there",
+        "taken back: 0 here too, 1 not here",
+        "1 rows are of what was not carried out",
+        "what to do:",
+        f"1. settle: {ASK} T2; if that decides nothing, {SETTLE} {WHY}",
+        f"2. ask: {ASK} T1: the reversal is recorded once the network confirms it",
+    ]
+
+
+async def test_a_statement_may_name_transactions_of_the_client(
+    production: Sandbox, statement: Path
+) -> None:
+    await production.collect()
+    await settled(production, seconds=2)
+    write(statement, "External Id,Amount\nT1,10.50\n")
+
+    result = await on(production, "reconcile", "staging", statement, "--until", "2020-01-01")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "staging: 1 matched" in result.stdout
+
+
+async def test_a_column_that_is_no_field_is_a_wrong_usage(
+    production: Sandbox, statement: Path
+) -> None:
+    result = await on(production, "reconcile", "staging", statement, "--column", "sum=Paid")
+
+    assert result.exit_code == 2
+    assert "the fields are reference, network_id, transaction_id, amount" in result.stderr

@@ -1,0 +1,91 @@
+"""Statements of networks: which columns they have, and what counts as carried out (D39, D45)."""
+
+from datetime import date
+from decimal import Decimal
+from io import StringIO
+from typing import Any
+
+import pytest
+
+from sandbox_sim.production.reconciliation import StatementRow
+from sandbox_sim.production.statements import BadStatement, NetworkStatement, read
+
+pytestmark = pytest.mark.decision("D39")
+
+
+def statement(
+    text: str, named: dict[str, str] | None = None, *, minor: bool = False, dated: bool = True
+) -> NetworkStatement:
+    return read(StringIO(text, newline=""), named or {}, minor=minor, dated=dated)
+
+
+def only(text: str, **options: Any) -> StatementRow:
+    (row,) = statement(text, **options).rows
+    return row
+
+
+def test_our_own_names_are_read() -> None:
+    read = statement("reference,network_id,amount,currency,at\nR1,7,10.50,GHS,2026-01-31\n")
+
+    assert read == NetworkStatement(
+        [StatementRow(2, "R1", "7", Decimal("10.50"), "GHS")], [date(2026, 1, 31)], 0
+    )
+
+
+def test_an_export_of_paystack_is_read() -> None:
+    read = statement(
+        "ID,Reference,Amount,Currency,Status,Paid At\n"
+        '59214,R1,"1,010.50",GHS,success,2026-01-31T09:00:00.000Z\n'
+        "59215,R2,4,GHS,reversed,2026-01-31T10:00:00.000Z\n"
+        "59216,R3,5,GHS,abandoned,\n"
+        "59217,R4,5,GHS,failed,\n"
+    )
+
+    assert read.rows == [
+        StatementRow(2, "R1", "59214", Decimal("1010.50"), "GHS", word="success"),
+        StatementRow(3, "R2", "59215", Decimal(4), "GHS", word="reversed"),
+    ]
+    assert read.left_out == 2
+
+
+def test_a_report_of_mtn_is_read() -> None:
+    row = only(
+        "Financial Transaction Id;External Id;Date;Type;Status;Amount;Currency\n"
+        "1000000;T1;2026-01-31 09:00:00;PAYMENT;SUCCESSFUL;10.50;GHS\n"
+    )
+
+    assert (row.network_id, row.transaction_id, row.reference) == ("1000000", "T1", "")
+    assert (row.amount, row.word) == (Decimal("10.50"), "successful payment")
+
+
+def test_a_column_of_another_name_is_named_by_the_user() -> None:
+    row = only("Ref,Paid\nR1,5\n", named={"reference": "ref", "amount": "Paid"})
+
+    assert (row.reference, row.amount) == ("R1", Decimal(5))
+
+
+def test_amounts_may_be_in_pesewas() -> None:
+    assert only("reference,amount\nR1,1050\n", minor=True).amount == Decimal("10.50")
+
+
+def test_days_that_are_not_needed_are_not_read() -> None:
+    assert only("reference,amount,at\nR1,5,31/01/2026\n", dated=False).line == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "named", "problem"),
+    [
+        ("", {}, "must name its columns"),
+        ("reference,sum\n", {}, "--column amount="),
+        ("reference,amount\n", {"amount": "Paid"}, "no column 'Paid'; .* reference, amount"),
+        ("reference,amount\nR1,five\n", {}, "line 2: 'five' is no amount"),
+        ("reference,amount\nR1,\n", {}, "line 2: '' is no amount"),
+        ("reference,amount\n,5\n", {}, "line 2: there is no reference"),
+        ("reference,amount,at\nR1,5,soon\n", {}, "line 2: at 'soon'.*--since and --until"),
+    ],
+)
+def test_what_is_no_statement_says_what_to_do(
+    text: str, named: dict[str, str], problem: str
+) -> None:
+    with pytest.raises(BadStatement, match=problem):
+        statement(text, named)
