@@ -243,6 +243,21 @@ def test_a_repeated_transaction_id_is_accepted_unless_set_otherwise(operation: O
 
 
 @pytest.mark.decision("D9")
+@pytest.mark.parametrize("operation", PAYMENTS)
+def test_the_codes_that_reject_a_payment_are_those_of_its_row(operation: Operation) -> None:
+    party = payment(operation).party
+    replies = (
+        answer(operation, party=f"{party[:-1]}9"),
+        answer(operation, party=f"9{party}"),
+        answer(operation, amount="10000.01", available=10000),
+        answer(operation, STRICT, repeated=True),
+    )
+
+    rejections = {each.code for each in replies} - {operation.row.success}
+    assert rejections == set(operation.row.rejections)
+
+
+@pytest.mark.decision("D9")
 @pytest.mark.parametrize(
     ("operation", "fields", "code"),
     [
