@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -12,6 +13,7 @@ from sandbox_sim.records.attempts import (
     MONEY_OUT,
     TRANSITIONS,
     Attempt,
+    AttemptQuery,
     Change,
     Terms,
     after_hint,
@@ -42,6 +44,41 @@ reports = st.builds(
     found=st.booleans(),
     cancelled=st.booleans(),
 )
+
+
+@pytest.mark.parametrize(
+    ("asked", "fits"),
+    [
+        ({}, True),
+        ({"network": "mtn", "service_id": 55, "reference": "R1", "network_id": ""}, True),
+        ({"network": "vod"}, False),
+        ({"service_id": 56}, False),
+        ({"reference": "R2"}, False),
+        ({"network_id": "N1"}, False),
+        ({"outcome": Outcome.UNKNOWN}, True),
+        ({"outcome": Outcome.PENDING}, False),
+        ({"since": NOON, "until": LATER}, True),
+        ({"since": LATER}, False),
+        ({"until": NOON}, False),
+    ],
+)
+def test_an_attempt_must_meet_all_that_is_asked_for(asked: dict[str, Any], fits: bool) -> None:
+    assert AttemptQuery(**asked).matches(attempt()) is fits
+
+
+@pytest.mark.parametrize(
+    ("fields", "doubted"),
+    [
+        ({}, False),
+        ({"mismatch": "amount is missing"}, True),
+        ({"contradiction": "status says failed"}, True),
+        ({"mismatch": "amount is missing", "settled_by": "ama"}, False),
+    ],
+)
+def test_an_attempt_is_in_doubt_until_a_person_looked_into_it(
+    fields: dict[str, Any], doubted: bool
+) -> None:
+    assert attempt(**fields).is_doubted is doubted
 
 
 @pytest.mark.parametrize("source", Source)
