@@ -107,4 +107,6 @@ def test_in_mode_s_a_wallet_is_kept_and_no_account_of_ours() -> None:
 
 
 def test_a_wallet_may_be_empty() -> None:
-    assert found([posting(5), posting(-5)], {account_of(): balance(0)}, {}) == ()
+    all_of_it = [paid_in("100", PAYOUT), set_aside("100")]
+
+    assert found(all_of_it, {PAYOUT: balance(0, 100)}, {CLEARING: Decimal(-100)}) == ()

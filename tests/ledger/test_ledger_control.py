@@ -88,8 +88,8 @@ async def test_balances_are_in_order_and_those_of_ours_only_where_all_are_asked_
     async def fill(unit: Unit) -> None:
         for service_id, wallet in ((56, Wallet.PAYOUT), (55, Wallet.SMS), (55, Wallet.PAYOUT)):
             await unit.add_transfer(posting(service_id=service_id, account=wallet))
+        await unit.add_transfer(paid_in("200")._replace(debit=suspense))
         await unit.add_transfer(paid_in(into=PAYOUT))
-        await unit.add_transfer(paid_in()._replace(debit=suspense))
 
     await store.run(fill)
 
