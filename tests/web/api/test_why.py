@@ -81,6 +81,27 @@ async def test_a_sender_that_networks_cut_is_warned_of(
     assert ("sender_id has more than 11" in answer.headers["X-Sandbox-Why"]) is warned
 
 
+async def test_a_status_query_names_its_rule_and_how_far_it_looks_back(sandbox: Sandbox) -> None:
+    unknown = await sandbox.status()
+    await sandbox.collect()
+    known = await sandbox.status()
+
+    assert unknown.headers["X-Sandbox-Why"].endswith("within the last 15 minutes")
+    assert (unknown.rule, known.rule) == ("sandbox.8", "sandbox.8")
+
+
+@pytest.mark.parametrize(
+    ("balances", "rule", "why"),
+    [("fixed", "sandbox.9", "the interface's figures"), ("live", "D21", "live balances")],
+)
+async def test_a_balance_query_says_which_figures_it_gives(
+    start_sandbox: StartSandbox, balances: str, rule: str, why: str
+) -> None:
+    answer = await (await start_sandbox(balances=balances)).balance()
+
+    assert (answer.rule, answer.headers["X-Sandbox-Why"]) == (rule, why)
+
+
 async def test_too_few_units_name_their_rule(sandbox: Sandbox) -> None:
     assert (await sandbox.sms(service_id=59)).rule == "sandbox.10"
 
