@@ -56,7 +56,10 @@ LIMIT_S: Final = 20  # of the processor; a mutant that takes longer is in an end
 LIMITS_WAITED: Final = 6  # so many limits of real time, for a mutant that waits for ever
 WORKERS: Final = os.cpu_count() or 1
 # pytest rewrites modules of plugins, as ours are, where it does not take assertions as they are.
-_OPTIONS: Final = ("-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist")
+_OPTIONS: Final = (
+    *("-x", "--assert=plain", "--hypothesis-profile=mutate"),
+    *("-p", "no:cacheprovider", "-p", "no:xdist"),
+)
 
 
 def main(*words: str) -> int:

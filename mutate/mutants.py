@@ -2,8 +2,8 @@
 
 `<` becomes `<=` and `>=`, `and` becomes `or`, a condition is turned round, a number is one larger,
 a code or a name gets one character more, an entry of a set or a dict, a case or a statement is left
-out. Texts for people (strings with blanks, f-strings, `title=` and `summary=`), annotations and
-decorators stay as they are.
+out. Texts for people (strings with blanks, f-strings, `title=` and `summary=`), names of loggers,
+annotations and decorators stay as they are.
 """
 
 import ast
@@ -107,6 +107,8 @@ def _stays(node: ast.AST) -> bool:
         case ast.Subscript(value=ast.Name(id="Annotated" | "Literal")):
             return True
         case ast.keyword(arg="title" | "summary"):
+            return True
+        case ast.Call(func=ast.Attribute(attr="getLogger")):
             return True
     return False
 

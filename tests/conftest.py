@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 from aiohttp import ClientSession, web
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.adapters.ids import RandomIds
@@ -56,6 +56,11 @@ settings.register_profile("suite", deadline=None, derandomize=True, max_examples
 settings.register_profile("wide", deadline=None, derandomize=True, max_examples=100)
 
 settings.register_profile("long", deadline=None, derandomize=True, max_examples=400)
+
+# Of `make mutate`: one example that fails is enough, and a smaller one takes seconds to find.
+settings.register_profile(
+    "mutate", settings.get_profile("suite"), phases=[Phase.explicit, Phase.generate]
+)
 
 settings.load_profile("suite")
 

@@ -9,6 +9,8 @@ MODULE = '''"""A docstring."""
 
 LIMIT = 10
 WORDS = "a text for people"
+LOG = logging.getLogger("sandbox_sim")
+ROW = Row("code", title="Collection")
 
 def allowed(amount: "int", codes=("A",)) -> "bool":
     """A docstring."""
@@ -26,14 +28,15 @@ def test_every_place_that_decides_is_changed_and_no_text_for_people(tmp_path: Pa
 
     assert found == [
         (3, "", "10  ->  11"),
-        (6, "", "'A'  ->  'Ax'"),
-        (8, "allowed", "not amount  ->  amount"),
-        (9, "allowed", "raise ValueError(f'no {amount}')  ->  pass"),
-        (10, "allowed", "return 0 < amount and codes  ->  return None"),
-        (10, "allowed", "0 < amount and codes  ->  0 < amount or codes"),
-        (10, "allowed", "0 < amount  ->  0 <= amount"),
-        (10, "allowed", "0 < amount  ->  0 >= amount"),
-        (10, "allowed", "0  ->  1"),
+        (6, "", "'code'  ->  'codex'"),
+        (8, "", "'A'  ->  'Ax'"),
+        (10, "allowed", "not amount  ->  amount"),
+        (11, "allowed", "raise ValueError(f'no {amount}')  ->  pass"),
+        (12, "allowed", "return 0 < amount and codes  ->  return None"),
+        (12, "allowed", "0 < amount and codes  ->  0 < amount or codes"),
+        (12, "allowed", "0 < amount  ->  0 <= amount"),
+        (12, "allowed", "0 < amount  ->  0 >= amount"),
+        (12, "allowed", "0  ->  1"),
     ]
 
 

@@ -47,6 +47,17 @@ def test_the_codes_of_a_row_are_in_the_catalogue(operation: Operation) -> None:
     assert ACCEPTED.isdisjoint(operation.row.rejections)
 
 
+@pytest.mark.spec("endpoint.7", "endpoint.9", "endpoint.10")
+def test_the_rejections_of_messages_and_queries() -> None:
+    assert {each: set(each.row.rejections) for each in Operation if each not in PAYMENTS} == {
+        Operation.STATUS: {"027"},
+        Operation.SMS: {"216", "237", "371", "S002"},
+        Operation.BULK_SMS: {"216", "237", "371", "S002", "389", "390"},
+        **{each: set() for each in (Operation.BALANCE, Operation.SMS_HISTORY)},
+        Operation.SMS_BALANCE: set(),
+    }
+
+
 @pytest.mark.parametrize("operation", PAYMENTS)
 def test_a_payment_either_spends_from_a_wallet_or_fills_one(operation: Operation) -> None:
     assert (operation.row.spends is None) is not (operation.row.fills is None)

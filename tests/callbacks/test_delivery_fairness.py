@@ -242,6 +242,15 @@ class TestTheGate:
 
         assert len(works.sender.posts) == 1
 
+    async def test_it_holds_its_own_callback_only(self, works: Works) -> None:
+        works.deliveries.gate.hold("10000000001")
+        other = callback("C2", network_transaction_id="10000000002")
+        await works.notify(callback("C1"), other)
+
+        await works.start()
+
+        assert await works.states() == {"C1": DeliveryState.PENDING, "C2": DeliveryState.DELIVERED}
+
 
 class TestClosing:
     """Attempts that were sent may finish; callbacks in the queue are not sent, and not lost."""

@@ -8,7 +8,7 @@ import pytest
 from sandbox_sim.ledger.audit import Audit, Violation
 from sandbox_sim.records.ledger import Account, Balance, LedgerLine, Transfer
 from tests.live_records import CLEARING, PAYOUT, paid_in, set_aside
-from tests.sample_records import NOW
+from tests.sample_records import NOW, account_of, posting
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -96,3 +96,17 @@ def test_a_wallet_that_has_what_was_never_moved_is_named() -> None:
     (broken,) = found([], {PAYOUT: balance(1)}, {})
 
     assert broken.detail == "service/55/payout/GHS of mode P has 1 and its transfers sum to 0"
+
+
+def test_in_mode_s_a_wallet_is_kept_and_no_account_of_ours() -> None:
+    wallet = account_of()
+
+    assert found([posting(500)], {wallet: balance(500)}, {}) == ()
+    (broken,) = found([posting(500)], {wallet: balance(499)}, {})
+    assert broken.rule == "a balance is the sum of its transfers"
+
+
+def test_a_wallet_may_be_empty() -> None:
+    all_of_it = [paid_in("100", PAYOUT), set_aside("100")]
+
+    assert found(all_of_it, {PAYOUT: balance(0, 100)}, {CLEARING: Decimal(-100)}) == ()

@@ -3,14 +3,24 @@
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
+from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.ledger import ledger_control
+from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.ledger.audit import Violation
+from sandbox_sim.ledger.ledger_control import AuditResult, Ledger
 from sandbox_sim.operations import Operation
-from sandbox_sim.records.ledger import LedgerQuery
-from tests.live_records import LIVE, PAYOUT
+from sandbox_sim.ports import Unit
+from sandbox_sim.records.ledger import AccountKind, LedgerQuery, our_account
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.vocabulary import Wallet
+from tests.live_records import CLEARING, LIVE, PAYOUT, paid_in
 from tests.production.desk import FAILED, SUCCEEDED, Desk
+from tests.sample_records import posting
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -64,3 +74,43 @@ async def test_postings_are_listed_newest_first_page_by_page() -> None:
     kinds = [line.transfer.kind.value for line in (*first.lines, *second.lines)]
     assert kinds == ["void", "pending", "post", "pending", "posted"]
     assert second.next is None
+
+
+@pytest.mark.parametrize("live", [True, False])
+async def test_balances_are_in_order_and_those_of_ours_only_where_all_are_asked_for(
+    live: bool,
+) -> None:
+    clock = VirtualClock()
+    store = MemoryStore(clock)
+    ledger = Ledger(store, clock, Accounts(), live=live)
+    suspense = our_account(AccountKind.SUSPENSE, LIVE, "GHS")
+
+    async def fill(unit: Unit) -> None:
+        for service_id, wallet in ((56, Wallet.PAYOUT), (55, Wallet.SMS), (55, Wallet.PAYOUT)):
+            await unit.add_transfer(posting(service_id=service_id, account=wallet))
+        await unit.add_transfer(paid_in("200")._replace(debit=suspense))
+        await unit.add_transfer(paid_in(into=PAYOUT))
+
+    await store.run(fill)
+
+    found = await ledger.balances(None, None)
+    assert [(each.service_id, each.mode, each.wallet) for each in found.wallets] == [
+        *((55, "P", wallet) for wallet in (Wallet.PAYOUT, Wallet.COLLECTION)),
+        *((55, "S", wallet) for wallet in (Wallet.PAYOUT, Wallet.SMS)),
+        (56, "S", Wallet.PAYOUT),
+    ]
+    assert list(found.ours) == (sorted([CLEARING, suspense]) if live else [])
+    for mode, service_id in ((LIVE, 55), (ServiceMode.SANDBOX, None)):
+        assert (await ledger.balances(mode, service_id)).ours == {}
+
+
+@pytest.mark.parametrize(("times", "counts"), [(2, False), (3, True)])
+async def test_a_violation_counts_if_three_looks_find_it(
+    times: int, counts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transfer that is just being committed may be in the sums and not in the balances yet."""
+    ledger = Desk().ledger
+    broken, sound = AuditResult((Violation("a rule", "in words"),), 1), AuditResult((), 1)
+    monkeypatch.setattr(ledger, "_audit", AsyncMock(side_effect=[broken] * times + [sound]))
+
+    assert await ledger.audit() == (broken if counts else sound)

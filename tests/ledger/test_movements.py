@@ -272,3 +272,10 @@ def test_every_reason_says_which_accounts_it_moves_and_what_it_means() -> None:
 def test_an_amount_that_cannot_be_is_refused(amount: str) -> None:
     with pytest.raises(BadTransfer):
         transfer(Reason.TOPUP, account_of(), Decimal(amount), "", NOON)
+
+
+@pytest.mark.decision("D21")
+def test_in_mode_s_money_comes_from_the_clearing_of_the_sandbox() -> None:
+    (collected,) = life(transaction(), Status.SUCCESSFUL)
+
+    assert str(collected.debit) == "network/sandbox/clearing/GHS"

@@ -60,3 +60,18 @@ async def test_a_balance_has_all_its_digits() -> None:
     reply = await LiveQueries(desk.store).account_balance(SERVICE)
 
     assert '"payout_balance":99999999999999999.99,' in render(reply, "R1").body.decode()
+
+
+async def test_each_answer_names_its_rule() -> None:
+    desk = Desk()
+    queries = LiveQueries(desk.store)
+
+    unknown = await queries.transaction_status(SERVICE, "T1")
+    await desk.pay()
+    known = await queries.transaction_status(SERVICE, "T1")
+    balance = await queries.account_balance(SERVICE)
+
+    assert (unknown.code, unknown.rule, unknown.message) == ("404", "D32", "Transaction not found")
+    assert [known.rule, balance.rule] == ["D39", "D39"]
+    assert balance.fields is not None
+    assert set(balance.fields) == {"response_data"}

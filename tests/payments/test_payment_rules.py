@@ -143,7 +143,7 @@ def test_the_cap_is_10000_and_includes_it_and_deposit_and_payout_have_none(
 @pytest.mark.parametrize(
     ("amount", "shown"),
     [
-        *(("10000.010", "10000.01"), ("999999999999999", "999999999999999")),
+        *(("20000", "20000"), ("10000.010", "10000.01"), ("999999999999999", "999999999999999")),
         *(("1000000000000000", "1E+15"), ("1E+30", "1E+30")),
     ],
 )
@@ -240,6 +240,21 @@ def test_a_repeated_transaction_id_is_accepted_unless_set_otherwise(operation: O
 
     assert (refused.code, refused.rule) == ("219", "D14")
     assert answer(operation, repeated=True) == answer(operation, STRICT) == answer(operation)
+
+
+@pytest.mark.decision("D9")
+@pytest.mark.parametrize("operation", PAYMENTS)
+def test_the_codes_that_reject_a_payment_are_those_of_its_row(operation: Operation) -> None:
+    party = payment(operation).party
+    replies = (
+        answer(operation, party=f"{party[:-1]}9"),
+        answer(operation, party=f"9{party}"),
+        answer(operation, amount="10000.01", available=10000),
+        answer(operation, STRICT, repeated=True),
+    )
+
+    rejections = {each.code for each in replies} - {operation.row.success}
+    assert rejections == set(operation.row.rejections)
 
 
 @pytest.mark.decision("D9")

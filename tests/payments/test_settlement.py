@@ -1,7 +1,9 @@
 """How a transaction ends where there is nothing to end, or no key to sign with."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from operator import methodcaller
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.ports import Store
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import CallbackRecord
+from sandbox_sim.records.overrides import CallbackBehaviour, Override
 from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.sample_records import NOW, SERVICE, after, every, job, transaction
@@ -54,3 +57,37 @@ async def test_a_client_that_is_no_longer_configured_has_no_key_to_sign_with(sto
     (callback,) = await callbacks_of(store, transaction())
 
     assert callback.signature is None
+
+
+EARLY = CallbackBehaviour(before_response=True)
+
+
+@pytest.mark.decision("D16", "D20", "D31")
+@pytest.mark.parametrize(
+    ("fields", "due", "status", "job_due"),
+    [
+        ({}, after(seconds=1), Status.PENDING, after(seconds=1)),
+        ({}, None, Status.PENDING, None),
+        ({"by_hand": True}, after(seconds=1), Status.PENDING, None),
+        ({"override": Override("O1", delay_ms=5000)}, NOW, Status.PENDING, after(seconds=5)),
+        ({"override": Override("O1", Status.PENDING, callback=EARLY)}, None, Status.PENDING, None),
+        # The callback that is asked for before the answer is due now.
+        ({"override": Override("O1", callback=EARLY)}, after(seconds=1), Status.SUCCESSFUL, NOW),
+        ({"override": Override("O1", Status.FAILED, callback=EARLY)}, None, Status.FAILED, NOW),
+    ],
+)
+async def test_how_a_transaction_begins(
+    store: Store,
+    fields: dict[str, Any],
+    due: datetime | None,
+    status: Status,
+    job_due: datetime | None,
+) -> None:
+    settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
+
+    await store.run(lambda unit: settlement.begin(unit, transaction(**fields), due))
+
+    found = await store.run(lambda u: u.transaction_by_network_id(SERVICE, "10000000001"))
+    assert found is not None
+    assert found.status is status
+    assert await store.run(lambda unit: unit.next_due()) == job_due

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,7 @@ from sandbox_sim.ports.network import SubmitResult
 from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.decisions import ForceNeeded
 from sandbox_sim.production.manual_actions import Decision
+from sandbox_sim.records.attempts import AttemptQuery
 from sandbox_sim.records.messages import HistoryQuery
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
@@ -19,7 +21,7 @@ from sandbox_sim.values.response_codes import Reply
 from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, TAKES_ALL, Desk
 from tests.production.texting import FIRST, SECOND, UNITS, a_desk, messages, send, statuses
-from tests.sample_records import SERVICE
+from tests.sample_records import SERVICE, postings_of
 
 pytestmark = [pytest.mark.decision("D32"), pytest.mark.decision("D39")]
 
@@ -122,6 +124,16 @@ async def test_each_recipient_has_an_attempt_of_its_own() -> None:
     assert (await desk.balances())[UNITS] == 9
 
 
+@pytest.mark.parametrize("recipients", [(FIRST,), (FIRST, SECOND)])
+async def test_the_charge_names_the_message_or_its_batch(recipients: tuple[str, ...]) -> None:
+    desk = await a_desk()
+
+    sent = data(await send(desk, *recipients))
+
+    charge = (await desk.store.run(lambda unit: postings_of(unit, SERVICE)))[-1]
+    assert (charge.reason, charge.subject) == ("charge", sent["batch_id"] or sent["processing_id"])
+
+
 async def test_units_begin_at_0_and_too_few_take_nothing() -> None:
     desk = await a_desk(units=0)
     assert (await send(desk)).code == "237"
@@ -164,6 +176,9 @@ async def test_a_crash_while_it_is_sent_sends_nothing_twice() -> None:
     desk.first.blocked = asyncio.Event()
     running = asyncio.create_task(desk.run_due())
     await desk.first.arrived.wait()
+    (begun,) = await desk.store.run(lambda unit: unit.list_attempts(AttemptQuery()))
+    # Asked for once the submit has timed out, and the usual time has passed.
+    assert begun.next_ask_at == desk.clock.now() + timedelta(seconds=10 + 5)
     desk.store.failures = 1  # what came of the submit is not recorded
     desk.first.blocked.set()
     await running

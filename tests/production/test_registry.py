@@ -97,3 +97,12 @@ async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_faul
     results = [await desk.networks.submit("first", request()) for _ in range(6)]
 
     assert [each.outcome for each in results] == [Outcome.UNKNOWN] * 5 + [Outcome.NOT_SENT]
+
+
+async def test_each_submit_counts_by_its_outcome() -> None:
+    desk = Desk()
+
+    await submit(desk, *[LOST] * 2, DECLINED)
+
+    assert desk.networks.submits("first") == {Outcome.UNKNOWN: 2, Outcome.REFUSED: 1}
+    assert not desk.networks.submits("second")

@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -12,6 +13,7 @@ from sandbox_sim.records.attempts import (
     MONEY_OUT,
     TRANSITIONS,
     Attempt,
+    AttemptQuery,
     Change,
     Terms,
     after_hint,
@@ -42,6 +44,41 @@ reports = st.builds(
     found=st.booleans(),
     cancelled=st.booleans(),
 )
+
+
+@pytest.mark.parametrize(
+    ("asked", "fits"),
+    [
+        ({}, True),
+        ({"network": "mtn", "service_id": 55, "reference": "R1", "network_id": ""}, True),
+        ({"network": "vod"}, False),
+        ({"service_id": 56}, False),
+        ({"reference": "R2"}, False),
+        ({"network_id": "N1"}, False),
+        ({"outcome": Outcome.UNKNOWN}, True),
+        ({"outcome": Outcome.PENDING}, False),
+        ({"since": NOON, "until": LATER}, True),
+        ({"since": LATER}, False),
+        ({"until": NOON}, False),
+    ],
+)
+def test_an_attempt_must_meet_all_that_is_asked_for(asked: dict[str, Any], fits: bool) -> None:
+    assert AttemptQuery(**asked).matches(attempt()) is fits
+
+
+@pytest.mark.parametrize(
+    ("fields", "doubted"),
+    [
+        ({}, False),
+        ({"mismatch": "amount is missing"}, True),
+        ({"contradiction": "status says failed"}, True),
+        ({"mismatch": "amount is missing", "settled_by": "ama"}, False),
+    ],
+)
+def test_an_attempt_is_in_doubt_until_a_person_looked_into_it(
+    fields: dict[str, Any], doubted: bool
+) -> None:
+    assert attempt(**fields).is_doubted is doubted
 
 
 @pytest.mark.parametrize("source", Source)
@@ -181,11 +218,11 @@ def test_a_word_against_a_final_outcome_is_listed_and_changes_nothing_else(
 def test_a_success_after_a_pending_contradicts_again_and_then_no_more() -> None:
     told = attempt(outcome=Outcome.NOT_SENT)
     changes = []
-    for said in (Outcome.PENDING, Outcome.PENDING, Outcome.SUCCEEDED, Outcome.SUCCEEDED):
+    for said in (*[Outcome.PENDING] * 2, *[Outcome.SUCCEEDED] * 2, Outcome.PENDING):
         told, change = apply(told, report(said), TERMS, LATER)
         changes.append(change)
 
-    assert changes == [Change.CONTRADICTION, Change.NOTHING] * 2
+    assert changes == [*[Change.CONTRADICTION, Change.NOTHING] * 2, Change.NOTHING]
     assert told.contradicted_by is Outcome.SUCCEEDED
 
 
@@ -338,6 +375,25 @@ def test_misses_count_in_a_row_and_begin_anew_with_a_repeat() -> None:
     assert apply(missed, report(Outcome.PENDING), TERMS, LATER).attempt.missed == 0
     again = missed.submitted()
     assert (again.missed, again.submits, again.reference) == (0, 2, missed.reference)
+
+
+@pytest.mark.parametrize(
+    ("said", "missed"), [(Outcome.UNKNOWN, 1), (Outcome.NOT_SENT, 1), (Outcome.PENDING, 0)]
+)
+def test_only_an_answer_that_knows_the_attempt_ends_the_row_of_misses(
+    said: Outcome, missed: int
+) -> None:
+    judged = apply(attempt(missed=1), report(said), TERMS, LATER)
+
+    assert (judged.attempt.missed, judged.attempt.is_open) == (missed, True)
+
+
+def test_the_first_identifier_of_the_network_is_kept() -> None:
+    kept = attempt()
+    for network_id in ("", "N1", "", "N2"):
+        kept = apply(kept, report(Outcome.PENDING, network_id=network_id), TERMS, LATER).attempt
+
+    assert kept.network_id == "N1"
 
 
 def test_two_answers_at_the_same_time_are_one_miss() -> None:

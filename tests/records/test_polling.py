@@ -27,6 +27,7 @@ def test_after_a_day_there_is_one_question_a_day() -> None:
     a_day_later = NOON + timedelta(seconds=86_400)
 
     assert SCHEDULE.next_ask(NOON, 300, a_day_later, 0) == a_day_later + timedelta(days=1)
+    assert SCHEDULE.latest_ask(NOON, a_day_later) == a_day_later + timedelta(days=1.1)
 
 
 @given(st.integers(0, 10**4), st.floats(0, 1, exclude_max=True))

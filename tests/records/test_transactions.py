@@ -125,3 +125,26 @@ def test_the_status_record_has_its_fields_in_the_order_of_the_interface(status: 
         ("status", status.value),
         ("message", MESSAGE[status.value]),
     ]
+
+
+def test_a_status_may_be_said_in_a_word_and_is_shown_with_it() -> None:
+    assert dict(transactions.STATUS_WORDS) == {
+        "successful": "000",
+        "failed": "001",
+        "pending": "002",
+        "cancelled": "003",
+    }
+    assert [transactions.status_words(each) for each in ("003", "015")] == ["003 cancelled", "015"]
+
+
+@pytest.mark.decision("D36")
+def test_the_reason_of_a_status_query_tells_the_two_codes_apart() -> None:
+    whys = [transactions.status_answer_why(each) for each in (Status.SUCCESSFUL, Status.PENDING)]
+
+    other = "status 002 pending; the outer 000 only says that the query was answered"
+    assert whys == ["status 000 successful", other]
+
+
+def test_what_is_shown_of_it_is_found_by_these_fields() -> None:
+    assert set(transactions.FIELD_VALUES) == {"status", "mode", "operation"}
+    assert set(transactions.FIELD_VALUES) < set(shown(transaction(), NOON))

@@ -4,7 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from sandbox_sim.records.ledger import (
     Account,
@@ -13,17 +13,19 @@ from sandbox_sim.records.ledger import (
     LedgerLine,
     LedgerQuery,
     Overdrawn,
+    Transfer,
     TransferKind,
     named,
     our_account,
     shown,
     unopened,
     wallet_of,
+    why_it_cannot_end,
 )
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
-from tests.live_records import CLEARING, PAYOUT, paid_in, set_aside
-from tests.sample_records import NOW, account_of, after, posting, signed
+from tests.live_records import CLEARING, COLLECTION, PAYOUT, paid_in, set_aside
+from tests.sample_records import NOW, SERVICE, account_of, after, posting, signed
 
 SANDBOX, LIVE = ServiceMode
 
@@ -45,8 +47,28 @@ ACCOUNTS = st.one_of(
 
 @pytest.mark.decision("D39")
 @given(ACCOUNTS)
+@example(wallet_of(LIVE, SERVICE, Wallet.PAYOUT, "a/b/c"))
+@example(our_account(AccountKind.CLEARING, LIVE, "a/b/c", "mtn"))
 def test_the_name_of_an_account_says_all_of_it(account: Account) -> None:
     assert named(LIVE, str(account)) == account
+
+
+def test_units_and_airtime_are_assets_of_their_own() -> None:
+    assert [str(account_of(SERVICE, wallet)) for wallet in Wallet] == [
+        *("service/55/payout/GHS", "service/55/collection/GHS"),
+        *("service/55/sms/SMS", "service/55/airtime/AIRTIME"),
+    ]
+
+
+@pytest.mark.decision("D39")
+@pytest.mark.parametrize(
+    "named_one", [paid_in(into=PAYOUT), set_aside()._replace(debit=COLLECTION)]
+)
+def test_only_a_pending_transfer_of_the_same_wallet_can_end(named_one: Transfer) -> None:
+    end = LedgerLine(1, set_aside()).voided(NOW)
+
+    assert why_it_cannot_end(named_one, end) == "it is no pending transfer of this wallet"
+    assert why_it_cannot_end(set_aside(), end) == ""
 
 
 @pytest.mark.decision("D21", "D22")

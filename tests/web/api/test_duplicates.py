@@ -31,10 +31,11 @@ async def test_a_decline_replaces_too_and_the_older_still_sends_its_callback(
     sandbox: Sandbox,
 ) -> None:
     await sandbox.collect()
-    await sandbox.collect(customer_number="0244000009")
+    declined = await sandbox.collect(customer_number="0244000009")
 
     await sandbox.advance(seconds=1)
 
+    assert "replaces" in declined.headers["X-Sandbox-Why"]
     assert (await sandbox.status()).data["status"] == "001"
     assert (await sandbox.callback())["customer_number"] == "233244000001"
 

@@ -373,6 +373,11 @@ class TestHowOften:
     async def statuses(self, sandbox: Sandbox, count: int) -> list[int]:
         return [(await sandbox.status()).status for _ in range(count)]
 
+    async def test_each_nth(self, sandbox: Sandbox) -> None:
+        await add(sandbox, {"status": 503}, every=3, match={"service_id": 55})
+
+        assert await self.statuses(sandbox, 6) == [200, 200, 503] * 2
+
     async def test_so_many_times_and_then_never_again(self, sandbox: Sandbox) -> None:
         await add(sandbox, {"status": 503}, times=2)
 
@@ -405,10 +410,15 @@ class TestHowOften:
 
 
 class TestKeeping:
-    async def test_it_is_shown_as_it_was_given(self, sandbox: Sandbox) -> None:
+    @pytest.mark.parametrize(
+        "latency", [{"lognormal_ms": {"median": 90.0, "sigma": 0.4}}, {"uniform_ms": [50.0, 300.0]}]
+    )
+    async def test_it_is_shown_as_it_was_given(
+        self, sandbox: Sandbox, latency: dict[str, Any]
+    ) -> None:
         given = {
             "match": {"service_id": 55},
-            "fault": {"latency": {"lognormal_ms": {"median": 90.0, "sigma": 0.4}}},
+            "fault": {"latency": latency},
             "probability": 0.5,
             "every": 2,
             "times": 3,

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sandbox_sim.values.response_codes import Code, Reply
 from sandbox_sim.web.api.responses import render
 from tests.conftest import Sandbox, StartSandbox
+from tests.kit.requests import OPERATIONS
 from tests.web.wire import exchange, request_bytes
 
 pytestmark = pytest.mark.decision("D36")
@@ -50,6 +51,59 @@ async def test_the_reason_names_the_value_and_the_setting(
     answer = await getattr(sandbox, operation)(**fields)
 
     assert why in answer.headers["X-Sandbox-Why"]
+
+
+RULES = {
+    **dict.fromkeys(("collection", "deposit", "airtime"), "sandbox.3"),
+    "payout": "sandbox.5",
+    "card": "sandbox.6",
+    "bill": "sandbox.7",
+    **dict.fromkeys(("sms", "bulk", "sms-balance"), "sandbox.10"),
+    "status": "sandbox.8",
+    "balance": "sandbox.9",
+    "history": "D26",
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+async def test_the_answer_of_an_operation_names_its_rule(sandbox: Sandbox, name: str) -> None:
+    operation = OPERATIONS[name]
+
+    assert (await sandbox.post(operation.path, operation.body)).rule == RULES[name]
+
+
+@pytest.mark.parametrize(("length", "warned"), [(11, False), (12, True)])
+async def test_a_sender_that_networks_cut_is_warned_of(
+    sandbox: Sandbox, length: int, warned: bool
+) -> None:
+    answer = await sandbox.sms(sender_id="x" * length)
+
+    assert ("sender_id has more than 11" in answer.headers["X-Sandbox-Why"]) is warned
+
+
+async def test_a_status_query_names_its_rule_and_how_far_it_looks_back(sandbox: Sandbox) -> None:
+    unknown = await sandbox.status()
+    await sandbox.collect()
+    known = await sandbox.status()
+
+    assert unknown.headers["X-Sandbox-Why"].endswith("within the last 15 minutes")
+    assert (unknown.rule, known.rule) == ("sandbox.8", "sandbox.8")
+
+
+@pytest.mark.parametrize(
+    ("balances", "rule", "why"),
+    [("fixed", "sandbox.9", "the interface's figures"), ("live", "D21", "live balances")],
+)
+async def test_a_balance_query_says_which_figures_it_gives(
+    start_sandbox: StartSandbox, balances: str, rule: str, why: str
+) -> None:
+    answer = await (await start_sandbox(balances=balances)).balance()
+
+    assert (answer.rule, answer.headers["X-Sandbox-Why"]) == (rule, why)
+
+
+async def test_too_few_units_name_their_rule(sandbox: Sandbox) -> None:
+    assert (await sandbox.sms(service_id=59)).rule == "sandbox.10"
 
 
 async def test_a_repeated_id_names_the_setting(start_sandbox: StartSandbox) -> None:

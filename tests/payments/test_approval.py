@@ -1,0 +1,142 @@
+"""Which payments their payer approves on the handset, what the handset shows, and its answers."""
+
+from datetime import timedelta
+from operator import methodcaller
+
+import pytest
+
+from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.operations import PAYMENTS, Operation
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments import approval
+from sandbox_sim.payments.approval import Handsets, PromptDecision, approval_override
+from sandbox_sim.payments.settlement import Settlement
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.overrides import CallbackBehaviour, Override
+from sandbox_sim.records.transactions import Status, TransactionRecord
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from tests.records.samples import payment
+from tests.sample_records import NOW, SERVICE, after, message, transaction
+
+pytestmark = pytest.mark.decision("D33")
+
+NUMBER, IN_233 = "0244000001", "233244000001"
+TIMEOUT = timedelta(seconds=120)
+ASKED = Override("approval", Status.CANCELLED, delay_ms=120_000)
+
+
+def waiting(number: int, **fields: object) -> TransactionRecord:
+    """A payment that waits for its payer."""
+    network_id = f"1000000000{number}"
+    return transaction(network_id, transaction_id=network_id, override=ASKED, **fields)
+
+
+class Phone:
+    """The handset of NUMBER over a memory store."""
+
+    def __init__(self) -> None:
+        self.clock, behaviour = VirtualClock(), BehaviourHolder(Behaviour())
+        self.store = MemoryStore(self.clock)
+        settlement = Settlement(RandomIds(seed=1), Accounts(), {}, behaviour)
+        self.handsets = Handsets(self.store, self.clock, settlement, behaviour)
+
+    async def gets(self, *payments: TransactionRecord) -> None:
+        for each in payments:
+            await self.store.run(methodcaller("add_transaction", each))
+
+    async def prompts(self) -> list[str]:
+        found = (await self.handsets.view(NUMBER)).prompts
+        return [each.transaction.network_transaction_id[-1] for each in found]
+
+    async def answer(self, decision: PromptDecision, number: str = NUMBER) -> tuple[bool, Status]:
+        answered = await self.handsets.answer(number, SERVICE, "10000000001", decision)
+        assert answered is not None
+        return answered.was_waiting, answered.transaction.status
+
+
+@pytest.fixture
+def phone() -> Phone:
+    return Phone()
+
+
+def test_collections_and_deposits_from_a_phone_are_asked_for() -> None:
+    asked = {each for each in PAYMENTS if approval_override(payment(each), TIMEOUT, None)}
+
+    assert asked == {Operation.COLLECT, Operation.DEPOSIT}
+    assert approval_override(payment(), TIMEOUT, None) == ASKED
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        (
+            Override("O1", delay_ms=5, callback=CallbackBehaviour(duplicate=2)),
+            ASKED._replace(id="approval O1", callback=CallbackBehaviour(duplicate=2)),
+        ),
+        (Override("O1", Status.SUCCESSFUL), None),
+        (Override("O1", callback=CallbackBehaviour(before_response=True)), None),
+    ],
+)
+def test_an_override_that_decides_nothing_is_kept(
+    override: Override, expected: Override | None
+) -> None:
+    assert approval_override(payment(), TIMEOUT, override) == expected
+
+
+async def test_the_prompts_of_a_number_are_shown_oldest_first(phone: Phone) -> None:
+    decided = waiting(3).moved(Status.SUCCESSFUL, NOW)
+    plain = transaction("10000000004", transaction_id="T4")
+    await phone.gets(waiting(1), waiting(2, party=IN_233), decided, plain, waiting(5, party="Ama"))
+
+    assert await phone.prompts() == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "status"),
+    [(PromptDecision.APPROVE, Status.SUCCESSFUL), (PromptDecision.DECLINE, Status.FAILED)],
+)
+@pytest.mark.parametrize("party", [NUMBER, IN_233])
+async def test_an_answer_decides_once(
+    phone: Phone, decision: PromptDecision, status: Status, party: str
+) -> None:
+    await phone.gets(waiting(1, party=party))
+
+    assert await phone.answer(decision) == (True, status)
+    assert await phone.answer(PromptDecision.APPROVE) == (False, status)
+
+
+@pytest.mark.parametrize(("seconds", "in_time"), [(119.9, True), (120, False)])
+async def test_an_answer_counts_until_the_prompt_times_out(
+    phone: Phone, seconds: float, in_time: bool
+) -> None:
+    await phone.gets(waiting(1))
+    phone.clock.move_to(after(seconds=seconds))
+
+    was_waiting, _ = await phone.answer(PromptDecision.APPROVE)
+
+    assert was_waiting is in_time
+
+
+async def test_it_looks_through_the_newest_records_only(
+    phone: Phone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(approval, "_MOST_READ", 4)
+    monkeypatch.setattr(approval, "_AT_ONCE", 2)
+
+    await phone.gets(*(waiting(number) for number in range(5)))
+
+    assert await phone.prompts() == ["1", "2", "3", "4"]
+
+
+async def test_it_shows_the_newest_fifty_messages_of_its_number(phone: Phone) -> None:
+    sent = [message(f"M{number}") for number in range(51)]
+    await phone.store.run(methodcaller("add_messages", sent))
+    other = message("other", customer_number="233244000002")
+    await phone.store.run(methodcaller("add_messages", [other]))
+
+    shown = [each.processing_id for each in (await phone.handsets.view(NUMBER)).messages]
+
+    assert len(shown) == 50
+    assert {"M0", "other"}.isdisjoint(shown)
