@@ -31,8 +31,9 @@ from sandbox_sim.values.clients import Client, ServiceMode
 # database column of any receiver.
 _ID_DIGITS: Final = 12
 
-# The service of the samples, unless another is asked for or the client may not use it.
-OWN_SERVICE: Final = 990
+# The service of the samples, unless another is asked for or the client may not use it. It is reset
+# at the end, so it is a number that users do not take by chance.
+OWN_SERVICE: Final = 823_300_000
 
 
 def service_of_samples(client: Client, asked: int | None) -> int:

@@ -11,7 +11,7 @@ from tests.cli.asking import on
 from tests.cli.receivers import Handler, Listen, ask, knows, report
 from tests.conftest import Sandbox, StartSandbox
 
-OWN_SERVICE = 990
+OWN_SERVICE = 823300000
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ async def test_the_gateway_answers_what_the_receiver_asks(
 
     assert document["healthy"]
     assert document["works_with"] == ["flat"]
-    assert document["status_queries"].startswith("the payments are real ones of service 990")
+    assert document["status_queries"].startswith("the payments are real ones of service 823300000")
 
 
 async def test_the_payments_of_forged_callbacks_fail(sandbox: Sandbox, listen: Listen) -> None:
