@@ -213,9 +213,9 @@ def test_help_lists_every_command() -> None:
     words = [line.split()[0] for line in lines]
 
     names = (
-        "callbacks certify clock compare config demo doctor explain faults inbox ledger networks "
-        "openapi overrides readyz reconcile requests reset seed serve sms snapshot transactions "
-        "trigger"
+        "callbacks certify clock compare config demo doctor explain faults inbox ledger listen "
+        "networks openapi overrides readyz reconcile requests reset seed serve sms snapshot "
+        "transactions trigger"
     )
     assert words[words.index("Commands:") + 1 :] == names.split()
     assert [line for line in lines[1:] if line.endswith("...")] == []

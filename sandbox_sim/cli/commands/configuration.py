@@ -108,7 +108,7 @@ def _unknown_variables() -> Iterator[str]:
 
 @click.group()
 def config() -> None:
-    """Check, show or write the configuration, or change it while the server runs."""
+    """Check, show, write or change the configuration."""
 
 
 @config.command()
