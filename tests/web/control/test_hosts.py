@@ -38,6 +38,7 @@ OPEN = {
     ("HEAD", "/_sandbox/pay/{id}"),
     ("GET", "/_sandbox/login"),
     *(("GET", f"/_sandbox/static/{name}") for name in STATIC),
+    ("GET", "/_sandbox/enter"),
     ("GET", "/_sandbox/handset/{number}/enter"),
     ("GET", "/_sandbox/rules"),
 }
