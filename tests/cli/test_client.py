@@ -214,7 +214,7 @@ def test_help_lists_every_command() -> None:
 
     names = (
         "backup callbacks certify clock compare config demo doctor explain faults inbox ledger "
-        "networks openapi overrides readyz reconcile requests reset seed serve sms snapshot "
+        "listen networks openapi overrides readyz reconcile requests reset seed serve sms snapshot "
         "transactions trigger"
     )
     assert words[words.index("Commands:") + 1 :] == names.split()

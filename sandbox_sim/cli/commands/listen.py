@@ -45,10 +45,10 @@ Told = Mapping[str, Any]
 def listen(
     obj: Mapping[str, Any], from_url: str | None, forward_to: str, service_id: int | None
 ) -> None:
-    """Take the callbacks of a gateway elsewhere, and post them to an address of this machine.
+    """Forward the callbacks of a gateway elsewhere.
 
-    The gateway records what is answered there as the answer of the receiver. When this command
-    ends, callbacks go to their receivers again.
+    They are posted to an address of this machine. The gateway records what is answered there as
+    the answer of the receiver. When this command ends, callbacks go to their receivers again.
     """
     gateway = RunningGateway(from_url or obj["endpoint_url"], obj["token"] or None)
     gateway.control("GET", "clock")  # says in words what is wrong with the address or the token
