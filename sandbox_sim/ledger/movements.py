@@ -141,6 +141,12 @@ def received(attempt: Attempt, at: datetime) -> Transfer | None:
     return _of_attempt(_RECEIVED[wallet], attempt, wallet, at)
 
 
+def wallet_it_moves(attempt: Attempt) -> Wallet:
+    """The wallet of the service that an attempt takes from or adds to."""
+    row = attempt.operation.row
+    return row.spends or row.fills or Wallet.SMS
+
+
 def suspended(attempt: Attempt, at: datetime) -> Transfer | None:
     """A contradiction: between the network and suspense, never of the service.
 
@@ -149,11 +155,11 @@ def suspended(attempt: Attempt, at: datetime) -> Transfer | None:
     """
     if attempt.contradicted_by not in {Outcome.SUCCEEDED, Outcome.FAILED}:
         return None
-    row = attempt.operation.row
-    wallet = row.spends or row.fills or Wallet.SMS
-    found = _of_attempt(Reason.SUSPENDED, attempt, wallet, at)
+    found = _of_attempt(Reason.SUSPENDED, attempt, wallet_it_moves(attempt), at)
     # Money that comes in lowers clearing; money that goes out raises it. FAILED undoes either.
-    raises = (row.fills is not None) is (attempt.contradicted_by is Outcome.FAILED)
+    raises = (attempt.operation.row.fills is not None) is (
+        attempt.contradicted_by is Outcome.FAILED
+    )
     return found if raises else found._replace(debit=found.credit, credit=found.debit)
 
 
