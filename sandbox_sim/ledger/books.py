@@ -292,9 +292,7 @@ async def _check_suspense(unit: Unit, moved: Transfer, *, must_stand: bool) -> N
 def _target(attempt: Attempt, to: AccountKind, asset: str, lines: Sequence[LedgerLine]) -> Account:
     """The account that what stands in suspense is moved to."""
     if to is AccountKind.WALLET:
-        row = attempt.operation.row
-        wallet = row.spends or row.fills or Wallet.SMS
-        return wallet_of(_LIVE, attempt.service_id, wallet, asset)
+        return wallet_of(_LIVE, attempt.service_id, movements.wallet_it_moves(attempt), asset)
     networks = (
         account.network
         for line in lines

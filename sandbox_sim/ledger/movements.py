@@ -146,6 +146,11 @@ def received(attempt: Attempt, at: datetime) -> Transfer | None:
     return _of_attempt(_RECEIVED[wallet], attempt, wallet, at)
 
 
+def wallet_it_moves(attempt: Attempt) -> Wallet:
+    """The wallet of the service that an attempt takes from or adds to."""
+    return attempt.spends or attempt.operation.row.fills or Wallet.SMS
+
+
 def suspended(attempt: Attempt, at: datetime) -> Transfer | None:
     """A contradiction: between the network and suspense, never of the service.
 
@@ -154,12 +159,12 @@ def suspended(attempt: Attempt, at: datetime) -> Transfer | None:
     """
     if attempt.contradicted_by in {None, Outcome.PENDING}:
         return None
-    row = attempt.operation.row
-    wallet = attempt.spends or row.fills or Wallet.SMS
-    found = _of_attempt(Reason.SUSPENDED, attempt, wallet, at)
+    found = _of_attempt(Reason.SUSPENDED, attempt, wallet_it_moves(attempt), at)
     # Money that comes in lowers clearing; money that goes out raises it. FAILED and REVERSED undo
     # either.
-    raises = (row.fills is not None) is (attempt.contradicted_by is not Outcome.SUCCEEDED)
+    raises = (attempt.operation.row.fills is not None) is (
+        attempt.contradicted_by is not Outcome.SUCCEEDED
+    )
     return found if raises else found._replace(debit=found.credit, credit=found.debit)
 
 

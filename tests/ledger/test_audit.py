@@ -6,8 +6,9 @@ from decimal import Decimal
 import pytest
 
 from sandbox_sim.ledger.audit import Audit, Violation
-from sandbox_sim.records.ledger import Account, Balance, LedgerLine, Transfer
-from tests.live_records import CLEARING, PAYOUT, paid_in, set_aside
+from sandbox_sim.records.ledger import Account, Balance, LedgerLine, Reason, Transfer
+from sandbox_sim.records.manual_entries import ManualEntry
+from tests.live_records import CLEARING, COLLECTION, PAYOUT, paid_in, set_aside
 from tests.sample_records import NOW, account_of, posting
 
 pytestmark = pytest.mark.decision("D39")
@@ -110,3 +111,15 @@ def test_a_wallet_may_be_empty() -> None:
     all_of_it = [paid_in("100", PAYOUT), set_aside("100")]
 
     assert found(all_of_it, {PAYOUT: balance(0, 100)}, {CLEARING: Decimal(-100)}) == ()
+
+
+@pytest.mark.decision("D44")
+@pytest.mark.parametrize("manual", [None, ManualEntry("", "why"), ManualEntry("ama", "")])
+def test_a_correction_without_a_name_or_a_reason_is_named(manual: ManualEntry | None) -> None:
+    correction = paid_in("100")._replace(reason=Reason.ADJUSTED)
+    audit = Audit()
+    audit.add([LedgerLine(7, correction, manual)])
+
+    assert audit.violations({COLLECTION: balance(100)}, {CLEARING: Decimal(-100)}) == (
+        Violation("a person signs what a person enters", "transfer 7 has no name or no reason"),
+    )
