@@ -138,9 +138,10 @@ class Desk:
         *,
         clock: VirtualClock | None = None,
         store: Store | None = None,
+        seed: int = 1,
         **capabilities: Any,
     ) -> None:
-        self.clock, ids = clock or VirtualClock(), RandomIds(seed=1)
+        self.clock, ids = clock or VirtualClock(), RandomIds(seed=seed)
         self.store = FailingStore(store or MemoryStore(self.clock))
         self.first, self.second = first or ScriptedNetwork(), ScriptedNetwork()
         if capabilities:

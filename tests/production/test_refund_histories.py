@@ -6,8 +6,8 @@ and from succeeded to reversed. Its notifications may be late, double or forged.
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
@@ -24,8 +24,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from sandbox_sim.adapters.clock import VirtualClock
 from sandbox_sim.operations import Operation
 from sandbox_sim.payments.refunds import RefundRefused
+from sandbox_sim.ports import Store
 from sandbox_sim.ports.network import (
     Notification,
     StatusQuery,
@@ -39,6 +41,8 @@ from sandbox_sim.records.attempts import Attempt, AttemptQuery, Terms
 from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status, TransactionRecord
+from sandbox_sim.stores.memory.memory_store import MemoryStore
+from tests import postgres
 from tests.production.desk import LIVE, LOST, Desk, ScriptedNetwork
 from tests.sample_records import SERVICE, every, violations
 
@@ -50,6 +54,10 @@ PENDING, SUCCEEDED, FAILED, REVERSED = (
     *(Outcome.PENDING, Outcome.SUCCEEDED),
     *(Outcome.FAILED, Outcome.REVERSED),
 )
+
+REFUSALS = (RefundRefused, IllegalSettlement)
+
+AN_HOUR = timedelta(hours=1)
 
 HOLDS = {Status.PENDING, Status.SUCCESSFUL}
 
@@ -78,24 +86,49 @@ class RefundHistories(RuleBasedStateMachine):
         super().__init__()
         self.runner = asyncio.Runner()
         self.made = 0
+        self.turn = 0
 
     @initialize()
-    def open_the_desk(self) -> None:
+    def open_the_desks(self) -> None:
         self.network = HonestNetwork()
-        self.desk = self.run(self.opened())
+        self.stack = AsyncExitStack()
+        self.desks = self.run(self.opened())
         for _ in range(2):
             self.collect("10", lost=False)
             self.network_decides(-1, SUCCEEDED)
         self.time_passes({"seconds": 20})
 
-    async def opened(self) -> Desk:
-        return Desk(Terms(recheck_for=timedelta(days=300)), self.network)
+    async def opened(self) -> list[Desk]:
+        """The replicas of the gateway, which share the store and the clock."""
+        clock = VirtualClock()
+        terms = Terms(recheck_for=timedelta(days=300))
+        return [
+            Desk(terms, self.network, clock=clock, store=store, seed=seed)
+            for seed, store in enumerate(await self.stores(clock))
+        ]
+
+    async def stores(self, clock: VirtualClock) -> Sequence[Store]:
+        return [MemoryStore(clock)]
+
+    @property
+    def desk(self) -> Desk:
+        """One replica after the other."""
+        self.turn += 1
+        return self.desks[self.turn % len(self.desks)]
+
+    async def at_once(self, work: Callable[[Desk], Awaitable[object]]) -> None:
+        """Do the same at every replica; what is refused is no matter."""
+        done = await asyncio.gather(*map(work, self.desks), return_exceptions=True)
+        for each in done:
+            if isinstance(each, BaseException) and not isinstance(each, REFUSALS):
+                raise each
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
 
     def teardown(self) -> None:
         self.run(self.in_the_end_all_agree())
+        self.run(self.stack.aclose())
         self.runner.close()
 
     # What clients and people do.
@@ -113,16 +146,15 @@ class RefundHistories(RuleBasedStateMachine):
     @rule(place=places, amount=st.none() | amounts)
     @precondition(lambda self: self.made)
     def refund(self, place: int, amount: str | None) -> None:
-        with suppress(RefundRefused):
-            self.run(self.desk.refund(f"T{place % self.made + 1}", amount))
+        name = f"T{place % self.made + 1}"
+        self.run(self.at_once(lambda desk: desk.refund(name, amount)))
 
     @rule(place=places, status=st.sampled_from([Status.SUCCESSFUL, Status.FAILED]))
     @precondition(lambda self: self.network.says)
     def decide_by_hand(self, place: int, status: Status) -> None:
-        attempt = self.attempt(place)
+        network_id = self.attempt(place).network_transaction_id
         decision = Decision(status, "ama", "they told me so", force=True)
-        with suppress(IllegalSettlement):
-            self.run(self.desk.actions.settle(attempt.network_transaction_id, decision))
+        self.run(self.at_once(lambda desk: desk.actions.settle(network_id, decision)))
 
     # What the network does.
 
@@ -146,16 +178,12 @@ class RefundHistories(RuleBasedStateMachine):
         said = self.network.says[attempt.reference]
         if late and said is REVERSED:
             said = SUCCEEDED
-        for _ in range(1 + twice):
-            self.run(self.notified(attempt, said, "valid" if signed else "forged"))
-
-    async def notified(self, attempt: Attempt, outcome: Outcome, signature: str) -> None:
-        desk = self.desk
-        self.network.notification = Notification(outcome, attempt_id=attempt.id)
-        headers, at = {"x-signature": signature}, desk.clock.now()
+        self.network.notification = Notification(said, attempt_id=attempt.id)
+        headers, at = {"x-signature": "valid" if signed else "forged"}, self.desk.clock.now()
         raw = RawNotification("first", "POST", "", "", headers, b"{}", at)
-        await desk.notifications.receive(raw)
-        await desk.run_due()
+        for _ in range(1 + twice):
+            self.run(self.at_once(lambda desk: desk.notifications.receive(raw)))
+        self.run(self.at_once(lambda desk: desk.run_due()))
 
     @rule(by=st.sampled_from([{"seconds": 20}, {"minutes": 5}, {"days": 1}]))
     def time_passes(self, by: dict[str, float]) -> None:
@@ -203,6 +231,27 @@ class RefundHistories(RuleBasedStateMachine):
         return list(self.run(self.desk.store.run(lambda unit: unit.list_transactions(listing))))
 
 
+class OnTwoReplicas(RefundHistories):
+    """The same, where two replicas on one Postgres do everything at once."""
+
+    async def stores(self, clock: VirtualClock) -> Sequence[Store]:
+        url = postgres.empty_database()
+        from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
+
+        opened = [PostgresStore(url, clock, lease=AN_HOUR) for _ in range(2)]
+        for store in opened:
+            await store.open()
+            self.stack.push_async_callback(store.close)
+        return opened
+
+
 @pytest.mark.decision("D44", "D45")
 def test_money_is_neither_made_nor_lost_and_refunds_are_at_most_what_was_collected() -> None:
     run_state_machine_as_test(RefundHistories, settings=settings(stateful_step_count=30))
+
+
+@pytest.mark.decision("D44", "D45")
+def test_the_same_holds_on_two_replicas() -> None:
+    postgres.empty_database()  # skips the test if there is no Postgres
+    shorter = settings(stateful_step_count=20)
+    run_state_machine_as_test(OnTwoReplicas, settings=shorter)

@@ -243,6 +243,10 @@ class TestAWalletThatDoesNotCoverIt:
             SUSPENSE: Decimal("-10.50"),
             CLEARING: Decimal(4),
         }
+        (attempt,) = await short.attempts()
+        query = LedgerQuery(subject=attempt.network_transaction_id, mode=LIVE)
+        newest, *_ = await short.store.run(lambda unit: unit.ledger_page(query))
+        assert newest.transfer.reason is Reason.SUSPENDED
 
     async def test_it_waits_for_a_person(self, short: Desk) -> None:
         await taken_back(short)

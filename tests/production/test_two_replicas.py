@@ -24,6 +24,7 @@ from tests import postgres
 from tests.conftest import Sandbox, basic
 from tests.kit.http_servers import listening
 from tests.kit.requests import collection
+from tests.live_records import paid_in
 
 SECRET = "far_secret"
 LIVE = basic("live_key", "live_secret")
@@ -180,6 +181,8 @@ async def test_refunds_that_reach_both_at_once_sum_to_the_collection_at_most(
     replicas: tuple[Sandbox, Sandbox], far: Far
 ) -> None:
     await collected(replicas, far)
+    # The wallet has more than the collection, so that it is not what refuses.
+    await replicas[0].gateway.store.run(lambda unit: unit.add_transfer(paid_in("100")))
 
     answers = await asyncio.gather(*(refund(each, "4") for each in replicas * 4))
 
@@ -187,7 +190,7 @@ async def test_refunds_that_reach_both_at_once_sum_to_the_collection_at_most(
     assert [each["amount"] for each in far.submits[1:]] == [4, 4]
     balances = await replicas[1].gateway.store.run(lambda unit: unit.balances(None, 55))
     (wallet,) = balances.values()
-    assert (str(wallet.available), str(wallet.pending)) == ("2.5", "8")
+    assert (str(wallet.available), str(wallet.pending)) == ("102.5", "8")
 
 
 @pytest.mark.decision("D45")
