@@ -3,7 +3,7 @@
 `<` becomes `<=` and `>=`, `and` becomes `or`, a condition is turned round, a number is one larger,
 a code or a name gets one character more, an entry of a set or a dict, a case or a statement is left
 out. Texts for people (strings with blanks, f-strings, `title=` and `summary=`), names of loggers,
-annotations and decorators stay as they are.
+annotations, type variables and decorators stay as they are.
 """
 
 import ast
@@ -108,7 +108,7 @@ def _stays(node: ast.AST) -> bool:
             return True
         case ast.keyword(arg="title" | "summary"):
             return True
-        case ast.Call(func=ast.Attribute(attr="getLogger")):
+        case ast.Call(func=ast.Attribute(attr="getLogger") | ast.Name(id="TypeVar")):
             return True
     return False
 

@@ -9,7 +9,7 @@ MODULE = '''"""A docstring."""
 
 LIMIT = 10
 WORDS = "a text for people"
-LOG = logging.getLogger("sandbox_sim")
+LOG, T = logging.getLogger("sandbox_sim"), TypeVar("T")
 ROW = Row("code", title="Collection")
 
 def allowed(amount: "int", codes=("A",)) -> "bool":
