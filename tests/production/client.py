@@ -27,6 +27,10 @@ async def live(start: StartSandbox, networks: Mapping[str, Any], **settings: Any
 async def settled(sandbox: Sandbox, **by: float) -> None:
     """Advance the clock, and wait until the gateway has done all that is due then."""
     await sandbox.advance(**by or {"seconds": 0})
-    while left := [task for task in asyncio.all_tasks() if "BackgroundJobs" in repr(task)]:
-        await asyncio.wait(left)
-        await sandbox.advance(seconds=0)
+    while True:
+        left = [task for task in asyncio.all_tasks() if "BackgroundJobs" in repr(task)]
+        if left:
+            await asyncio.wait(left)
+        # What ended, here or during the last advance, may have made something due.
+        if not await sandbox.advance(seconds=0) and not left:
+            return

@@ -21,7 +21,7 @@ WORDS: dict[type[StrEnum], str] = {
     AccountKind: "wallet clearing fees issued suspense",
     AnswerFault: "connection_reset empty_response malformed_json timeout",
     BreakerState: "closed open probing",
-    Change: "nothing noted ended mismatch contradiction",
+    Change: "nothing noted ended reversed mismatch contradiction",
     Choice: "pay fail cancel",
     DeliveryState: "pending retrying delivered failed dropped",
     Field: "reference amount currency operation",
@@ -30,10 +30,13 @@ WORDS: dict[type[StrEnum], str] = {
         "read-notification"
     ),
     NotificationState: "new applied unmatched refused failed",
-    Outcome: "not_sent refused pending succeeded failed unknown",
+    Outcome: "not_sent refused pending succeeded failed reversed unknown",
     Profile: "trans trans_bare flat event superset",
     PromptDecision: "approve decline",
-    Reason: "opening charge refund topup collected deposited spent returned suspended",
+    Reason: (
+        "opening charge refund topup collected deposited spent returned reversed suspended "
+        "resolved adjusted undone closed"
+    ),
     SmsStatus: "ACKNOWLEDGED QUEUED SENT FAILED REFUNDED",
     Source: "submit status notification",
     Status: "000 001 002 003",

@@ -86,7 +86,9 @@ async def test_a_status_query_names_its_rule_and_how_far_it_looks_back(sandbox: 
     await sandbox.collect()
     known = await sandbox.status()
 
-    assert unknown.headers["X-Sandbox-Why"].endswith("within the last 15 minutes")
+    assert unknown.headers["X-Sandbox-Why"].endswith(
+        "within the last 15 minutes (/_sandbox/rules#sandbox.8)"
+    )
     assert (unknown.rule, known.rule) == ("sandbox.8", "sandbox.8")
 
 
@@ -99,7 +101,10 @@ async def test_a_balance_query_says_which_figures_it_gives(
 ) -> None:
     answer = await (await start_sandbox(balances=balances)).balance()
 
-    assert (answer.rule, answer.headers["X-Sandbox-Why"]) == (rule, why)
+    assert (answer.rule, answer.headers["X-Sandbox-Why"]) == (
+        rule,
+        f"{why} (/_sandbox/rules#{rule})",
+    )
 
 
 async def test_too_few_units_name_their_rule(sandbox: Sandbox) -> None:
