@@ -5,7 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.operations import ACTIONS, CARRIED, OF_PATH, PAYMENTS, Operation, Party
+from sandbox_sim.operations import (
+    ACTIONS,
+    CARRIED,
+    OF_PATH,
+    PAYMENTS,
+    Operation,
+    Party,
+    make_payment_operation,
+)
 from sandbox_sim.payments.sandbox_rules import CHECKS, Facts, decide
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
@@ -131,3 +139,22 @@ def test_the_sample_of_a_payment_has_every_field_that_the_interface_requires() -
     assert sample(Operation.CARD)["landing_page"] == f"{INBOX}/thanks"
     assert "landing_page" not in sample(Operation.PAYOUT)
     assert sample(Operation.BALANCE) == {"service_id": 55, "request_time": ""}
+
+
+@pytest.mark.parametrize(
+    ("trans_type", "payment_option", "operation"),
+    [
+        ("CTM", "MOM", Operation.COLLECT),
+        ("CTM", "CRM", Operation.CARD),
+        ("CTM", None, None),  # a collection or a card payment
+        ("DTTW", None, Operation.DEPOSIT),
+        ("MTC", "BNK", Operation.PAYOUT),
+        ("MTC", None, Operation.PAYOUT),
+        ("DTTW", "BNK", None),
+        (None, "MOM", None),
+    ],
+)
+def test_which_operation_two_fields_of_make_payment_allow(
+    trans_type: str | None, payment_option: str | None, operation: Operation | None
+) -> None:
+    assert make_payment_operation(trans_type, payment_option) is operation
