@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,8 +31,14 @@ INBOX = "http://127.0.0.1:9/inbox"
 
 
 def sample(operation: Operation, *, fail: bool = False) -> dict[str, object]:
-    asked = {"transaction_id": "T1", "callback_url": f"{INBOX}/shop", "request_time": REQUEST_TIME}
-    return operation.sample(55, INBOX, **asked, fail=fail)
+    asked: dict[str, Any] = {
+        "transaction_id": "T1",
+        "callback_url": f"{INBOX}/shop",
+        "request_time": REQUEST_TIME,
+    }
+    if not fail:
+        return operation.sample(55, INBOX, **asked)
+    return operation.sample(55, INBOX, **asked, fail=True)
 
 
 def test_twelve_operations_over_nine_paths() -> None:
