@@ -44,6 +44,10 @@ def sample(operation: Operation, *, fail: bool = False) -> dict[str, object]:
 def test_twelve_operations_over_nine_paths() -> None:
     assert len(Operation) == 12
     assert len(OF_PATH) == 9
+    assert {each: path for path, found in OF_PATH.items() for each in found} == {
+        each: each.row.path for each in Operation
+    }
+    assert sum(map(len, OF_PATH.values())) == 12
 
 
 def test_path_type_and_code_are_those_of_the_interface() -> None:
