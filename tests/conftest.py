@@ -203,7 +203,7 @@ class Sandbox:
         await self.runner.cleanup()
 
     async def advance(self, **by: float) -> Sequence[Job]:
-        """Advance the clock by `timedelta(**by)`; returns the jobs that ran because they were due."""
+        """Advance the clock by `timedelta(**by)`; returns the jobs that ran on the way."""
         return await self.gateway.jobs.advance(timedelta(**by))
 
     def inbox_url(self, name: str) -> str:

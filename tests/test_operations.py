@@ -2,10 +2,19 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sandbox_sim.operations import ACTIONS, CARRIED, OF_PATH, PAYMENTS, Operation, Party
+from sandbox_sim.operations import (
+    ACTIONS,
+    CARRIED,
+    OF_PATH,
+    PAYMENTS,
+    Operation,
+    Party,
+    make_payment_operation,
+)
 from sandbox_sim.payments.sandbox_rules import CHECKS, Facts, decide
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
@@ -22,13 +31,23 @@ INBOX = "http://127.0.0.1:9/inbox"
 
 
 def sample(operation: Operation, *, fail: bool = False) -> dict[str, object]:
-    asked = {"transaction_id": "T1", "callback_url": f"{INBOX}/shop", "request_time": REQUEST_TIME}
-    return operation.sample(55, INBOX, **asked, fail=fail)
+    asked: dict[str, Any] = {
+        "transaction_id": "T1",
+        "callback_url": f"{INBOX}/shop",
+        "request_time": REQUEST_TIME,
+    }
+    if not fail:
+        return operation.sample(55, INBOX, **asked)
+    return operation.sample(55, INBOX, **asked, fail=True)
 
 
 def test_twelve_operations_over_nine_paths() -> None:
     assert len(Operation) == 12
     assert len(OF_PATH) == 9
+    assert {each: path for path, found in OF_PATH.items() for each in found} == {
+        each: each.row.path for each in Operation
+    }
+    assert sum(map(len, OF_PATH.values())) == 12
 
 
 def test_path_type_and_code_are_those_of_the_interface() -> None:
@@ -131,3 +150,22 @@ def test_the_sample_of_a_payment_has_every_field_that_the_interface_requires() -
     assert sample(Operation.CARD)["landing_page"] == f"{INBOX}/thanks"
     assert "landing_page" not in sample(Operation.PAYOUT)
     assert sample(Operation.BALANCE) == {"service_id": 55, "request_time": ""}
+
+
+@pytest.mark.parametrize(
+    ("trans_type", "payment_option", "operation"),
+    [
+        ("CTM", "MOM", Operation.COLLECT),
+        ("CTM", "CRM", Operation.CARD),
+        ("CTM", None, None),  # a collection or a card payment
+        ("DTTW", None, Operation.DEPOSIT),
+        ("MTC", "BNK", Operation.PAYOUT),
+        ("MTC", None, Operation.PAYOUT),
+        ("DTTW", "BNK", None),
+        (None, "MOM", None),
+    ],
+)
+def test_which_operation_two_fields_of_make_payment_allow(
+    trans_type: str | None, payment_option: str | None, operation: Operation | None
+) -> None:
+    assert make_payment_operation(trans_type, payment_option) is operation

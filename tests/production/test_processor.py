@@ -168,6 +168,19 @@ async def test_a_second_network_is_tried_only_after_nothing_was_sent() -> None:
     assert (len(desk.first.submits), len(desk.second.submits)) == (2, 1)
 
 
+@pytest.mark.parametrize(
+    "answer", [SubmitResult(Outcome.REFUSED, code="019"), SubmitResult(Outcome.SUCCEEDED)]
+)
+async def test_after_any_answer_no_other_network_is_tried(answer: SubmitResult) -> None:
+    desk = Desk()
+    desk.first.results.append(answer)
+    await desk.fund_airtime("50")
+
+    await desk.pay(operation=Operation.AIRTIME)
+
+    assert (len(desk.first.submits), desk.second.submits) == (1, [])
+
+
 async def test_five_faults_open_the_breaker_and_nothing_is_kept() -> None:
     desk = Desk()
     desk.first.results.extend([NOT_SENT] * 5)

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import pytest
 
+from sandbox_sim.operations import Operation
 from sandbox_sim.overrides.faults import AnswerFault
 from sandbox_sim.payments.approval import PromptDecision
 from sandbox_sim.production.circuit_breaker import BreakerState
@@ -30,6 +31,10 @@ WORDS: dict[type[StrEnum], str] = {
         "read-notification"
     ),
     NotificationState: "new applied unmatched refused failed",
+    Operation: (
+        "collect card deposit payout bill airtime status balance sms bulk-sms sms-history "
+        "sms-balance"
+    ),
     Outcome: "not_sent refused pending succeeded failed reversed unknown",
     Profile: "trans trans_bare flat event superset",
     PromptDecision: "approve decline",
