@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -202,9 +202,9 @@ class Sandbox:
         """Stop the gateway before the test is over."""
         await self.runner.cleanup()
 
-    async def advance(self, **by: float) -> Sequence[Job]:
-        """Advance the clock by `timedelta(**by)`; returns the jobs that ran on the way."""
-        return await self.gateway.jobs.advance(timedelta(**by))
+    async def advance(self, **by: float) -> None:
+        """Advance the clock by `timedelta(**by)`, and run every job that becomes due."""
+        await self.gateway.jobs.advance(timedelta(**by))
 
     def inbox_url(self, name: str) -> str:
         return f"{self.url}/_sandbox/inbox/{name}"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from tests.conftest import Sandbox, StartSandbox, basic
@@ -32,5 +33,5 @@ async def settled(sandbox: Sandbox, **by: float) -> None:
         if left:
             await asyncio.wait(left)
         # What ended, here or during the last advance, may have made something due.
-        if not await sandbox.advance(seconds=0) and not left:
+        if not await sandbox.gateway.jobs.advance(timedelta()) and not left:
             return

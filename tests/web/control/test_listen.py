@@ -49,7 +49,7 @@ async def listening(sandbox: Sandbox, **query: Any) -> AsyncIterator[Program]:
         yield Program(sandbox, stream, hello["listener"])
 
 
-async def settle(sandbox: Sandbox) -> asyncio.Task[Any]:
+async def settle(sandbox: Sandbox) -> asyncio.Task[None]:
     """Let the payment settle; the task ends when its callback has had its attempt."""
     return asyncio.create_task(sandbox.advance(seconds=1))
 
