@@ -55,7 +55,7 @@ settings.register_profile("suite", deadline=None, derandomize=True, max_examples
 
 settings.register_profile("wide", deadline=None, derandomize=True, max_examples=100)
 
-settings.register_profile("long", deadline=None, derandomize=True, max_examples=400)
+settings.register_profile("long", deadline=None, derandomize=True, max_examples=200)
 
 # Of `make mutate`: one example that fails is enough, and a smaller one takes seconds to find.
 settings.register_profile(

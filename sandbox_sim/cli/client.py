@@ -24,7 +24,7 @@ P = ParamSpec("P")
 
 # Seconds for an answer that comes at once.
 REQUEST_TIMEOUT_S: Final = 30.0
-_BRIEFLY_S: Final = 5.0
+_BRIEFLY_S: Final = 2.0
 # A larger answer is not read; lists of a thousand records take some megabytes.
 _MOST_BYTES: Final = 256 * 1024 * 1024
 # Arguments that are not UTF-8 are sent as the bytes that were typed.
@@ -222,8 +222,15 @@ class RunningGateway:
         return ReceivedAnswer(response.status, names, text)
 
     def _refuse_plain_http(self, error: Exception) -> None:
-        """Raise `CommandFailed` if plain HTTP failed on a port that speaks TLS."""
-        if self._tls or isinstance(error, ConnectionRefusedError):
+        """Raise `CommandFailed` if plain HTTP failed on a port that speaks TLS.
+
+        Such a port closes the connection, or answers with a TLS alert.
+        """
+        closed = isinstance(error, ConnectionResetError)  # also `http.client.RemoteDisconnected`
+        is_alert = isinstance(error, http.client.BadStatusLine) and str(error).startswith(
+            "\x15\x03"
+        )
+        if self._tls or not (closed or is_alert):
             return
         import ssl  # noqa: PLC0415 -- takes long to import
 
