@@ -166,7 +166,7 @@ async def test_the_command_prints_where_the_copy_is(
 async def test_a_store_that_is_no_file_says_what_to_do(sandbox: Sandbox) -> None:
     refused = await post(sandbox, "backup")
 
-    assert_error(refused, 501, "only a SQLite store is copied", "pg_dump")
+    assert_error(refused, 409, "only a SQLite store is copied", "pg_dump")
 
 
 async def test_a_copy_that_cannot_be_written_leaves_nothing(

@@ -58,7 +58,7 @@ ENCODED_BODY: Final = ErrorCode(
 )
 INTERNAL_ERROR: Final = ErrorCode(500, "internal_error", "a fault of the server; the log has it")
 NO_METRICS: Final = ErrorCode(501, "no_metrics", "the extra `metrics` is not installed")
-NO_FILE: Final = ErrorCode(501, "no_file", "the store is not a SQLite file")
+NO_FILE: Final = ErrorCode(409, "no_file", "the store is not a SQLite file")
 STORE_UNAVAILABLE: Final = ErrorCode(503, "store_unavailable", "the state cannot be read or saved")
 
 # The catalogue of docs/control-api.md: all of the above.
