@@ -18,7 +18,7 @@ from tests.certify.broken_shops import SHOPS
 from tests.certify.shops import certified
 
 CASES = load()
-AT_ONCE = 8
+AT_ONCE = 5
 FEW = ("the demo shop as it is", "believes unsigned callbacks", "never asks for the status")
 EVERYTHING = os.environ.get("CERTIFY_SHOPS") == "all"
 CHOSEN = list(SHOPS) if EVERYTHING else FEW

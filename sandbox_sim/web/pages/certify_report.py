@@ -37,9 +37,8 @@ class CertifyReportRoutes:
                 "show the last run of certify on this machine",
                 group="Pages", access=Access.PAGE,
                 answers=(
-                    Answer(None, media_type=HTML, when="the report"),
+                    Answer(None, media_type=HTML, when="the report, or how to make one"),
                     Answer(None, 303, None, "the browser has to log in"),
-                    Answer(None, 404, HTML, "certify has not run yet"),
                 ),
             )
         ]  # fmt: skip
@@ -54,5 +53,5 @@ class CertifyReportRoutes:
                 "sandbox-sim certify runs the bad days of a payment against your application, on "
                 "this machine. `sandbox-sim certify init` begins; its report is then shown here."
             )
-            return await self.templates.message(request, title, how, status=404)
+            return await self.templates.message(request, title, how, status=200)
         return web.Response(body=body, content_type=HTML, charset="utf-8", headers=_HEADERS)
