@@ -20,11 +20,12 @@ wheel: $(BIN)/python  ## build a wheel into dist/, to install into other project
 test: $(VENV)/.installed-dev  ## run the tests
 	$(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
-check: $(VENV)/.installed-dev  ## format, lint, types and import contracts
+check: $(VENV)/.installed-dev  ## format, lint, types, import contracts and plain words
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.plain_words
 
 format: $(VENV)/.installed-dev  ## format the code
 	$(BIN)/ruff format .

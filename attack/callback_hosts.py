@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -55,41 +54,19 @@ LOOPBACK: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Addresses that reached the listener, with the rule and without it."""
-
-    tried: int
-    past_the_rule: Sequence[str]
-    without_it: Sequence[str]
-    tracebacks: int
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The figures with their bounds."""
-    name = "callback_hosts deny:"
-    past, without = measured.past_the_rule, len(measured.without_it)
-    return [
-        none_of(f"{name} ways to write loopback that get past it:", past, measured.tried),
-        at_least(
-            f"{name} of these ways, reaching loopback where nothing is denied", without, _MUST_REACH
-        ),
-        at_most(f"{name} tracebacks in the log", measured.tracebacks, 0),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
-    """The attack, the same in every size of run."""
-    return judge(await measure(plan))
-
-
-async def measure(plan: Plan) -> Measured:
     """Pay once for each address, on a server that denies loopback and on one that does not."""
     logs = plan.directory / "denied.log", plan.directory / "allowed.log"
     (past, tracebacks), (without, more) = await asyncio.gather(
         _reached(logs[0], f"callback_hosts={json.dumps(_DENY)}"), _reached(logs[1])
     )
-    return Measured(len(LOOPBACK), past, without, tracebacks + more)
+    name = "callback_hosts deny:"
+    reached = f"{name} of these ways, reaching loopback where nothing is denied"
+    return [
+        none_of(f"{name} ways to write loopback that get past it:", past, len(LOOPBACK)),
+        at_least(reached, len(without), _MUST_REACH),
+        at_most(f"{name} tracebacks in the log", tracebacks + more, 0),
+    ]
 
 
 async def _reached(log: Path, *settings: str) -> tuple[Sequence[str], int]:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from attack.load import send_all
@@ -20,37 +19,8 @@ _NEVER_S: Final = 60.0
 _PAYMENTS_A_SECOND: Final = 25.0
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Seconds until the calls were answered, None for never, and the payments meanwhile."""
-
-    advanced_s: float | None
-    frozen_s: float | None
-    payments_a_second: float
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The figures with their bounds."""
-    rate = f"under {measured.payments_a_second:,.0f} payments a second"
-    name = f"clock advance by {_MINUTES} min {rate}:"
-    return [
-        at_least(
-            "clock advance: payments a second beside it",
-            measured.payments_a_second,
-            _PAYMENTS_A_SECOND,
-        ),
-        within(f"{name} it ends after", measured.advanced_s, _WITHIN_S),
-        within(f"{name} a freeze beside it ends after", measured.frozen_s, _WITHIN_S),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
-    """The attack; with `--full` after more load."""
-    return judge(await measure(plan))
-
-
-async def measure(plan: Plan) -> Measured:
-    """Pay without a pause, advance, and freeze at the same time."""
+    """Pay without a pause, advance, and freeze at the same time; with `--full` after more load."""
     async with serving(plan.directory / "clock.log", "log_level=error") as server:
         bodies, stop = _bodies(), asyncio.Event()
         began = time.monotonic()
@@ -63,7 +33,12 @@ async def measure(plan: Plan) -> Measured:
         stop.set()
         statuses = await paying
         rate = statuses.count(202) / (time.monotonic() - began)
-        return Measured(advanced_s, frozen_s, rate)
+    name = f"clock advance by {_MINUTES} min under {rate:,.0f} payments a second:"
+    return [
+        at_least("clock advance: payments a second beside it", rate, _PAYMENTS_A_SECOND),
+        within(f"{name} it ends after", advanced_s, _WITHIN_S),
+        within(f"{name} a freeze beside it ends after", frozen_s, _WITHIN_S),
+    ]
 
 
 def _bodies() -> Iterator[bytes]:

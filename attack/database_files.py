@@ -3,8 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -58,37 +57,14 @@ TOUCHES: Final[Mapping[str, Callable[[Path], None]]] = {
 _REDUCED: Final = 3
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The transaction ids acknowledged before and after, and those found after the kill."""
-
-    touch: str
-    before: Sequence[str]
-    after: Sequence[str]
-    found: Sequence[str]
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The ids that were acknowledged and are lost."""
-    found = set(measured.found)
-    after = [each for each in measured.after if each not in found]
-    name = f"{measured.touch}:"
-    return [
-        at_least(f"{name} payments acknowledged before it", len(measured.before), _PAYMENTS),
-        none_of(f"{name} payments acknowledged after it and lost by a kill:", after),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
     """Try all changes at once, each on its own server."""
     chosen = list(TOUCHES)[: plan.pick(_REDUCED, len(TOUCHES))]
-    measured = await asyncio.gather(
-        *(measure(plan, touch, number) for number, touch in enumerate(chosen))
-    )
-    return [result for each in measured for result in judge(each)]
+    tried = await asyncio.gather(*(_try(plan, *each) for each in enumerate(chosen)))
+    return [result for each in tried for result in each]
 
 
-async def measure(plan: Plan, touch: str, number: int) -> Measured:
+async def _try(plan: Plan, number: int, touch: str) -> list[Result]:
     """Pay, change the files, pay again, kill, start again, and count."""
     directory = plan.directory / f"store-{number}"
     directory.mkdir()
@@ -100,10 +76,14 @@ async def measure(plan: Plan, touch: str, number: int) -> Measured:
         await server.kill()
     try:
         async with serving(log, *_SETTINGS, store=f"sqlite:{path}") as server:
-            found = [each["transaction_id"] for each in await server.listed("transactions")]
+            found = {each["transaction_id"] for each in await server.listed("transactions")}
     except (NotReady, NoAnswer):
-        found = []
-    return Measured(touch, before, after, found)
+        found = set()
+    lost = [each for each in after if each not in found]
+    return [
+        at_least(f"{touch}: payments acknowledged before it", len(before), _PAYMENTS),
+        none_of(f"{touch}: payments acknowledged after it and lost by a kill:", lost),
+    ]
 
 
 async def _pay(server: Server, name: str) -> list[str]:

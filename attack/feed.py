@@ -1,9 +1,8 @@
 """Large deliveries to an inbox, which need no token, and the memory that they take."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Final
 
 from attack.load import send_all
@@ -27,53 +26,17 @@ _FOREIGN: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The growth of resident memory by deliveries of one kind, and the reader of the feed."""
-
-    what: str
-    posts: int
-    taken: int
-    growth_mib: float
-
-
-@dataclass(frozen=True)
-class Origins:
-    """Deliveries from foreign pages that were accepted, and others that were refused."""
-
-    let_in: Sequence[str]
-    kept_out: Sequence[str]
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The growth with its bound."""
-    name = f"{measured.posts} deliveries of 1 MB, {measured.what}:"
-    return [
-        at_least(f"{name} taken", measured.taken, measured.posts),
-        at_most(f"{name} memory grows by", measured.growth_mib, _GROWTH_MIB, "MiB"),
-    ]
-
-
-def judge_origins(origins: Origins) -> list[Result]:
-    """The figures with their bounds."""
-    return [
-        none_of("deliveries that a foreign page sends and that are taken", origins.let_in),
-        none_of("deliveries by another Host that are refused", origins.kept_out),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
     """Try without readers, with readers, and with readers that stop reading; then foreign pages."""
-    cases = [("ASCII", "open"), ("text with one emoji", "none")]
+    cases = [("ASCII", "open"), ("ASCII", "stuck"), ("text with one emoji", "none")]
     if plan.full:
         cases = [(body, reader) for body in _BODIES for reader in ("none", "open", "stuck")]
-    measured = [await measure(plan, *case) for case in cases]
-    results = [result for each in measured for result in judge(each)]
-    return [*results, *judge_origins(await measure_origins(plan))]
+    results = [result for case in cases for result in await _deliver(plan, *case)]
+    return [*results, *await _from_foreign_pages(plan)]
 
 
-async def measure(plan: Plan, body: str, reader: str) -> Measured:
-    """The memory before the deliveries, and its maximum during them."""
+async def _deliver(plan: Plan, body: str, reader: str) -> list[Result]:
+    """Deliver, and compare the memory before with its maximum meanwhile."""
     log = plan.directory / f"feed-{reader}-{len(_BODIES[body])}.log"
     async with serving(log) as server, _reading(server, reader):
         before = server.rss_mib()
@@ -84,7 +47,11 @@ async def measure(plan: Plan, body: str, reader: str) -> Measured:
             requests = (request_bytes(name, _BODIES[body]) for name in names)
             taken += (await send_all(server.port, requests, connections=4)).count(200)
             most = max(most, server.rss_mib())
-        return Measured(f"{body}, reader of events: {reader}", posts, taken, most - before)
+    name = f"{posts} deliveries of 1 MB, {body}, reader of events: {reader}:"
+    return [
+        at_least(f"{name} taken", taken, posts),
+        at_most(f"{name} memory grows by", most - before, _GROWTH_MIB, "MiB"),
+    ]
 
 
 @asynccontextmanager
@@ -109,7 +76,7 @@ async def _reading(server: Server, kind: str) -> AsyncIterator[None]:
                 reading.cancel()
 
 
-async def measure_origins(plan: Plan) -> Origins:
+async def _from_foreign_pages(plan: Plan) -> list[Result]:
     """One delivery for each header that a browser sends for a foreign page."""
     async with serving(plan.directory / "origins.log") as server:
         let_in = []
@@ -123,4 +90,7 @@ async def measure_origins(plan: Plan) -> Origins:
         )
         answer = await exchange(server.port, by_another_name)
         kept_out = [] if answer.status == 200 else [f"HTTP {answer.status}"]
-        return Origins(let_in, kept_out)
+    return [
+        none_of("deliveries that a foreign page sends and that are taken", let_in),
+        none_of("deliveries by another Host that are refused", kept_out),
+    ]

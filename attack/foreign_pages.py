@@ -1,7 +1,5 @@
 """What pages of other sites may do on the gateway's own paths, and the session cookie (D42)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from attack.plan import Plan
@@ -32,50 +30,25 @@ _OWN_HOSTS: Final = (b"localhost", b"[::1]", b"127.0.0.1:8233", b"pay.example")
 _FLAGS: Final = ("HttpOnly", "Secure", "SameSite=Strict", "Path=/_sandbox")
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Requests of foreign pages that got an answer, others that did not, and missing flags."""
-
-    tried: int
-    let_in: Sequence[str]
-    kept_out: Sequence[str]
-    missing: Sequence[str]
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The figures with their bounds."""
-    return [
-        none_of("requests with a foreign Origin or Host, let in:", measured.let_in, measured.tried),
-        none_of("requests of programs and listed hosts, refused:", measured.kept_out),
-        none_of("session cookie behind tls_terminated, without", measured.missing, len(_FLAGS)),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
-    """The attack, the same in every size of run."""
-    return judge(await measure(plan))
-
-
-async def measure(plan: Plan) -> Measured:
     """Each header on each operation, with credentials, so that nothing else refuses it."""
     log = plan.directory / "pages.log"
     async with serving(log, f'allowed_hosts=["{_LISTED}"]') as server:
-        foreign = [
-            await _answer(server, name, each)
-            for name in OPERATIONS
-            for each in (*_FOREIGN_PAGES, *(b"Host: " + host for host in _FOREIGN_HOSTS))
+        foreign, own = [
+            [await _answer(server, name, each) for name in OPERATIONS for each in headers]
+            for headers in (
+                (*_FOREIGN_PAGES, *(b"Host: " + host for host in _FOREIGN_HOSTS)),
+                (*_OWN, *(b"Host: " + host for host in _OWN_HOSTS)),
+            )
         ]
-        own = [
-            await _answer(server, name, each)
-            for name in OPERATIONS
-            for each in (*_OWN, *(b"Host: " + host for host in _OWN_HOSTS))
-        ]
-    return Measured(
-        tried=len(foreign),
-        let_in=[what for what, refused in foreign if not refused],
-        kept_out=[what for what, refused in own if refused],
-        missing=await _missing_flags(plan),
-    )
+    let_in = [what for what, refused in foreign if not refused]
+    kept_out = [what for what, refused in own if refused]
+    missing = await _missing_flags(plan)
+    return [
+        none_of("requests with a foreign Origin or Host, let in:", let_in, len(foreign)),
+        none_of("requests of programs and listed hosts, refused:", kept_out),
+        none_of("session cookie behind tls_terminated, without", missing, len(_FLAGS)),
+    ]
 
 
 async def _answer(server: Server, name: str, header: bytes) -> tuple[str, bool]:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from attack.load import send_all
@@ -25,53 +24,22 @@ _OBSERVED_S: Final = 20.0
 _OUR_SHORTAGE: Final = ("Too many open files", "no call can leave this machine")
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A run with this many receivers. called_after_s: None if the good one was never called."""
-
-    receivers: int
-    good_one_waited_for: bool
-    called_after_s: float | None
-    silence_s: float
-    log_bytes: int
-    tracebacks: int
-    spent_on_shortage: Sequence[str]
-    descriptors: int
-    limit: int
-    unanswered: int
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The figures with their bounds."""
-    name = f"{measured.receivers:,} hanging receivers:"
-    results = [
-        at_most(f"{name} longest silence of the API", measured.silence_s, _SILENCE_S, "s"),
-        at_most(f"{name} payments without an answer", measured.unanswered, 0),
-        at_most(f"{name} log", measured.log_bytes / 1000, _LOG_BYTES / 1000, "kB"),
-        at_most(f"{name} tracebacks in the log", measured.tracebacks, 0),
-        none_of(f"{name} attempts used up by our shortage", measured.spent_on_shortage),
-        at_most(f"{name} descriptors open", measured.descriptors, measured.limit - 1),
-    ]
-    if measured.good_one_waited_for:
-        called = measured.called_after_s
-        results.insert(0, within(f"{name} a good one is called after", called, _CALLED_WITHIN_S))
-    return results
-
-
 async def attack(plan: Plan) -> list[Result]:
     """One run for each number of receivers."""
     room = raise_own_limit() - 500
     counts = plan.pick((1_100,), (1_100, 1_500, 6_000))
     results = []
     for count in counts:
-        results += judge(await measure(plan, min(count, room)))
+        results += await _pay(plan, min(count, room))
     return results
 
 
-async def measure(plan: Plan, count: int) -> Measured:
+async def _pay(plan: Plan, count: int) -> list[Result]:
     """Send payments for all of them, then for a good one, and wait until that is called."""
     log = plan.directory / f"hanging-{count}.log"
     waited = count <= _MOST_WAITED_FOR
+    name = f"{count:,} hanging receivers:"
+    results: list[Result] = []
     async with (
         serving(log, "settle_delay_ms=100", descriptors=_DESCRIPTORS) as server,
         receiving() as good,
@@ -84,24 +52,24 @@ async def measure(plan: Plan, count: int) -> Measured:
                 )
                 statuses = await send_all(server.port, payments)
                 if waited:
-                    called_after_s = await _good_one(server, good)
+                    called_s = await _good_one(server, good)
+                    called = f"{name} a good one is called after"
+                    results.append(within(called, called_s, _CALLED_WITHIN_S))
                 else:
-                    called_after_s = None
                     await asyncio.sleep(_OBSERVED_S)
                 silence_s = probe.longest_silence_s
             spent = await _spent_on_shortage(server) if waited else ()
-        return Measured(
-            receivers=count,
-            good_one_waited_for=waited,
-            called_after_s=called_after_s,
-            silence_s=silence_s,
-            log_bytes=log.stat().st_size,
-            tracebacks=server.tracebacks,
-            spent_on_shortage=spent,
-            descriptors=probe.descriptors,
-            limit=_DESCRIPTORS,
-            unanswered=sum(1 for status in statuses if status != 202),
-        )
+        unanswered = sum(1 for status in statuses if status != 202)
+        log_bytes = log.stat().st_size
+        return [
+            *results,
+            at_most(f"{name} longest silence of the API", silence_s, _SILENCE_S, "s"),
+            at_most(f"{name} payments without an answer", unanswered, 0),
+            at_most(f"{name} log", log_bytes / 1000, _LOG_BYTES / 1000, "kB"),
+            at_most(f"{name} tracebacks in the log", server.tracebacks, 0),
+            none_of(f"{name} attempts used up by our shortage", spent),
+            at_most(f"{name} descriptors open", probe.descriptors, _DESCRIPTORS - 1),
+        ]
 
 
 async def _good_one(server: Server, good: Receiver) -> float | None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from typing import Final
 
 from attack.plan import Plan
@@ -16,30 +15,7 @@ _ANSWERED_WITHIN_S: Final = 1.0
 _HALF_A_HEAD: Final = request_bytes("/make_payment", b"{}")[:40]
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The longest time that a new client waited, with this many idle clients."""
-
-    idle: int
-    slowest_s: float
-    tracebacks: int
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The figures with their bounds."""
-    name = f"{measured.idle:,} idle clients at ulimit -n {_DESCRIPTORS}:"
-    return [
-        at_most(f"{name} a new one waits", measured.slowest_s, _ANSWERED_WITHIN_S, "s"),
-        at_most(f"{name} tracebacks in the log", measured.tracebacks, 0),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
-    """The attack, the same in every size of run."""
-    return judge(await measure(plan))
-
-
-async def measure(plan: Plan) -> Measured:
     """Connect clients: half of them send nothing, the others half a head."""
     log = plan.directory / "idle.log"
     async with serving(log, descriptors=_DESCRIPTORS) as server, AsyncExitStack() as clients:
@@ -52,4 +28,8 @@ async def measure(plan: Plan) -> Measured:
         for _ in range(plan.pick(5, 50)):
             waits.append(await seconds_to_answer(server.port, LIVEZ, within=3.0))
             await asyncio.sleep(0.05)
-        return Measured(_CLIENTS, max(waits), server.tracebacks)
+        name = f"{_CLIENTS:,} idle clients at ulimit -n {_DESCRIPTORS}:"
+        return [
+            at_most(f"{name} a new one waits", max(waits), _ANSWERED_WITHIN_S, "s"),
+            at_most(f"{name} tracebacks in the log", server.tracebacks, 0),
+        ]

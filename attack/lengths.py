@@ -2,8 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
@@ -23,56 +22,31 @@ _FIELDS: Final[Mapping[str, int]] = {
 }
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Answers other than a refusal that names the field, and those that differ by store."""
-
-    stores: Sequence[str]
-    tried: int
-    not_refused: Sequence[str]
-    different: Sequence[str]
-    tracebacks: int
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The figures with their bounds."""
-    name = f"lengths on {' and '.join(measured.stores)}:"
-    return [
-        none_of(f"{name} not refused by name with 400", measured.not_refused, measured.tried),
-        none_of(f"{name} answered otherwise by another store", measured.different, measured.tried),
-        at_most(f"{name} tracebacks in the log", measured.tracebacks, 0),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
-    """The attack, the same in every size of run; on Postgres where there is one."""
-    return judge(await measure(plan))
-
-
-async def measure(plan: Plan) -> Measured:
-    """Send each value to a server on each store."""
+    """Send each value to a server on each store; on Postgres where there is one."""
     stores = {"SQLite": f"sqlite:{plan.directory / 'state.sqlite3'}"}
     async with databases(plan.directory, "lengths") as made:
         stores.update(("Postgres", dsn) for dsn in made.values())
         found = await asyncio.gather(*(_answers(plan, *each) for each in stores.items()))
     first = found[0][0]
-    return Measured(
-        stores=list(stores),
-        tried=len(first),
-        not_refused=[
-            f"{store}: {what}: HTTP {each.status} {each.body[:100]!r}"
-            for store, (answers, _) in zip(stores, found, strict=True)
-            for what, each in answers.items()
-            if not _is_refusal(what, each)
-        ],
-        different=[
-            f"{what}: HTTP {answers[what].status} and HTTP {each.status}"
-            for answers, _ in found
-            for what, each in first.items()
-            if (each.status, each.body) != (answers[what].status, answers[what].body)
-        ],
-        tracebacks=sum(tracebacks for _, tracebacks in found),
-    )
+    not_refused = [
+        f"{store}: {what}: HTTP {each.status} {each.body[:100]!r}"
+        for store, (answers, _) in zip(stores, found, strict=True)
+        for what, each in answers.items()
+        if not _is_refusal(what, each)
+    ]
+    different = [
+        f"{what}: HTTP {answers[what].status} and HTTP {each.status}"
+        for answers, _ in found
+        for what, each in first.items()
+        if (each.status, each.body) != (answers[what].status, answers[what].body)
+    ]
+    name, tracebacks = f"lengths on {' and '.join(stores)}:", sum(each for _, each in found)
+    return [
+        none_of(f"{name} not refused by name with 400", not_refused, len(first)),
+        none_of(f"{name} answered otherwise by another store", different, len(first)),
+        at_most(f"{name} tracebacks in the log", tracebacks, 0),
+    ]
 
 
 async def _answers(plan: Plan, name: str, store: str) -> tuple[dict[str, Response], int]:

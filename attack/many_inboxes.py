@@ -1,7 +1,6 @@
 """How much slower thousands of inboxes make a delivery: two servers, one with a single inbox."""
 
 import time
-from dataclasses import dataclass
 from typing import Final
 
 from attack.load import send_all
@@ -18,27 +17,6 @@ _TURNS: Final = 10
 _OF_A_TURN: Final = 100
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Deliveries a second, and how many were not taken."""
-
-    inboxes: int
-    beside_many: float
-    beside_one: float
-    refused: int
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The ratio with its bound, and the two figures."""
-    figures = f"({measured.beside_many:,.0f} against {measured.beside_one:,.0f})"
-    many = f"deliveries a second with {measured.inboxes:,} inboxes"
-    return [
-        at_least(f"{many}, times those with one, {figures}",
-                 measured.beside_many / measured.beside_one, _RATIO),
-        none_of(f"{many}: refused", ["not HTTP 200"] * measured.refused),
-    ]  # fmt: skip
-
-
 async def attack(plan: Plan) -> list[Result]:
     """Fill one server with inboxes and measure; again if the machine was busy."""
     folder = plan.directory
@@ -50,13 +28,13 @@ async def attack(plan: Plan) -> list[Result]:
         statuses = await send_all(crowded.port, map(_delivery, names))
         refused = len(statuses) - statuses.count(200)
         for _ in range(_ROUNDS):
-            measured = await _one_round(crowded, single, refused)
-            if all(each.holds for each in judge(measured)):
+            results = await _one_round(crowded, single, refused)
+            if all(each.holds for each in results):
                 break
-        return judge(measured)
+        return results
 
 
-async def _one_round(crowded: Server, single: Server, refused: int) -> Measured:
+async def _one_round(crowded: Server, single: Server, refused: int) -> list[Result]:
     spent = {crowded.port: 0.0, single.port: 0.0}
     for _ in range(_TURNS):
         for port in spent:
@@ -65,7 +43,12 @@ async def _one_round(crowded: Server, single: Server, refused: int) -> Measured:
             spent[port] += time.monotonic() - began
             refused += len(statuses) - statuses.count(200)
     beside_many, beside_one = (_TURNS * _OF_A_TURN / each for each in spent.values())
-    return Measured(_INBOXES, beside_many, beside_one, refused)
+    many = f"deliveries a second with {_INBOXES:,} inboxes"
+    figures = f"({beside_many:,.0f} against {beside_one:,.0f})"
+    return [
+        at_least(f"{many}, times those with one, {figures}", beside_many / beside_one, _RATIO),
+        none_of(f"{many}: refused", ["not HTTP 200"] * refused),
+    ]
 
 
 def _delivery(name: str) -> bytes:

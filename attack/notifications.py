@@ -6,8 +6,7 @@ Numbers with huge exponents, texts that no column can hold, and large bodies; on
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -40,57 +39,11 @@ _NUMBERS: Final = (
 _UNSTORABLE_TEXTS: Final = ("A\x00B", "no funds \ud83d", "\udc00", "x" * 12_000, "\x00" * 300)
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The figures of one production server; those of memory, errors and disk are growths."""
-
-    not_taken: Sequence[str]
-    memory_mib: float
-    silence_s: float
-    errors_a_minute: float
-    before_ms: float
-    beside_ms: float
-    failed: Sequence[str]
-    disk_mib: float
-    tracebacks: int
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The figures with their bounds."""
-    exponents, unstorable = "numbers with huge exponents:", f"{_UNSTORABLE:,} that no column holds:"
-    times = f"({measured.beside_ms:.1f} ms against {measured.before_ms:.1f} ms)"
-    return [
-        at_most(f"{exponents} memory grows by", measured.memory_mib, _GROWTH_MIB, "MiB"),
-        at_most(f"{exponents} longest silence of the API", measured.silence_s, _SILENCE_S, "s"),
-        none_of(f"{exponents} not answered with 200", measured.not_taken),
-        at_most(
-            f"{unstorable} log lines a minute afterwards",
-            measured.errors_a_minute,
-            _ERRORS_A_MINUTE,
-        ),
-        at_most(
-            f"{unstorable} a payment beside them takes, times that before them, {times}",
-            measured.beside_ms / measured.before_ms,
-            _RATIO,
-        ),
-        none_of(f"{unstorable} not read, or failed", measured.failed),
-        at_most(
-            f"{_LARGE} large ones without proof: the store grows by",
-            measured.disk_mib,
-            _DISK_MIB,
-            "MiB",
-        ),
-        at_most("notifications: tracebacks in the log", measured.tracebacks, 0),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
-    """The attack; with `--full` the log is watched for a whole minute."""
-    return judge(await measure(plan))
+    """Send each kind in turn, about a payment that the network has not decided.
 
-
-async def measure(plan: Plan) -> Measured:
-    """Send each kind in turn, about a payment that the network has not decided."""
+    With `--full` the log is watched for a whole minute.
+    """
     path, log = plan.directory / "state.sqlite3", plan.directory / "notifications.log"
     later = "settle_delay_ms=86400000"  # the callbacks of the sandbox would fill the log
     async with producing(log, f"sqlite:{path}", pending, later) as (server, came):
@@ -117,17 +70,24 @@ async def measure(plan: Plan) -> Measured:
         size = _size(path)
         await send_all(server.port, _large(attempt, reference))
         await asyncio.sleep(0.5)
-        return Measured(
-            not_taken=[f"HTTP {status}" for status in statuses if status != 200],
-            memory_mib=memory_mib,
-            silence_s=silence_s,
-            errors_a_minute=errors / seconds * 60,
-            before_ms=before_ms,
-            beside_ms=beside_ms,
-            failed=failed,
-            disk_mib=(_size(path) - size) / 2**20,
-            tracebacks=server.tracebacks,
-        )
+        disk_mib = (_size(path) - size) / 2**20
+        not_taken = [f"HTTP {status}" for status in statuses if status != 200]
+        huge = "numbers with huge exponents:"
+        unstorable = f"{_UNSTORABLE:,} that no column holds:"
+        times = f"times that before them, ({beside_ms:.1f} ms against {before_ms:.1f} ms)"
+        logged = f"{unstorable} log lines a minute afterwards"
+        slower = f"{unstorable} a payment beside them takes, {times}"
+        stored = f"{_LARGE} large ones without proof: the store grows by"
+        return [
+            at_most(f"{huge} memory grows by", memory_mib, _GROWTH_MIB, "MiB"),
+            at_most(f"{huge} longest silence of the API", silence_s, _SILENCE_S, "s"),
+            none_of(f"{huge} not answered with 200", not_taken),
+            at_most(logged, errors / seconds * 60, _ERRORS_A_MINUTE),
+            at_most(slower, beside_ms / before_ms, _RATIO),
+            none_of(f"{unstorable} not read, or failed", failed),
+            at_most(stored, disk_mib, _DISK_MIB, "MiB"),
+            at_most("notifications: tracebacks in the log", server.tracebacks, 0),
+        ]
 
 
 def _with_exponents(attempt: str, reference: str) -> Iterator[bytes]:

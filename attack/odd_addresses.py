@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
@@ -46,37 +45,11 @@ _PIECES: Final = (
 )
 
 
-@dataclass(frozen=True)
-class Measured:
-    """The addresses that were treated wrongly, by kind."""
-
-    tried: int
-    accepted: int
-    faults: Sequence[str]
-    unnamed: Sequence[str]
-    untried: Sequence[str]
-    resend_faults: Sequence[str]
-    tracebacks: int
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The figures with their bounds."""
-    name, tried = "odd addresses:", measured.tried
-    return [
-        at_least(f"{name} accepted", measured.accepted, 1),
-        none_of(f"{name} answered with neither 202 nor 400", measured.faults, tried),
-        none_of(f"{name} refused without naming the field", measured.unnamed, tried),
-        none_of(f"{name} accepted and never tried", measured.untried, measured.accepted),
-        none_of(f"{name} resend answers a fault", measured.resend_faults, tried),
-        at_most(f"{name} tracebacks in the log", measured.tracebacks, 0),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
     """Try the addresses of the list, and random ones."""
     random = plan.random("odd-addresses")
     random_ones = [mutated(random) for _ in range(plan.pick(300, 10_000))]
-    return judge(await measure(plan, [*ODD, *random_ones]))
+    return await _try(plan, [*ODD, *random_ones])
 
 
 def mutated(random: Random) -> str:
@@ -93,7 +66,7 @@ def mutated(random: Random) -> str:
     return "".join(text)
 
 
-async def measure(plan: Plan, addresses: Sequence[str]) -> Measured:
+async def _try(plan: Plan, addresses: Sequence[str]) -> list[Result]:
     """One payment, and one resend, for each address."""
     settings = ("settle_delay_ms=0", "callback_attempts=1", "callback_timeout_s=2")
     log = plan.directory / "odd.log"
@@ -101,15 +74,20 @@ async def measure(plan: Plan, addresses: Sequence[str]) -> Measured:
         answers = await _paid(server, addresses)
         callbacks = await attempted(server, _ATTEMPTED_WITHIN_S)
         shown = list(zip(addresses, answers, strict=True))
-        return Measured(
-            tried=len(addresses),
-            accepted=sum(1 for answer in answers if answer.status == 202),
-            faults=[_said(*each) for each in shown if each[1].status not in {202, 400}],
-            unnamed=[_said(*each) for each in shown if _is_unnamed(each[1])],
-            untried=[ascii(each["url"]) for each in callbacks if never_tried(each)],
-            resend_faults=await _resent(server, callbacks, addresses),
-            tracebacks=server.tracebacks,
-        )
+        name, tried = "odd addresses:", len(addresses)
+        accepted = sum(1 for answer in answers if answer.status == 202)
+        faults = [_said(*each) for each in shown if each[1].status not in {202, 400}]
+        unnamed = [_said(*each) for each in shown if _is_unnamed(each[1])]
+        untried = [ascii(each["url"]) for each in callbacks if never_tried(each)]
+        resent = await _resent(server, callbacks, addresses)
+        return [
+            at_least(f"{name} accepted", accepted, 1),
+            none_of(f"{name} answered with neither 202 nor 400", faults, tried),
+            none_of(f"{name} refused without naming the field", unnamed, tried),
+            none_of(f"{name} accepted and never tried", untried, accepted),
+            none_of(f"{name} resend answers a fault", resent, tried),
+            at_most(f"{name} tracebacks in the log", server.tracebacks, 0),
+        ]
 
 
 async def _paid(server: Server, addresses: Sequence[str]) -> list[Response]:

@@ -3,9 +3,8 @@
 import asyncio
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
@@ -26,36 +25,7 @@ _ZEROS: Final = bytes(2**20)
 _CONTAINERS: Final = {b"gzip": 31, b"deflate": 15}
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What two clients did to a server, and to the payments of another client meanwhile."""
-
-    sent: int
-    not_refused: Sequence[str]
-    silence_s: float
-    payment_s: float
-    growth_mib: float
-    tracebacks: int
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The figures with their bounds."""
-    name = f"{measured.sent} bodies of 4 MB that unpack to 4 GB:"
-    return [
-        none_of(f"{name} not refused with 415, or with 401", measured.not_refused, measured.sent),
-        at_most(f"{name} longest silence of the API", measured.silence_s, _AT_ONCE_S, "s"),
-        at_most(f"{name} a payment beside them takes", measured.payment_s, _AT_ONCE_S, "s"),
-        at_most(f"{name} memory grows by", measured.growth_mib, _GROWTH_MIB, "MiB"),
-        at_most(f"{name} tracebacks in the log", measured.tracebacks, 0),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
-    """The attack; with `--full` for longer."""
-    return judge(await measure(plan))
-
-
-async def measure(plan: Plan) -> Measured:
     """Clients that send all the time, one that pays, and one that asks for `livez`."""
     packed = {coding: _packed(window) for coding, window in _CONTAINERS.items()}
     async with serving(plan.directory / "packed.log") as server:
@@ -65,14 +35,16 @@ async def measure(plan: Plan) -> Measured:
             sending = asyncio.gather(*(_send(server, packed, ends) for _ in range(_CLIENTS)))
             payment_s = await _pay(server, ends)
             answers = [each for sent in await sending for each in sent]
-        return Measured(
-            sent=len(answers),
-            not_refused=[answer for answer, may_be in answers if answer not in may_be],
-            silence_s=probe.longest_silence_s,
-            payment_s=payment_s,
-            growth_mib=server.rss_mib(most=True) - before,
-            tracebacks=server.tracebacks,
-        )
+        not_refused = [answer for answer, may_be in answers if answer not in may_be]
+        growth_mib = server.rss_mib(most=True) - before
+        name = f"{len(answers)} bodies of 4 MB that unpack to 4 GB:"
+        return [
+            none_of(f"{name} not refused with 415, or with 401", not_refused, len(answers)),
+            at_most(f"{name} longest silence of the API", probe.longest_silence_s, _AT_ONCE_S, "s"),
+            at_most(f"{name} a payment beside them takes", payment_s, _AT_ONCE_S, "s"),
+            at_most(f"{name} memory grows by", growth_mib, _GROWTH_MIB, "MiB"),
+            at_most(f"{name} tracebacks in the log", server.tracebacks, 0),
+        ]
 
 
 def _packed(window: int) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from attack.servers import Server, serving
 from attack.wire import request_bytes
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
-from sandbox_sim.testing.network_contract.fault_server import FaultServer
+from sandbox_sim.testing.network_contract.http_peer import FaultServer
 from tests.kit.requests import KEY, SECRET, basic, collection
 
 Answer = Callable[[HttpRequest], HttpReply]

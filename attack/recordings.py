@@ -2,8 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from attack.load import send_all
@@ -22,39 +20,7 @@ _DECIDED_WITHIN_S: Final = 15.0
 _LINES: Final = 5.0
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Processor time of the first and of the last payments, and what a failing recording does."""
-
-    payments: int
-    recorded: int
-    first_ms: float
-    last_ms: float
-    undecided: Sequence[str]
-    lines: float
-    tracebacks: int
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The figures with their bounds."""
-    times = f"({measured.last_ms:.1f} ms against {measured.first_ms:.1f} ms)"
-    name = f"recorded payment {measured.payments} takes, times the first, {times}"
-    failing = f"{_FAILING} payments whose recording fails:"
-    return [
-        at_least("payments that are recorded", measured.recorded, measured.payments),
-        at_most(name, measured.last_ms / measured.first_ms, _RATIO),
-        none_of(f"{failing} not decided", measured.undecided, _FAILING),
-        at_most(f"{failing} log lines for each", measured.lines, _LINES),
-        at_most("recordings: tracebacks in the log", measured.tracebacks, 0),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
-    """The attack; with `--full` up to the 400th payment."""
-    return judge(await measure(plan))
-
-
-async def measure(plan: Plan) -> Measured:
     """Pay through another gateway; then there is a file where the folder of recordings was."""
     folder = plan.directory / "recorded"
     store = f"sqlite:{plan.directory / 'state.sqlite3'}"
@@ -64,21 +30,24 @@ async def measure(plan: Plan) -> Measured:
         serving(far_log, "settle_delay_ms=0", "log_level=warning") as far,
         serving(log, *settings(far.url, record=f"{folder}"), store=store) as server,
     ):
-        spent = [await _pay(server, each) for each in range(0, payments, _COMPARED)]
+        first_ms, *_, last_ms = [await _pay(server, each) for each in range(0, payments, _COMPARED)]
         recorded = sum(1 for _ in folder.glob("*.json"))
         lines = len(server.logged())
         folder.rename(plan.directory / "elsewhere")
         folder.write_bytes(b"")
         undecided = await _failing(server)
-        return Measured(
-            payments=payments,
-            recorded=recorded,
-            first_ms=spent[0],
-            last_ms=spent[-1],
-            undecided=undecided,
-            lines=(len(server.logged()) - lines) / _FAILING,
-            tracebacks=server.tracebacks,
-        )
+        lines_each = (len(server.logged()) - lines) / _FAILING
+        tracebacks = server.tracebacks
+    times = f"({last_ms:.1f} ms against {first_ms:.1f} ms)"
+    name = f"recorded payment {payments} takes, times the first, {times}"
+    failing = f"{_FAILING} payments whose recording fails:"
+    return [
+        at_least("payments that are recorded", recorded, payments),
+        at_most(name, last_ms / first_ms, _RATIO),
+        none_of(f"{failing} not decided", undecided, _FAILING),
+        at_most(f"{failing} log lines for each", lines_each, _LINES),
+        at_most("recordings: tracebacks in the log", tracebacks, 0),
+    ]
 
 
 async def _pay(server: Server, first: int) -> float:

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -65,29 +65,6 @@ class Secret:
     is_key: bool = False
 
 
-@dataclass
-class Measured:
-    """The places that were searched, by name, and the secrets that were sent."""
-
-    secrets: Sequence[Secret]
-    answered: int = 0
-    places: Mapping[str, str] = field(default_factory=dict)
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The secrets that were found in each place."""
-    sent = len(measured.secrets)
-    answered = at_least("requests with secrets in them that are answered", measured.answered, sent)
-    return [answered] + [
-        none_of(
-            f"secrets in {place} ({len(text) / 1000:,.0f} kB):",
-            found_in(text, measured.secrets, place),
-            sent,
-        )
-        for place, text in measured.places.items()
-    ]
-
-
 def found_in(text: str, secrets: Sequence[Secret], place: str) -> Iterator[str]:
     """The secrets that a text contains, in any way of writing, by the field they were sent in."""
     readings = (text, readable(text))
@@ -124,12 +101,7 @@ def card_number(random: Random) -> str:
 
 
 async def attack(plan: Plan) -> list[Result]:
-    """Try some of the ways in each field, or all of them."""
-    return judge(await measure(plan))
-
-
-async def measure(plan: Plan) -> Measured:
-    """Send each request with a secret in one field, and search every place."""
+    """Send each request with a secret in one field, in some ways or all, and search every place."""
     random = plan.random("secret-values")
     log, path = plan.directory / "secrets.log", plan.directory / "state.sqlite3"
     settings = ("settle_delay_ms=0", "sms_transition_ms=0", "callback_attempts=1")
@@ -157,7 +129,18 @@ async def measure(plan: Plan) -> Measured:
         places[_FILE] = "\n".join(map(_text, files))
         places["the log"] = _text(log)
         answered = len(statuses) - statuses.count(0) + len(secrets) - others
-        return Measured(secrets, answered, places)
+        sent = len(secrets)
+        return [
+            at_least("requests with secrets in them that are answered", answered, sent),
+            *(
+                none_of(
+                    f"secrets in {place} ({len(text) / 1000:,.0f} kB):",
+                    found_in(text, secrets, place),
+                    sent,
+                )
+                for place, text in places.items()
+            ),
+        ]
 
 
 def _requests(

@@ -2,9 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import Final
 
 from attack.load import send_all
@@ -20,49 +18,8 @@ _LONG: Final = "http://127.0.0.1:9/" + "x" * 900_000
 _SLOW_CLIENTS: Final = 200
 
 
-@dataclass(frozen=True)
-class Measured:
-    """unauthorized_s: seconds until the 401 to a request without its body; None if none came."""
-
-    unauthorized_s: float | None
-    half_closed: int
-    half_closed_unanswered: Sequence[str]
-    slow_clients: int
-    beside_slow_s: float
-    long_addresses: int
-    long_not_refused: Sequence[str]
-    growth_mib: float
-    tracebacks: int
-
-
-def judge(measured: Measured) -> list[Result]:
-    """The figures with their bounds."""
-    unanswered, beside = measured.half_closed_unanswered, measured.beside_slow_s
-    long = f"{measured.long_addresses} callback_urls of 0.9 MB"
-    slow = f"{measured.slow_clients} clients that send a byte now and then: a new one waits"
-    return [
-        within(
-            "no credentials and a body that never comes: 401 after",
-            measured.unauthorized_s,
-            _AT_ONCE_S,
-        ),
-        none_of("half-closed clients without their answer:", unanswered, measured.half_closed),
-        at_most(slow, beside, _AT_ONCE_S, "s"),
-        none_of(f"{long} not refused with 400:", measured.long_not_refused),
-        at_most(
-            f"{long}, after a reset: memory has grown by", measured.growth_mib, _GROWTH_MIB, "MiB"
-        ),
-        at_most("slow requests: tracebacks in the log", measured.tracebacks, 0),
-    ]
-
-
 async def attack(plan: Plan) -> list[Result]:
-    """Try all against one server; the large addresses come last."""
-    return judge(await measure(plan))
-
-
-async def measure(plan: Plan) -> Measured:
-    """Each kind of client in turn."""
+    """Each kind of client in turn against one server; the large addresses come last."""
     async with serving(plan.directory / "slow.log") as server:
         unauthorized_s = await _unauthorized(server)
         half_closed = _half_closed_requests() * plan.pick(5, 50)
@@ -73,17 +30,19 @@ async def measure(plan: Plan) -> Measured:
         statuses = await send_all(server.port, map(_long_request, range(count)))
         await server.ask("/_sandbox/reset", {})
         await asyncio.sleep(0.5)
-        return Measured(
-            unauthorized_s=unauthorized_s,
-            half_closed=len(half_closed),
-            half_closed_unanswered=unanswered,
-            slow_clients=_SLOW_CLIENTS,
-            beside_slow_s=beside_slow_s,
-            long_addresses=count,
-            long_not_refused=[f"HTTP {status}" for status in statuses if status != 400],
-            growth_mib=server.rss_mib() - before,
-            tracebacks=server.tracebacks,
-        )
+        growth_mib, tracebacks = server.rss_mib() - before, server.tracebacks
+    long = f"{count} callback_urls of 0.9 MB"
+    slow = f"{_SLOW_CLIENTS} clients that send a byte now and then: a new one waits"
+    taken = [f"HTTP {status}" for status in statuses if status != 400]
+    never = "no credentials and a body that never comes: 401 after"
+    return [
+        within(never, unauthorized_s, _AT_ONCE_S),
+        none_of("half-closed clients without their answer:", unanswered, len(half_closed)),
+        at_most(slow, beside_slow_s, _AT_ONCE_S, "s"),
+        none_of(f"{long} not refused with 400:", taken),
+        at_most(f"{long}, after a reset: memory has grown by", growth_mib, _GROWTH_MIB, "MiB"),
+        at_most("slow requests: tracebacks in the log", tracebacks, 0),
+    ]
 
 
 async def _unauthorized(server: Server) -> float | None:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
@@ -22,38 +21,27 @@ _LONGEST_S: Final = 3.0
 _SETTLE_LATER: Final = "settle_delay_ms=86400000"
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Median times of a payment over one connection, in milliseconds."""
-
-    what: str
-    with_ms: float
-    without_ms: float
-
-
-def judge(measured: Measured) -> Result:
-    """The ratio with its bound, and the two times."""
-    times = f"({measured.with_ms:.2f} ms against {measured.without_ms:.2f} ms)"
-    what = f"{measured.what}: a payment takes, times that without, {times}"
-    return at_most(what, measured.with_ms / measured.without_ms, _RATIO)
-
-
 async def attack(plan: Plan) -> list[Result]:
     """Measure with one waiter, with a hundred, and with some that have hung up."""
     records = plan.pick(2_500, 100_000)
     seconds = plan.pick(1.5, 10.0)
     logs = plan.directory / "waited.log", plan.directory / "free.log"
+    results = []
     async with (
         serving(logs[0], _SETTLE_LATER) as waited,
         serving(logs[1], _SETTLE_LATER) as free,
     ):
         await asyncio.gather(_fill(waited, records), _fill(free, records))
-        results = [await _with_waiters(waited, free, 1, records, seconds)]
-        results.append(await _with_waiters(waited, free, 100, records, seconds))
+        for count, plural in ((1, "requests"), (100, "transactions")):
+            async with AsyncExitStack() as opened:
+                await _open(waited, count, plural, opened)
+                name = f"{count} open waits on {plural}, {records:,} records"
+                results.append(await _compare(waited, free, name, seconds))
         gone = 300
-        await _open_and_hang_up(waited, gone)
+        async with AsyncExitStack() as opened:
+            await _open(waited, gone, "requests", opened)
         results.append(await _compare(waited, free, f"after {gone} waiters hung up", seconds))
-        return [judge(each) for each in results]
+    return results
 
 
 async def _fill(server: Server, records: int) -> None:
@@ -61,21 +49,7 @@ async def _fill(server: Server, records: int) -> None:
     await send_all(server.port, (request_bytes("/make_payment", body) for body in bodies))
 
 
-async def _with_waiters(
-    waited: Server, free: Server, count: int, records: int, seconds: float
-) -> Measured:
-    async with AsyncExitStack() as opened:
-        await _open(waited, count, opened)
-        name = f"{count} open waits, {records:,} records"
-        return await _compare(waited, free, name, seconds)
-
-
-async def _open_and_hang_up(server: Server, count: int) -> None:
-    async with AsyncExitStack() as opened:
-        await _open(server, count, opened)
-
-
-async def _open(server: Server, count: int, opened: AsyncExitStack) -> None:
+async def _open(server: Server, count: int, plural: str, opened: AsyncExitStack) -> None:
     """Open this many waits, and return when each has searched once: a later wait has its answer.
 
     If the server does not answer in time, the figures show it.
@@ -83,30 +57,30 @@ async def _open(server: Server, count: int, opened: AsyncExitStack) -> None:
     with suppress(NoAnswer):
         for _ in range(count):
             _, writer = await opened.enter_async_context(connected(server.port))
-            writer.write(_wait(600))
+            writer.write(_wait(plural, 600))
         async with connected(server.port) as (reader, writer):
-            writer.write(_wait(0))
+            writer.write(_wait(plural, 0))
             await read_response(reader, within=_LONGEST_S)
 
 
-def _wait(timeout_s: float) -> bytes:
+def _wait(plural: str, timeout_s: float) -> bytes:
     match = {"service_id": 55, "transaction_id": "never"}
-    return request_bytes("/_sandbox/requests/wait", {"match": match, "timeout_s": timeout_s})
+    return request_bytes(f"/_sandbox/{plural}/wait", {"match": match, "timeout_s": timeout_s})
 
 
-async def _compare(waited: Server, free: Server, what: str, seconds: float) -> Measured:
+async def _compare(waited: Server, free: Server, what: str, seconds: float) -> Result:
     """Compare; repeat if the ratio is above the bound.
 
     A busy machine exceeds it sometimes, a server that searches for its waiters every time.
     """
     for _ in range(_ROUNDS):
-        measured = await _one_round(waited, free, what, seconds)
-        if judge(measured).holds:
+        result = await _one_round(waited, free, what, seconds)
+        if result.holds:
             break
-    return measured
+    return result
 
 
-async def _one_round(waited: Server, free: Server, what: str, seconds: float) -> Measured:
+async def _one_round(waited: Server, free: Server, what: str, seconds: float) -> Result:
     """Send a payment to each server in turn, so the load of the machine is the same for both."""
     times: tuple[list[float], list[float]] = ([], [])
     connections = [KeptConnection(server.port) for server in (waited, free)]
@@ -118,7 +92,10 @@ async def _one_round(waited: Server, free: Server, what: str, seconds: float) ->
             spent.append(await _pay(connection, f"{what} {number}"))
     for connection in connections:
         connection.close()
-    return Measured(what, median(times[0]) * 1000, median(times[1]) * 1000)
+    beside, without = median(times[0]), median(times[1])
+    figures = f"({beside * 1000:.2f} ms against {without * 1000:.2f} ms)"
+    name = f"{what}: a payment takes, times that without, {figures}"
+    return at_most(name, beside / without, _RATIO)
 
 
 async def _pay(connection: KeptConnection, name: str) -> float:

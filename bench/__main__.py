@@ -9,10 +9,11 @@ import platform
 import statistics
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from bench import fixture, load, memory, postgres, sqlite, waits
-from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
+from bench import fixture, load, postgres, sqlite
+from bench.figures import NOWHERE, beside_bare, paired, report, serve
 from bench.processes import LOAD_CORE, pin, seconds_until_line, started
 from bench.requests import collections
 from tests.kit.servers import free_port, rss_kib
@@ -23,32 +24,15 @@ _LOOK_AGAIN_S = 0.02
 
 def request_path(rounds: int, seconds: float) -> None:
     """`make_payment` on the memory store, with few and with 200,000 live transactions."""
-    ours_port, bare_port = free_port(), free_port()
-    ours_url, bare_url = f"http://127.0.0.1:{ours_port}", f"http://127.0.0.1:{bare_port}"
-
-    def measure(url: str, name: str) -> Callable[[int], load.Run]:
-        return lambda number: load.run(
-            url, collections(NOWHERE, f"{name}{number}"), seconds=seconds
-        )
-
-    with (
-        started("-m", "bench.yardstick", str(bare_port)),
-        started(*serve(ours_port, *BEYOND_THE_RUN)) as server,
-    ):
-        for url in (ours_url, bare_url):
-            load.run(url, collections(NOWHERE, "warm"), count=2000)
-        print("request path, make_payment on the memory store")
-        rate, tail = paired(rounds, measure(ours_url, "few"), measure(bare_url, "few"))
-        report("requests a second, of the bare handler's", rate, ">= 0.80")
-        report("p99, times the bare handler's", tail, "<= 2.0")
-
-        before = rss_kib(server.pid)
-        fill = load.run(ours_url, collections(NOWHERE, "fill"), count=LIVE)
-        kib = (rss_kib(server.pid) - before) / fill.answers
-        print(f"the same with {LIVE:,} and more live transactions")
-        rate, tail = paired(rounds, measure(ours_url, "many"), measure(bare_url, "many"))
-        report("requests a second, of the bare handler's", rate, ">= 0.80")
-        report("p99, times the bare handler's", tail, "<= 2.0")
+    goals = ">= 0.80", "<= 2.0"
+    with beside_bare() as pair:
+        title = "request path, make_payment on the memory store"
+        pair.payments(title, rounds, seconds, "few", goals)
+        before = rss_kib(pair.pid)
+        fill = load.run(pair.ours, collections(NOWHERE, "fill"), count=LIVE)
+        kib = (rss_kib(pair.pid) - before) / fill.answers
+        title = f"the same with {LIVE:,} and more live transactions"
+        pair.payments(title, rounds, seconds, "many", goals)
         report("memory for a live transaction", kib, "<= 1.20 KiB", unit=" KiB")
 
 
@@ -71,6 +55,32 @@ def whole_life(rounds: int, lives: int) -> None:
         print(f"whole life, {lives:,} times: request, settlement, callback taken elsewhere")
         rate, _ = paired(rounds, measure(ours_url, "life"), measure(bare_url, "life"))
         report("lives a second, of the bare handler's that posts", rate, ">= 0.70")
+
+
+def refused_callbacks(rounds: int, seconds: float) -> None:
+    """Answers while each payment has a callback that its receiver refuses."""
+    ours_port, bare_port, posting_port = free_port(), free_port(), free_port()
+    ours_url, bare_url, posting_url = (
+        f"http://127.0.0.1:{port}" for port in (ours_port, bare_port, posting_port)
+    )
+
+    def measure(url: str, name: str) -> Callable[[int], load.Run]:
+        return lambda number: load.run(
+            url, collections(NOWHERE, f"{name}{number}"), seconds=seconds
+        )
+
+    with (
+        started("-m", "bench.yardstick", str(bare_port)),
+        started("-m", "bench.yardstick", str(posting_port), NOWHERE),
+        started(*serve(ours_port, "--set", "settle_delay_ms=0")),
+    ):
+        for url in (ours_url, bare_url, posting_url):
+            load.run(url, collections(NOWHERE, "warm"), count=2000)
+        print("answers while receivers refuse all callbacks")
+        rate, _ = paired(rounds, measure(ours_url, "post"), measure(posting_url, "post"))
+        report("requests a second, of a bare handler's that posts", rate, ">= 0.60")
+        _, tail = paired(rounds, measure(ours_url, "tail"), measure(bare_url, "tail"))
+        report("p99, times that of the bare handler that does not", tail, "<= 3.0")
 
 
 def _lived(url: str, taker: str, name: str, lives: int) -> load.Run:
@@ -109,30 +119,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=4, help="of each round")
-    parser.add_argument(
-        "--only",
-        choices=["request", "life", "start", "sqlite", "postgres", "waits", "memory", "fixture"],
-    )
+    parser.add_argument("--only", choices=[*FIGURES])
     options = parser.parse_args()
     pin(LOAD_CORE)
     print(f"Python {platform.python_version()}, medians of {options.rounds} interleaved rounds")
-    if options.only in {None, "start"}:
-        start(options.rounds + 4)
-    if options.only in {None, "request"}:
-        request_path(options.rounds, options.seconds)
-    if options.only in {None, "life"}:
-        whole_life(options.rounds, lives=int(4000 * options.seconds))
-    if options.only in {None, "sqlite"}:
-        sqlite.measure(options.rounds, options.seconds)
-    if options.only in {None, "postgres"}:
-        postgres.measure(options.rounds, options.seconds)
-    if options.only in {None, "waits"}:
-        waits.measure(options.rounds, options.seconds)
-    if options.only in {None, "memory"}:
-        memory.measure()
-    if options.only in {None, "fixture"}:
-        fixture.measure(options.rounds)
+    for name in [options.only] if options.only else FIGURES:
+        FIGURES[name](options.rounds, options.seconds)
 
+
+FIGURES: Final[Mapping[str, Callable[[int, float], None]]] = {
+    "start": lambda rounds, _: start(rounds + 4),
+    "request": request_path,
+    "life": lambda rounds, seconds: whole_life(rounds, lives=int(4000 * seconds)),
+    "refused": refused_callbacks,
+    "sqlite": sqlite.measure,
+    "postgres": postgres.measure,
+    "fixture": lambda rounds, _: fixture.measure(rounds),
+}
 
 if __name__ == "__main__":
     main()

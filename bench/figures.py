@@ -1,9 +1,14 @@
 """How a figure is measured and printed: ratios, medians of interleaved rounds."""
 
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from subprocess import Popen
 
 from bench import load
+from bench.processes import SERVER_CORE, started
+from bench.requests import collections
+from tests.kit.servers import free_port
 
 BEYOND_THE_RUN = ("--set", "settle_delay_ms=3600000")
 NOWHERE = "http://127.0.0.1:9/callback"
@@ -32,3 +37,43 @@ def paired(
             flush=True,
         )
     return statistics.median(rates), statistics.median(tails)
+
+
+class Pair:
+    """A server of ours and a bare handler, which get the same payments in turns."""
+
+    def __init__(self, ours: str, bare: str, process: Popen[str]) -> None:
+        self.ours = ours
+        self.pid = process.pid
+        self.bare = bare
+
+    def payments(
+        self, title: str, rounds: int, seconds: float, name: str, goals: tuple[str, str]
+    ) -> None:
+        """Measure and print the ratios. goals: of throughput and of p99."""
+
+        def run(url: str) -> Callable[[int], load.Run]:
+            return lambda number: load.run(
+                url, collections(NOWHERE, f"{name}{number}"), seconds=seconds
+            )
+
+        print(title)
+        rate, tail = paired(rounds, run(self.ours), run(self.bare))
+        report("requests a second, of the bare handler's", rate, goals[0])
+        report("p99, times the bare handler's", tail, goals[1])
+
+
+@contextmanager
+def beside_bare(
+    *options: str, store: str = "memory:", core: int | None = SERVER_CORE
+) -> Iterator[Pair]:
+    """Start both, and warm them up. options: of `serve`."""
+    ours, bare = free_port(), free_port()
+    with (
+        started("-m", "bench.yardstick", str(bare), core=core),
+        started(*serve(ours, *BEYOND_THE_RUN, *options, store=store), core=core) as process,
+    ):
+        pair = Pair(f"http://127.0.0.1:{ours}", f"http://127.0.0.1:{bare}", process)
+        for url in (pair.ours, pair.bare):
+            load.run(url, collections(NOWHERE, f"warm{process.pid}"), count=2000)
+        yield pair

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SERVER_CORE, LOAD_CORE = 0, 1
+_NO_CACHE = "PYTHONDONTWRITEBYTECODE"
 
 
 def pin(core: int) -> None:
@@ -38,6 +39,8 @@ def started(*arguments: str, core: int | None = SERVER_CORE) -> Iterator[subproc
         [sys.executable, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # one log line a callback
+        # Where this variable is set, each start would compile the package again.
+        env={name: value for name, value in os.environ.items() if name != _NO_CACHE},
         text=True,
         preexec_fn=None if core is None else lambda: pin(core),
     )

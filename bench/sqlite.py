@@ -13,11 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import load
-from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
+from bench.figures import beside_bare, report, serve
 from bench.processes import seconds_until_line, started
-from bench.requests import AUTHORIZATION, collections
-from sandbox_sim.adapters.clock import VirtualClock
+from bench.requests import AUTHORIZATION
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Unit
 from sandbox_sim.records.messages import Message, SmsStatus
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
@@ -33,30 +32,11 @@ ASKED_OFTEN = 40
 def measure(rounds: int, seconds: float) -> None:
     """Measure and print all figures of this module."""
     with tempfile.TemporaryDirectory() as folder:
-        request_path(Path(folder), rounds, seconds)
+        with beside_bare(store=f"sqlite:{folder}/requests") as pair:
+            title = "request path, make_payment on the SQLite store"
+            pair.payments(title, rounds, seconds, "s", (">= 0.70", "<= 3.0"))
         bulk(Path(folder), rounds)
         million(Path(folder), rounds)
-
-
-def request_path(folder: Path, rounds: int, seconds: float) -> None:
-    """`make_payment` with the settings of `serve`, answered after the commit."""
-    ours_port, bare_port = free_port(), free_port()
-
-    def run(port: int) -> Callable[[int], load.Run]:
-        url = f"http://127.0.0.1:{port}"
-        return lambda number: load.run(url, collections(NOWHERE, f"s{number}"), seconds=seconds)
-
-    store = f"sqlite:{folder / 'requests'}"
-    with (
-        started("-m", "bench.yardstick", str(bare_port)),
-        started(*serve(ours_port, *BEYOND_THE_RUN, store=store)),
-    ):
-        for port in (ours_port, bare_port):
-            load.run(f"http://127.0.0.1:{port}", collections(NOWHERE, "warm"), count=2000)
-        print("request path, make_payment on the SQLite store")
-        rate, tail = paired(rounds, run(ours_port), run(bare_port))
-        report("requests a second, of the bare handler's", rate, ">= 0.70")
-        report("p99, times the bare handler's", tail, "<= 3.0")
 
 
 def bulk(folder: Path, rounds: int) -> None:

@@ -60,6 +60,13 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
         "gateway, or mtn_momo, to a fake MTN MoMo server",
     )
     parser.add_argument(
+        "--no-operators",
+        dest="operators",
+        action="store_false",
+        help="with --production: without the people who settle, refund and correct at random; "
+        "--beside is without them too",
+    )
+    parser.add_argument(
         "--beside",
         metavar="REVISION",
         help="with --production: two replicas of this release of the git history on one Postgres, "
@@ -102,6 +109,7 @@ def run_plan(options: argparse.Namespace, directory: Path, beside: Path | None) 
         restart_database=options.restart_postgres,
         network=options.network or "upstream",
         beside=beside,
+        operators=options.operators and beside is None,
     )
     kind = f"production over {plan.network} " if options.production else ""
     kind += f"beside {options.beside} " if options.beside else ""
@@ -122,7 +130,7 @@ def _sandbox(plan: Plan) -> Sequence[Claim]:
 
 def _production(plan: Plan) -> Sequence[Claim]:
     outcome = asyncio.run(until_terminated(run_production(plan, tell)))
-    claims = production_proof.prove(outcome.seen)
+    claims = production_proof.prove(outcome.facts)
     last = production_report.closing(plan.rounds, outcome)
     _report(production_report.codes(outcome), claims, last)
     return claims
@@ -149,6 +157,7 @@ def main() -> int:
         kind = "--production " if options.production else ""
         kind += f"--network {options.network} " if options.network else ""
         kind += f"--beside {options.beside} " if options.beside else ""
+        kind += "" if options.operators else "--no-operators "
         again = f"{kind}--store {options.store} --rounds {options.rounds} --seed {options.seed}"
         print(f'again: make chaos ARGS="{again}"; kept {directory}', file=sys.stderr)
     return code

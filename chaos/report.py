@@ -21,7 +21,7 @@ def lines_of(claims: Sequence[Claim]) -> Iterator[str]:
             yield f"        and {more:,} more"
 
 
-def closing(rounds: int, outcome: Outcome) -> str:
+def closing(rounds: int, outcome: Outcome[Facts]) -> str:
     """The counts of requests, callbacks and messages."""
     facts = outcome.facts
     asked = list(facts.asked())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import aiohttp
 
@@ -21,6 +21,8 @@ from chaos.servers import Server
 from tests.kit.postgres import Database
 from tests.kit.servers import free_port
 
+T = TypeVar("T")
+
 _SHOPS: Final = 4
 _SETTLES_WITHIN_S: Final = 90.0
 
@@ -33,6 +35,7 @@ class Plan:
     restart_database: whether to restart it once, after half of the rounds.
     network: in production, the adapter that leads to the network.
     beside: in production, the work tree of the release that the servers run at first.
+    operators: in production, whether people act at random over the control API.
     """
 
     rounds: int
@@ -43,6 +46,7 @@ class Plan:
     restart_database: bool = False
     network: str = "upstream"
     beside: Path | None = None
+    operators: bool = True
 
     def chance(self, purpose: str) -> Random:
         """A random generator from the seed and a name, independent of the other generators."""
@@ -50,15 +54,15 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Generic[T]):
     """What the proof checks, and what the report prints besides."""
 
-    facts: Facts
+    facts: T
     kills: int
     seconds: float
 
 
-async def run(plan: Plan, tell: Callable[[str], None]) -> Outcome:
+async def run(plan: Plan, tell: Callable[[str], None]) -> Outcome[Facts]:
     """Do the whole run. Raises `NotReady` if a server does not start again."""
     began = time.monotonic()
     facts = Facts()
@@ -154,7 +158,7 @@ async def _settle(witness: Witness, crashes: Crashes, tell: Callable[[str], None
     seconds = time.monotonic() - began
     state = f"not settled after {seconds:.0f} s: {left}" if left else f"settled in {seconds:.1f} s"
     tell(f"  load off, {state}; killed once more, at rest")
-    await crashes.all_at_rest()
+    await crashes.kill_all()
     await witness.collect()
 
 

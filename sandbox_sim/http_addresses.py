@@ -72,7 +72,7 @@ def parse(address: str) -> URL:
         BadAddress: it cannot be called.
     """
     if _FORBIDDEN.search(address):
-        raise BadAddress("must not have spaces, line breaks or control characters in it")
+        raise BadAddress("must not contain spaces, line breaks or control characters")
     shape = _SHAPE.fullmatch(address)
     if shape is None:
         raise BadAddress(f"must be {EXPECTED}")
@@ -91,7 +91,7 @@ def _check_host(host: str, *, bracketed: bool) -> None:
     """Refuse a host that is neither an IP address nor a name that can be looked up."""
     if bracketed:
         if not _is(IPv6Address, host):
-            raise BadAddress("must have an IPv6 address, and no zone, between the brackets")
+            raise BadAddress("must have an IPv6 address without a zone between the brackets")
     elif host.replace(".", "").isdigit():
         if not _is(IPv4Address, host):
             raise BadAddress("must have a host name or an IPv4 address of four numbers")
@@ -114,7 +114,7 @@ def _check_credentials(url: URL) -> None:
     """Refuse characters that aiohttp cannot write into the header `Authorization`."""
     user, password = url.user or "", url.password or ""
     if ":" in user:
-        raise BadAddress("must not have a colon in the user name")
+        raise BadAddress("must not contain a colon in the user name")
     try:
         (user + password).encode("latin-1")
     except UnicodeEncodeError:

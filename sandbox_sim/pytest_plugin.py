@@ -61,7 +61,7 @@ def _sandbox_gateway(make_sandbox_gateway: Callable[..., "SandboxGateway"]) -> "
 def sandbox_gateway(
     request: pytest.FixtureRequest, _remote_sandbox_gateway: "RemoteGateway | None"
 ) -> Iterator["SandboxGateway | RemoteGateway"]:
-    """A payment, airtime, bill and SMS gateway for one test, with a clock that stands still.
+    """A payment, airtime, bill and SMS gateway for one test, with a clock that only the test moves.
 
     Give your application `sandbox_gateway.url`, `.service_id` and `.auth`. Move the clock with
     `.advance(minutes=5)`, or to the next callback with `.wait_callback(transaction_id="T1")`.

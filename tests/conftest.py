@@ -18,8 +18,7 @@ import pytest_asyncio
 from aiohttp import ClientSession, web
 from hypothesis import Phase, settings
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher, CallbackSigning
 from sandbox_sim.control.scheduler import JobHandler, Scheduler

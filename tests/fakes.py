@@ -2,11 +2,11 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Store, StoreError, Topic, Unit
 from sandbox_sim.records.callbacks import FailureKind, ReceiverResponse
 from sandbox_sim.records.events import StoredChange
@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 OK = ReceiverResponse(200, "ok", 7)
 BROKEN = ReceiverResponse(500, "out of order", 7)
+NOT_THERE = ReceiverResponse(None, "", 0, "no connection: refused", FailureKind.CONNECTION)
 SILENT = ReceiverResponse(None, "", 7, "no answer within 30 s")
 NO_DESCRIPTORS = ReceiverResponse(None, "", 0, "Too many open files", FailureKind.RESOURCES)
 
@@ -133,9 +134,11 @@ class FailingStore:
         return self._store.watch(notice)
 
     def watch_changes(
-        self, wanted: Callable[[], bool], notice: Callable[[Sequence[StoredChange]], None]
+        self,
+        readers: Sequence[Collection[object]],
+        notice: Callable[[Sequence[StoredChange]], None],
     ) -> None:
-        self._store.watch_changes(wanted, notice)
+        self._store.watch_changes(readers, notice)
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         self._store.watch_jobs(notice)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from sandbox_sim.explanations import Rule, introduction, rules
-from sandbox_sim.settings.schema import Settings, defaults
+from sandbox_sim.settings.schema import defaults
 
 ROOT: Final = Path(__file__).parent.parent
 PAGE: Final = ROOT / "docs" / "fidelity.md"
@@ -167,17 +167,11 @@ def render() -> str:
         for rule in claimed_by[test]:
             holders[rule].append(test)
     parts = [introduction()]
-    for section, group in groupby(rules(), key=lambda rule: rule.section):
+    for is_ours, group in groupby(rules(), key=lambda rule: rule.id.startswith("D")):
         rows = [_row(rule, cited[rule.id], holders[rule.id]) for rule in group]
+        section = "What sandbox_sim chose" if is_ours else "What the interface states"
         columns = ("Rule", "What holds", "Setting", "Lives in", "Held by")
         parts.append(_table(section, columns, *rows))
-    of_rules = {name for rule in rules() for name in rule.settings}
-    rows = [
-        (_setting(name), field.description or "")
-        for name, field in Settings.model_fields.items()
-        if name not in of_rules
-    ]
-    parts.append(_table("Settings that no rule is about", ("Setting", "What it does"), *rows))
     return "\n".join(parts)
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sandbox_sim.ledger.audit import Audit, Violation
+from sandbox_sim.ledger.ledger_control import Audit, Violation
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Unit
 from sandbox_sim.records.callbacks import CallbackRecord, Profile

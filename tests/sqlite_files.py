@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.stores.sqlite.sqlite_store import Durability, SqliteStore, _SqliteUnit
 

@@ -15,8 +15,8 @@ OF_THE_PRODUCT = [each for each in MODULES if PACKAGE / "demo" not in each.paren
 
 # The only modules that may read the time or draw random numbers. The demo shop is a separate
 # program with modules of its own for that.
-DOORS = {PACKAGE / "adapters" / f"{name}.py" for name in ("clock", "ids", "people")} | {
-    PACKAGE / "demo" / f"{name}.py" for name in ("clock", "ids")
+DOORS = {PACKAGE / "adapters" / f"{name}.py" for name in ("clock_and_ids", "people")} | {
+    PACKAGE / "demo" / "clock_and_ids.py"
 }
 FORBIDDEN_MODULES = {"time", "random", "secrets", "uuid"}
 FORBIDDEN_CALLS = {
@@ -133,12 +133,13 @@ import sandbox_sim.cli.serve.command
 main.get_command(main.make_context("x", ["serve"]), "serve")
 print(*sys.modules)
 import sandbox_sim.cli.serve.process
+sandbox_sim.cli.serve.process.build().app
 print(*sys.modules)
 """
 
 
-def test_serving_imports_no_other_command_and_nothing_of_the_demo_shop() -> None:
-    """Neither must slow down the start of `serve`. One process shows both."""
+def test_a_server_starts_without_other_commands_the_demo_shop_pages_and_production() -> None:
+    """None of them may slow down the start of `serve`. One process shows all."""
     result = subprocess.run(  # noqa: S603 -- ourselves
         [sys.executable, "-c", SERVE], capture_output=True, text=True, check=True
     )
@@ -150,5 +151,36 @@ def test_serving_imports_no_other_command_and_nothing_of_the_demo_shop() -> None
         *("serve", "serve.command", "serve.listening"),
     )
     assert commands == {f"sandbox_sim.cli.{each}" for each in needed}
-    heavy = {"sandbox_sim.demo", "jinja2", "aiohttp_jinja2", "faker"}
-    assert heavy.isdisjoint(of_a_server)
+    unneeded = (
+        *("asyncpg", "cryptography", "faker", "jinja2", "prometheus_client", "pydantic_settings"),
+        *("segno", "trustme", "sandbox_sim.bootstrap.routes", "sandbox_sim.demo"),
+        *("sandbox_sim.bootstrap.production_parts", "sandbox_sim.web.pages"),
+        *("sandbox_sim.networks", "sandbox_sim.web.openapi"),
+    )
+    begins = tuple(f"{name}." for name in unneeded)
+    assert [name for name in of_a_server if f"{name}.".startswith(begins)] == []
+
+
+COMMANDS = """
+import sys
+from sandbox_sim.cli import main
+
+for name in sys.argv[1:]:
+    main.get_command(main.make_context("x", [name]), name)
+print(*sys.modules)
+"""
+
+
+def test_commands_that_only_ask_a_running_gateway_import_nothing_of_a_server() -> None:
+    asking = (
+        *("backup", "callbacks", "clock", "faults", "inbox", "ledger", "networks", "overrides"),
+        *("readyz", "reconcile", "requests", "reset", "seed", "sms", "snapshot", "transactions"),
+        "trigger",
+    )
+    result = subprocess.run(  # noqa: S603 -- ourselves
+        [sys.executable, "-c", COMMANDS, *asking], capture_output=True, text=True, check=True
+    )
+
+    imported = result.stdout.split()
+    assert "sandbox_sim.cli.commands.trigger" in imported
+    assert {"aiohttp", "pydantic", "sandbox_sim.bootstrap"}.isdisjoint(imported)

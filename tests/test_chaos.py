@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from chaos import __main__ as command
-from chaos.production import other_gateway
+from chaos.production import operators, other_gateway
 from chaos.production.crashes import ProductionCrashes
 from chaos.production.momo import Momo
+from chaos.production.other_gateway import OtherGateway
 from tests import fork_server
 from tests.chaos import forked_servers
 from tests.kit import servers
@@ -44,15 +45,19 @@ def chaos(
     return run
 
 
-def lose_the_first_payment(folder: Path) -> None:
-    """Delete it from the store of a run whose files are in this folder."""
+def lose(folder: Path) -> None:
+    """Delete the first payment from the store of a run, and who and why of the last top-up."""
     (store,) = folder.glob("*/chaos.sqlite3")
     with closing(sqlite3.connect(store)) as database, database:
         database.execute("DELETE FROM transactions WHERE mode = 'P' AND transaction_id LIKE '%-n1'")
+        database.execute(
+            "DELETE FROM manual_entries WHERE transfer = "
+            "(SELECT max(number) FROM transfers WHERE reason = 'topup')"
+        )
 
 
 def test_nothing_is_lost_when_the_server_is_killed_under_load(chaos: Chaos) -> None:
-    code, said = chaos()
+    code, said = chaos("--clients", "4")
 
     assert code == 0, said
     assert "FAIL" not in said
@@ -65,17 +70,18 @@ def test_nothing_is_lost_when_the_server_is_killed_under_load(chaos: Chaos) -> N
 
 
 @pytest.mark.decision("D39")
-def test_a_payment_that_production_loses_is_found(
+def test_a_payment_and_an_act_that_production_loses_are_found(
     chaos: Chaos, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """All else is proven: one kill is between submit and record, and MTN tells the outcome."""
-    monkeypatch.setattr(Momo, "timeout_s", 2.0)
+    monkeypatch.setattr(Momo, "timeout_s", 1.0)
+    monkeypatch.setattr(operators, "_HANGS_UP", 0.0)  # so that every top-up has an answer
     kill_all = ProductionCrashes.kill_all
 
     async def kill_and_lose(crashes: ProductionCrashes) -> None:
         (server,) = crashes._servers
         await server.kill()  # it holds a lock on its file
-        lose_the_first_payment(tmp_path)
+        lose(tmp_path)
         await kill_all(crashes)
 
     monkeypatch.setattr(ProductionCrashes, "kill_all", kill_and_lose)
@@ -84,26 +90,32 @@ def test_a_payment_that_production_loses_is_found(
 
     assert code == 1, said
     assert "; 1 killed between submit and record;" in said
-    ended, there, called_back = re.findall(r"^FAIL .*\n +(.*)", said, re.MULTILINE)
+    ended, there, called_back, act, unsigned = re.findall(r"^FAIL .*\n +(.*)", said, re.MULTILINE)
     assert "-n1 of service" in ended, said
     assert ended.endswith("is not found, and the network has charged it"), said
     assert "accepted deposit" in there, said
     assert called_back.endswith("-n1, which is not there"), said
+    assert act.startswith("topup "), said
+    assert act.endswith("is there 0 times"), said
+    assert unsigned.endswith("is of no act"), said
     # Nothing else is wrong. A callback that was refused at first is there twice.
-    assert set(re.findall(r"^ {8}(.*)", said, re.MULTILINE)) == {ended, there, called_back}, said
+    found = {ended, there, called_back, act, unsigned}
+    assert set(re.findall(r"^ {8}(.*)", said, re.MULTILINE)) == found, said
 
 
 @pytest.mark.decision("D39")
 def test_payments_that_go_out_again_when_the_network_has_forgotten_them_are_found(
     chaos: Chaos, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The setting says ten minutes, and the network forgets after two seconds."""
-    monkeypatch.setattr(other_gateway, "REPEATS_WITHIN_S", 2.0)
+    """The setting says ten minutes, and the network forgets after one second."""
+    monkeypatch.setattr(other_gateway, "REPEATS_WITHIN_S", 1.0)
+    monkeypatch.setattr(OtherGateway, "timeout_s", 0.5)
+    monkeypatch.setattr(other_gateway, "GIVES_UP_AFTER_S", 10.0)
     monkeypatch.setattr(ProductionCrashes, "_faults", lambda crashes: [crashes._network_forgets])
     wrong = other_gateway._CONFIGURATION.replace("{more}", "repeats_within_s = 600")
     monkeypatch.setattr(other_gateway, "_CONFIGURATION", wrong)
 
-    code, said = chaos("--production", "--clients", "4")
+    code, said = chaos("--production", "--no-operators", "--clients", "1")
 
     assert code == 1, said
     assert "and forgot 3 open payments;" in said

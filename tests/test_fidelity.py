@@ -69,11 +69,10 @@ def test_the_settings_of_a_rule_exist() -> None:
     assert named - set(Settings.model_fields) == set()
 
 
-def test_every_setting_is_described_once_and_is_on_the_page() -> None:
-    fields, page = Settings.model_fields, fidelity.render()
+def test_every_setting_is_described() -> None:
+    fields = Settings.model_fields
 
     assert [name for name in fields if not fields[name].description] == []
-    assert [name for name in fields if f"`{name}`" not in page] == []
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -27,12 +27,12 @@ def test_what_cannot_be_called_is_refused_with_a_sentence(address: str) -> None:
     ("address", "says"),
     [
         ("shop", "must be an http:// or https:// address that can be called"),
-        ("http://[1:2:3]:9/", "must have an IPv6 address, and no zone, between the brackets"),
+        ("http://[1:2:3]:9/", "must have an IPv6 address without a zone between the brackets"),
         ("http://127.1/", "must have a host name or an IPv4 address of four numbers"),
         ("http://a..b/", "must have a host name of letters, digits, - and _"),
         ("http://a:0/", "must have a port from 1 to 65535"),
-        ("http://a/ b", "must not have spaces, line breaks or control characters"),
-        ("http://a%3Ab@c/", "must not have a colon in the user name"),
+        ("http://a/ b", "must not contain spaces, line breaks or control characters"),
+        ("http://a%3Ab@c/", "must not contain a colon in the user name"),
         ("http://a/" + "x" * MAX_CHARACTERS, "must have at most 2,048 characters"),
     ],
 )

@@ -180,7 +180,7 @@ class TestRequests:
 
         (line,) = told.records
         assert "100" in line.getMessage()
-        assert "the secret key is not its own" in line.getMessage()
+        assert "the secret key does not belong to it" in line.getMessage()
         assert "s3same" not in line.getMessage()
 
     async def test_what_was_accepted_has_a_line_too(

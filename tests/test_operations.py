@@ -24,7 +24,7 @@ from tests.records.samples import payment
 
 # A row of the table in docs/interface.md: path, `trans_type` and response code.
 IN_INTERFACE = re.compile(
-    r"^\| \[.+\]\(#endpoint.\d+\) \| `(.+?)` \| `?(\w*)`? ?\| (\d+)", re.MULTILINE
+    r"^\|.*\[.+\]\(#endpoint.\d+\).* \| `(.+?)` \| `?(\w*)`? ?\| (\d+)", re.MULTILINE
 )
 
 INBOX = "http://127.0.0.1:9/inbox"
@@ -53,10 +53,10 @@ def test_twelve_operations_over_nine_paths() -> None:
 def test_path_type_and_code_are_those_of_the_interface() -> None:
     page = (Path(__file__).parent.parent / "docs/interface.md").read_text("utf-8")
 
-    assert IN_INTERFACE.findall(page) == [
+    assert sorted(IN_INTERFACE.findall(page)) == sorted(
         (row.path, row.payment.trans_type if row.payment else "", row.success)
         for row in (operation.row for operation in Operation)
-    ]
+    )
 
 
 @pytest.mark.parametrize("operation", Operation)

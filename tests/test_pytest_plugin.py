@@ -289,9 +289,9 @@ def test_coroutines_run_under_any_plugin(
 WRONG_ARGUMENTS = {
     "callbacks.expect_one(transactionid='T1')": "TypeError: a callback has no field",
     "wait_callback(transactionid='T1')": "TypeError: a callback has no field",
-    "callbacks.expect(state='Failed')": "ValueError: state 'Failed' is none of pending,",
-    "transactions.where(status='paid')": "ValueError: status 'paid' is none of 000 (",
-    "wait_callback(state='Failed')": "ValueError: state 'Failed' is none of pending,",
+    "callbacks.expect(state='Failed')": "ValueError: state 'Failed' is not one of pending,",
+    "transactions.where(status='paid')": "ValueError: status 'paid' is not one of 000 (",
+    "wait_callback(state='Failed')": "ValueError: state 'Failed' is not one of pending,",
     "override(status='009')": "ValueError: ",
     "fault(status=418)": "ValueError: ",
     "advance(minutes=-1)": "ValueError: the clock moves by",
@@ -346,7 +346,7 @@ def test_tests_side_by_side_share_a_gateway_that_runs_elsewhere(
         url = server.url
 
     result.assert_outcomes(passed=2, failed=2)
-    result.stdout.fnmatch_lines(["E*its settings hold for all who use it*"])
+    result.stdout.fnmatch_lines(["E*its settings apply to all its users*"])
     seen = [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
     assert len({service_id for service_id, _ in seen}) == 2
     assert {url for _, url in seen} == {url}

@@ -22,10 +22,9 @@ from hypothesis.stateful import (
     rule,
 )
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.bootstrap import build
-from sandbox_sim.ledger.audit import Violation
+from sandbox_sim.ledger.ledger_control import Violation
 from sandbox_sim.ports import Unit
 from sandbox_sim.records.ledger import Account, Balance
 from sandbox_sim.records.listing import Listing

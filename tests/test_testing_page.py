@@ -25,7 +25,7 @@ def test_the_examples_pass(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_inprocess()
 
     result.assert_outcomes(passed="".join(EXAMPLES).count("def test_"))
-    assert len(tests) == 6
+    assert len(tests) == 5
 
 
 def rows(heading: str) -> dict[str, str]:

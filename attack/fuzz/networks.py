@@ -4,10 +4,9 @@ Its networks answer with random documents and bytes; notifications come with ran
 and addresses. Payments and notifications are answered, and nothing stays in the jobs.
 """
 
-import asyncio
 import json
-import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -16,6 +15,7 @@ from urllib.parse import quote_from_bytes
 from attack.fuzz import values
 from attack.fuzz.afterwards import Place, look_after
 from attack.fuzz.findings import Report
+from attack.fuzz.sending import send, server_error
 from attack.production import (
     LIVE,
     NETWORKS,
@@ -25,11 +25,9 @@ from attack.production import (
     signature_of,
 )
 from attack.servers import Server
-from attack.wire import NoAnswer, Response, exchange, request_bytes
+from attack.wire import Response, request_bytes
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
 
-_CONNECTIONS: Final = 4
-_WITHIN_S: Final = 30.0
 _STATUSES: Final = (*(200,) * 20, 201, 202, 202, 204, 302, 400, 401, 404, 409, 429, 500, 503)
 # Words of the networks of `attack.production`, and of MTN MoMo and of the interface.
 _WORDS: Final = (
@@ -153,31 +151,17 @@ async def fuzz(place: Place, directory: Path, seed: int, seconds: float) -> Repo
     log = directory / f"networks-{place.name}.log"
     peers = Peers(Random(f"{seed} peers {place.name}"))
     async with producing(log, place.store, peers.answer, "settle_delay_ms=0") as (server, came):
-        ends = time.monotonic() + seconds
-        await asyncio.gather(
-            *(
-                _send(server, Random(f"{seed} {place.name} {n}"), came, ends, report)
-                for n in range(_CONNECTIONS)
-            )
-        )
+        made = partial(_request, came=came)
+        await send(server, report, f"{seed} {place.name}", seconds, made, problem_with)
         await _none_failed(server, report)
         await look_after(server, place, report)
     return report
 
 
-async def _send(
-    server: Server, random: Random, came: list[HttpRequest], ends: float, report: Report
-) -> None:
-    while time.monotonic() < ends and server.alive:
-        is_payment = random.random() < 0.2
-        sent = _payment(random) if is_payment else _notification(random, came)
-        report.tried += 1
-        try:
-            problem = problem_with(await exchange(server.port, sent, _WITHIN_S))
-        except NoAnswer as error:
-            problem = f"no answer: {error}"
-        if problem is not None:
-            report.add(problem, sent)
+def _request(random: Random, came: list[HttpRequest]) -> tuple[str, bytes]:
+    if random.random() < 0.2:
+        return "a payment", _payment(random)
+    return "a notification", _notification(random, came)
 
 
 def _payment(random: Random) -> bytes:
@@ -207,12 +191,10 @@ def _notification(random: Random, came: list[HttpRequest]) -> bytes:
     return sent.replace(b"POST", b"PUT", 1) if random.random() < 0.2 else sent
 
 
-def problem_with(answer: Response) -> str | None:
+def problem_with(path: str, answer: Response) -> str | None:
     """HTTP 500 by one of these rules says that nothing was sent: it is no fault of ours."""
     not_sent = answer.status == 500 and answer.headers.get("x-sandbox-rule") in {"D32", "D39"}
-    if answer.status < 500 or not_sent:
-        return None
-    return f"HTTP status {answer.status}: {answer.body[:200]!r}"
+    return None if not_sent else server_error(path, answer)
 
 
 async def _none_failed(server: Server, report: Report) -> None:

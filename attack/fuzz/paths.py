@@ -1,8 +1,7 @@
 """Sends hostile requests to every path that the server describes: no HTTP 5xx, and no damage."""
 
-import asyncio
-import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -11,11 +10,10 @@ from urllib.parse import quote_from_bytes, urlencode
 from attack.fuzz import values
 from attack.fuzz.afterwards import SETTINGS, Place, look_after
 from attack.fuzz.findings import Report
-from attack.servers import Server, serving
-from attack.wire import NoAnswer, Response, exchange, request_bytes
+from attack.fuzz.sending import send, server_error
+from attack.servers import serving
+from attack.wire import request_bytes
 
-_CONNECTIONS: Final = 4
-_WITHIN_S: Final = 30.0
 _SETTINGS: Final = (*SETTINGS, "callback_timeout_s=1", "log_level=warning")
 # What a user asks for in these would break the answers to other requests.
 _OWN_SERVICE: Final = ("/_sandbox/overrides", "/_sandbox/faults")
@@ -45,13 +43,8 @@ async def fuzz(place: Place, directory: Path, seed: int, seconds: float) -> Repo
     async with serving(log, *_SETTINGS, store=place.store) as server:
         document = (await server.ask("/_sandbox/openapi.json")).json()
         targets, fields = list(targets_of(document)), sorted(_names(document))
-        ends = time.monotonic() + seconds
-        await asyncio.gather(
-            *(
-                _send(server, Random(f"{seed} {place.name} {n}"), targets, fields, ends, report)
-                for n in range(_CONNECTIONS)
-            )
-        )
+        made = partial(request, targets=targets, fields=fields)
+        await send(server, report, f"{seed} {place.name}", seconds, made, server_error)
         for call in ("resume", "reset"):
             await server.ask(f"/_sandbox/clock/{call}", {})
         await look_after(server, place, report)
@@ -133,31 +126,3 @@ def _body(random: Random, path: str, fields: Sequence[str]) -> bytes:
         document["timeout_s"] = 0
     raw = values.written(document, random)
     return values.damaged(raw, random) if kind > 0.9 and not own else raw
-
-
-async def _send(
-    server: Server,
-    random: Random,
-    targets: Sequence[Target],
-    fields: Sequence[str],
-    ends: float,
-    report: Report,
-) -> None:
-    while time.monotonic() < ends and server.alive:
-        path, sent = request(random, targets, fields)
-        report.tried += 1
-        try:
-            answer = await _answer(server, sent)
-        except NoAnswer as error:
-            report.add(f"{path}: no answer: {error}", sent)
-            continue
-        if answer.status >= 500:
-            report.add(f"{path}: HTTP status {answer.status}: {answer.body[:200]!r}", sent)
-
-
-async def _answer(server: Server, sent: bytes) -> Response:
-    """The answer; one that comes before the whole request is read can be lost by a reset."""
-    try:
-        return await exchange(server.port, sent, _WITHIN_S)
-    except NoAnswer:
-        return await exchange(server.port, sent, _WITHIN_S)

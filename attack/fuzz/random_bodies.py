@@ -4,22 +4,16 @@ At the end the server must still run, its log have no traceback, its pages be re
 failed, and all balances agree with the ledger.
 """
 
-import asyncio
-import time
 from pathlib import Path
 from random import Random
-from typing import Final
 
 from attack.fuzz import values
 from attack.fuzz.afterwards import SETTINGS, Place, look_after
 from attack.fuzz.findings import Report
-from attack.servers import Server, serving
-from attack.wire import KeptConnection, NoAnswer, request_bytes
+from attack.fuzz.sending import send
+from attack.servers import serving
+from attack.wire import Response, request_bytes
 from tests.kit.requests import shape_problem
-
-_CONNECTIONS: Final = 4
-# Seconds; a busy disk keeps a commit waiting.
-_WITHIN_S: Final = 30.0
 
 
 async def fuzz(place: Place, directory: Path, seed: int, seconds: float) -> Report:
@@ -27,28 +21,15 @@ async def fuzz(place: Place, directory: Path, seed: int, seconds: float) -> Repo
     report = Report(f"random bodies on {place.name}")
     log = directory / f"bodies-{place.name}.log"
     async with serving(log, *SETTINGS, store=place.store) as server:
-        ends = time.monotonic() + seconds
-        await asyncio.gather(
-            *(
-                _send(server, Random(f"{seed} {place.name} {number}"), ends, report)
-                for number in range(_CONNECTIONS)
-            )
-        )
+        await send(server, report, f"{seed} {place.name}", seconds, _request, _problem_with)
         await look_after(server, place, report)
     return report
 
 
-async def _send(server: Server, random: Random, ends: float, report: Report) -> None:
-    connection = KeptConnection(server.port)
-    while time.monotonic() < ends and server.alive:
-        path, body = values.request(random)
-        sent = request_bytes(path, body, *values.content_type(random))
-        report.tried += 1
-        try:
-            answer = await connection.send(sent, _WITHIN_S)
-            problem = shape_problem(answer.status, answer.headers, answer.body, path)
-        except NoAnswer as error:
-            problem = f"no answer: {error}"
-        if problem is not None:
-            report.add(problem, sent)
-    connection.close()
+def _request(random: Random) -> tuple[str, bytes]:
+    path, body = values.request(random)
+    return path, request_bytes(path, body, *values.content_type(random))
+
+
+def _problem_with(path: str, answer: Response) -> str | None:
+    return shape_problem(answer.status, answer.headers, answer.body, path)

@@ -17,8 +17,7 @@ from attack.fuzz import values
 from attack.fuzz.findings import Report
 from attack.fuzz.networks import TOKEN, body, known_of
 from attack.production import FAR, MTN, SIGNED, signature_of
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.networks.http_client import HttpAnswer, NetworkHttpClient, NoAnswer
 from sandbox_sim.networks.http_json.adapter import http_json
 from sandbox_sim.networks.mtn_momo.adapter import mtn_momo
@@ -206,7 +205,7 @@ Receipts = Callable[[bytes], str]
 def _receipts() -> Receipts | None:
     """Reads the octets of a `deliver_sm`; None where the extra `smpp` is not installed."""
     try:
-        from sandbox_sim.networks.smpp import pdus, receipts  # noqa: PLC0415 -- an extra
+        from sandbox_sim.networks.smpp import pdus  # noqa: PLC0415 -- an extra
         from sandbox_sim.networks.smpp.settings import ReceiptIds  # noqa: PLC0415
     except ImportError:
         return None
@@ -215,13 +214,13 @@ def _receipts() -> Receipts | None:
         pdu = pdus.Pdu(_DELIVER_SM, 0, 1, octets)
         identifiers = [pdu.message_id]
         try:
-            receipt = receipts.receipt_of(pdus.delivered(pdu))
+            receipt = pdus.receipt_of(pdus.delivered(pdu))
         except pdus.UnreadablePdu:
             receipt = None
         if receipt is not None:
-            identifiers += [receipts.key_of_receipt(receipt, form) for form in ReceiptIds]
+            identifiers += [pdus.key_of_receipt(receipt, form) for form in ReceiptIds]
             identifiers += [receipt.written_id, receipt.parameter_id, receipt.reason]
-        identifiers += [receipts.key_of_answer(pdu.message_id, form) for form in ReceiptIds]
+        identifiers += [pdus.key_of_answer(pdu.message_id, form) for form in ReceiptIds]
         # A number in hexadecimal is longer in decimal.
         bad = [each for each in identifiers if not each.isprintable() or len(each) > 400]
         return f"an identifier of {len(bad[0])} characters: {bad[0][:50]!a}" if bad else ""

@@ -6,19 +6,18 @@ from decimal import Decimal
 from random import Random
 from typing import Final
 
-import aiohttp
-
+from chaos.crashes import Killer
 from chaos.production.load import PAYS, Merchants
+from chaos.production.momo import Momo
 from chaos.production.network_side import NetworkSide
 from chaos.production.observations import Observations, Purchase
 from chaos.servers import Server
-from tests.kit.postgres import Database
-from tests.kit.servers import READY_WITHIN_S, NotReady
 
 # Seconds after the ready line, and those that the network is away or silent.
 _LIVES_S: Final = (0.1, 0.8)
 _AWAY_S: Final = 0.5
-_POLL_S: Final = 0.05
+# How many payments wait for one new token.
+_WAITING: Final = 50
 # How often the time that our gateway waits for the network: the network is silent for so long, and
 # has a payment for so long before it answers, while our server is killed.
 _SILENT: Final = 1.5
@@ -28,7 +27,7 @@ _ARRIVES_WITHIN_S: Final = 10.0
 _FAILS_S: Final = 1.5
 
 
-class ProductionCrashes:
+class ProductionCrashes(Killer):
     """One fault a round. The seed makes a run repeatable, except for timing."""
 
     def __init__(
@@ -40,13 +39,11 @@ class ProductionCrashes:
         services: Sequence[int],
         rng: Random,
     ) -> None:
+        super().__init__(seen.facts, servers, rng)
         self._seen = seen
-        self._servers = servers
         self._network = network
         self._merchants = merchants
         self._services = services
-        self._rng = rng
-        self.kills = 0
 
     async def round(self, number: int) -> str:
         """Let something go wrong and wait until all is well again; returns what it was."""
@@ -56,7 +53,8 @@ class ProductionCrashes:
 
     def _faults(self) -> Sequence[Callable[[], Awaitable[str]]]:
         """What goes wrong in the first round, in the second, and so on; then from the start."""
-        return self._killed_between, *self._of_network()
+        tokens = (self._token_ended,) if isinstance(self._network, Momo) else ()
+        return self._killed_between, *tokens, *self._of_network()
 
     def _of_network(self) -> Sequence[Callable[[], Awaitable[str]]]:
         """What is wrong with the network. Then every server is killed: that closes its breakers."""
@@ -67,36 +65,6 @@ class ProductionCrashes:
             *(self._network_fails, self._all_killed, self._network_away, self._all_killed),
             *(self._killed, self._killed_between, self._network_silent, self._all_killed),
         )
-
-    async def restart_database(self, database: Database, http: aiohttp.ClientSession) -> str:
-        """Restart the database under load; every server must connect to it again."""
-        self._seen.database_away = True
-        await database.stop()
-        await asyncio.sleep(_AWAY_S)
-        await database.start()
-        for server in self._servers:
-            await self._is_ready(server, http)
-        return f"the database was away for {_AWAY_S:g} s and its start"
-
-    async def _is_ready(self, server: Server, http: aiohttp.ClientSession) -> None:
-        try:
-            async with asyncio.timeout(READY_WITHIN_S):
-                while True:
-                    async with http.get(f"{server.url}/_sandbox/readyz") as answer:
-                        if answer.status == 200:
-                            return
-                    await asyncio.sleep(_POLL_S)
-        except TimeoutError:
-            text = f"server {server.index} did not find its way back to the database"
-            raise NotReady(text) from None
-
-    async def kill_all(self) -> None:
-        """Kill every server of this release at once, and start them again."""
-        servers = self._ours()
-        for server in servers:
-            await self._kill(server)
-        for server in servers:
-            await server.start()
 
     async def replace(self) -> str:
         """Stop a server of another release, and start one of this release in its place."""
@@ -116,10 +84,6 @@ class ProductionCrashes:
 
     def _others(self) -> Sequence[Server]:
         return [each for each in self._servers if each.tree is not None]
-
-    def _ours(self) -> Sequence[Server]:
-        """The servers of this release. One of another release does not start again."""
-        return [each for each in self._servers if each.tree is None]
 
     def _named(self) -> str:
         return " and ".join(f"server {each.index}" for each in self._ours())
@@ -208,6 +172,19 @@ class ProductionCrashes:
         self._seen.unanswered += taken
         return sending, taken
 
-    async def _kill(self, server: Server) -> None:
-        await server.kill()
-        self.kills += 1
+    async def _token_ended(self) -> str:
+        """Send fifty payments with a token that MTN takes no more."""
+        assert isinstance(self._network, Momo)
+        server = self._rng.choice(self._servers)
+        service = self._rng.choice(self._services)
+        first, *rest = (
+            self._merchants.new(service, "collect", Decimal(1)) for _ in range(1 + _WAITING)
+        )
+        await self._merchants.send(first, PAYS[0], server.url)  # so that the server has a token
+        sending = [
+            asyncio.create_task(self._merchants.send(each, PAYS[0], server.url)) for each in rest
+        ]
+        waiting = await self._network.renew_tokens(sending, len(self._servers))
+        for each in (first, *rest):
+            await self._merchants.pay_undecided(each, PAYS[0])
+        return f"a token ended while {waiting} payments were on their way"

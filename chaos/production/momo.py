@@ -100,6 +100,7 @@ def is_payment(request: HttpRequest) -> bool:
 class Momo:
     """The network. Each callback that our gateway answered is noted in the observations."""
 
+    name = "mtn"
     timeout_s = 4.0
     repeats_within_s: float | None = None  # MTN keeps a reference
     numbers: Mapping[str, int] = {PAYS[0]: 40, PAYS[1]: 40, FAILS: 15, STRANGER: 5}

@@ -15,6 +15,7 @@ class NetworkSide(Protocol):
     """The network of a run, behind a real socket.
 
     configuration: the tables of our gateway's file that lead to it.
+    name: in the configuration of our gateway.
     timeout_s: how long our gateway waits for an answer of it, as the configuration says.
     repeats_within_s: for so long our gateway takes "not found" for a proof, as the configuration
     says; None where the network forgets nothing.
@@ -23,6 +24,7 @@ class NetworkSide(Protocol):
     servers: its processes; empty where it runs in ours.
     """
 
+    name: str
     timeout_s: float
     repeats_within_s: float | None
     numbers: Mapping[str, int]

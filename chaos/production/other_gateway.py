@@ -21,7 +21,6 @@ from tests.kit.requests import KEY, SECRET
 from tests.kit.servers import free_port, set_options
 
 NETWORK: Final = 9  # the index of its server
-_TIMEOUT_S: Final = 1.0
 _CONFIGURATION: Final = """
 [networks.account]
 adapter = "upstream"
@@ -52,7 +51,8 @@ _FAULT: Final = 500
 class OtherGateway:
     """The network: its process, and questions to its control API."""
 
-    timeout_s = _TIMEOUT_S
+    name = "account"
+    timeout_s = 1.0
     numbers: Mapping[str, int] = dict(
         zip((*PAYS, FAILS, CANCELLED, DECLINED, STRANGER), (40, 40, 8, 4, 4, 4), strict=True)
     )
@@ -76,7 +76,7 @@ class OtherGateway:
             url=self._server.url,
             key=KEY,
             secret=SECRET,
-            timeout_s=_TIMEOUT_S,
+            timeout_s=self.timeout_s,
             give_up_after_s=GIVES_UP_AFTER_S,
             more="" if within is None else f"repeats_within_s = {within}",
         )
@@ -166,7 +166,7 @@ class OtherGateway:
         return self._forgotten.get((purchase.service_id, purchase.transaction_id))
 
     async def charges(self, services: Collection[int]) -> dict[tuple[int, str], Charges]:
-        await asyncio.sleep(2 * _TIMEOUT_S)  # the journal has a request when it is answered
+        await asyncio.sleep(2 * self.timeout_s)  # the journal has a request when it is answered
         return await self._charges(services)
 
     async def _charges(self, services: Collection[int]) -> dict[tuple[int, str], Charges]:

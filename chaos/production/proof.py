@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Final
 
 from chaos.facts import ACCEPTED
+from chaos.production import operator_proof
 from chaos.production.observations import (
     FAILED,
     PENDING,
@@ -18,21 +19,27 @@ from chaos.production.observations import (
 from chaos.proof.claim import Claim, claim
 from chaos.proof.conduct import repeats
 
-# The operation that fills a wallet, and the one that empties it.
-_INTO: Final = {"collect": "collection", "deposit": "payout"}
-_OUT_OF: Final = {"payout": "payout"}
+# The wallet that an operation fills or empties, and the operations that fill.
+_WALLETS: Final = {
+    "collect": "collection",
+    "deposit": "payout",
+    "payout": "payout",
+    "refund": "collection",
+}
+_INTO: Final = {"collect", "deposit"}
 
 
 def prove(seen: Observations) -> Sequence[Claim]:
     """Every claim, with and without violations."""
     proven = [*_payments(seen), *_charges(seen), *_callbacks(seen), *_books(seen)]
-    return [*proven, *_of_momo(seen), _servers(seen)]
+    acts = operator_proof.claims(seen) if seen.acts else ()
+    return [*proven, *acts, *_of_momo(seen), _servers(seen)]
 
 
 def _payments(seen: Observations) -> Iterator[Claim]:
     found = [each for each in seen.purchases if each.status is not None]
     yield claim(
-        f"{len(found):,} payments ended as the network says",
+        f"{len(found):,} payments ended as the network says, or as an operator decided",
         (problem for each in seen.purchases for problem in _wrong_end(each, seen)),
     )
     accepted = sum(each.accepted for each in seen.purchases)
@@ -52,7 +59,7 @@ def _payments(seen: Observations) -> Iterator[Claim]:
         (
             f"{_name(each)} was forgotten and ended without a person"
             for each in seen.forgotten
-            if not each.settled
+            if not each.settled and each.decided is None
         ),
     )
     yield claim(
@@ -73,6 +80,11 @@ def _payments(seen: Observations) -> Iterator[Claim]:
 
 def _wrong_end(purchase: Purchase, seen: Observations) -> Iterator[str]:
     there = seen.charges_of(purchase)
+    if purchase.decided is not None:
+        if purchase.status != purchase.decided:
+            said = f"has status {purchase.status}; an operator decided {purchase.decided}"
+            yield f"{_name(purchase)} {said}"
+        return
     if purchase.settled and not there.times and purchase.status == FAILED:
         return
     if purchase.status is None:
@@ -126,7 +138,11 @@ def _is_of_client(purchase: Purchase | None, there: Charges) -> bool:
 
 def _callbacks(seen: Observations) -> Iterator[Claim]:
     arrivals = seen.facts.arrivals()
-    final = {each.transaction_id: each for each in seen.purchases if each.status is not None}
+    final = {
+        each.transaction_id: each
+        for each in seen.purchases
+        if each.status is not None and not each.refund_of
+    }
     yield claim(
         f"{len(final):,} payments' callbacks arrived and were acknowledged",
         (
@@ -172,7 +188,7 @@ def _books(seen: Observations) -> Iterator[Claim]:
     )
     expected = _balances(seen)
     yield claim(
-        f"{len(expected):,} balances are what the network carried out",
+        f"{len(expected):,} balances are what the network carried out, and what operators entered",
         (
             f"service {service} has {books.available.get((service, wallet), Decimal(0))} in "
             f"{wallet}, not {amount}"
@@ -180,19 +196,54 @@ def _books(seen: Observations) -> Iterator[Claim]:
             if books.available.get((service, wallet), Decimal(0)) != amount
         ),
     )
+    yield claim(
+        "suspense got what the network said against a decision of an operator, and nothing else",
+        (problem for each in seen.purchases for problem in _wrong_suspense(each, seen)),
+    )
 
 
 def _balances(seen: Observations) -> dict[tuple[int, str], Decimal]:
-    """What each wallet must have, by the records of the network."""
+    """What each wallet must have, by the records of the network and what operators decided."""
     found: defaultdict[tuple[int, str], Decimal] = defaultdict(Decimal)
     for each in seen.purchases:
-        charges = seen.charges_of(each)
-        if not charges.times or charges.status != SUCCEEDED:
-            continue
-        for wallet, sign in ((_INTO.get(each.operation), 1), (_OUT_OF.get(each.operation), -1)):
-            if wallet is not None:
-                found[each.service_id, wallet] += sign * each.amount
+        moved = _carried_out(each, seen)
+        if each.decided is not None:
+            moved = _decided(each, seen)
+        if moved:
+            found[each.service_id, _WALLETS[each.operation]] += moved
+    for entry in seen.books.entries:
+        if entry.wallet:
+            found[entry.service_id, entry.wallet] += entry.amount
     return found
+
+
+def _carried_out(purchase: Purchase, seen: Observations) -> Decimal:
+    """What the network moved into the wallet of a payment, or out of it."""
+    there = seen.charges_of(purchase)
+    succeeded = there.times and there.status == SUCCEEDED
+    return _signed(purchase, purchase.amount) if succeeded else Decimal(0)
+
+
+def _decided(purchase: Purchase, seen: Observations) -> Decimal:
+    """What the decision of an operator moved."""
+    amount = seen.books.moved.get(purchase.transaction_id, purchase.amount)
+    return _signed(purchase, amount) if purchase.decided == SUCCEEDED else Decimal(0)
+
+
+def _signed(purchase: Purchase, amount: Decimal) -> Decimal:
+    return amount if purchase.operation in _INTO else -amount
+
+
+def _wrong_suspense(purchase: Purchase, seen: Observations) -> Iterator[str]:
+    name, books, due = purchase.transaction_id, seen.books, Decimal(0)
+    there, here = _carried_out(purchase, seen), _decided(purchase, seen)
+    if purchase.decided is not None and bool(there) is not bool(here):
+        due = there - here
+    had = books.suspended.get(name, Decimal(0))
+    # What the network has forgotten, or says with another amount, is for a person to correct.
+    unsaid = not had and name in books.doubted | seen.unknown_there
+    if had != due and not unsaid:
+        yield f"{had} went into suspense for {_name(purchase)}, not {due}"
 
 
 def _of_momo(seen: Observations) -> Iterator[Claim]:

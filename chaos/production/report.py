@@ -2,20 +2,23 @@
 
 from collections import Counter
 
-from chaos.production.run import ProductionOutcome
+from chaos.production.observations import Observations
 from chaos.proof.conduct import repeated
+from chaos.run import Outcome
 
 
-def codes(outcome: ProductionOutcome) -> str:
+def codes(outcome: Outcome[Observations]) -> str:
     """The number of answers for each code, and of payments for each final status."""
-    answers = Counter(code or "no answer" for each in outcome.seen.purchases for code in each.codes)
-    ends = Counter(each.status or "not kept" for each in outcome.seen.purchases)
+    answers = Counter(
+        code or "no answer" for each in outcome.facts.purchases for code in each.codes
+    )
+    ends = Counter(each.status or "not kept" for each in outcome.facts.purchases)
     return f"  answers: {_counted(answers)}; payments: {_counted(ends)}"
 
 
-def closing(rounds: int, outcome: ProductionOutcome) -> str:
+def closing(rounds: int, outcome: Outcome[Observations]) -> str:
     """The counts of payments, submits and callbacks."""
-    seen = outcome.seen
+    seen = outcome.facts
     submits = sum(len(each.codes) for each in seen.charges.values())
     charged = sum(each.times for each in seen.charges.values())
     failed, unanswered, questions = seen.bad_answers

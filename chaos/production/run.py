@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -15,15 +14,15 @@ from chaos.final_state import NoAnswer
 from chaos.production import books
 from chaos.production.crashes import ProductionCrashes
 from chaos.production.load import ANY_CODE, KEY, Merchants
-from chaos.production.momo import Momo, momo
-from chaos.production.momo_crashes import MomoCrashes
+from chaos.production.momo import momo
 from chaos.production.network_side import NetworkSide
 from chaos.production.observations import FAILED, PENDING, Observations, Purchase
+from chaos.production.operators import Operators
 from chaos.production.other_gateway import other_gateway
 from chaos.production.servers import replicas
 from chaos.receiver import Receiver, receiving
 from chaos.request_drafts import Draft
-from chaos.run import Plan, running
+from chaos.run import Outcome, Plan, running
 from chaos.servers import Server
 
 _SERVICES: Final = 4
@@ -38,16 +37,7 @@ NETWORKS: Final[
 ] = MappingProxyType({"upstream": other_gateway, "mtn_momo": momo})
 
 
-@dataclass(frozen=True, slots=True)
-class ProductionOutcome:
-    """What the proof checks, and what the report prints besides."""
-
-    seen: Observations
-    kills: int
-    seconds: float
-
-
-async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
+async def run(plan: Plan, tell: Callable[[str], None]) -> Outcome[Observations]:
     """Do the whole run. Raises `NotReady` and `NoAnswer`."""
     began = time.monotonic()
     seen = Observations()
@@ -66,27 +56,31 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
         load = services, network.numbers, names, plan.chance("merchants")
         merchants = Merchants(seen, http, urls, callback_url, *load)
         chance = plan.chance("crashes")
-        crashes = (
-            MomoCrashes(seen, ours, network, merchants, services, chance)
-            if isinstance(network, Momo)
-            else ProductionCrashes(seen, ours, network, merchants, services, chance)
-        )
+        crashes = ProductionCrashes(seen, ours, network, merchants, services, chance)
+        people = services, network.name, names, plan.chance("operators")
+        operators = Operators(seen, http, urls, *people)
         await merchants.fill()
         merchants.start(plan.clients)
+        if plan.operators:
+            operators.start()
         try:
             if plan.beside is not None:
                 tell(f"  {await crashes.replace()}")
             for number in range(1, plan.rounds + 1):
                 tell(f"  round {number}: {await crashes.round(number)}")
                 if plan.restart_database and plan.database and number == (plan.rounds + 1) // 2:
+                    seen.database_away = True
                     tell(f"  {await crashes.restart_database(plan.database, http)}")
             if plan.beside is not None:
                 tell(f"  {await crashes.replace_killed()}")
                 await asyncio.sleep(_AFTER_REPLACING_S)
         finally:
             await merchants.stop()
+            await operators.stop()
         settling = _Settling(seen, http, urls[0], receiver, network)
         tell(f"  load off, {await settling.wait()}; killed once more")
+        if plan.operators:
+            await operators.finish()
         await crashes.kill_all()
         await _read(seen, http, urls[-1])
         seen.charges = await network.charges(services)
@@ -95,11 +89,12 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> ProductionOutcome:
             await server.stop()
         await network.stop()
         seen.books = await books.read(started.store, services)
+        seen.note_decisions()
     if not plan.restart_database:
         seen.facts.complaints.extend(_tracebacks([*ours, *network.servers]))
     if time.monotonic() - began > network.forgets_after_s:
         raise NoAnswer("the run took so long that the network forgets payments: fewer rounds")
-    return ProductionOutcome(seen, crashes.kills, time.monotonic() - began)
+    return Outcome(seen, crashes.kills, time.monotonic() - began)
 
 
 def _ours(
@@ -134,7 +129,7 @@ class _Settling:
             missing = sum(
                 each.transaction_id not in self._receiver.taken
                 for each in self._seen.purchases
-                if each.status is not None
+                if each.status is not None and not each.refund_of
             )
             seconds = time.monotonic() - began
             if not pending and not missing:

@@ -10,8 +10,8 @@ const PORT = Number(process.argv[2] ?? 8000);
 const orders = new Map();
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-async function post(path, body) {
-  const response = await fetch(`${GATEWAY}/${path}`, {
+async function post(gateway, path, body) {
+  const response = await fetch(`${gateway}/${path}`, {
     method: "POST",
     headers: { Authorization: BASIC, "Content-Type": "application/json" },
     body: JSON.stringify({ service_id: 55, ...body }),
@@ -19,7 +19,7 @@ async function post(path, body) {
   });
   if (response.status === 429) {
     await pause(1000 * Number(response.headers.get("Retry-After") ?? 1));
-    return post(path, body);
+    return post(gateway, path, body);
   }
   if (response.status >= 500) throw new Error(`HTTP ${response.status}`);
   return response.json();
@@ -29,11 +29,12 @@ function apply(order, status) {
   if (order.state === "pending") order.state = FINAL[status] ?? "pending";
 }
 
-async function place({ phone, network, amount }) {
-  const order = { id: randomUUID(), amount, state: "pending", accepted: false, sent: false };
+// A test may name the gateway of an order; outside of tests there is one.
+async function place({ phone, network, amount, gateway = GATEWAY }) {
+  const order = { id: randomUUID(), amount, gateway, state: "pending", accepted: false, sent: false };
   orders.set(order.id, order); // before the request: the callback may come first
   try {
-    const answer = await post("make_payment", {
+    const answer = await post(gateway, "make_payment", {
       reference: `Order ${order.id}`, transaction_id: order.id, trans_type: "CTM",
       amount, nw: network, payment_option: "MOM", customer_number: phone, nickname: "Ama",
       callback_url: `http://127.0.0.1:${PORT}/callbacks`, request_time: "2026-01-01 09:00",
@@ -49,7 +50,7 @@ async function place({ phone, network, amount }) {
 
 async function look(order) {
   try {
-    const answer = await post("get_transaction_status", { transaction_id: order.id });
+    const answer = await post(order.gateway, "get_transaction_status", { transaction_id: order.id });
     if (answer.response_code === "000") apply(order, answer.response_data.status);
     // Never accepted and not found: it did not arrive. Once accepted, 027 means expired.
     if (answer.response_code === "027" && !order.accepted) apply(order, "001");

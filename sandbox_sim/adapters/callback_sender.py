@@ -60,7 +60,7 @@ _OWN_LOCALHOST: Final = (
 # So many public receivers are warned of, because clients choose them.
 _MOST_WARNINGS: Final = 100
 
-_NO_ADDRESS = "callback_url is no address that can be called"
+_NO_ADDRESS = "callback_url is not an address that can be called"
 
 _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__version__}"}
 

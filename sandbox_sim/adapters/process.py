@@ -11,7 +11,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.callbacks.delivery_queue import IN_ALL
 from sandbox_sim.ports.clock import CANCELLATION_S, Clock
 

@@ -53,7 +53,7 @@ def from_files(cert: str, key: str) -> ssl.SSLContext:
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise TlsError(f"{key} is not the private key of {cert}") from None
-        raise TlsError(f"{cert} and {key} are no certificate and private key in PEM") from None
+        raise TlsError(f"{cert} and {key} are not a certificate and a private key in PEM") from None
     return context
 
 

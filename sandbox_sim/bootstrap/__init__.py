@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from sandbox_sim.adapters import tls
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
-from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, SystemClock
 from sandbox_sim.bootstrap.parts import Gateway
 from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
 from sandbox_sim.ports import AnswerGate, CallbackSender, Clock, Ids, Relay, Store, StoreError

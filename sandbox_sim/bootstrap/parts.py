@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
-from sandbox_sim.adapters.people import FakePeople
 from sandbox_sim.adapters.process import current_limit, divide_descriptors
 from sandbox_sim.bootstrap.production import live_handlers, running
-from sandbox_sim.bootstrap.routes import PageParts, route_groups
 from sandbox_sim.callbacks.callback_dispatcher import (
     CallbackDispatcher,
     CallbackReordering,
@@ -23,7 +21,6 @@ from sandbox_sim.control.journal import Journal
 from sandbox_sim.control.manual_actions import CallbackRetries, ManualActions
 from sandbox_sim.control.record_search import RecordIds, RecordSearch
 from sandbox_sim.control.scheduler import JobHandler, Scheduler
-from sandbox_sim.control.seeding import Seeding
 from sandbox_sim.events.activity_log import ActivityLog
 from sandbox_sim.events.event_feed import ChangePublisher, Feed
 from sandbox_sim.events.waits import ChangeWaiter, Waiters
@@ -34,13 +31,12 @@ from sandbox_sim.overrides.overrides import Overrides, UserRules
 from sandbox_sim.payments.queries import Queries
 from sandbox_sim.payments.refunds import Refunds
 from sandbox_sim.payments.settlement import Settlement
-from sandbox_sim.payments.submit import Payments, SandboxProcessor
+from sandbox_sim.payments.submit import PaymentProcessor, Payments, SandboxProcessor
 from sandbox_sim.ports import (
     AnswerGate,
     CallbackSender,
     Clock,
     Ids,
-    PaymentProcessor,
     Relay,
     Store,
 )
@@ -55,19 +51,14 @@ from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.api.fault_injection import FaultInjection
 from sandbox_sim.web.api.operations import Operations, by_path
 from sandbox_sim.web.api.responses import StoreFailures
-from sandbox_sim.web.app import ROUTES, make_app
-from sandbox_sim.web.control.access import Guard
-from sandbox_sim.web.control.events import EventRoutes
-from sandbox_sim.web.control.inbox import InboxRoutes
-from sandbox_sim.web.control.listen import ListenRoutes
-from sandbox_sim.web.control.send_request import SendRoutes
-from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
-from sandbox_sim.web.routes import Route, RouteGroup
+from sandbox_sim.web.app import make_app
+from sandbox_sim.web.routes import Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.requests import PublicAddress
 
 if TYPE_CHECKING:
     from sandbox_sim.bootstrap.production_parts import Production
+    from sandbox_sim.bootstrap.routes import ControlParts
 
 
 class Gateway:
@@ -104,7 +95,7 @@ class Gateway:
         self.waiters = Waiters(clock, relay)
         self.store = store
         publisher = ChangePublisher(self.feed, self.waiters, clock)
-        store.watch_changes(publisher.wanted, publisher.publish)
+        store.watch_changes(publisher.readers, publisher.publish)
         self.activity = ActivityLog(clock, quiet=settings.quiet)
         self.journal = Journal(store, clock)
         self.watch = ChangeWaiter(store, clock)
@@ -173,42 +164,33 @@ class Gateway:
     def app(self) -> web.Application:
         """The application; it starts and stops the background tasks with itself."""
         api_routes = self.operations().routes()
-        dispatcher = self.dispatcher(api_routes)
-        shared = self.pages.shared
-        events = EventRoutes(self.feed, self.clock, self.store, shared=shared)
-        listen = ListenRoutes(self.listeners, shared=shared)
         app = make_app(
-            dispatcher,
+            self.dispatcher(api_routes),
             api_routes,
-            lambda: self.control_routes(
-                SendRoutes(dispatcher, self.clients.values()),
-                events,
-                listen,
-                OpenapiRoutes(app[ROUTES], self.server_facts),
-            ),
-            Guard(self.settings.token, self.allowed_hosts),
-            self.pages.browser_pages(dispatcher.paths),
-            self.pages.templates,
-            store_failures=self.store_failures,
+            lambda: self.control.api,
+            lambda: self.control.browser_pages,
             clients=ClientConnections(self.connections.clients, self.clock),
             drain=self.deliveries.close,
-            base_path=self.settings.base_path,
+            prefixes=self.prefixes,
             max_body_bytes=self.settings.max_body_bytes,
             fast_path=self.settings.fast_path,
-            notified=self.production.notification_handler() if self.production else None,
+            has_networks=self.production is not None,
         )
-        app.on_shutdown.append(self.fault_injection.stop)
-        app.on_shutdown.append(events.end)
-        app.on_shutdown.append(listen.end)
+        app.on_shutdown.append(self.end_streams)
         app.cleanup_ctx.append(self.background)
         return app
 
-    def control_routes(self, *others: RouteGroup) -> list[Route]:
-        """The control API; in production the routes that could falsify money are guarded."""
-        groups = (*route_groups(self), *others)
-        routes = [route for group in groups for route in group.routes()]
-        production = self.production
-        return production.guarded(routes, self.clients.values()) if production else routes
+    @property
+    def prefixes(self) -> Sequence[str]:
+        """What the paths of the control API may begin with."""
+        return tuple(dict.fromkeys(("", self.settings.base_path)))
+
+    @cached_property
+    def control(self) -> "ControlParts":
+        """The control API and the pages, imported and made when a request first asks for them."""
+        from sandbox_sim.bootstrap.routes import ControlParts  # noqa: PLC0415 -- serve starts without it
+
+        return ControlParts(self)
 
     def dispatcher(self, routes: Sequence[Route]) -> Dispatcher:
         """Answers the paths of the interface."""
@@ -229,13 +211,11 @@ class Gateway:
             behaviour=self.behaviour,
         )
 
-    def server_facts(self) -> ServerFacts:
-        """What the OpenAPI document says of this server."""
-        return ServerFacts(
-            self.settings.base_path,
-            self.behaviour.present.sandbox_reject_status,
-            needs_token=self.settings.token is not None,
-        )
+    async def end_streams(self, app: web.Application) -> None:
+        """End what would keep answers open: the server waits for each when it stops."""
+        await self.fault_injection.stop(app)
+        self.feed.close()
+        self.listeners.close()
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
         """Open the store, load what is copied from it, and run the loops while the app runs."""
@@ -258,13 +238,6 @@ class Gateway:
         finally:
             await self.store.close()
 
-    def inbox_routes(self) -> InboxRoutes:
-        """The inboxes; a browser sees their messages as a page."""
-        secret_keys = [client.secret_key for client in self.clients.values()]
-        return InboxRoutes(
-            self.store, self.clock, self.ids, self.records, secret_keys, self.pages.templates
-        )
-
     def operations(self) -> Operations:
         """The twelve operations."""
         return Operations(
@@ -274,22 +247,3 @@ class Gateway:
             self.overrides,
             self.behaviour,
         )
-
-    def seeding(self) -> Seeding:
-        """Fills services with made-up payments and SMS."""
-        return Seeding(
-            self.store,
-            self.clock,
-            FakePeople,
-            self.accounts,
-            self.sandbox_processor,
-            self.settlement,
-            self.sms,
-            self.clients,
-            behaviour=self.behaviour,
-        )
-
-    @cached_property
-    def pages(self) -> PageParts:
-        """The pages for people."""
-        return PageParts(self)

@@ -1,27 +1,20 @@
 """What production mode changes in the parts of a gateway, and its networks. Source: D39, D32."""
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher
-from sandbox_sim.control.measurements import Metering
 from sandbox_sim.control.scheduler import JobHandler
-from sandbox_sim.events.activity_log import ActivityLog
 from sandbox_sim.ports import Clock, Ids, Store, Unit
 from sandbox_sim.ports.network import Network, NetworkConfigError
-from sandbox_sim.production.network_overview import NetworkOverview
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks, dropped
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.jobs import LIVE_KINDS, Job, JobKind
 from sandbox_sim.settings.networks import NetworkTable, networks_made
 from sandbox_sim.settings.schema import Settings
-from sandbox_sim.web.control.health import HealthRoutes
-from sandbox_sim.web.control.networks import NetworkRoutes
-from sandbox_sim.web.routes import RouteGroup
 
 if TYPE_CHECKING:
     from sandbox_sim.bootstrap.production_parts import Production
@@ -89,24 +82,6 @@ def live_handlers(production: "Production | None") -> Mapping[JobKind, JobHandle
     if production is None:
         return dict.fromkeys(LIVE_KINDS - {JobKind.DELIVER_LIVE}, _end)
     return production.job_handlers()
-
-
-def health_groups(
-    production: "Production | None",
-    store: Store,
-    clock: Clock,
-    activity: ActivityLog,
-    callbacks: CallbackDispatcher,
-) -> Sequence[RouteGroup]:
-    """The routes that say whether this gateway and its networks work."""
-    if production is None:
-        overview = NetworkOverview(store, Networks([], [], clock), {})
-        networks = NetworkRoutes(overview, None, None)
-    else:
-        overview = production.overview()
-        networks = NetworkRoutes(overview, production.notifications, production.records)
-    metering = Metering(store, clock, activity, callbacks, overview)
-    return [HealthRoutes(store, clock, metering), networks]
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from typing import Final
 from aiohttp.typedefs import Handler
 
 from sandbox_sim.bootstrap.production import networks_of, refuse_dropped, warn_of_sandboxes
+from sandbox_sim.control.record_search import RecordSearch
 from sandbox_sim.control.scheduler import JobHandler
 from sandbox_sim.ledger.books import Books
 from sandbox_sim.ledger.periods import Periods
@@ -82,6 +83,7 @@ class Production:
         await refuse_dropped(self._store, self.networks.by_name)
         warn_of_sandboxes(self.networks.by_name.values())
         await self.asking.bring_back()
+        await self.sms.ask_about_restored()
         await self.networks.open(self._events_of)
         loops = self.exchanges, self.notifications
         tasks = [asyncio.create_task(each.run_forever()) for each in loops]
@@ -119,9 +121,11 @@ class Production:
         """Takes the notifications of networks."""
         return NotificationHandler(self.notifications, self.clock).handle
 
-    def guarded(self, routes: Sequence[Route], clients: Iterable[Client]) -> list[Route]:
+    def guarded(
+        self, routes: Sequence[Route], clients: Iterable[Client], records: RecordSearch
+    ) -> list[Route]:
         """The routes, of which those that could falsify money are refused for mode P."""
-        return guarded(routes, partial(is_only_live, tuple(clients)))
+        return guarded(routes, partial(is_only_live, tuple(clients)), records)
 
     def _events_of(self, network: str) -> NetworkEventSink:
         return NetworkEventSink(network, self.exchanges, self.notifications)

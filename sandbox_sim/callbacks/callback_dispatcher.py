@@ -62,6 +62,12 @@ CUT_OFF_S: Final = 2.0
 SHORTAGE_PAUSE_S: Final = 1.0
 
 
+# The other ends of an attempt show that the receiver takes connections.
+_STANDINGS: Final[Mapping[FailureKind | None, ReceiverStanding]] = {
+    FailureKind.TIMEOUT: ReceiverStanding.STALLED,
+    FailureKind.CONNECTION: ReceiverStanding.REFUSED,
+}
+
 log = logging.getLogger("sandbox_sim.callbacks")
 
 
@@ -89,12 +95,12 @@ class CallbackSigning:
             return callback
         transaction = await _transaction_of(unit, callback)
         if transaction is None:
-            raise CannotSign("it is not signed, and the transaction that names its client is gone")
+            raise CannotSign("it is not signed, and the transaction of its client was deleted")
         client = self._clients.get(transaction.client_key)
         if client is None:
             raise CannotSign(
                 f"the credentials {transaction.client_key!r} that sign it are not in the "
-                "configuration; put them back, start again and send it again"
+                "configuration; add them, restart the server and resend it"
             )
         return callback._replace(signature=sign(callback.body.encode(), client.secret_key))
 
@@ -425,8 +431,12 @@ class CallbackDispatcher:
             return _Ended(receiver.standing, counts=False)
         sent_to = target if listener is None else listener.address
         await self._record(job, callback, answer, sent_to)
-        stalled = answer.failure_kind is FailureKind.TIMEOUT
-        return _Ended(ReceiverStanding.STALLED if stalled else ReceiverStanding.TRIED)
+        standing = _STANDINGS.get(answer.failure_kind, ReceiverStanding.TRIED)
+        if standing is ReceiverStanding.REFUSED and not self._waits:
+            # A machine refuses a connection to itself without a wait. Answers go before the next,
+            # unless an advance of the clock waits for it: that would not end under load.
+            await self._clock.pause(0)
+        return _Ended(standing)
 
     async def _attempt(
         self, callback: CallbackRecord, target: str, sender: CallbackSender
@@ -457,7 +467,7 @@ class CallbackDispatcher:
         await self._keep(lambda unit: self._save_attempt(unit, job, callback, tried))
         self.recorded += 1
         self._activity.callback_attempts[tried.state] += 1
-        self._log(tried, schedule)
+        self._log(tried, schedule, answer.failure_kind)
 
     async def _save_attempt(
         self, unit: Unit, job: Job, callback: CallbackRecord, tried: CallbackRecord
@@ -483,19 +493,17 @@ class CallbackDispatcher:
                 log.error("an attempt could not be recorded, trying again: %s", error)  # noqa: TRY400
                 await self._clock.pause(STORE_PAUSE_S)
 
-    def _log(self, callback: CallbackRecord, schedule: Schedule) -> None:
-        """Log a failed attempt as a warning, and a success as far as `ActivityLog` allows it."""
+    def _log(
+        self, callback: CallbackRecord, schedule: Schedule, failure_kind: FailureKind | None
+    ) -> None:
+        """Log a failed attempt as a warning, as far as `ActivityLog` allows it, and a success."""
         attempt = callback.attempts[-1]
         level = logging.WARNING
         if callback.state is DeliveryState.DELIVERED:
             level = self._activity.level_of_success if attempt.number == 1 else logging.INFO
         if not log.isEnabledFor(level):
             return
-        if (
-            callback.state is DeliveryState.DELIVERED
-            and not log.isEnabledFor(logging.DEBUG)
-            and not self._activity.allows_acknowledgement()
-        ):
+        if not log.isEnabledFor(logging.DEBUG) and not self._has_line(callback, failure_kind):
             return
         following = ""
         if attempt.next_attempt_at is not None:
@@ -525,6 +533,14 @@ class CallbackDispatcher:
                 }
             },
         )
+
+    def _has_line(self, callback: CallbackRecord, failure_kind: FailureKind | None) -> bool:
+        """Whether the last attempt at this callback gets a line of its own."""
+        if callback.state is DeliveryState.DELIVERED:
+            return self._activity.allows_acknowledgement()
+        if failure_kind is FailureKind.CONNECTION:
+            return self._activity.allows_refusal(receiver_of(callback.attempts[-1].sent_to))
+        return True
 
 
 def _destination(callback: CallbackRecord) -> str:

@@ -7,6 +7,9 @@ one callback a turn. How long a receiver waits for its turn depends on how its l
 - tried: as if it had arrived `IN_ALL` turns later, so a receiver that was never tried goes first;
 - stalled (its last attempt had no answer): as if it had arrived 100 times as many turns later.
 
+A receiver that refused the last connection has its turns like one that was tried, but only one
+attempt at a time, until a connection is accepted: refused attempts take time from the answers.
+
 The penalties are finite, so a flood of new receivers delays the others and does not starve them.
 The queue is data only: it starts nothing and waits for nothing.
 """
@@ -77,7 +80,13 @@ class ReceiverStanding(IntEnum):
 
     NEW = 0
     TRIED = IN_ALL
+    REFUSED = IN_ALL + 1
     STALLED = 100 * IN_ALL
+
+    @property
+    def at_once(self) -> int:
+        """How many attempts may run at once at such a receiver."""
+        return 1 if self is ReceiverStanding.REFUSED else PER_RECEIVER
 
 
 @dataclass(slots=True, eq=False)
@@ -114,6 +123,8 @@ class DeliveryQueue:
 
     def __init__(self) -> None:
         self._receivers: dict[str, ReceiverQueue] = {}
+        # The receivers that refused their last connection, the latest last; kept when none waits.
+        self._refused: dict[str, None] = {}
         # A heap of turn, arrival and receiver. `take` skips an entry whose receiver has another
         # turn by now.
         self._turns: list[tuple[int, int, ReceiverQueue]] = []
@@ -141,6 +152,8 @@ class DeliveryQueue:
         receiver = self._receivers.get(name)
         if receiver is None:
             receiver = self._receivers[name] = ReceiverQueue(name)
+            if name in self._refused:
+                receiver.standing = ReceiverStanding.REFUSED
         receiver.queue.append(QueuedCallback(receiver, job, callback))
         self._update(receiver)
 
@@ -162,6 +175,7 @@ class DeliveryQueue:
         if standing is not receiver.standing and receiver.turn is not None:
             self._end_turn(receiver)
         receiver.standing = standing
+        self._note_refusal(receiver)
         self._update(receiver)
         self._forget_if_idle(receiver)
 
@@ -182,7 +196,8 @@ class DeliveryQueue:
 
     def _update(self, receiver: ReceiverQueue) -> None:
         """Count the takeable callbacks again, and give the receiver a turn if it needs one."""
-        takeable = min(len(receiver.queue), PER_RECEIVER - receiver.attempts)
+        free = max(receiver.standing.at_once - receiver.attempts, 0)
+        takeable = min(len(receiver.queue), free)
         self.takeable += takeable - receiver.takeable
         receiver.takeable = takeable
         if not takeable and receiver.turn is not None:
@@ -196,6 +211,13 @@ class DeliveryQueue:
     def _end_turn(self, receiver: ReceiverQueue) -> None:
         receiver.turn = None
         self.urgent -= receiver.standing is not ReceiverStanding.STALLED
+
+    def _note_refusal(self, receiver: ReceiverQueue) -> None:
+        self._refused.pop(receiver.name, None)
+        if receiver.standing is ReceiverStanding.REFUSED:
+            self._refused[receiver.name] = None
+            if len(self._refused) > IN_ALL:
+                del self._refused[next(iter(self._refused))]
 
     def _forget_if_idle(self, receiver: ReceiverQueue) -> None:
         if not receiver.queue and receiver.attempts == 0:

@@ -2,7 +2,7 @@
 
 Source: delivery.1, delivery.2, D27, D29, D30.
 
-`callbacks.receiver_checks` says what is sent, `receiver_verdicts` judges the responses.
+`callbacks/receiver_checks.py` says what is sent and judges the responses.
 
 A receiver may ask the gateway for the status of a payment before it believes a callback. So the
 payment of each sample is made first (`SamplePayments`). The payment of a forged callback fails,
@@ -17,10 +17,17 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Final, NamedTuple, Protocol
 
-from sandbox_sim.callbacks import receiver_checks, receiver_verdicts
+from sandbox_sim.callbacks import receiver_checks
 from sandbox_sim.callbacks.destinations import CallbackRoutes, receiver_of
-from sandbox_sim.callbacks.receiver_checks import CallbackExchange, Check, Finding, SampleCallback
-from sandbox_sim.callbacks.receiver_verdicts import Assessment, CheckInput, Verdict
+from sandbox_sim.callbacks.receiver_checks import (
+    Assessment,
+    CallbackExchange,
+    Check,
+    CheckInput,
+    Finding,
+    SampleCallback,
+    Verdict,
+)
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.ports import CallbackSender, Clock, Ids, Store, Unit
 from sandbox_sim.records.callbacks import CallbackRecord, Profile, ReceiverResponse, Schedule
@@ -86,15 +93,12 @@ class Orders(Protocol):
 
     async def create(self, callback: CallbackRecord) -> None:
         """Create the order of a callback that is about to be sent."""
-        ...
 
     async def becomes_paid(self, callback: CallbackRecord) -> bool:
         """Whether the order counts as paid soon after its callback was acknowledged."""
-        ...
 
     async def is_paid(self, callback: CallbackRecord) -> bool:
         """Whether the order counts as paid now."""
-        ...
 
 
 class SamplePayments(Protocol):
@@ -102,7 +106,6 @@ class SamplePayments(Protocol):
 
     async def make(self, transaction: TransactionRecord) -> TransactionRecord:
         """Make a payment that has ended as this one; returns it with the ids of the gateway."""
-        ...
 
 
 class Doctor:
@@ -217,10 +220,10 @@ class Doctor:
 def _connection(opening: CallbackExchange) -> tuple[Finding, Finding]:
     """Whether the first exchange reached the receiver, and whether it was encrypted."""
     receiver, response = receiver_of(opening.callback.url), opening.response
-    reached = receiver_verdicts.assess_connection(receiver, response)
+    reached = receiver_checks.assess_connection(receiver, response)
     encrypted = Assessment(Verdict.SKIPPED, receiver_checks.NO_CALLBACK_ARRIVED)
     if reached.verdict is Verdict.OK:
-        encrypted = receiver_verdicts.assess_encryption(receiver, response)
+        encrypted = receiver_checks.assess_encryption(receiver, response)
     return Finding("reachable", reached), Finding("tls", encrypted)
 
 
@@ -233,12 +236,12 @@ def _finding(
 
 async def _paid(orders: Orders, exchange: CallbackExchange) -> Finding:
     paid = await orders.becomes_paid(exchange.callback)
-    return _about_order(receiver_checks.PAID, receiver_verdicts.assess_paid(paid=paid), exchange)
+    return _about_order(receiver_checks.PAID, receiver_checks.assess_paid(paid=paid), exchange)
 
 
 async def _not_paid(orders: Orders, exchange: CallbackExchange) -> Finding:
     paid = await orders.is_paid(exchange.callback)
-    assessment = receiver_verdicts.assess_unpaid(paid=paid)
+    assessment = receiver_checks.assess_unpaid(paid=paid)
     return _about_order(receiver_checks.NOT_PAID, assessment, exchange)
 
 

@@ -1,38 +1,280 @@
-"""The checks of a receiver: the callbacks that it is sent, and which judge assesses each response.
+"""The checks of a receiver: what it is sent, and what is wrong with its responses, with remedies.
 
-Source: delivery.1, delivery.2, D27, D29 to D31. A refusal says nothing about a receiver that
-refuses genuine callbacks too. So each profile has to be acknowledged once (`FIRST_CHECK`) before
-the other checks of that profile are made (`FURTHER_CHECKS`).
+Source: delivery.1, delivery.2, delivery.5, D27, D29 to D31.
+
+A healthy receiver acknowledges every callback that a gateway may send it, a repeated one like the
+first one. It refuses every callback that anyone else could have made. A callback without a
+signature is one of those: every callback of the gateway has one (D29), and no key is needed to
+leave it out.
+
+A refusal says nothing about a receiver that refuses genuine callbacks too. So each profile has to
+be acknowledged once (`FIRST_CHECK`) before its other checks are made (`FURTHER_CHECKS`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Final, NamedTuple
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, TypedDict
+from urllib.parse import urlsplit
 
-from sandbox_sim.callbacks import bodies, receiver_verdicts
-from sandbox_sim.callbacks.receiver_verdicts import Assessment, Judge, Verdict
+from sandbox_sim.callbacks import bodies
 from sandbox_sim.operations import Operation
+from sandbox_sim.records import callbacks
 from sandbox_sim.records.callbacks import (
     SIGNATURE_HEADER,
     CallbackRecord,
+    FailureKind,
     Profile,
     ReceiverResponse,
 )
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord
+from sandbox_sim.values.hosts import is_loopback
+from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, PaymentOption
+
+if TYPE_CHECKING:
+    from sandbox_sim.callbacks.doctor import Receiver
+
+# A response that takes more than this part of the time limit is a warning: 10 s of 30 s.
+SLOW: Final = 1 / 3
+
+
+class Verdict(StrEnum):
+    """The result of a check."""
+
+    OK = "ok"
+    WARNING = "warning"
+    WRONG = "wrong"
+    NOTE = "note"  # wrong, or a warning, for a profile that the gateway does not send
+    SKIPPED = "skipped"
+
+
+class Assessment(NamedTuple):
+    """A verdict, what was observed, and what to do about it where something is wrong."""
+
+    verdict: Verdict
+    says: str
+    remedy: str = ""
+
+
+class CheckInput(NamedTuple):
+    """The input of a judge.
+
+    first: the response to the first callback of the same profile.
+    """
+
+    response: ReceiverResponse
+    first: ReceiverResponse
+    timeout: timedelta
+
+
+Judge = Callable[[CheckInput], Assessment]
+
+
+def assess_paid(*, paid: bool) -> Assessment:
+    """The order of an acknowledged successful payment must count as paid."""
+    if paid:
+        return Assessment(Verdict.OK, "the order counts as paid")
+    return Assessment(
+        Verdict.WRONG, "acknowledged, but the order does not count as paid", _OTHER_FIELDS
+    )
+
+
+def assess_unpaid(*, paid: bool) -> Assessment:
+    """The order of a failed payment must not count as paid."""
+    if not paid:
+        return Assessment(Verdict.OK, "the order of a failed payment does not count as paid")
+    return Assessment(Verdict.WRONG, "the order of a failed payment counts as paid", _READ_STATUS)
+
+
+def assess_acknowledgement(case: CheckInput) -> Assessment:
+    """A genuine callback must get a 2xx within a third of the time limit."""
+    says = callbacks.verdict(case.response)
+    if not case.response.acknowledges:
+        return Assessment(Verdict.WRONG, says, _remedy(case.response))
+    took = timedelta(milliseconds=case.response.duration_ms)
+    if took > case.timeout * SLOW:
+        says += f", but after {took.total_seconds():.1f} s of {case.timeout.total_seconds():g} s"
+        return Assessment(Verdict.WARNING, says, _ACKNOWLEDGE_FIRST)
+    return Assessment(Verdict.OK, says)
+
+
+def assess_first(case: CheckInput) -> Assessment:
+    """As `assess_acknowledgement`; an ok says that the order may still be unpaid."""
+    assessment = assess_acknowledgement(case)
+    if assessment.verdict is not Verdict.OK:
+        return assessment
+    return assessment._replace(says=f"{assessment.says}, {_NOT_YET_PAID}")
+
+
+def assess_repeat(case: CheckInput) -> Assessment:
+    """A repeated callback must be acknowledged with the status code of the first one."""
+    if case.response.status_code == case.first.status_code:
+        return assess_acknowledgement(case)
+    says = (
+        f"{callbacks.verdict(case.response)}; the first time it was HTTP {case.first.status_code}"
+    )
+    return Assessment(Verdict.WRONG, says, _MAKE_IDEMPOTENT)
+
+
+def expect_refusal(remedy: str) -> Judge:
+    """A judge that expects a forged callback to be refused.
+
+    The refusal must be a 4xx about this callback; 429 is about all of them.
+    """
+
+    def judge(case: CheckInput) -> Assessment:
+        code = case.response.status_code
+        if case.response.acknowledges:
+            return Assessment(Verdict.WRONG, f"a forged callback was accepted: HTTP {code}", remedy)
+        if code is not None and 400 <= code < 500 and code != 429:
+            return Assessment(Verdict.OK, f"refused with HTTP {code}")
+        return Assessment(Verdict.WARNING, callbacks.verdict(case.response), _ANSWER_401)
+
+    return judge
+
+
+def assess_connection(receiver: str, response: ReceiverResponse) -> Assessment:
+    """Whether the first callback reached `receiver`, given as scheme, host and port."""
+    if response.status_code is None and response.failure_kind in _NOT_REACHED:
+        return Assessment(
+            Verdict.WRONG, response.problem or "", _NOT_REACHED[response.failure_kind]
+        )
+    return Assessment(Verdict.OK, f"{receiver} takes connections")
+
+
+def assess_encryption(receiver: str, response: ReceiverResponse) -> Assessment:
+    """Whether the connection kept others from reading or changing the callback."""
+    if response.failure_kind in _NOT_TRUSTED:
+        return Assessment(
+            Verdict.WRONG, response.problem or "", _NOT_TRUSTED[response.failure_kind]
+        )
+    if receiver.startswith("https:"):
+        return Assessment(Verdict.OK, "the certificate is accepted")
+    if is_loopback(urlsplit(receiver).hostname or ""):
+        return Assessment(Verdict.SKIPPED, "plain HTTP, which nobody else can read on loopback")
+    says = "plain HTTP: others on the network can read what is sent"
+    return Assessment(Verdict.WARNING, says, "Give the gateway an https address.")
+
+
+_NOT_YET_PAID: Final = "which does not show that the order is paid"
+
+# --- What to do about it ---------------------------------------------------------------------
+
+_ACKNOWLEDGE_FIRST: Final = "Acknowledge the callback first and process it afterwards."
+
+_MAKE_IDEMPOTENT: Final = (
+    "Recognise a repeated callback by its transaction id, answer it like the first one and "
+    "do not process it twice: a callback is sent again until it is acknowledged."
+)
+
+_ANSWER_401: Final = (
+    "The callback was not accepted, but the response does not name the signature as the reason: "
+    "answer 401 where the signature is missing or wrong."
+)
+
+CHECK_SIGNATURE: Final = (
+    f"Compare {SIGNATURE_HEADER} with the hex HMAC-SHA-256 of the raw body under your secret key, "
+    "and answer 401 where they differ."
+)
+
+WANT_SIGNATURE: Final = (
+    f"Answer 401 to a callback without {SIGNATURE_HEADER}: anyone who knows the address can send "
+    "one."
+)
+
+
+_NOT_REACHED: Final[Mapping[FailureKind | None, str]] = {
+    FailureKind.SETTING: "Add this host to the setting callback_hosts, if callbacks may go there.",
+    FailureKind.ADDRESS: "Give an address such as https://shop.example/callback.",
+    FailureKind.HOST: (
+        "Check the spelling of the name, and that the DNS of this machine resolves it."
+    ),
+    FailureKind.CONNECTION: (
+        "Start the receiver, or check that it listens at this address and port and that no "
+        "firewall blocks the connection."
+    ),
+    FailureKind.TIMEOUT: (
+        "Acknowledge the callback first and process it afterwards; if no request arrived at all, "
+        "look for a firewall that blocks it."
+    ),
+}
+
+
+_NOT_TRUSTED: Final[Mapping[FailureKind | None, str]] = {
+    FailureKind.TLS: "Check that this port uses TLS; for plain HTTP use an http:// address.",
+    FailureKind.CERTIFICATE: (
+        "Serve a certificate for this name with its whole chain; if the authority is one of your "
+        "own, name its file in the environment variable SSL_CERT_FILE."
+    ),
+}
+
+
+_OTHER_FIELDS: Final = (
+    "The receiver reads other fields than this body has: set a profile that works, see below, or "
+    "change the receiver to read these."
+)
+
+_READ_STATUS: Final = "Mark an order as paid only where the status is 000."
+
+
+# Which profile a receiver needs, by what it reads (D27).
+PROFILE_ADVICE: Final = (
+    ("compares trans_status with 000", "trans_bare"),
+    ("reads transaction_id and status", "flat"),
+    ("unsure", "superset"),
+)
+
+
+_UNKNOWN_IDS: Final = "if it looks up the payment, let it acknowledge unknown ones too"
+
+
+def _remedy(response: ReceiverResponse) -> str:
+    """What to do about a genuine callback that was not acknowledged."""
+    if response.status_code is not None:
+        return remedy_of_status(response.status_code)
+    if response.failure_kind is FailureKind.TIMEOUT:
+        return _ACKNOWLEDGE_FIRST
+    return "See the log of the receiver: it should have sent an HTTP response."
+
+
+def remedy_of_status(code: int) -> str:
+    """What to do about a receiver that answers a genuine callback with this HTTP status."""
+    match code:
+        case 401 | 403:
+            return (
+                "Check that it has the secret key that signed this callback, that it verifies the "
+                "raw body before any parsing, and that no login or CSRF check comes first."
+            )
+        case 404 | 410:
+            return f"Check the path; {_UNKNOWN_IDS}."
+        case 405:
+            return "Let this address accept POST."
+        case 429:
+            return "Exclude callbacks from the rate limit: many may arrive at once."
+        case _ if 300 <= code < 400:
+            return "Give the gateway the address that it redirects to (https? a slash at the end?)."
+        case _ if 400 <= code < 500:
+            return (
+                "Let it accept this body, or choose the profiles that your account gets (--profile "
+                f"of the doctor, and the setting callback_profile); {_UNKNOWN_IDS}."
+            )
+        case _:
+            return "See the log of the receiver: it failed while processing this callback."
+
 
 # The beginning of the transaction id of every sample.
 SAMPLE_PREFIX: Final = "DOCTOR-"
 
 
 # Why a check was not made.
-NO_CALLBACK_ARRIVED: Final = "no callback comes through"
+NO_CALLBACK_ARRIVED: Final = "no callback reaches the receiver"
 
-FIRST_NOT_ACKNOWLEDGED: Final = "tells nothing until the successful one is acknowledged"
+FIRST_NOT_ACKNOWLEDGED: Final = "not meaningful until the successful one is acknowledged"
 
-SIGNING_OFF: Final = "callbacks are not signed here (setting sign_callbacks)"
+SIGNING_OFF: Final = "callbacks are not signed (setting sign_callbacks)"
 
 
 class CallbackExchange(NamedTuple):
@@ -163,7 +405,7 @@ FIRST_CHECK: Final = Check(
     "successful",
     sends="a successful payment",
     make=successful,
-    judge=receiver_verdicts.assess_first,
+    judge=assess_first,
     payment_ends=Status.SUCCESSFUL,
 )
 
@@ -173,7 +415,7 @@ FURTHER_CHECKS: Final = (
         "repeated",
         sends="the same successful payment once more",
         make=successful,
-        judge=receiver_verdicts.assess_repeat,
+        judge=assess_repeat,
         payment_ends=Status.SUCCESSFUL,
         again=True,
     ),
@@ -181,21 +423,21 @@ FURTHER_CHECKS: Final = (
         FAILED,
         sends="a failed payment",
         make=failed,
-        judge=receiver_verdicts.assess_acknowledgement,
+        judge=assess_acknowledgement,
         payment_ends=Status.FAILED,
     ),
     Check(
         "cancelled",
         sends="a cancelled payment",
         make=cancelled,
-        judge=receiver_verdicts.assess_acknowledgement,
+        judge=assess_acknowledgement,
         payment_ends=Status.CANCELLED,
     ),
     Check(
         "no_signature",
         sends=f"a successful payment without {SIGNATURE_HEADER}",
         make=unsigned,
-        judge=receiver_verdicts.expect_refusal(receiver_verdicts.WANT_SIGNATURE),
+        judge=expect_refusal(WANT_SIGNATURE),
         payment_ends=Status.FAILED,
         forged=True,
     ),
@@ -203,7 +445,7 @@ FURTHER_CHECKS: Final = (
         "wrong_signature",
         sends="a successful payment, signed with another key",
         make=signed_by_another,
-        judge=receiver_verdicts.expect_refusal(receiver_verdicts.CHECK_SIGNATURE),
+        judge=expect_refusal(CHECK_SIGNATURE),
         payment_ends=Status.FAILED,
         forged=True,
     ),
@@ -211,8 +453,109 @@ FURTHER_CHECKS: Final = (
         "changed_body",
         sends="a failed payment made successful, with the signature of the failed one",
         make=tampered,
-        judge=receiver_verdicts.expect_refusal(receiver_verdicts.CHECK_SIGNATURE),
+        judge=expect_refusal(CHECK_SIGNATURE),
         payment_ends=Status.FAILED,
         forged=True,
     ),
 )
+
+
+# --- The report of the doctor -------------------------------------------------------------------
+
+_VERDICTS = tuple(verdict.value for verdict in Verdict)
+
+
+class SampleView(TypedDict):
+    """A sample callback as it was sent."""
+
+    what: str
+    transaction_id: str
+    headers: dict[str, str]
+    body: str
+
+
+class ResponseView(TypedDict):
+    """What the receiver answered."""
+
+    status_code: int | None
+    body: str
+    duration_ms: int
+    problem: str | None
+
+
+class CheckView(TypedDict):
+    """One check; `sent` and `came` are null if nothing was sent for it."""
+
+    check: str
+    profile: str | None
+    verdict: Annotated[str, _VERDICTS]
+    says: str
+    remedy: str | None
+    sent: SampleView | None
+    came: ResponseView | None
+
+
+class ReceiverReport(TypedDict):
+    """The whole report.
+
+    signed_with: a client key, `--secret-key`, or null for unsigned. judged: the profiles that the
+    receiver must take; about the others there are notes.
+    """
+
+    url: str
+    profiles: list[str]
+    judged: list[str]
+    signed_with: str | None
+    timeout_s: float
+    healthy: bool
+    counts: dict[str, int]
+    checks: list[CheckView]
+
+
+def shown(receiver: "Receiver", owner: str | None, findings: Sequence[Finding]) -> ReceiverReport:
+    """The report. owner: whose key signed the callbacks; None if they were not signed."""
+    verdicts = [finding.assessment.verdict for finding in findings]
+    return {
+        "url": redact_text(receiver.url),
+        "profiles": list(receiver.profiles),
+        "judged": [each for each in receiver.profiles if receiver.judges(each)],
+        "signed_with": owner,
+        "timeout_s": receiver.timeout.total_seconds(),
+        "healthy": Verdict.WRONG not in verdicts,
+        "counts": {verdict.value: verdicts.count(verdict) for verdict in Verdict},
+        "checks": [_check(finding) for finding in findings],
+    }
+
+
+def _check(finding: Finding) -> CheckView:
+    verdict, says, remedy = finding.assessment
+    exchange = finding.exchange
+    return {
+        "check": finding.check,
+        "profile": finding.profile,
+        "verdict": verdict,
+        "says": says,
+        "remedy": remedy or None,
+        "sent": None if exchange is None else _sent(finding.sends, exchange),
+        "came": None if exchange is None else _came(exchange),
+    }
+
+
+def _sent(sends: str, exchange: CallbackExchange) -> SampleView:
+    callback = exchange.callback
+    return {
+        "what": sends,
+        "transaction_id": callback.transaction_id,
+        "headers": dict(callback.headers),
+        "body": callback.body,
+    }
+
+
+def _came(exchange: CallbackExchange) -> ResponseView:
+    response = exchange.response
+    return {
+        "status_code": response.status_code,
+        "body": response.body,
+        "duration_ms": response.duration_ms,
+        "problem": response.problem,
+    }

@@ -1,4 +1,7 @@
-"""Asks the application under test: places an order, reads its state, counts its receipts."""
+"""Asks the application under test: places an order, reads its state, counts its receipts.
+
+`CardPageVisit` is what its customer does with a browser on the hosted card page.
+"""
 
 import http.client
 import json
@@ -8,16 +11,25 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from datetime import timedelta
 from ssl import SSLContext
 from tempfile import TemporaryFile
-from typing import IO, Any, Final, NamedTuple, Protocol
+from threading import Event
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.certify.cases import CertifyCase, Placed, State
 from sandbox_sim.certify.configuration import Configuration, Question
+from sandbox_sim.settings.schema import Settings
+
+if TYPE_CHECKING:
+    from sandbox_sim.testing import Request
 
 RESTART: Final = timedelta(seconds=60)
+# What a reader of a page does not see.
+_MARKUP: Final = re.compile(r"<(head|script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _MOST_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -29,24 +41,59 @@ class OrderUnreadable(Exception):
     """The application answers, and its answer has no state; the text has its beginning."""
 
 
+class OrderRefused(Exception):
+    """The application placed no order. status: that of its HTTP answer, 0 where there is none."""
+
+    def __init__(self, status: int = 0, answer: str = "") -> None:
+        super().__init__(answer)
+        self.status = status
+
+
 class ApplicationHangs(Exception):
     """The application did not answer in time."""
 
 
+class ApplicationTime(Protocol):
+    """The time that the application lives in; the clock of the gateway is another one."""
+
+    def monotonic(self) -> float:
+        """The time in seconds, for durations only."""
+
+    def wait(self, seconds: float, work: Future[Any] | None = None) -> None:
+        """Let so much time pass; less where this work ends before."""
+
+
+class MachineTime:
+    """The time of the machine."""
+
+    monotonic = staticmethod(SystemClock.monotonic)
+
+    def wait(self, seconds: float, work: Future[Any] | None = None) -> None:
+        """Sleep, until the work has ended at most."""
+        if work is None:
+            Event().wait(seconds)
+        else:
+            wait([work], seconds)
+
+
 class Application(Protocol):
-    """The application under test."""
+    """The application under test. time: the one that it lives in."""
+
+    @property
+    def time(self) -> ApplicationTime:
+        """The time that its reactions take."""
 
     def lacks(self, case: CertifyCase) -> str | None:
         """Why a case cannot be tried with it; None where it can."""
 
-    def place(self, order: Placed, reference: str, within: timedelta) -> str | None:
-        """Place an order; its number, or None where the application refused it.
+    def place(self, order: Placed, reference: str, within: timedelta) -> str:
+        """Place an order; its number.
 
-        Raises `ApplicationUnreachable`, and `ApplicationHangs` after this real time.
+        Raises `OrderRefused`, `ApplicationUnreachable`, and `ApplicationHangs` after this time.
         """
 
     def refund(self, order: str, within: timedelta) -> None:
-        """Give the money of a paid order back. Raises as `place` does."""
+        """Give the money of a paid order back. Raises the last two of `place`."""
 
     def state(self, order: str) -> State:
         """The state of an order. Raises `ApplicationUnreachable` and `OrderUnreadable`."""
@@ -70,6 +117,7 @@ class ConfiguredApplication:
     """The application as certify.toml says."""
 
     def __init__(self, configuration: Configuration, gateway_url: str) -> None:
+        self.time: ApplicationTime = MachineTime()
         self._configuration = configuration
         self._gateway_url = gateway_url
 
@@ -92,7 +140,7 @@ class ConfiguredApplication:
                 return f"the order in certify.toml has no {{{name}}}"
         return None
 
-    def place(self, order: Placed, reference: str, within: timedelta) -> str | None:
+    def place(self, order: Placed, reference: str, within: timedelta) -> str:
         """Place an order."""
         by_card = self._configuration.card_order if order.pay_by == "card" else None
         question = by_card or self._configuration.order
@@ -106,9 +154,11 @@ class ConfiguredApplication:
         if question.field is None and question.pattern is None:
             return reference
         found = _wanted(question, answer)
-        if found is None and answer.status < 400:
+        if found is not None:
+            return found
+        if answer.status < 400:
             raise ApplicationUnreachable(f"order: the answer has no number: {_short(answer)}")
-        return found
+        raise OrderRefused(answer.status, _short(answer))
 
     def refund(self, order: str, within: timedelta) -> None:
         """Give the money of a paid order back."""
@@ -210,7 +260,8 @@ def send(
         connection.request(method, path, body, dict(headers))
         response = connection.getresponse()
         text = response.read(_MOST_BYTES).decode("utf-8", "replace")
-        head = "".join(f"{name}: {value}\n" for name, value in response.getheaders())
+        # Some servers write the names of headers in lower case.
+        head = "".join(f"{name.title()}: {value}\n" for name, value in response.getheaders())
         return ApplicationAnswer(response.status, f"{head}\n{text}", text)
     except TimeoutError:
         raise ApplicationHangs(
@@ -269,5 +320,50 @@ def _wanted(question: Question, answer: ApplicationAnswer) -> str | None:
 
 
 def _short(answer: ApplicationAnswer) -> str:
-    begins = " ".join(answer.body.split())[:120]
+    begins = " ".join(_MARKUP.sub(" ", answer.body or answer.text).split())[:120]
     return f"HTTP {answer.status}, {begins}" if answer.status else begins or "no output"
+
+
+_FORM: Final = "application/x-www-form-urlencoded"
+
+
+class CardPageVisit:
+    """A browser with the page that the gateway gave for a card payment.
+
+    request: the one that began the payment. within: how long the application may take to answer.
+    """
+
+    def __init__(self, request: "Request", settings: Settings, within: timedelta) -> None:
+        """Raises `ValueError` where the gateway gave no page."""
+        answer: Any = request.answer
+        body: Any = request.body
+        if "redirect_url" not in answer:
+            raise ValueError(f"card: the gateway gave no card page: {request.why}")
+        self._page: str = answer["redirect_url"]
+        self._landing: str = body["landing_page"]
+        self._settings = settings
+        self._within = within
+
+    def do(self, choice: str) -> None:
+        """Open the page, and choose there. choice: open, pay, fail, cancel, or return."""
+        if choice == "return":
+            return
+        self._ask("GET", None)
+        if choice != "open":
+            number = next(iter(self._settings.behaviour().test_cards), "")
+            self._ask("POST", urlencode({"choice": choice, "card_number": number}).encode())
+
+    def land(self) -> ApplicationAnswer:
+        """Go to the landing page that the application gave. Raises as `send` does."""
+        return send("GET", self._landing, None, {"Accept": "text/html"}, self._within)
+
+    def _ask(self, method: str, form: bytes | None) -> None:
+        parts = urlsplit(self._page)
+        headers = {"Content-Type": _FORM, "Origin": f"{parts.scheme}://{parts.netloc}"}
+        tls = None
+        if self._settings.trusted is not None:
+            # Imported only here, as most gateways of tests speak plain HTTP.
+            from sandbox_sim.adapters.tls import client_context  # noqa: PLC0415
+
+            tls = client_context(self._settings.trusted)
+        send(method, self._page, form, headers, self._within, tls)

@@ -1,19 +1,20 @@
-"""The gateway of a run, on a fixed port, with a file for its state so that it can restart."""
+"""The gateway of a run or of one case, on a port that stays the same when it restarts."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.certify.configuration import CertifyTerms, Configuration
 from sandbox_sim.certify.files import FileError
 from sandbox_sim.settings.loading import settings_from
 from sandbox_sim.settings.schema import Settings
-from sandbox_sim.testing import SandboxGateway
 from sandbox_sim.values.hosts import client_host
+
+if TYPE_CHECKING:
+    from sandbox_sim.testing import SandboxGateway
 
 # Clients get ports above these for their connections.
 _FIRST_PORT: Final = 20_000
@@ -23,12 +24,10 @@ _PORTS: Final = 10_000
 class CertifyBench:
     """The gateway that the application under test uses, and the terms of the run."""
 
-    def __init__(
-        self, terms: CertifyTerms, settings: Settings, gateway: SandboxGateway, url: str
-    ) -> None:
+    def __init__(self, terms: CertifyTerms, gateway: "SandboxGateway", url: str) -> None:
         """url: the base URL, also while the gateway does not run."""
         self.terms = terms
-        self.settings = settings
+        self.settings = gateway.settings
         self.gateway = gateway
         self.gateway_url = url
         self._running = ExitStack()
@@ -65,15 +64,31 @@ def free_port() -> Iterator[int]:
 
 
 @contextmanager
-def open_bench(configuration: Configuration) -> Iterator[CertifyBench]:
-    """A bench whose gateway runs. Raises `ConfigError`, and `FileError` where the port is taken."""
+def open_bench(
+    configuration: Configuration,
+    make: Callable[[Settings], "SandboxGateway"],
+    *,
+    restarts: bool = True,
+    port: int | None = None,
+) -> Iterator[CertifyBench]:
+    """A bench whose gateway runs. Raises `ConfigError`, and `FileError` where the port is taken.
+
+    make: makes the gateway. restarts: whether a case restarts it; its state is in a file then, and
+    in memory, which is faster, where not. port: in place of that of certify.toml; 0 takes a free
+    one.
+    """
     with ExitStack() as held:
-        folder = held.enter_context(TemporaryDirectory(prefix="sandbox-sim-certify-"))
-        values = dict(configuration.gateway_settings(Path(folder) / "certify.db"))
+        store = "memory:"
+        if restarts:
+            folder = held.enter_context(TemporaryDirectory(prefix="sandbox-sim-certify-"))
+            store = f"sqlite:{folder}/certify.db"
+        values = dict(configuration.gateway_settings(store))
+        if port is not None:
+            values["port"] = port
         values["port"] = values["port"] or held.enter_context(free_port())
         settings = settings_from({**values, "quiet": True}, "certify.toml")
         url = f"{settings.scheme}://{client_host(settings.host, settings.port)}"
-        bench = CertifyBench(configuration, settings, SandboxGateway(**values), url)
+        bench = CertifyBench(configuration, make(settings), url)
         try:
             bench.start()
         except OSError as error:

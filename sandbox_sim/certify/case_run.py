@@ -1,30 +1,30 @@
 """Carries out one case: its steps in order, up to the first that does not hold."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
-from threading import Event
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.certify import forgery
 from sandbox_sim.certify.application import (
     RESTART,
     Application,
     ApplicationHangs,
     ApplicationUnreachable,
+    CardPageVisit,
+    OrderRefused,
     OrderUnreadable,
     send,
 )
 from sandbox_sim.certify.bench import CertifyBench
-from sandbox_sim.certify.card_page import CardPageVisit
 from sandbox_sim.certify.cases import CaseStep, CertifyCase, Placed, Posted, State
 from sandbox_sim.certify.files import in_words
-from sandbox_sim.certify.timeline import CaseTimeline
-from sandbox_sim.certify.verdicts import CaseVerdict, Result
-from sandbox_sim.testing import Transaction
+from sandbox_sim.certify.verdicts import CaseTimeline, CaseVerdict, Result
+
+if TYPE_CHECKING:
+    from sandbox_sim.testing import Transaction
 
 T = TypeVar("T")
 
@@ -45,7 +45,7 @@ class OutOfTime(Exception):
 
 
 class CaseRun:
-    """One case on its way. until: when the run must end, by `SystemClock.monotonic`."""
+    """One case on its way. until: when the run must end, in the time of the application."""
 
     def __init__(
         self, bench: CertifyBench, application: Application, case: CertifyCase, until: float
@@ -56,9 +56,11 @@ class CaseRun:
         self._application = application
         self._case = case
         self._until = until
-        self._timeline = CaseTimeline(bench.gateway)
-        self._acted = SystemClock.monotonic()
+        self._time = application.time
+        self._timeline = CaseTimeline(bench.gateway, self._time)
+        self._acted = self._time.monotonic()
         self._orders: dict[str, str | None] = {}
+        self._refusals: dict[str, str] = {}
         self._placed: dict[str, Placed] = {}
         self._states: dict[str, State] = {}
         self._actions: Mapping[str, Callable[[Any], object]] = {
@@ -114,7 +116,7 @@ class CaseRun:
         value = getattr(step, step.verb)
         if step.verb in self._actions:
             self._actions[step.verb](value)
-            self._acted = SystemClock.monotonic()
+            self._acted = self._time.monotonic()
         else:
             self._on_orders[step.verb](step.of, value)
 
@@ -125,18 +127,24 @@ class CaseRun:
         reference = f"CERTIFY-{RandomIds().record_id()[-10:]}"
         within = self._own.places_within
         self._placed[order.name] = order
-        number = self._meanwhile(partial(self._application.place, order, reference, within))
-        self._orders[order.name] = number
-        told = "no order was made" if number is None else f"its number is {number}"
-        self._timeline.note("application", "certify", told)
+        self._orders[order.name] = None
+        try:
+            number = self._meanwhile(partial(self._application.place, order, reference, within))
+        except OrderRefused as error:
+            self._refusals[order.name] = f" (HTTP {error.status})" if error.status else ""
+            told = ": ".join(filter(None, ("no order was made", str(error))))
+            self._timeline.note("application", "certify", told)
+        else:
+            self._orders[order.name] = number
+            self._timeline.note("application", "certify", f"its number is {number}")
 
     def _refund(self, name: str, _: bool) -> None:
         self._timeline.note("certify", "application", f"refund of {_named(name)}")
         number = self._orders[name]
         if number is None:
-            raise Unmet(f"{_named(name)} was refused by the application, and must be paid")
+            raise Unmet(f"{self._told(name)}, and must be paid")
         self._meanwhile(partial(self._application.refund, number, self._own.places_within))
-        self._acted = SystemClock.monotonic()
+        self._acted = self._time.monotonic()
 
     def _visit_card_page(self, name: str, choice: str) -> None:
         """Do what the customer does there; afterwards the browser is at the landing page."""
@@ -149,7 +157,7 @@ class CaseRun:
             self._timeline.note("certify", "application", "the browser comes to the landing page")
             answer = self._meanwhile(page.land)
             self._timeline.note("application", "certify", f"HTTP {answer.status}")
-        self._acted = SystemClock.monotonic()
+        self._acted = self._time.monotonic()
 
     def _advance(self, by: timedelta) -> None:
         self._timeline.note("certify", "gateway", f"the clock moves by {in_words(by)}")
@@ -205,22 +213,23 @@ class CaseRun:
         """Wait until the application has asked so often, or would have."""
         before = self._polls()
         self._wait(lambda: self._polls() - before >= count, count * self._own.polls_every)
-        self._acted = SystemClock.monotonic()
+        self._acted = self._time.monotonic()
         self._settle()
 
     def _settle(self) -> None:
         """Wait until the application has had the time to apply what happened last."""
-        since = timedelta(seconds=SystemClock.monotonic() - self._acted)
+        since = timedelta(seconds=self._time.monotonic() - self._acted)
         left = self._own.reacts_within - since
         self._wait(lambda: False, left, every=left.total_seconds())
 
     def _becomes(self, name: str, wanted: Sequence[State]) -> None:
         within = self._own.reacts_within + 2 * self._own.polls_every
+        after = f" after {in_words(within)}"
+        if self._orders[name] is None:
+            within, after = timedelta(), ""  # it changes no more
         if not self._wait(lambda: self._state(name) in wanted, within):
-            raise Unmet(
-                f"{self._told(name)} after {in_words(within)}, and must "
-                f"become {' or '.join(wanted)}{self._hint(name)}"
-            )
+            wish = " or ".join(wanted)
+            raise Unmet(f"{self._told(name)}{after}, and must become {wish}{self._hint(name)}")
 
     def _stays(self, name: str, wanted: Sequence[State]) -> None:
         """The order keeps its state while the application asks once more and applies the answer."""
@@ -303,25 +312,26 @@ class CaseRun:
     def _told(self, name: str) -> str:
         """The state of an order, as a sentence."""
         if self._orders[name] is None:
-            return f"{_named(name)} was refused by the application, so it has failed"
+            answer = self._refusals[name]
+            return f"{_named(name)} was refused by the application{answer}, so it has failed"
         return f"{_named(name)} is {self._states[name]}"
 
-    def _payments(self, name: str) -> Sequence[Transaction]:
+    def _payments(self, name: str) -> "Sequence[Transaction]":
         placed = self._placed[name]
         if placed.pay_by == "card":
             return self._gateway.transactions.where(operation=_CARD)
         return self._sent(_COLLECT, placed.phone)
 
-    def _sent(self, operation: str, phone: str) -> Sequence[Transaction]:
+    def _sent(self, operation: str, phone: str) -> "Sequence[Transaction]":
         return self._gateway.transactions.where(operation=operation, customer_number=phone)
 
-    def _payment(self, name: str) -> Transaction:
+    def _payment(self, name: str) -> "Transaction":
         found = self._payments(name)
         if not found:
             raise Unmet(f"no payment of {_named(name)} reached the gateway{self._hint(name)}")
         return found[-1]
 
-    def _charges(self, name: str) -> Sequence[Transaction]:
+    def _charges(self, name: str) -> "Sequence[Transaction]":
         return [each for each in self._payments(name) if each.status not in _UNPAID]
 
     def _polls(self) -> int:
@@ -343,21 +353,22 @@ class CaseRun:
         """Run this in a thread, and note what happens meanwhile."""
         with ThreadPoolExecutor(1) as pool:
             result = pool.submit(work)
-            while not wait([result], _TICK_S).done:
+            while not result.done():
+                self._time.wait(_TICK_S, result)
                 self._timeline.look()
         self._timeline.look()
         return result.result()
 
     def _wait(self, ended: Callable[[], bool], within: timedelta, every: float = _TICK_S) -> bool:
-        """Wait in real time; whether it ended by itself. Raises `OutOfTime`."""
-        until = SystemClock.monotonic() + within.total_seconds()
+        """Wait in the time of the application; whether it ended. Raises `OutOfTime`."""
+        until = self._time.monotonic() + within.total_seconds()
         while not ended():
-            now = SystemClock.monotonic()
+            now = self._time.monotonic()
             if now >= until:
                 return False
             if now >= self._until:
                 raise OutOfTime
-            Event().wait(min(every, until - now))
+            self._time.wait(min(every, until - now))
             self._timeline.look()
         return True
 

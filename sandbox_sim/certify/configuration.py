@@ -18,6 +18,10 @@ from sandbox_sim.certify.files import Duration, Table, read
 
 PLACEHOLDERS: Final = ("phone", "network", "amount", "reference", "order", "gateway")
 TEMPLATE: Final = Path(__file__).parent / "certify.toml"
+APART: Final = (
+    "cases that run at once have a gateway each, so order and card_order must tell the application "
+    "its base URL, with {gateway}"
+)
 _PLACEHOLDER: Final = re.compile(r"\{([a-z]+)\}")
 
 
@@ -122,8 +126,9 @@ class CertifyTerms(Table):
 
 
 class Configuration(CertifyTerms):
-    """certify.toml."""
+    """certify.toml. at_once: how many cases run at once, where the order names its gateway."""
 
+    at_once: int = Field(4, ge=1, le=64)
     gateway: dict[str, Any] = Field({})
     order: Question
     card_order: Question | None = None
@@ -145,6 +150,8 @@ class Configuration(CertifyTerms):
 
     @model_validator(mode="after")
     def _finds_its_orders(self) -> Self:
+        if self.at_once > 1 and "at_once" in self.model_fields_set and not self.runs_at_once:
+            raise ValueError(f"at_once: {APART}")
         for name, question in (("order", self.order), ("card_order", self.card_order)):
             if question is None or question.field or question.pattern:
                 continue
@@ -157,8 +164,14 @@ class Configuration(CertifyTerms):
             raise ValueError("state: must say where the answer has the state, by field or pattern")
         return self
 
-    def gateway_settings(self, store: Path) -> Mapping[str, Any]:
-        """The settings of the gateway; its state lives in this file, so that it can restart."""
+    @property
+    def runs_at_once(self) -> bool:
+        """Whether cases can run at once: each order says which gateway it is about."""
+        orders = [each for each in (self.order, self.card_order) if each is not None]
+        return all(each.names("gateway") for each in orders)
+
+    def gateway_settings(self, store: str) -> Mapping[str, Any]:
+        """The settings of a gateway with this store."""
         own = self.application
         credentials = {
             "client_key": own.client_key,
@@ -168,7 +181,7 @@ class Configuration(CertifyTerms):
         return {
             "port": 8233,
             **self.gateway,
-            "store": f"sqlite:{store}",
+            "store": store,
             "credentials": [credentials],
         }
 

@@ -5,18 +5,25 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from sandbox_sim.certify import reports
-from sandbox_sim.certify.application import ApplicationUnreachable, OrderUnreadable
+from sandbox_sim.certify.application import (
+    ApplicationTime,
+    ApplicationUnreachable,
+    MachineTime,
+    OrderRefused,
+    OrderUnreadable,
+)
 from sandbox_sim.certify.bench import CertifyBench
 from sandbox_sim.certify.cases import STATES, CertifyCase, Placed, State, chosen, load
 from sandbox_sim.certify.configuration import CertifyTerms
 from sandbox_sim.certify.files import FileError, parse
 from sandbox_sim.certify.runner import run
 from sandbox_sim.certify.verdicts import CaseVerdict, Result
-from sandbox_sim.settings.schema import Settings
-from sandbox_sim.testing import SandboxGateway
+
+if TYPE_CHECKING:
+    from sandbox_sim.testing import SandboxGateway
 
 
 class CertifyOrder(NamedTuple):
@@ -46,6 +53,7 @@ class ApplicationFunctions(NamedTuple):
     receipts_of: Callable[[str], int] | Literal["sms"] | None = None
     words: Mapping[str, State] = MappingProxyType({})
     cards: bool = False
+    time: ApplicationTime = MachineTime()
 
     def lacks(self, case: CertifyCase) -> str | None:
         """Why a case cannot be tried with it; None where it can."""
@@ -59,11 +67,13 @@ class ApplicationFunctions(NamedTuple):
             return "certify(…) was called without refund_order"
         return None
 
-    def place(self, order: Placed, reference: str, within: timedelta) -> str | None:
+    def place(self, order: Placed, reference: str, within: timedelta) -> str:
         """Place an order. within: not held; `place_order` has to return by itself."""
         wanted = CertifyOrder(order.phone, order.network, order.amount, order.pay_by, reference)
         number = _called("place_order", self.place_order, wanted)
-        return None if number is None else str(number)
+        if number is None:
+            raise OrderRefused
+        return str(number)
 
     def refund(self, order: str, within: timedelta) -> None:
         """Give the money of a paid order back."""
@@ -101,8 +111,7 @@ def _called(name: str, function: Callable[..., Any], *values: object) -> Any:
 
 
 def certify(
-    gateway: SandboxGateway,
-    settings: Settings,
+    gateway: "SandboxGateway",
     application: ApplicationFunctions,
     case: str | None,
     folders: Sequence[Path],
@@ -116,7 +125,7 @@ def certify(
         checked = parse({"application": {**times, "receipts": receipts}}, CertifyTerms, "certify")
     except FileError as error:
         raise ValueError(str(error)) from None
-    bench = CertifyBench(checked, settings, gateway, gateway.url)
+    bench = CertifyBench(checked, gateway, gateway.url)
     results = run(bench, application, cases).results
     if case is not None and results[-1].verdict is CaseVerdict.NOT_APPLICABLE:
         raise unittest.SkipTest(f"not applicable: {results[-1].reason}")

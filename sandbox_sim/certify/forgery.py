@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sandbox_sim.callbacks.bodies import compose, sign
 from sandbox_sim.certify.bench import CertifyBench
@@ -11,7 +11,9 @@ from sandbox_sim.certify.cases import Posted
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.callbacks import SIGNATURE_HEADER
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord
-from sandbox_sim.testing import Transaction
+
+if TYPE_CHECKING:
+    from sandbox_sim.testing import Transaction
 
 _ANOTHER_KEY: Final = "the key of somebody else"
 
@@ -24,7 +26,7 @@ class Forged(NamedTuple):
     body: bytes
 
 
-def forge(posted: Posted, about: Transaction, bench: CertifyBench, at: datetime) -> Forged:
+def forge(posted: Posted, about: "Transaction", bench: CertifyBench, at: datetime) -> Forged:
     """The callback about a transaction, with the profile and key of this gateway."""
     client = bench.settings.credentials[0].client()
     callbacks = bench.settings.behaviour().callbacks
@@ -47,7 +49,9 @@ def forge(posted: Posted, about: Transaction, bench: CertifyBench, at: datetime)
     return Forged(about.callback_url, headers, body)
 
 
-def _record(about: Transaction, service_id: int, at: datetime, posted: Posted) -> TransactionRecord:
+def _record(
+    about: "Transaction", service_id: int, at: datetime, posted: Posted
+) -> TransactionRecord:
     changes = posted.changes
     payment = Payment(
         operation=Operation(about.operation),

@@ -100,14 +100,14 @@ def _paragraph(name: str, text: str) -> Iterator[str]:
     yield from (f"                    {line}" for line in rest)
 
 
-def not_applicable(document: dict[str, Any]) -> Iterator[str]:
-    """A line for each reason why cases do not apply, with their names."""
-    names: dict[str, list[str]] = {}
+def not_run(document: dict[str, Any]) -> Iterator[str]:
+    """A line for each reason why cases were not run, with their names."""
+    names: dict[tuple[CaseVerdict, str], list[str]] = {}
     for case in document["cases"]:
-        if case["verdict"] == CaseVerdict.NOT_APPLICABLE:
-            names.setdefault(case["reason"], []).append(case["name"])
-    for reason, cases in names.items():
-        yield f"{MARKS[CaseVerdict.NOT_APPLICABLE]:14}  {reason}: {', '.join(cases)}"
+        if case["reason"] and not case["events"]:
+            names.setdefault((case["verdict"], case["reason"]), []).append(case["name"])
+    for (verdict, reason), cases in names.items():
+        yield f"{MARKS[CaseVerdict(verdict)]:14}  {reason}: {', '.join(cases)}"
 
 
 def summary(document: dict[str, Any]) -> str:

@@ -1,15 +1,18 @@
-"""Runs the cases one after the other against the application, on one service of one gateway.
+"""Runs the cases against the application: the controls first, then the others.
 
-Two clocks: that of the gateway stands still and moves by `advance` only. The application has the
+Two clocks: that of the gateway is stopped and moves by `advance` only. The application has the
 time of the machine, so what it has to do by itself is waited for, at most as long as certify.toml
 says and never beyond the limit of the run.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
+from typing import NamedTuple
 
-from sandbox_sim.adapters.clock import SystemClock
 from sandbox_sim.certify.application import Application
 from sandbox_sim.certify.bench import CertifyBench
 from sandbox_sim.certify.case_run import CaseRun
@@ -19,6 +22,23 @@ from sandbox_sim.certify.files import in_words
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
 
 
+class Place(NamedTuple):
+    """Where a case runs: a gateway, and the application that uses it."""
+
+    bench: CertifyBench
+    application: Application
+
+
+OpenPlace = Callable[[CertifyCase], AbstractContextManager[Place]]
+
+
+class SideBySide(NamedTuple):
+    """How cases run at once. open_place: gives a case a gateway of its own. at_once: how many."""
+
+    open_place: OpenPlace
+    at_once: int
+
+
 def run(
     bench: CertifyBench,
     application: Application,
@@ -26,32 +46,77 @@ def run(
     *,
     seed: int | None = None,
     done: Callable[[Result], None] = lambda _: None,
+    side_by_side: SideBySide | None = None,
 ) -> Run:
-    """Run the controls, then the other cases. done: called with each result."""
-    begun = SystemClock.monotonic()
+    """Run the controls, then the other cases. done: called with each result, in their order.
+
+    side_by_side: where it is given, cases run at once, except those that restart the application.
+    """
+    time = application.time
+    begun = time.monotonic()
+    here = Place(bench, application)
     until = begun + bench.terms.limit.total_seconds()
-    controls = [case for case in cases if case.control]
-    others = [case for case in cases if not case.control]
-    if seed is not None:
-        others.sort(key=lambda case: sha256(f"{seed} {case.name}".encode()).digest())
+    judge = partial(_judged, here=here, until=until)
+    judge_here = partial(judge, open_place=lambda _: nullcontext(here))
     results: list[Result] = []
     broken = ""
-    for case in (*controls, *others):
-        result = (
-            _unrun(bench, application, case, broken)
-            or CaseRun(bench, application, case, until).run()
-        )
-        if case.control and result.verdict is not CaseVerdict.PASSED:
+    for case in (each for each in cases if each.control):
+        result = judge_here(case)
+        if result.verdict is not CaseVerdict.PASSED:
             broken = broken or f"the control {case.name} did not pass, so this would say nothing"
         results.append(result)
         done(result)
-    return Run(results, seed, timedelta(seconds=SystemClock.monotonic() - begun))
+    others = _in_order([case for case in cases if not case.control], seed)
+    found: Iterator[Result] = map(partial(judge_here, broken=broken), others)
+    if side_by_side is not None:
+        judge_apart = partial(judge, open_place=side_by_side.open_place, broken=broken)
+        found = _at_once(
+            others, partial(judge_here, broken=broken), judge_apart, side_by_side.at_once
+        )
+    for result in found:
+        results.append(result)
+        done(result)
+    return Run(results, seed, timedelta(seconds=time.monotonic() - begun))
 
 
-def _unrun(
-    bench: CertifyBench, application: Application, case: CertifyCase, broken: str
-) -> Result | None:
+def _judged(
+    case: CertifyCase,
+    *,
+    here: Place,
+    open_place: OpenPlace,
+    until: float,
+    broken: str = "",
+) -> Result:
+    """The result of a case, at a place of its own where it runs. here: the place of the run."""
+    if (unrun := _unrun(here, case, broken)) is not None:
+        return unrun
+    with open_place(case) as place:
+        return CaseRun(*place, case, until).run()
+
+
+def _in_order(cases: Sequence[CertifyCase], seed: int | None) -> Sequence[CertifyCase]:
+    if seed is None:
+        return cases
+    return sorted(cases, key=lambda case: sha256(f"{seed} {case.name}".encode()).digest())
+
+
+def _at_once(
+    cases: Sequence[CertifyCase],
+    judge: Callable[[CertifyCase], Result],
+    judge_apart: Callable[[CertifyCase], Result],
+    at_once: int,
+) -> Iterator[Result]:
+    """The results in the order of the cases; those that restart the application run before."""
+    early = {case.name: judge(case) for case in cases if case.restarts("application")}
+    with ThreadPoolExecutor(at_once) as pool:
+        rest = pool.map(judge_apart, [case for case in cases if case.name not in early])
+        for case in cases:
+            yield early.get(case.name) or next(rest)
+
+
+def _unrun(place: Place, case: CertifyCase, broken: str) -> Result | None:
     """The result of a case that does not begin; None where it does."""
+    bench, application = place
     nothing = timedelta()
     terms = bench.terms
     reason = terms.not_applicable.get(case.name) or application.lacks(case)

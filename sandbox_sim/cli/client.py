@@ -117,7 +117,7 @@ class RunningGateway:
     def __init__(self, endpoint_url: str, token: str | None = None) -> None:
         self.address = endpoint_url.rstrip("/")
         if token is not None and not token.isprintable():
-            raise WrongUsage("--token holds what no header can carry")
+            raise WrongUsage("--token has characters that an HTTP header cannot carry")
         self._token = token
         try:
             parts = urlsplit(self.address)
@@ -125,7 +125,7 @@ class RunningGateway:
         except ValueError as error:
             raise WrongUsage(f"--endpoint-url {endpoint_url}: {error}") from None
         if parts.scheme not in {"http", "https"} or not self._host:
-            raise WrongUsage(f"--endpoint-url {endpoint_url} is no http address")
+            raise WrongUsage(f"--endpoint-url {endpoint_url} is not an http:// or https:// address")
         self._tls = parts.scheme == "https"
         self._base_path = parts.path
 
@@ -178,9 +178,7 @@ class RunningGateway:
         except CommandFailed as failure:
             raise self._fault_of(body) or failure from None
         if "response_code" not in document:
-            raise CommandFailed(
-                f"{self.address} answers HTTP {answer.status}, not as a gateway does"
-            )
+            raise CommandFailed(f"{self.address} answers HTTP {answer.status}: it is not a gateway")
         return answer
 
     def send(
@@ -258,7 +256,7 @@ class RunningGateway:
         try:
             answer = self.control("POST", "requests", "find", body=search, timeout_s=_BRIEFLY_S)
         except ControlApiError as refused:
-            text = f"no whole answer came, and why cannot be seen: {refused.message}"
+            text = f"no complete answer, and the journal cannot be read: {refused.message}"
             return CommandFailed(text) if refused.status == 401 else None
         except CommandFailed:
             return None
@@ -281,7 +279,7 @@ class RunningGateway:
         except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
-            raise CommandFailed(f"{says} and no JSON: is it a gateway?")
+            raise CommandFailed(f"{says} with a body that is not JSON: is it a gateway?")
         return document
 
     def _error_message(self, status: int, document: Mapping[str, Any]) -> str:
@@ -343,7 +341,7 @@ def asks(command: Callable[Concatenate[Session, P], None]) -> Callable[P, None]:
             command(Session(gateway, chosen["as_json"]), *args, **given)
         except MISREAD as error:
             raise CommandFailed(
-                f"{gateway.address} answers with other fields than a gateway of this version "
+                f"{gateway.address} answers with fields that this version does not know "
                 f"({type(error).__name__}: {error})"
             ) from error
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from sandbox_sim.values.clients import SANDBOX_CLIENT
-from sandbox_sim.values.durations import seconds_of
+from sandbox_sim.values.timestamps import seconds_of
 
 C = TypeVar("C", bound=Callable[..., Any])
 Command = Callable[..., Any]
@@ -46,7 +46,7 @@ def ids_of(
 ) -> tuple[str, ...]:
     """An id, and before it the service where it is given."""
     if len(ids) > 2:
-        raise click.BadParameter(f"give {param.metavar}, and no more than that")
+        raise click.BadParameter(f"give {param.metavar}, and nothing else")
     return ids
 
 
@@ -63,7 +63,7 @@ def address(_context: click.Context, _param: click.Parameter, url: str | None) -
         shown = redact_text(url)
         if len(shown) > _SHOWN_CHARACTERS:
             shown = shown[:_SHOWN_CHARACTERS] + "…"
-        text = f"{shown} is no address such as https://shop.example/callback: it {error}"
+        text = f"{shown} is not a valid address: it {error}"
         raise click.BadParameter(text) from None
     return url
 
@@ -121,7 +121,9 @@ class Duration(click.ParamType[float]):
         """Return the seconds; wrong usage otherwise."""
         seconds = seconds_of(str(value))
         if seconds is None:
-            self.fail(f"{value!r} is no duration such as 90, 0.8s, 5m or 1h30m", param, ctx)
+            self.fail(
+                f"{value!r} is not a duration; write for example 90, 0.8s, 5m or 1h30m", param, ctx
+            )
         return seconds
 
 
@@ -166,9 +168,9 @@ def _object(
     try:
         document = {} if text is None else json.loads(text)
     except ValueError as error:
-        raise click.BadParameter(f"is no JSON: {error}") from None
+        raise click.BadParameter(f"is not valid JSON: {error}") from None
     if not isinstance(document, dict):
-        raise click.BadParameter("must be a JSON object of fields and the values they have")
+        raise click.BadParameter("must be a JSON object with the fields and their values")
     return document
 
 
@@ -215,7 +217,7 @@ def selecting(
         click.option(
             "--after",
             metavar="ID",
-            help="Show the records after this one, the last of the page before.",
+            help="Continue after the record with this id, the last one of the previous page.",
         ),
     ]
     added = [*map(_filter_option, filters), *further[not where : 3 if pages else 1]]
@@ -243,14 +245,14 @@ def matching(filters: Sequence[Filter] = ()) -> Callable[[Command], Command]:
         "exactly",
         metavar="OBJECT",
         callback=_object,
-        help="The same as a JSON object, where the type of a value matters.",
+        help="The same as a JSON object, for values whose type matters.",
     )
     match = click.option(
         "--match",
         multiple=True,
         metavar="FIELD=VALUE",
         callback=pairs,
-        help="Only records whose field, such as request.amount, has this value; may be repeated.",
+        help="Only records whose field has this value, such as request.amount=10; may be repeated.",
     )
 
     def decorate(command: Command) -> Command:
@@ -273,7 +275,7 @@ def wait_options(command: C) -> C:
         default=5,
         show_default=True,
         metavar="SECONDS",
-        help="How long to wait; the exit code is 1 when the time is over.",
+        help="How long to wait; on a timeout the exit code is 1.",
     )
     count = click.option(
         "--count",

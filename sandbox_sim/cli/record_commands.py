@@ -164,7 +164,7 @@ def every_record(session: Session, plural: str, query: Query) -> Iterator[dict[s
 def add_list(group: click.Group, kind: RecordView) -> None:
     """Add `list`, which shows a page of records, newest first."""
 
-    @group.command("list", help=f"List {kind.words}, newest first, one a line.")
+    @group.command("list", help=f"List {kind.words}, newest first, one per line.")
     @selecting([*kind.filters, *kind.of_lists])
     @asks
     def _list(session: Session, query: Query) -> None:

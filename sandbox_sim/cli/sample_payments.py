@@ -69,7 +69,8 @@ class GatewayPayments:
     def _refuse_production(self) -> None:
         if self._gateway.control("GET", "networks").document["networks"]:
             raise CommandFailed(
-                f"{self._gateway.address} is in production, so nothing is paid there"
+                f"{self._gateway.address} is in production mode, so the doctor makes no payments "
+                "there"
             )
 
     def _reset(self) -> None:

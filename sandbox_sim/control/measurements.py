@@ -26,7 +26,6 @@ class Waiting(Protocol):
     @property
     def waiting(self) -> int:
         """How many callbacks are due and wait for their attempt."""
-        ...
 
 
 class StoreMeasurement(NamedTuple):

@@ -6,6 +6,8 @@ reads no record of another.
 A callback has an id, the network transaction id and the `transaction_id` of its payment; a
 transaction has the latter two, and the ids of its callbacks. The client chooses a `transaction_id`,
 so several services may have used it, and one service more than once.
+
+`OpenTransactions` lists what has been pending for long. Source: D39, D40.
 """
 
 import asyncio
@@ -13,8 +15,8 @@ import sys
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sandbox_sim.control.journal import Journal
 from sandbox_sim.events.waits import Awaited, Came, Shown, Subject, Waiters
@@ -28,8 +30,14 @@ from sandbox_sim.records.listing import (
     prefilter_field,
     read_match,
 )
+from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.redaction import redact_document, redact_text
+from sandbox_sim.values.timestamps import iso
+
+if TYPE_CHECKING:  # serve starts faster without what only production needs
+    from sandbox_sim.production.attempt_views import LiveRecordReader
+
 
 # How many records one unit of work reads before other tasks run. The number doubles while a unit
 # takes less than `_SHORT_S` of real time, and is halved if it takes longer than `_LONG_S`.
@@ -50,6 +58,7 @@ class Kind:
     name: the field with the id of a record. fields: all fields that are shown.
     plain: the attributes that are shown unchanged and never change, the most selective first. By
     them a search skips most records without the cost of showing them.
+    indexed: those of `plain` by which databases find records without reading others.
     values: the fields that have a fixed set of values.
     inbox: the name of the inbox, if the records are of one.
     time: the attribute with the time at which a record began.
@@ -61,6 +70,7 @@ class Kind:
     name: str
     fields: tuple[str, ...]
     plain: tuple[str, ...]
+    indexed: tuple[str, ...] = ()
     values: Mapping[str, FieldValues] = field(default_factory=dict, hash=False)
     inbox: str | None = None
     time: str = "at"
@@ -169,6 +179,7 @@ TRANSACTIONS: Final = Kind(
     "network_transaction_id",
     transactions.SHOWN_FIELDS,
     plain=("network_transaction_id", "refund_of", "transaction_id", "service_id"),
+    indexed=("network_transaction_id", "refund_of", "transaction_id"),
     values=transactions.FIELD_VALUES,
     time="initiated_at",
 )
@@ -180,6 +191,7 @@ CALLBACKS: Final = Kind(
     "id",
     callbacks.SHOWN_FIELDS,
     plain=("id", "network_transaction_id", "transaction_id", "service_id"),
+    indexed=("id",),
     values=callbacks.FIELD_VALUES,
     time="created_at",
 )
@@ -191,6 +203,7 @@ MESSAGES: Final = Kind(
     "processing_id",
     messages.SHOWN_FIELDS,
     plain=("processing_id", "batch_id", "customer_number", "message", "service_id"),
+    indexed=("processing_id", "batch_id"),
     values=messages.FIELD_VALUES,
     time="created_at",
 )
@@ -271,7 +284,7 @@ class RecordSearch:
         if kind is REQUESTS:
             await self._journal.save()
         search = MatchCollector(kind, match, limit + 1)
-        await self._read(kind, _first_page(match)._replace(after=after), [search], since)
+        await self._read(kind, _first_page(kind, match)._replace(after=after), [search], since)
         found = search.found[:limit]
         follows = len(search.found) > limit and found
         return Found(found, str(found[-1][kind.name]) if follows else None)
@@ -283,7 +296,7 @@ class RecordSearch:
         if kind is REQUESTS:
             await self._journal.save()
         search = MatchCollector(kind, match, 1)
-        await self._read(kind, _first_page(match), [search], since)
+        await self._read(kind, _first_page(kind, match), [search], since)
         return next(iter(search.found), None)
 
     async def count(self, kind: Kind, match: Mapping[str, object]) -> int:
@@ -375,10 +388,21 @@ class RecordSearch:
         return await self._store.run(work)
 
 
-def _first_page(match: Mapping[str, object]) -> Listing:
-    """The records that a search reads first, of the service and the mode that it names."""
+def _first_page(kind: Kind, match: Mapping[str, object]) -> Listing:
+    """The records that a search reads first, of the service, mode and id that it names."""
     mode = next((each for each in ServiceMode if each == match.get("mode")), None)
-    return Listing(_service_of(match), limit=AT_ONCE, mode=mode)
+    return Listing(_service_of(match), limit=AT_ONCE, mode=mode, only=_only_indexed(kind, match))
+
+
+def _only_indexed(kind: Kind, match: Mapping[str, object]) -> tuple[str, Sequence[str]] | None:
+    """The indexed field that rules out most records, with the values that it may have."""
+    named = _named(match)
+    if named and "transaction_id" in kind.indexed:
+        return "transaction_id", named
+    name, value = selective_field(kind, redact_document(match)) or ("", None)
+    # No id that is kept has characters such as NUL, which a database may refuse to compare.
+    known = name in kind.indexed and isinstance(value, str) and value.isprintable()
+    return (name, (str(value),)) if known else None
 
 
 def _service_of(match: Mapping[str, object]) -> int | None:
@@ -471,3 +495,32 @@ def _transaction(record: Shown) -> str:
     timeline: Any = record["timeline"]
     whose = f"{record['network_transaction_id']}  service {record['service_id']}"
     return f"{whose}, status {record['status']}, begun {timeline[0]['at']}"
+
+
+_PENDING: Final = {"mode": ServiceMode.SANDBOX.value, "status": Status.PENDING.value}
+
+
+@dataclass(frozen=True, eq=False)
+class OpenTransactions:
+    """Lists them. live: the records of production; None where it is off."""
+
+    records: RecordSearch
+    clock: Clock
+    live: "LiveRecordReader | None"
+
+    async def longer_than(self, duration: timedelta) -> Sequence[Mapping[str, Any]]:
+        """Those that have been pending for longer, newest first.
+
+        Of mode P each says why it is open, and SMS are among them.
+        """
+        opened_before = self.clock.now() - duration
+        live = () if self.live is None else await self.live.opened_before(opened_before)
+        found = await self.records.find(TRANSACTIONS, _PENDING, sys.maxsize)
+        pending = [each for each in found.records if begun(each) <= iso(opened_before)]
+        return sorted((*live, *pending), key=begun, reverse=True)
+
+
+def begun(transaction: Mapping[str, Any]) -> str:
+    """When a transaction began, in ISO 8601."""
+    at: str = transaction["timeline"][0]["at"]
+    return at

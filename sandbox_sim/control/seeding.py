@@ -76,7 +76,6 @@ class People(Protocol):
 
         The payments have no `callback_url`.
         """
-        ...
 
 
 class SeedResult(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -66,6 +67,7 @@ class Catalogue:
 _TOWNS: Final = ("Bolgatanga", "Kumasi", "Tamale", "Bonwire", "Odumase", "Accra", "Ho", "Ahwiaa")
 
 
+@cache
 def make_catalogue(seed: int, *, magic_numbers: bool) -> Catalogue:
     """Goods and shoppers of this seed.
 

@@ -12,14 +12,14 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
-from sandbox_sim.demo import ids
-from sandbox_sim.demo.clock import Clock
+from sandbox_sim.demo.clock_and_ids import Clock, new_transaction_id, order_key
 from sandbox_sim.demo.gateway_client import (
     Accepted,
     Event,
     GatewayClient,
     NoSuchTransaction,
     Refused,
+    ShopSettings,
     Unanswered,
 )
 from sandbox_sim.demo.orders import (
@@ -35,7 +35,6 @@ from sandbox_sim.demo.orders import (
     Stray,
     Transaction,
 )
-from sandbox_sim.demo.settings import ShopSettings
 from sandbox_sim.demo.texts import Texts
 
 log = logging.getLogger("sandbox_sim.demo")
@@ -145,7 +144,7 @@ class Checkout:
             return known
         order = Order(
             number=self._book.next_number(),
-            key=ids.order_key(),
+            key=order_key(),
             created_at=self._clock.now(),
             what=purchase.what,
             total=purchase.total,
@@ -189,7 +188,7 @@ class Checkout:
     def _begin(self, order: Order, operation: Operation) -> Transaction:
         now = self._clock.now()
         transaction = Transaction(
-            transaction_id=ids.transaction_id(order.number),
+            transaction_id=new_transaction_id(order.number),
             operation=operation,
             amount=order.total,
             started_at=now,

@@ -1,9 +1,10 @@
 """The gateway as the shop sees it: requests over HTTP, what their answers mean, and callbacks.
 
-An answer has two levels. `response_code` says what became of the request; the status of a payment
+An answer has two levels. `response_code` says how the request was answered; the status of a payment
 is a field inside `response_data`. Outer code 000 with status 002 is a payment that is not paid.
 
 The signature is that of the bytes as they arrived, so it is checked before anything is parsed.
+`ShopSettings` is what the shop knows of itself and of its account at the gateway.
 """
 
 import base64
@@ -20,9 +21,54 @@ from typing import Any, Final, NoReturn, Self
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from yarl import URL
 
-from sandbox_sim.demo.clock import Clock
+from sandbox_sim.demo.clock_and_ids import Clock
 from sandbox_sim.demo.orders import Customer, Delivery, Operation, Order, Status, Transaction
-from sandbox_sim.demo.settings import ShopSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ShopSettings:
+    """The settings of the shop.
+
+    url: where browsers and the gateway reach the shop, without a slash at the end.
+    gateway_url: where the shop reaches the gateway, without a slash at the end.
+    payment_pages: the origins that the browser may be sent to for a card payment.
+    """
+
+    url: str
+    gateway_url: str
+    client_key: str
+    secret_key: str
+    service_id: int
+    payment_pages: tuple[str, ...]
+    # The dashboard of the gateway as browsers reach it, with a slash at the end; empty where there
+    # is none, and then there is no screen with shop, phone and timeline either.
+    dashboard: str = ""
+    # Whether customers approve payments on the handset pages of the gateway.
+    asks_on_handset: bool = False
+    sender_id: str = "AdwoaShop"
+    currency: str = "GHS"
+    seed: int = 42
+    # Whether the setting `magic_outcomes` of the gateway has the numbers of catalogue.py.
+    magic_numbers: bool = False
+    # Seconds of one request to the gateway.
+    timeout_s: float = 10
+    # The first status query comes this long after the payment was sent; each further one waits
+    # twice as long as the one before, at most `ask_at_most_s`. All in seconds.
+    ask_after_s: float = 10
+    ask_at_most_s: float = 300
+    # Seconds between two looks whether there is something to ask.
+    look_every_s: float = 1
+    # A request without an answer may still arrive within this time, in seconds.
+    arrives_within_s: float = 30
+
+    @property
+    def callback_url(self) -> str:
+        """Where the gateway sends callbacks."""
+        return self.url + CALLBACK_PATH
+
+
+CALLBACK_PATH = "/callbacks/payments"
+
 
 # The gateway asks clients to back off exponentially. Seconds before the second try, the third …
 _PAUSES_S: Final = (0.5, 1.0, 2.0)
@@ -154,7 +200,7 @@ class GatewayClient:
         }
 
     def _card_fields(self, order: Order) -> dict[str, Any]:
-        """The card number is no field: the customer types it on the page of the gateway."""
+        """The card number is not sent: the customer types it on the page of the gateway."""
         return {
             "nw": "CRD",
             "payment_option": "CRD",
@@ -216,7 +262,7 @@ def _outcome(http_status: int, answer: Mapping[str, Any]) -> Accepted | Refused:
         return Accepted(page)
     if code in _REFUSALS:
         return Refused(code, str(answer.get("response_message", "")))
-    # Such as 219, a repeated id: the payment is known, and its status says what became of it.
+    # Such as 219, a repeated id: the payment is known, and its status says how it ended.
     raise Unanswered(f"HTTP {http_status}, code {code}")
 
 
@@ -288,7 +334,7 @@ def read_event(raw_body: bytes) -> Event:
     kind = _text(body, "event_type")
     status = _EVENTS.get(kind)
     if status is None:
-        raise UnreadableCallback("event_type is none of " + ", ".join(_EVENTS))
+        raise UnreadableCallback("event_type is not one of " + ", ".join(_EVENTS))
     if _text(body, "status") != status:
         raise UnreadableCallback(f"status must be {status} where event_type is {kind}")
     return Event(

@@ -16,11 +16,10 @@ from jinja2 import FileSystemLoader, StrictUndefined
 
 from sandbox_sim.demo.catalogue import make_catalogue
 from sandbox_sim.demo.checkout import Background, Checkout, Notices
-from sandbox_sim.demo.clock import Clock, SystemClock
-from sandbox_sim.demo.gateway_client import GatewayClient
+from sandbox_sim.demo.clock_and_ids import Clock, SystemClock
+from sandbox_sim.demo.gateway_client import CALLBACK_PATH, GatewayClient, ShopSettings
 from sandbox_sim.demo.orders import OrderBook
 from sandbox_sim.demo.pages import Pages, context
-from sandbox_sim.demo.settings import CALLBACK_PATH, ShopSettings
 from sandbox_sim.demo.texts import ENGLISH, Texts
 
 log = logging.getLogger("sandbox_sim.demo")
@@ -66,7 +65,7 @@ class FollowUp:
             await self._clock.sleep(self._pause_s)
             try:
                 await self.ask_due(self._clock.now())
-            except Exception:  # a fault of ours in one order must not end the loop
+            except Exception:  # an internal error in one order must not end the loop
                 log.exception("the status queries of the shop failed")
 
 

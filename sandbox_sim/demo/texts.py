@@ -171,11 +171,11 @@ class Texts:
         not_delivered="{source}: {detail}. Not delivered ({transaction_id}). Refund or send again.",
         contradicted=(
             "{source} says {status} about {transaction_id}, which is {before} here. Nothing was "
-            "changed; somebody has to decide."
+            "changed; the staff must decide."
         ),
         wrong_amount=(
             "A callback about {transaction_id} says {came}; the order asks for {wanted}. Nothing "
-            "was changed; somebody has to decide."
+            "was changed; the staff must decide."
         ),
         record_gone=(
             "The gateway has dropped its record of {transaction_id} and no status came. Look it "
@@ -193,7 +193,7 @@ class Texts:
     number: str = "Order"
     state: str = "State"
     last_note: str = "Last note"
-    attention: str = "somebody has to decide"
+    attention: str = "the staff must decide"
     strays_title: str = "Callbacks without an order"
     strays_hint: str = "They are genuine, and no order has their transaction."
 

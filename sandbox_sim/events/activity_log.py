@@ -42,6 +42,7 @@ _SECOND: Final = 1.0
 
 
 log = logging.getLogger("sandbox_sim.requests")
+_callbacks_log = logging.getLogger("sandbox_sim.callbacks")
 
 
 class _LineLimit:
@@ -73,9 +74,9 @@ class ActivityLog:
     """Says for each event whether it gets a line, and writes the line that stands for many.
 
     quiet: what went well is logged at debug only (setting `quiet`).
-    requests: how many requests this process has answered, by path and response code; a path that
-    is none of the interface counts as `other`.
-    callback_attempts: how many attempts at callbacks it has recorded, by the state that followed.
+    requests: how many requests this process has answered, by path and response code; a path
+    outside of the interface counts as `other`. callback_attempts: how many attempts at callbacks
+    it has recorded, by the state that followed.
     """
 
     def __init__(self, clock: Clock, *, quiet: bool = False) -> None:
@@ -83,6 +84,8 @@ class ActivityLog:
         self._clock = clock
         self._well = _LineLimit()
         self._refused = _LineLimit()
+        # The connections without a line, by the receivers that refused one lately.
+        self._refusals: Counter[str] = Counter()
         self._any = asyncio.Event()
         self.requests: Counter[tuple[str, str]] = Counter()
         self.callback_attempts: Counter[DeliveryState] = Counter()
@@ -96,6 +99,16 @@ class ActivityLog:
         """Whether a callback that is acknowledged for the first time gets a line of its own."""
         return self._well.allows("", self._clock.monotonic()) or self._leave_out()
 
+    def allows_refusal(self, receiver: str) -> bool:
+        """Whether a connection that this receiver refused gets a line: the first in a while does.
+
+        One line a second counts the others, until a second has none.
+        """
+        is_first = receiver not in self._refusals
+        self._refusals[receiver] += not is_first
+        self._any.set()
+        return is_first
+
     def _leave_out(self) -> bool:
         self._any.set()
         return False
@@ -108,8 +121,9 @@ class ActivityLog:
             self.summarise()
 
     def summarise(self) -> None:
-        """Write one line for all events that had none."""
+        """Write one line for all events that had none, and one for each receiver that refuses."""
         self._any.clear()
+        self._summarise_refusals()
         requests = self._well.unwritten + self._refused.unwritten
         self._well.unwritten.clear()
         self._refused.unwritten.clear()
@@ -121,6 +135,15 @@ class ActivityLog:
             *(MOST_LINES, ", ".join(_counted(requests))),
             extra={"facts": {"counts": facts}},
         )
+
+    def _summarise_refusals(self) -> None:
+        refusals = {receiver: count for receiver, count in self._refusals.items() if count}
+        self._refusals = Counter(dict.fromkeys(refusals, 0))
+        for receiver, count in refusals.items():
+            text = "%d more callbacks to %s within a second: no connection"
+            _callbacks_log.warning(text, count, receiver)
+        if refusals:
+            self._any.set()  # so that a receiver that refuses no more is forgotten
 
 
 def _counted(requests: "Counter[str]") -> Iterator[str]:

@@ -8,7 +8,7 @@ since then.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import attrgetter
@@ -212,8 +212,8 @@ class Feed:
         self._clock = clock
         self._run = run
         self._relay: Relay = relay or _NoRelay()
-        self._recording = False
-        self._stop_listening: Callable[[], None] = _nothing
+        # What ends recording; empty while nothing is recorded.
+        self.recording: list[Callable[[], None]] = []
         # When recording ends, in real time, while there is no reader.
         self._until = 0.0
         self._count = 0
@@ -226,17 +226,18 @@ class Feed:
         self._closed = False
 
     @property
-    def recording(self) -> bool:
-        """Whether events are wanted: by a reader, here or elsewhere, or one that may come back."""
-        if self._recording and not self._readers and self._clock.monotonic() >= self._until:
-            self._stop_recording()
-        return self._recording or self._relay.has_remote_readers
+    def demand(self) -> Sequence[Collection[object]]:
+        """One of these has a member while events are wanted, here or elsewhere, or soon again."""
+        return self.recording, self._relay.remote_readers
 
     def publish(self, events: Sequence[Event]) -> None:
         """Send events of one unit of work to all readers, here and elsewhere; never waits."""
-        if self._relay.has_remote_readers:
+        if self._relay.remote_readers:
             self._relay.publish(events)
-        self._publish_here(events)
+        if self.recording and not self._readers and self._clock.monotonic() >= self._until:
+            self._stop_recording()
+        else:
+            self._publish_here(events)
 
     def _publish_here(self, events: Iterable[Event]) -> None:
         for reader in [each for each in self._readers if each.is_stuck]:
@@ -302,14 +303,12 @@ class Feed:
             reader.end()
 
     def _record(self) -> None:
-        if not self._recording:
-            self._stop_listening = self._relay.listen(self._publish_here)
-        self._recording = True
+        if not self.recording:
+            self.recording.append(self._relay.listen(self._publish_here))
 
     def _stop_recording(self) -> None:
         """Drop all events. Skips a number, so that a reader that comes back later sees the gap."""
-        self._recording = False
-        self._stop_listening()
+        self.recording.pop()()
         self._count += 1
         while self._kept:
             self._drop_oldest()
@@ -331,7 +330,7 @@ class Feed:
 class _NoRelay:
     """The relay of a server that shares its store with no other."""
 
-    has_remote_readers = False
+    remote_readers = ()
 
     def publish(self, events: Sequence[Event]) -> None:
         pass
@@ -362,16 +361,17 @@ class ChangePublisher:
         self._waiters = waiters
         self._clock = clock
 
-    def wanted(self) -> bool:
-        """Whether units are to note what they write."""
-        return bool(self._waiters.waiting) or self._feed.recording
+    @property
+    def readers(self) -> Sequence[Collection[object]]:
+        """Units are to note what they write while one of these has a member."""
+        return self._waiters.waiting, *self._feed.demand
 
     def publish(self, changes: Sequence[StoredChange]) -> None:
         """Pass on what a committed unit wrote."""
         events = [event for change in changes for event in self._events(*change)]
         if events and self._waiters.waiting:
             self._waiters.receive(events)
-        if events and self._feed.recording:
+        if events and any(self._feed.demand):
             self._feed.publish(events)
 
     def _events(self, kind: EventType, subject: Any) -> Iterable[Event]:

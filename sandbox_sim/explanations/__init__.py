@@ -46,7 +46,7 @@ class CodeMeaning:
 
 @dataclass(frozen=True)
 class Marker:
-    """A value of `X-Sandbox-Rule` that is no rule: what a user added decided the answer."""
+    """A value of `X-Sandbox-Rule` that is not a rule: what a user added decided the answer."""
 
     id: str
     states: str

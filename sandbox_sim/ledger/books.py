@@ -3,7 +3,7 @@
 Theory of operation:
 
 - Every entry is a transfer of its own, added with who made it and why. Nothing is changed.
-- What stands in suspense for a payment is the sum of its lines there: above zero where money came
+- The amount in suspense for a payment is the sum of its lines there: above zero where money came
   in that belongs to no wallet yet, below zero where money went out.
 - An entry that names a payment locks the payment, any other one its wallet. So two people, or two
   servers, never resolve, reverse or close the same thing twice.
@@ -28,6 +28,7 @@ from sandbox_sim.records.ledger import (
     AccountKind,
     LedgerLine,
     LedgerQuery,
+    ManualEntry,
     Overdrawn,
     Reason,
     Transfer,
@@ -36,7 +37,6 @@ from sandbox_sim.records.ledger import (
     subtract,
     wallet_of,
 )
-from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, Wallet
@@ -49,7 +49,14 @@ _AT_ONCE: Final = 1_000
 
 
 class BadEntry(ValueError):
-    """An entry that cannot be made; the text says why, and what to do."""
+    """An entry that cannot be made; the text says why, and what to do.
+
+    field: what of the order it is about, by its name in the control API; else empty.
+    """
+
+    def __init__(self, text: str, field: str = "") -> None:
+        super().__init__(text)
+        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,7 @@ class Adjustment:
 
 
 class SuspenseItem(NamedTuple):
-    """What stands in suspense for one payment.
+    """The amount in suspense for one payment.
 
     amount: above zero where money came in, below zero where it went out. since: of the first line.
     """
@@ -101,7 +108,7 @@ class Books:
     ) -> Decimal:
         """Add SMS units or airtime; returns how much is available then.
 
-        Raises `BadTransfer` for a wallet of money, which comes by a deposit.
+        Raises `BadTransfer` for a wallet of money: deposits fill it.
         """
         topup = movements.topup(service_id, wallet, units, self._clock.now())
 
@@ -115,7 +122,7 @@ class Books:
     async def resolve(
         self, subject: str, to: AccountKind, amount: Decimal | None, signed: ManualEntry
     ) -> LedgerLine:
-        """Move what stands in suspense for a payment, or a part, to where it belongs.
+        """Move the amount in suspense of a payment, or a part, to where it belongs.
 
         to: the wallet of the service, clearing with the network, or fees. A negative item is taken
         from there. Once nothing is left, the contradiction of the payment counts as looked into.
@@ -131,12 +138,15 @@ class Books:
         lines = await _lines_of(unit, subject)
         suspense, standing = _standing(lines)
         if suspense is None or not standing:
-            raise BadEntry(f"nothing stands in suspense for payment {attempt.transaction_id}")
+            raise BadEntry(
+                f"nothing is in suspense for payment {attempt.transaction_id}", "transaction"
+            )
         part = abs(standing) if amount is None else amount
         if part > abs(standing):
             raise BadEntry(
-                f"{plain_decimal(abs(standing))} stand in suspense for payment "
-                f"{attempt.transaction_id}, and {plain_decimal(part)} are more"
+                f"{plain_decimal(abs(standing))} is in suspense for payment "
+                f"{attempt.transaction_id}, less than {plain_decimal(part)}",
+                "amount",
             )
         target = _target(attempt, to, suspense.asset, lines)
         ends = (suspense, target) if standing > 0 else (target, suspense)
@@ -155,8 +165,9 @@ class Books:
         attempt = await _locked(unit, asked.subject) if asked.subject else None
         if attempt is not None and attempt.service_id != asked.service_id:
             raise BadEntry(
-                f"payment {attempt.transaction_id} is of service {attempt.service_id}, and not of "
-                f"service {asked.service_id}"
+                f"payment {attempt.transaction_id} belongs to service {attempt.service_id}, not "
+                f"to service {asked.service_id}",
+                "transaction",
             )
         wallet = wallet_of(_LIVE, asked.service_id, asked.wallet, asked.currency)
         network = asked.network or ("" if attempt is None else attempt.network)
@@ -169,8 +180,9 @@ class Books:
         if ours.kind is _SUSPENSE:
             if attempt is None:
                 raise BadEntry(
-                    "what goes into suspense or out of it names its payment, so that it can be "
-                    "resolved: give the transaction"
+                    "an entry of suspense must name its payment, so that it can be resolved: give "
+                    "the transaction",
+                    "transaction",
                 )
             await _check_suspense(unit, moved, must_stand=False)
         return await enter(unit, moved, signed)
@@ -179,8 +191,8 @@ class Books:
         known = {account.network for account in await unit.live_sums()} | {*self._networks}
         if network not in known - {""}:
             names = ", ".join(sorted(known - {""})) or "none"
-            said = f"there is no network {network!r}" if network else "clearing is of a network"
-            raise BadEntry(f"{said}: name one in network (there are {names})")
+            said = f"there is no network {network!r}" if network else "clearing needs a network"
+            raise BadEntry(f"{said}: name one in network (there are {names})", "network")
 
     async def reverse(self, number: int, signed: ManualEntry) -> LedgerLine:
         """Enter the opposite of a manual entry, whole and once. Raises `BadEntry`."""
@@ -194,7 +206,7 @@ class Books:
             await unit.balance(done.account)
         earlier = await unit.ledger_page(LedgerQuery(reverses=number, limit=1, mode=_LIVE))
         if earlier:
-            raise BadEntry(f"entry {number} is reversed already, by entry {earlier[0].number}")
+            raise BadEntry(f"entry {number} is already reversed by entry {earlier[0].number}")
         undone = Transfer(
             done.credit, done.debit, done.amount, Reason.UNDONE, done.subject, self._clock.now()
         )
@@ -203,7 +215,7 @@ class Books:
         return await enter(unit, undone, signed._replace(reverses=number))
 
     async def suspense(self) -> Sequence[SuspenseItem]:
-        """What stands in suspense, newest payment first."""
+        """The amounts in suspense, newest payment first."""
         return await self._store.run(_items)
 
 
@@ -213,12 +225,12 @@ async def enter(unit: Unit, made: Transfer, signed: ManualEntry) -> LedgerLine:
     Raises `BadEntry` where it is not signed, or a wallet would go below zero.
     """
     if not signed.by.strip() or not signed.why.strip():
-        raise BadEntry("name who makes the entry in by, and why in reason")
+        raise BadEntry("set by to the person who makes the entry, and reason")
     try:
         number = await unit.add_transfer(made, signed)
     except Overdrawn as overdrawn:
         raise BadEntry(
-            f"{overdrawn}: nothing was entered, because no wallet goes below zero"
+            f"{overdrawn}: nothing was entered, because no wallet goes below zero", "amount"
         ) from None
     return LedgerLine(number, made, signed)
 
@@ -230,11 +242,11 @@ async def _made_by_person(unit: Unit, number: int) -> Transfer:
         raise BadEntry(f"there is no entry {number} of mode P in the ledger")
     done = line.transfer
     if done.reason is Reason.UNDONE:
-        raise BadEntry(f"entry {number} is a reversal itself: make the first entry anew")
+        raise BadEntry(f"entry {number} is a reversal itself: make the first entry again")
     if done.reason not in BY_HAND | {Reason.TOPUP}:
         raise BadEntry(
-            f"entry {number} was not made by a person, so it is not reversed: write a correction "
-            "with ledger adjust"
+            f"entry {number} was not made by a person, so it cannot be reversed: post a "
+            "correction with ledger adjust"
         )
     return done
 
@@ -250,7 +262,7 @@ async def _locked(unit: Unit, subject: str) -> Attempt:
     attempts = await unit.attempts_of(subject)
     attempt = await unit.attempt(attempts[-1].id) if attempts else None
     if attempt is None:
-        raise BadEntry(f"there is no payment {subject!r} of mode P")
+        raise BadEntry(f"there is no payment {subject!r} of mode P", "transaction")
     return attempt
 
 
@@ -278,19 +290,20 @@ async def _check_suspense(unit: Unit, moved: Transfer, *, must_stand: bool) -> N
     """
     suspense, standing = _standing(await _lines_of(unit, moved.subject))
     if suspense not in {None, moved.credit, moved.debit}:
-        raise BadEntry(f"what stands in suspense for this payment is in {suspense}")
+        raise BadEntry(f"the amount in suspense for this payment is in {suspense}")
     change = moved.amount if moved.credit.kind is _SUSPENSE else -moved.amount
     begins = not standing and not must_stand
     grows = standing * change > 0 and not must_stand
     if not (begins or grows or (standing * change < 0 and abs(change) <= abs(standing))):
         raise BadEntry(
-            f"{plain_decimal(standing)} stand in suspense for this payment, and the entry would "
-            f"change that by {plain_decimal(change)}"
+            f"{plain_decimal(standing)} is in suspense for this payment, and the entry would "
+            f"change it by {plain_decimal(change)}",
+            "amount",
         )
 
 
 def _target(attempt: Attempt, to: AccountKind, asset: str, lines: Sequence[LedgerLine]) -> Account:
-    """The account that what stands in suspense is moved to."""
+    """The account that the amount in suspense is moved to."""
     if to is AccountKind.WALLET:
         return wallet_of(_LIVE, attempt.service_id, movements.wallet_it_moves(attempt), asset)
     networks = (

@@ -126,7 +126,7 @@ def topup(service_id: int, wallet: Wallet, count: int, at: datetime) -> Transfer
     """
     account = wallet_of(_LIVE, service_id, wallet)
     if wallet not in ASSET_OF_WALLET:
-        raise BadTransfer(f"{account} holds money, which comes by a deposit and not by a top-up")
+        raise BadTransfer(f"{account} holds money: use a deposit instead of a top-up")
     return transfer(Reason.TOPUP, account, Decimal(count), "", at)
 
 

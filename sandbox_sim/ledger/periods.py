@@ -25,6 +25,7 @@ from sandbox_sim.records.ledger import (
     AccountKind,
     LedgerLine,
     LedgerQuery,
+    ManualEntry,
     Reason,
     Transfer,
     TransferKind,
@@ -33,7 +34,6 @@ from sandbox_sim.records.ledger import (
     subtract,
     wallet_of,
 )
-from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.timestamps import iso
@@ -102,7 +102,7 @@ class Periods:
         """
         now = self._clock.now()
         if until > now:
-            raise BadEntry(f"until is {iso(until)}, and a period ends before it is closed")
+            raise BadEntry(f"until is {iso(until)}, and a period must end in the past", "until")
         wallet = wallet_of(_LIVE, service_id, Wallet.COLLECTION, currency)
         closings = await self._store.run(partial(_closings, wallet))
         _check_after(closings, until)
@@ -114,7 +114,8 @@ class Periods:
         if total <= 0:
             raise BadEntry(
                 f"there is nothing to close: {len(in_period)} lines before {iso(until)} come to "
-                f"{plain_decimal(total)} {currency}"
+                f"{plain_decimal(total)} {currency}",
+                "until",
             )
         out = our_account(AccountKind.CLEARING, _LIVE, currency, MERCHANTS)
         paid = Transfer(wallet, out, total, Reason.CLOSED, "", now)
@@ -173,7 +174,8 @@ def _check_after(closings: Sequence[LedgerLine], until: datetime) -> None:
     if signed is not None and signed.ends_at is not None and until <= signed.ends_at:
         raise BadEntry(
             f"everything before {iso(signed.ends_at)} is closed, in period {len(closings)}: the "
-            "next period ends after that"
+            "next period ends after that",
+            "until",
         )
 
 

@@ -30,7 +30,7 @@ from sandbox_sim.records.attempts import LONGEST_PAUSE
 from sandbox_sim.records.exchanges import Exchange, Scrubber
 from sandbox_sim.records.reports import Outcome
 
-# A longer answer is none that a network of payments gives.
+# No network of payments sends longer answers.
 MOST_ANSWER_BYTES: Final = 1024 * 1024
 
 # How often a token or a status query is sent at most, and the first pause between two tries.
@@ -81,7 +81,7 @@ class NoAnswer(NamedTuple):
 def submitted(
     answer: HttpAnswer | NoAnswer, read: Callable[[HttpAnswer], SubmitResult]
 ) -> SubmitResult:
-    """What came of a submit: `read` says what an answer means.
+    """The result of a submit: `read` says what an answer means.
 
     Without an answer it is NOT_SENT only if not a byte can have arrived. An answer with HTTP 5xx
     that leaves a doubt is a network fault, for the circuit breaker.
@@ -342,14 +342,14 @@ def advice(status: int, credentials: str, path: str = "base_url") -> str:
     """What to do about an HTTP status that says that the settings are wrong; empty for others."""
     match status:
         case 401:
-            return f"the network does not take the credentials; correct {credentials}"
+            return f"the network refuses the credentials; correct {credentials}"
         case 403:
             return (
-                f"the network does not let this account in; correct {credentials}, or ask the "
+                f"the network denies access to this account; correct {credentials}, or ask the "
                 "network to add the address of this server to its list"
             )
         case 404:
-            return f"the network has nothing at this address; correct {path}"
+            return f"the network does not know this address; correct {path}"
         case _:
             return ""
 
@@ -417,6 +417,6 @@ def _in_words(error: Exception) -> str:
         case aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return "the network closed the connection without an answer"
         case aiohttp.ClientPayloadError():
-            return "the answer broke off"
+            return "the answer ended too early"
         case _:
             return str(error) or type(error).__name__

@@ -19,7 +19,7 @@ from sandbox_sim.values.hosts import client_host, is_loopback, normalized_host
 
 
 class AdapterSettings(BaseModel):
-    """The table of one network in the configuration, but for what every network has.
+    """The table of one network in the configuration, except for what every network has.
 
     `adapter`, `timeout_s` and the times of polling are read before an adapter is made.
     """
@@ -64,7 +64,7 @@ def _without_slash(text: str) -> str:
 
 def _fits_a_header(text: str) -> str:
     if not all("!" <= character <= "~" for character in text):
-        raise ValueError("must be ASCII without blanks and line breaks")
+        raise ValueError("must be ASCII without spaces and line breaks")
     return text
 
 
@@ -75,7 +75,7 @@ def _secret_fits_a_header(secret: SecretStr) -> SecretStr:
 
 def _is_a_user(text: str) -> str:
     if ":" in text:
-        raise ValueError("must be without a colon")
+        raise ValueError("must not contain a colon")
     return _fits_a_header(text)
 
 

@@ -37,14 +37,17 @@ class AnswerFault(StrEnum):
     TIMEOUT = "timeout"
 
 
+# How the warning about an answer that did not reach the client begins.
+ANSWER_LOST: Final = "the answer was lost"
+
 _EFFECTS: Final[Mapping[AnswerFault, str]] = MappingProxyType(
     {
-        AnswerFault.CONNECTION_RESET: "the answer was lost: the connection was reset",
+        AnswerFault.CONNECTION_RESET: f"{ANSWER_LOST}: the connection was reset",
         AnswerFault.EMPTY_RESPONSE: (
-            "the answer was lost: the connection was closed without a byte of it"
+            f"{ANSWER_LOST}: the connection was closed without a byte of it"
         ),
         AnswerFault.MALFORMED_JSON: "the answer was cut off within its JSON",
-        AnswerFault.TIMEOUT: "the answer was lost: the client was left waiting",
+        AnswerFault.TIMEOUT: f"{ANSWER_LOST}: the client was left waiting",
     }
 )
 

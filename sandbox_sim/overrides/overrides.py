@@ -169,7 +169,7 @@ class Overrides:
         return override.reply(payment.operation), override
 
     async def refusal(self, asked: MatchFacts) -> Reply | None:
-        """The rejection of a request that is no payment, if an override asks for one; else None."""
+        """The rejection that an override asks for of a request other than a payment, or None."""
         known = self._open(asked)
         if not known:
             return None

@@ -37,7 +37,7 @@ class Queries:
         )
         if transaction is None or not answers_status(transaction, self._clock.now()):
             minutes = STATUS_RETENTION.total_seconds() / 60
-            why = f"the service made no such transaction within the last {minutes:.0f} minutes"
+            why = f"the service has no such transaction from the last {minutes:.0f} minutes"
             return Reply(Code.NO_SUCH_TRANSACTION, "sandbox.8", why)
         why = status_answer_why(transaction.status)
         fields = {"response_data": status_record(transaction)}
@@ -57,7 +57,7 @@ class Queries:
 
         record = await self._store.run(work)
         rule = "D21" if self._accounts.live else "sandbox.9"
-        why = "live balances" if self._accounts.live else "the interface's figures"
+        why = "live balances" if self._accounts.live else "the fixed balances of the interface"
         return Reply(Code.SUCCESS, rule, why, fields={"response_data": record})
 
 
@@ -74,7 +74,7 @@ class LiveQueries:
         """`get_transaction_status`."""
         found, reason = await self._store.run(partial(_found, service_id, transaction_id))
         if found is None:
-            why = "the service made no such transaction in mode P"
+            why = "the service has no such transaction in mode P"
             return Reply(Code.NOT_FOUND, "D32", why, _NOT_FOUND)
         fields = {"response_data": status_record(found, reason)}
         return Reply(Code.SUCCESS, "D39", status_answer_why(found.status), fields=fields)

@@ -1,7 +1,7 @@
 """Refunds: payouts that give the money of a collection back to its payer. Source: D45, D44.
 
-A refund is no operation of the interface: a person asks for it, with a name and a reason, and it
-has no callback. The processor of the mode carries it as any payout, but out of the wallet of
+A refund is not an operation of the interface: a person asks for it, with a name and a reason, and
+it has no callback. The processor of the mode carries it as any payout, but out of the wallet of
 collections, and in mode P over the network that collected.
 
 What all refunds of a collection that are open or successful sum to is at most what was collected.
@@ -14,12 +14,10 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from sandbox_sim.operations import Operation
+from sandbox_sim.payments.submit import PaymentDecision, PaymentProcessor, PaymentRequest
 from sandbox_sim.ports import (
     Clock,
     Ids,
-    PaymentDecision,
-    PaymentProcessor,
-    PaymentRequest,
     Store,
     Unit,
 )
@@ -111,7 +109,7 @@ class Refunds:
     ) -> Refunded:
         """Refund a collection; returns when the network, or the sandbox, has answered.
 
-        Raises `RefundRefused` where that cannot be, or where the refund was not taken.
+        Raises `RefundRefused` where that cannot be, or where the refund was not accepted.
         """
         network_id = self._ids.network_transaction_id()
         work = partial(self._begin, of, order, network_id, public_address)

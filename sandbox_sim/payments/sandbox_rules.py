@@ -60,7 +60,7 @@ def card_refusal(number: str, nw: str | None, behaviour: Behaviour) -> Reply | N
     """The rejection of a card that sandbox refuses, else None; `nw` None means any brand."""
     brand = behaviour.test_cards.get(number)
     if brand is None:
-        why = f"customer_number {quoted_card(number)} is none of the setting test_cards"
+        why = f"customer_number {quoted_card(number)} is not listed in the setting test_cards"
         return Reply(Code.NOT_ALLOWED, "sandbox.6", why)
     if nw not in {None, brand}:
         return Reply(Code.NOT_ALLOWED, "D20", f"the test card is a {brand} card and nw is '{nw}'")
@@ -74,8 +74,8 @@ def _bill_account(payment: Payment, _behaviour: Behaviour, _facts: Facts) -> Rep
     return Reply(
         Code.NOT_ALLOWED,
         "sandbox.7",
-        f"account_number {quoted(payment.party)} is no account of {payment.nw}; those are {shape} "
-        "and three more digits",
+        f"account_number {quoted(payment.party)} is not an account of {payment.nw}; those are "
+        f"{shape} and three more digits",
     )
 
 
@@ -85,8 +85,8 @@ def _allowed_number(payment: Payment, behaviour: Behaviour, _facts: Facts) -> Re
     local = msisdn.to_local(msisdn.without_plus(payment.party))
     if local is not None and behaviour.allowlist.allows(local):
         value = quoted(payment.party)
-        why = f"customer_number {value} is in the 233 form, and payments take '{local}'"
-        setting = "the setting accept_international takes both"
+        why = f"customer_number {value} is in the 233 form, and payments accept '{local}'"
+        setting = "the setting accept_international accepts both"
         return Reply(Code.NOT_ALLOWED, "D11", f"{why}; {setting}")
     why = f"customer_number {behaviour.allowlist.refusal(payment.party)}"
     return Reply(Code.NOT_ALLOWED, "sandbox.1", why)
@@ -108,7 +108,7 @@ def _amount_cap(payment: Payment, _behaviour: Behaviour, _facts: Facts) -> Reply
 
 
 def _above_cap(amount: Decimal) -> str:
-    return f"amount {_plain(amount)} is above {AMOUNT_CAP}, the most of sandbox"
+    return f"amount {_plain(amount)} is above {AMOUNT_CAP}, the sandbox maximum"
 
 
 def _plain(amount: Decimal) -> str:
@@ -127,7 +127,7 @@ def _repeated(payment: Payment, _behaviour: Behaviour, facts: Facts) -> Reply | 
     if not facts.repeated:
         return None
     why = f"the service has a transaction {quoted(payment.transaction_id)} already"
-    return Reply(Code.DUPLICATE, "D14", f"{why}; the setting duplicates can take it")
+    return Reply(Code.DUPLICATE, "D14", f"{why}; the setting duplicates can accept it")
 
 
 def _magic_outcome(payment: Payment, behaviour: Behaviour, _facts: Facts) -> Reply | None:

@@ -3,11 +3,11 @@
 Source: service.1 to service.5, D14 to D16, D20, D33, D32.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from sandbox_sim.ledger.accounts import Accounts
 from sandbox_sim.operations import Operation
@@ -24,9 +24,6 @@ from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.ports import (
     AnswerGate,
     Ids,
-    PaymentDecision,
-    PaymentProcessor,
-    PaymentRequest,
     Store,
     Unit,
 )
@@ -39,6 +36,7 @@ from sandbox_sim.records.transactions import (
     CardPage,
     Payment,
     PaymentDetails,
+    Refund,
     Status,
     TransactionRecord,
     answers_status,
@@ -46,6 +44,54 @@ from sandbox_sim.records.transactions import (
 from sandbox_sim.values import msisdn
 from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.response_codes import Code, Reply
+
+
+class PaymentRequest(NamedTuple):
+    """A well-formed payment that a client may make.
+
+    client: its mode has chosen the processor.
+    network_transaction_id: eleven digits, new (D18); the gate holds it.
+    received_at: gateway time, UTC.
+    public_address: returns the address that this server is reached at, without a slash at the end.
+    details: what only a network reads.
+    refund: what makes it the refund of a collection, which goes over the network that collected;
+    None for a payment of a client.
+    """
+
+    payment: Payment
+    client: Client
+    network_transaction_id: str
+    received_at: datetime
+    public_address: Callable[[], str]
+    details: PaymentDetails = NO_DETAILS
+    refund: Refund | None = None
+
+
+# The reply to a payment, or what makes it after the commit and before the answer.
+PaymentDecision = Reply | Callable[[], Awaitable[Reply]]
+
+
+class PaymentProcessor(Protocol):
+    """Decides the payments of one service mode, and saves what they leave behind.
+
+    Mode S has `SandboxProcessor`, mode P `production/processor.py`. A payment has two steps:
+
+    1. `process` decides inside the unit of work. It saves what the payment leaves behind: the
+       transaction, postings, a card page, and jobs for what must happen later. All of it is in one
+       unit, so a crash after the commit loses nothing.
+    2. `process` returns the reply, or a function that makes it after the commit and before the
+       answer. There a processor may wait for the outside world: the unit of work, with its locks,
+       is over. It can still reject. What it changes, it saves in units of its own.
+    """
+
+    async def process(self, unit: Unit, request: PaymentRequest) -> PaymentDecision:
+        """Decide a payment, and save through `unit` all that it leaves behind, its jobs too.
+
+        A store may call this more than once for one payment, each time with a new unit of which
+        only the last is committed. So it awaits nothing but the unit, and changes nothing else.
+        A rejection is a reply; what is raised undoes the unit and is answered with code 500.
+        """
+
 
 # The outcomes that leave a transaction which can be queried (D15).
 LEAVE_A_TRANSACTION: Final = frozenset({Code.RECEIVED, Code.SUCCESS, Code.DECLINED})
@@ -55,7 +101,7 @@ USED_BEFORE: Final = "the service has used this transaction_id before"
 REPEATED: Final = f"{USED_BEFORE}; the newer transaction replaces the older"
 
 IN_233_FORM: Final = (
-    "customer_number is in the 233 form, which payments take only because of the setting "
+    "customer_number is in the 233 form, which payments accept only because of the setting "
     "accept_international"
 )
 
@@ -72,7 +118,7 @@ _REPEATED: Final = Facts(repeated=True)
 
 PESEWA: Final = Decimal("0.01")
 
-MORE_DECIMALS: Final = "amount has more than two decimals, and the smallest coin is a pesewa, 0.01"
+MORE_DECIMALS: Final = "amount has more than two decimals, and the smallest unit is a pesewa, 0.01"
 
 
 class SandboxProcessor:
@@ -150,7 +196,9 @@ class SandboxProcessor:
         earlier: the live transaction of the service with the same `transaction_id`.
         """
         facts = _NEW if earlier is None else _REPEATED
-        account = self._accounts.checked(payment.operation, is_refund=is_refund)
+        # A collection takes nothing from a wallet of the service.
+        spends = payment.operation.row.spends is not None
+        account = self._accounts.checked(payment.operation, is_refund=is_refund) if spends else None
         if account is not None:
             available = await self._accounts.reported(unit, payment.service_id, account, at)
             facts = facts._replace(available=available)
@@ -278,8 +326,8 @@ class Payments:
         """Process a payment in one unit of work; returns when it is saved.
 
         The answer gate holds the callback of the payment. The caller releases `Reply.awaited_by`
-        when the answer is written. What is raised is an error of the store or a fault of ours; then
-        nothing is held, and nothing was saved unless it was raised after the commit.
+        when the answer is written. What is raised is an error of the store or an internal error;
+        then nothing is held, and nothing was saved unless it was raised after the commit.
 
         received_at: gateway time, UTC.
         public_address: returns the address that this server is reached at.

@@ -7,7 +7,6 @@ go over. Adapters implement them.
 from sandbox_sim.ports.callbacks import AnswerGate, CallbackSender
 from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.ids import Ids
-from sandbox_sim.ports.payment_processor import PaymentDecision, PaymentProcessor, PaymentRequest
 from sandbox_sim.ports.store import (
     STORE_PAUSE_S,
     DataRefused,
@@ -29,9 +28,6 @@ __all__ = [
     "FileStore",
     "Ids",
     "JobLost",
-    "PaymentDecision",
-    "PaymentProcessor",
-    "PaymentRequest",
     "Relay",
     "Store",
     "StoreError",

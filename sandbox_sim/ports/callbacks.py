@@ -50,7 +50,6 @@ class CallbackSender(Protocol):
         Raises nothing of the network. timeout: real time for all of it.
         on_status: called as soon as the receiver's HTTP status has arrived.
         """
-        ...
 
 
 class AnswerGate(Protocol):
@@ -61,7 +60,6 @@ class AnswerGate(Protocol):
 
     def hold(self, network_transaction_id: str) -> None:
         """Hold the callbacks of this transaction until `release` is called for it."""
-        ...
 
     def release(self, network_transaction_id: str) -> None:
         """Let the callbacks of this transaction leave; does nothing if they are not held.
@@ -69,19 +67,15 @@ class AnswerGate(Protocol):
         Wakes those that wait in `wait_until_released`, and runs what was given to
         `call_when_released`, before it returns.
         """
-        ...
 
     def is_held(self, network_transaction_id: str) -> bool:
         """Whether the answer of this transaction is still to be written by this process."""
-        ...
 
     def call_when_released(self, network_transaction_id: str, act: Callable[[], None]) -> None:
         """Call `act` once, on `release`; at once if the transaction is not held.
 
         A transaction has one such call: a second one replaces the first.
         """
-        ...
 
     async def wait_until_released(self, network_transaction_id: str) -> None:
         """Return when the transaction is not held; at once if it is not held now."""
-        ...

@@ -170,7 +170,7 @@ class SubmitRequest:
 
 @dataclass(frozen=True, slots=True)
 class SubmitResult:
-    """What came of a submit.
+    """The result of a submit.
 
     code: of REFUSED, the interface's response code for the client, such as 402 or 019. What
     concerns our account and not the request, such as credentials, is 500. After 402, 429 and 500
@@ -179,7 +179,7 @@ class SubmitResult:
     network_id: the network's own identifier, empty where it gave none.
     redirect_url: of a card payment, the page that the customer goes to.
     network_fault: no connection, a reset, a timeout, or an UNKNOWN by HTTP 5xx; the circuit breaker
-    counts these. What ends for a reason of ours is none, such as wrong credentials.
+    counts these. A failure for a reason of ours does not count, such as wrong credentials.
     """
 
     outcome: Outcome
@@ -201,7 +201,7 @@ class SubmitResult:
         if (self.outcome is Outcome.REFUSED) != bool(self.code):
             raise ValueError(f"an outcome of {self.outcome} cannot have the code {self.code!r}")
         if self.code and self.code not in CATALOGUE:
-            raise ValueError(f"{self.code} is no response code of the interface")
+            raise ValueError(f"{self.code} is not a response code of the interface")
 
     @property
     def report(self) -> Report:
@@ -340,7 +340,7 @@ def _clean(said: SubmitResult | StatusResult | Notification) -> None:
 class Health(NamedTuple):
     """Whether a network can be reached, for people; routing never asks.
 
-    detail: what was tried and what came of it, in words.
+    detail: what was tried and its result, in words.
     """
 
     ok: bool
@@ -352,7 +352,6 @@ class NetworkEvents(Protocol):
 
     def exchanged(self, exchange: Exchange) -> None:
         """A request and its answer, scrubbed, for the journal; never waits."""
-        ...
 
     async def notified(self, notification: Notification) -> None:
         """A notification that did not come by HTTP, such as a receipt over SMPP.
@@ -361,14 +360,12 @@ class NetworkEvents(Protocol):
         then may the adapter acknowledge it. One about a part that is not known yet is tried again:
         a network may report on a part before it answers the submit.
         """
-        ...
 
     async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
         """The network took a part of a message, number 1 to `total`, under this identifier.
 
         Returns when it is saved: from then on a notification with this `part_id` is about it.
         """
-        ...
 
 
 class Network(Protocol):
@@ -382,27 +379,21 @@ class Network(Protocol):
     @property
     def capabilities(self) -> Capabilities:
         """What it can do; the same for as long as it is open."""
-        ...
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready. A network that is away is no reason to fail: `health` tells."""
-        ...
+        """Make it ready. Succeeds even if the network is away; `health` reports that."""
 
     async def close(self) -> None:
         """End every task and connection; a submit under way ends as UNKNOWN."""
-        ...
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         """Send a request, at most once. See the rules of this module."""
-        ...
 
     async def status(self, query: StatusQuery) -> StatusResult:
-        """Ask what became of a request. A network that does not answer is UNKNOWN."""
-        ...
+        """Ask for the outcome of a request. A network that does not answer is UNKNOWN."""
 
     def verify(self, raw: RawNotification) -> bool:
         """Whether the notification is proven to come from the network, by its exact bytes."""
-        ...
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         """What the notification says, in order.
@@ -410,11 +401,9 @@ class Network(Protocol):
         Raises:
             UnreadableNotification: it is not in the form of this network.
         """
-        ...
 
     async def health(self) -> Health:
         """Whether the network can be reached. Asks for a token at most; submits nothing."""
-        ...
 
 
 def scrubber_of(network: Network) -> Scrubber:
@@ -451,4 +440,3 @@ class NetworkFactory(Protocol):
         Raises:
             NetworkConfigError: the settings are not usable.
         """
-        ...

@@ -1,6 +1,6 @@
 """The state, behind atomic units of work: what a store offers, raises and passes on."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol, TypeVar, runtime_checkable
@@ -17,7 +17,7 @@ class StoreError(Exception):
 
 
 class StoreInUse(StoreError):
-    """Another server has the state open, and it can be open once only."""
+    """Another server has the state open, and only one server can have it open."""
 
 
 class DataRefused(StoreError):
@@ -35,17 +35,14 @@ class Relay(Protocol):
     """Sends events to the servers that share a store, and receives theirs."""
 
     @property
-    def has_remote_readers(self) -> bool:
-        """Whether another server listens."""
-        ...
+    def remote_readers(self) -> Collection[object]:
+        """Empty unless another server listens; the same collection each time."""
 
     def publish(self, events: Sequence[Event]) -> None:
         """Send events of this server to the others; never waits."""
-        ...
 
     def listen(self, heard: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
         """Call `heard` with the events of other servers; returns a function that stops it."""
-        ...
 
 
 T = TypeVar("T")
@@ -57,15 +54,12 @@ class Store(Protocol):
     @property
     def joined_others(self) -> bool:
         """Whether another server had this state open when `open` returned."""
-        ...
 
     async def open(self) -> None:
         """Make the state ready for `run`; raises `StoreError` if that is not possible."""
-        ...
 
     async def close(self) -> None:
         """Finish the units that have begun, and release files and connections."""
-        ...
 
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Run `work` as one unit and commit it; returns what `work` returned.
@@ -74,35 +68,32 @@ class Store(Protocol):
         saved and the exception is raised here. Raises `StoreError` if the unit cannot be run or
         saved. A store may call `work` again with a new unit, so `work` changes nothing outside.
         """
-        ...
 
     def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
         """Call `notice` after each commit that wrote something; returns a function that stops it.
 
         `notice` must not block. Commits of other servers are not noticed.
         """
-        ...
 
     def watch_changes(
-        self, wanted: Callable[[], bool], notice: Callable[[Sequence[StoredChange]], None]
+        self,
+        readers: Sequence[Collection[object]],
+        notice: Callable[[Sequence[StoredChange]], None],
     ) -> None:
-        """Call `notice` with what each unit wrote that began while `wanted` was true.
+        """Call `notice` with what each unit wrote that began while one of `readers` had a member.
 
-        After the commit, and after the listeners of the topics that the unit announced. Neither
-        must block. Commits of other servers are not noticed.
+        After the commit, and after the listeners of the topics that the unit announced. `notice`
+        must not block. Commits of other servers are not noticed.
         """
-        ...
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with the earliest due time of the jobs that a commit added.
 
         Commits of other servers are noticed too.
         """
-        ...
 
     def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
         """Await `notice` on every server after the topic was announced, before `run` returns."""
-        ...
 
 
 @runtime_checkable
@@ -114,4 +105,3 @@ class FileStore(Protocol):
 
         Units wait meanwhile. Raises `StoreError`, and leaves no copy then.
         """
-        ...

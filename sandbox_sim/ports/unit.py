@@ -24,9 +24,15 @@ from sandbox_sim.records.exchanges import (
 from sandbox_sim.records.inbox import InboxMessage
 from sandbox_sim.records.jobs import Job
 from sandbox_sim.records.journal import JournalEntry
-from sandbox_sim.records.ledger import Account, Balance, LedgerLine, LedgerQuery, Transfer
+from sandbox_sim.records.ledger import (
+    Account,
+    Balance,
+    LedgerLine,
+    LedgerQuery,
+    ManualEntry,
+    Transfer,
+)
 from sandbox_sim.records.listing import Listing
-from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.records.messages import HistoryQuery, Message
 from sandbox_sim.records.overrides import UserRule
 from sandbox_sim.records.snapshots import Snapshot
@@ -45,7 +51,6 @@ class PaymentRecords(Protocol):
         It may be expired for status queries (`answers_status`). In mode S this locks the service
         and the id, so two payments with one `transaction_id` run in turn.
         """
-        ...
 
     async def transaction_by_network_id(
         self,
@@ -57,7 +62,6 @@ class PaymentRecords(Protocol):
 
         None for one that is not kept. Locks the id.
         """
-        ...
 
     async def add_transaction(self, transaction: TransactionRecord) -> bool:
         """Add a new one. From now on `transaction` finds it by its `transaction_id`.
@@ -66,37 +70,30 @@ class PaymentRecords(Protocol):
         key decides; where another unit is adding the same one, this waits for its end. In mode S
         read the id with `transaction` first where a second one matters; this does not lock.
         """
-        ...
 
     async def save_transaction(self, transaction: TransactionRecord) -> None:
         """Replace one that this unit read with `transaction_by_network_id`, which has locked it."""
-        ...
 
     async def refunds_of(self, collection: TransactionRecord) -> Sequence[TransactionRecord]:
         """The refunds of a collection, oldest first.
 
         Does not lock: a unit that adds one has locked the collection.
         """
-        ...
 
     async def delete_transaction(self, transaction: TransactionRecord) -> None:
         """Delete one: its `transaction_id` is free again. The attempts of mode P stay."""
-        ...
 
     async def list_transactions(self, listing: Listing) -> Sequence[TransactionRecord]:
         """A page of the kept transactions, newest first; ids are `network_transaction_id`.
 
         Does not lock.
         """
-        ...
 
     async def card_page(self, card_page_id: str) -> CardPage | None:
         """The hosted page with this id; None if there is none, or it expired. Locks the id."""
-        ...
 
     async def add_card_page(self, page: CardPage) -> None:
         """Add a new one. Does not lock: its id is new."""
-        ...
 
 
 class SmsRecords(Protocol):
@@ -107,7 +104,6 @@ class SmsRecords(Protocol):
 
         Locks the messages of the service, so that their order has no gaps.
         """
-        ...
 
     async def messages(
         self, service_id: int, subject: str, mode: ServiceMode = ServiceMode.SANDBOX
@@ -116,22 +112,18 @@ class SmsRecords(Protocol):
 
         Empty if there are none. Does not lock.
         """
-        ...
 
     async def save_messages(self, messages: Sequence[Message]) -> None:
         """Replace messages that were added before. Does not lock."""
-        ...
 
     async def list_messages(self, listing: Listing) -> Sequence[Message]:
         """A page of the messages, newest first; ids are `processing_id`. Does not lock."""
-        ...
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
         """A page of a service's messages, newest first, and how many match in all.
 
         Does not lock.
         """
-        ...
 
 
 class CallbackRecords(Protocol):
@@ -143,44 +135,36 @@ class CallbackRecords(Protocol):
 
     async def callback(self, service_id: int | None, callback_id: str) -> CallbackRecord | None:
         """One callback with its attempts, of this service or of any (None); None if not kept."""
-        ...
 
     async def save_callback(self, callback: CallbackRecord) -> None:
         """Add it, or replace the one with its id.
 
         Of each service the newest `KEPT_CALLBACKS` that are finished are kept, and all others.
         """
-        ...
 
     async def list_callbacks(self, listing: Listing) -> Sequence[CallbackRecord]:
         """A page of the callbacks, newest first."""
-        ...
 
     async def services_with_held_callbacks(self) -> Sequence[int]:
         """The services with a callback that waits for a later one to overtake it, in any order."""
-        ...
 
     async def release_callbacks(self, service_id: int, callback_id: str) -> Sequence[str]:
         """Mark this callback, and those of its service added before it, as not held any more.
 
         Returns the ids of those that were held, oldest first. The caller adds their jobs.
         """
-        ...
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
         """Add a delivery to the inbox of this name; the oldest messages make room for it.
 
         Locks all inboxes while it deletes messages because of their total size.
         """
-        ...
 
     async def inbox_messages(self, name: str, listing: Listing) -> Sequence[InboxMessage]:
         """A page of an inbox, newest first; an inbox belongs to no service."""
-        ...
 
     async def clear_inbox(self, name: str) -> int:
         """Empty an inbox; returns how many messages it had."""
-        ...
 
 
 class JobRecords(Protocol):
@@ -197,7 +181,6 @@ class JobRecords(Protocol):
         One exception: a job of a transaction in the answer gate, due almost at once, begins as
         claimed where several servers share the state. See `ports.callbacks`.
         """
-        ...
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
         """Claim the free jobs that are due at `now`, at most `limit`; those due first come first.
@@ -205,7 +188,6 @@ class JobRecords(Protocol):
         Jobs due at one moment come in the order in which they were added. Passes over jobs that
         another unit is claiming, and waits for none.
         """
-        ...
 
     async def finish(self, job: Job) -> None:
         """Delete a job that this server has claimed.
@@ -214,30 +196,24 @@ class JobRecords(Protocol):
         has deleted it, or the lease ran out and another server has it. Then the unit must end: what
         it would write is not ours to write.
         """
-        ...
 
     async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
         """Make the next attempts at these callbacks due at `now`, where they were due later.
 
         Returns the ids of the callbacks that have an unclaimed job for their delivery.
         """
-        ...
 
     async def jobs_after(self, moment: datetime) -> Sequence[Job]:
         """The unclaimed jobs that are due later than this moment, earliest first."""
-        ...
 
     async def next_jobs(self, limit: int) -> Sequence[Job]:
         """The unclaimed jobs that fall due next, earliest first, at most `limit`. Does not lock."""
-        ...
 
     async def failed_jobs(self, limit: int) -> Sequence[Job]:
         """Jobs with `is_listed`, claimed or not, oldest first, at most `limit`. Does not lock."""
-        ...
 
     async def next_due(self) -> datetime | None:
         """When the next free job falls due; None if there is none. Does not lock."""
-        ...
 
 
 class JournalRecords(Protocol):
@@ -249,36 +225,37 @@ class JournalRecords(Protocol):
         The newest `KEPT_REQUESTS` of each service and mode are kept; those without a mode count as
         mode S. Locks the journals of their services, so add them last in a unit, or alone.
         """
-        ...
 
     async def list_entries(self, listing: Listing) -> Sequence[JournalEntry]:
         """A page of the journal, newest first. Does not lock."""
-        ...
 
     async def clear_entries(self, service_id: int | None) -> int:
-        """Empty the journal of a service, or of all (None), but for the entries of mode P.
+        """Empty the journal of a service, or of all (None), except for the entries of mode P.
 
         Returns how many it deleted. Locks the journals that it empties.
         """
-        ...
 
     async def dropped_entries(self, service_id: int | None) -> int:
         """How many entries of a service, or of all (None), newer ones have replaced.
 
         Does not lock.
         """
-        ...
 
 
 class LedgerRecords(Protocol):
     """The ledger of both modes. Nothing of mode P is in a snapshot, or removed by a reset."""
+
+    async def read_one_moment(self) -> None:
+        """Let this unit read what is committed now, and nothing that is committed later.
+
+        Call it before anything else. A unit that calls it changes no record.
+        """
 
     async def balance(self, wallet: Account) -> Balance | None:
         """What a wallet has, exactly; None where nothing has moved it yet.
 
         Locks the wallet: what is decided by this balance holds until the unit ends.
         """
-        ...
 
     async def add_transfer(self, transfer: Transfer, manual: ManualEntry | None = None) -> int:
         """Add a transfer, and change the balance of its wallet; returns its number.
@@ -293,14 +270,12 @@ class LedgerRecords(Protocol):
 
             Then nothing is changed.
         """
-        ...
 
     async def open_transfer(self, wallet: Account, subject: str) -> LedgerLine | None:
         """The pending transfer of a wallet that has not ended and has this subject.
 
         The newest one, where there are several. Does not lock.
         """
-        ...
 
     async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
         """The first `limit` lines that match the query, newest first. Does not lock.
@@ -310,13 +285,11 @@ class LedgerRecords(Protocol):
         an index, so a page costs what is on it, wherever it is; only the filters by mode, account
         and reason may make it read every line. `suspense` goes with mode P, and has an index too.
         """
-        ...
 
     async def balances(
         self, mode: ServiceMode | None, service_id: int | None
     ) -> Mapping[Account, Balance]:
         """Every wallet of a mode, a service, or of all (None), with what it has. Does not lock."""
-        ...
 
     async def live_sums(self) -> Mapping[Account, Decimal]:
         """What was credited less what was debited, for each account of ours in mode P.
@@ -324,7 +297,6 @@ class LedgerRecords(Protocol):
         A store keeps a checkpoint of them, so that this does not add up every transfer. Does not
         lock.
         """
-        ...
 
 
 class AttemptRecords(Protocol):
@@ -336,19 +308,15 @@ class AttemptRecords(Protocol):
 
     async def add_attempt(self, attempt: Attempt, request: str) -> None:
         """Add a new one, with the request that goes out as JSON."""
-        ...
 
     async def attempt(self, attempt_id: str) -> Attempt | None:
         """The attempt with this id. Locks its payment."""
-        ...
 
     async def save_attempt(self, attempt: Attempt) -> None:
         """Replace one that was read in this unit; a final one loses its saved request."""
-        ...
 
     async def saved_request(self, attempt_id: str) -> str:
         """The request of an attempt, as it was added; empty once it is final. Does not lock."""
-        ...
 
     async def find_attempts(
         self, network: str, *, reference: str = "", network_id: str = ""
@@ -357,19 +325,15 @@ class AttemptRecords(Protocol):
 
         Two say that the reference is not enough: services may share one.
         """
-        ...
 
     async def attempts_of(self, network_transaction_id: str) -> Sequence[Attempt]:
         """The attempts of a payment, oldest first. Does not lock."""
-        ...
 
     async def list_attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
         """A page of attempts, newest first. Does not lock."""
-        ...
 
     async def open_attempts(self) -> Mapping[str, int]:
         """How many attempts of each network are open; those without one are left out."""
-        ...
 
     async def doubtful_attempts(self, opened_before: datetime) -> Sequence[Attempt]:
         """The attempts that a person may have to decide about, oldest first. Does not lock.
@@ -377,15 +341,12 @@ class AttemptRecords(Protocol):
         Those with a mismatch or a contradiction, and those that are open and were made before this
         time; none that a person has settled.
         """
-        ...
 
     async def add_decision(self, decision: KeptDecision) -> None:
         """Add what a person decided; it is never changed."""
-        ...
 
     async def decisions_of(self, attempt_id: str) -> Sequence[KeptDecision]:
         """What people decided about an attempt, oldest first. Does not lock."""
-        ...
 
 
 class NetworkRecords(Protocol):
@@ -396,23 +357,18 @@ class NetworkRecords(Protocol):
 
     async def add_raw_notification(self, raw: RawNotification) -> int:
         """Store a notification as it came; returns its number, above 0."""
-        ...
 
     async def raw_notification(self, number: int) -> KeptNotification | None:
         """The notification with this number. Does not lock: its job has one owner."""
-        ...
 
     async def save_raw_notification(self, kept: KeptNotification) -> None:
         """Replace one that was read in this unit."""
-        ...
 
     async def list_notifications(self, query: NotificationQuery) -> Sequence[KeptNotification]:
         """A page, newest first. Does not lock."""
-        ...
 
     async def count_notifications(self) -> Mapping[tuple[str, NotificationState], int]:
         """How many are kept, by network and state; those without one are left out."""
-        ...
 
     async def notifications_with_secrets(
         self, unmatched_before: datetime, limit: int
@@ -421,41 +377,33 @@ class NetworkRecords(Protocol):
 
         unmatched_before: one without an attempt is sought for no more if it came before this time.
         """
-        ...
 
     async def delete_notifications(self, before: datetime, limit: int) -> int:
         """Delete some that came before this time, but none that is still to be read.
 
         Returns how many; `limit` at most.
         """
-        ...
 
     async def add_exchanges(self, exchanges: Sequence[Exchange]) -> None:
         """Add requests to networks with their answers, scrubbed."""
-        ...
 
     async def exchanges_of(self, attempt_id: str) -> Sequence[Exchange]:
         """The exchanges of an attempt, oldest first. Does not lock."""
-        ...
 
     async def add_message_part(self, part: MessagePart) -> None:
         """Add a part that a network took; nothing changes where the attempt has this part."""
-        ...
 
     async def save_message_part(self, part: MessagePart) -> None:
         """Replace a part that was read in this unit."""
-        ...
 
     async def find_message_part(self, network: str, network_id: str) -> MessagePart | None:
         """The part that a network gave this identifier, the newest if it gave it twice.
 
         Does not lock; `attempt` does.
         """
-        ...
 
     async def message_parts(self, attempt_id: str) -> Sequence[MessagePart]:
         """The parts of a message that its network took, in the order of the text. Does not lock."""
-        ...
 
 
 class Topic(StrEnum):
@@ -472,26 +420,21 @@ class ControlRecords(Protocol):
 
     async def user_rules(self) -> Sequence[UserRule]:
         """All user rules, newest first. Does not lock."""
-        ...
 
     async def user_rule(self, rule_id: str) -> UserRule | None:
         """One user rule; None if there is none. Locks the id, so that uses are counted in turn."""
-        ...
 
     async def save_user_rule(self, rule: UserRule) -> None:
         """Add it, or replace the one with its id. Does not lock: read it with `user_rule` first."""
-        ...
 
     async def delete_user_rule(self, rule: UserRule) -> None:
         """Delete it; does nothing if it is gone. Does not lock."""
-        ...
 
     async def announce(self, topic: Topic) -> None:
         """Call those that watch the topic, on every server, after this unit is committed.
 
         `Store.run` returns when they are done, or when another server has not answered in time.
         """
-        ...
 
     async def reset(self, service_id: int | None) -> None:
         """Delete all that was done for a service, its jobs too; or for all (None), inboxes too.
@@ -500,14 +443,12 @@ class ControlRecords(Protocol):
         everything: waits until no other unit is at work, and others wait for this one. So call it
         first in a unit.
         """
-        ...
 
     async def save_snapshot(self, name: str, service_id: int | None, now: datetime) -> Snapshot:
         """Keep under this name all that `reset` would delete; replaces one of the same name.
 
         A claimed job is kept as a free one. Locks everything, as `reset` does.
         """
-        ...
 
     async def restore_snapshot(self, name: str, now: datetime) -> Snapshot | None:
         """Do as `reset`, and put back what was kept; None, and nothing is done, if there is none.
@@ -515,15 +456,12 @@ class ControlRecords(Protocol):
         Every time in the records moves on by what has passed since the snapshot. Restored jobs are
         free; a server that works on an earlier claim gets `JobLost`. Locks everything.
         """
-        ...
 
     async def delete_snapshot(self, name: str) -> bool:
         """Delete it; returns whether there was one. Locks everything."""
-        ...
 
     async def snapshots(self) -> Sequence[Snapshot]:
         """Every snapshot, newest first. Does not lock."""
-        ...
 
     async def reserve(self, first: int, count: int) -> int:
         """Reserve `count` consecutive numbers for ids; returns the first of them.
@@ -531,22 +469,21 @@ class ControlRecords(Protocol):
         That is `first` if no numbers were reserved before. No number is given twice, not even after
         a reset. Locks the counter.
         """
-        ...
 
     async def clock(self) -> ClockState | None:
         """How the clock was set last; None if it never was. Does not lock."""
-        ...
 
     async def save_clock(self, state: ClockState) -> None:
         """Save how the clock is set, for other servers and the next start. Locks the clock."""
-        ...
 
     async def behaviour(self) -> Behaviour | None:
         """What the behaviour was changed to; None while it is as configured. Locks it."""
-        ...
 
     async def save_behaviour(self, behaviour: Behaviour | None) -> None:
         """Save what it is changed to; None undoes changes. Read it first, which locks it."""
+
+    async def restored(self) -> bool:
+        """Whether the state was restored from a backup since a unit asked last. Locks this."""
         ...
 
 

@@ -3,12 +3,10 @@
 Source: D39.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from decimal import Decimal
-from enum import Enum
 from functools import partial
-from typing import Annotated, Any, Final, NamedTuple, NotRequired, TypedDict, TypeVar
+from typing import Annotated, Any, Final, NamedTuple, NotRequired, TypedDict
 
 from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.production.decisions import words_of
@@ -22,9 +20,8 @@ from sandbox_sim.records.ledger import LedgerQuery, NumberedPosting, shown_line
 from sandbox_sim.records.reports import Outcome, Report, Source, status_of
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord, TransactionView
 from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.timestamps import Timestamp, iso
-
-V = TypeVar("V")
 
 
 class ExchangeView(TypedDict):
@@ -58,7 +55,7 @@ class NetworkAttemptView(TypedDict):
     operation: str
     amount: Annotated[str, "a decimal"]
     confirmed_amount: Annotated[
-        str | None, "what a person settled it with instead; null where that is `amount`"
+        str | None, "what the network confirmed instead; null where that is `amount`"
     ]
     currency: str
     sent_currency: Annotated[str, "what the network got; not `currency` in MTN's own sandbox only"]
@@ -112,6 +109,10 @@ class TransactionDetails(TransactionView):
     refunds: NotRequired[Annotated[list[TransactionView], "of a collection, oldest first"]]
 
 
+_attempt, _decision = viewer(NetworkAttemptView), viewer(DecisionView)
+_exchange = viewer(ExchangeView)
+
+
 class Stuck(NamedTuple):
     """How many payments and SMS of mode P do not end by themselves, or not soon."""
 
@@ -122,7 +123,7 @@ class Stuck(NamedTuple):
 def shown(attempt: Attempt) -> NetworkAttemptView:
     """An attempt as the control API shows it."""
     sent = attempt._replace(sent_currency=attempt.sent_currency or attempt.currency)
-    return _viewed(sent, NetworkAttemptView)
+    return _attempt(sent)
 
 
 def details(
@@ -130,8 +131,8 @@ def details(
 ) -> AttemptDetails:
     return {
         **shown(attempt),
-        "decisions": [_viewed(each, DecisionView) for each in decisions],
-        "exchanges": [_viewed(each, ExchangeView) for each in exchanges],
+        "decisions": [*map(_decision, decisions)],
+        "exchanges": [*map(_exchange, exchanges)],
     }
 
 
@@ -161,24 +162,6 @@ def open_because(attempt: Attempt) -> str:
     asked = {0: "not asked yet", 1: "asked once"}.get(attempt.polls, f"asked {attempt.polls} times")
     following = "" if attempt.next_ask_at is None else f", next at {iso(attempt.next_ask_at)}"
     return "; ".join((*said, asked + following))
-
-
-def _viewed(record: Attempt | KeptDecision | Exchange, view: Callable[..., V]) -> V:
-    """The fields of a record that a view names, each as JSON has it."""
-    return view(**{name: _as_json(getattr(record, name)) for name in view.__annotations__})
-
-
-def _as_json(value: object) -> object:
-    match value:
-        case datetime():
-            return iso(value)
-        case Decimal():
-            return format(value, "f")
-        case Enum():
-            return value.value
-        case Mapping():
-            return dict(value)
-    return value
 
 
 _ABOUT_ATTEMPTS: Final = frozenset({JobKind.ASK_NETWORK, JobKind.RECHECK_FINAL, JobKind.SEND_SMS})

@@ -41,7 +41,7 @@ class Breaker(NamedTuple):
 
     @property
     def is_open(self) -> bool:
-        """Whether it holds submits back, but for the probe."""
+        """Whether it holds submits back, except for the probe."""
         return self.opened_at is not None
 
     @property

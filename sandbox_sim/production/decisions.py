@@ -44,16 +44,16 @@ def settled_by_person(
         IllegalSettlement: `by` or `reason` is blank, or the outcome is not one to settle with.
     """
     if not by.strip() or not reason.strip():
-        raise IllegalSettlement("name who decides in by, and why in reason")
+        raise IllegalSettlement("set by to the person who decides, and reason")
     decided = attempt._replace(settled_by=by, settled_reason=reason)
     if attempt.is_open:
         if outcome not in {Outcome.SUCCEEDED, Outcome.FAILED}:
             raise IllegalSettlement(f"an attempt is settled as succeeded or failed, not {outcome}")
         return decided._replace(outcome=outcome, decided_at=now, next_ask_at=None)
     if outcome is not attempt.outcome and not {outcome, attempt.outcome} <= WITHOUT_MONEY:
-        raise IllegalSettlement(f"the attempt is {attempt.outcome}, and what is final stays so")
+        raise IllegalSettlement(f"the attempt is {attempt.outcome}, which is final")
     if not attempt.mismatch and not attempt.contradiction:
-        raise IllegalSettlement(f"the attempt is {attempt.outcome} and nothing speaks against it")
+        raise IllegalSettlement(f"the attempt is {attempt.outcome} and nothing contradicts it")
     return decided
 
 
@@ -90,12 +90,13 @@ def _why_not_this_amount(attempt: Attempt, outcome: Outcome, amount: Decimal) ->
     if not attempt.is_open:
         moved = plain_decimal(attempt.moved_amount)
         return (
-            f"the attempt is {attempt.outcome} with {moved}, and what is final stays so: leave "
+            f"the attempt is {attempt.outcome} with {moved}, which is final: "
+            "leave "
             "amount out, and correct the books with ledger adjust"
         )
     if attempt.operation in SPENDING and amount > attempt.amount:
         return (
-            f"{asked} are set aside for it, and {plain_decimal(amount)} are more: settle it with "
+            f"{asked} are set aside for it, less than {plain_decimal(amount)}: settle it with "
             f"the amount {asked}, and take the rest from the service with ledger adjust"
         )
     return ""
@@ -111,9 +112,9 @@ def objection(
     """
     attempt, change = judged
     if change is Change.MISMATCH:
-        return f"that is new: {attempt.mismatch}"
+        return f"this is new: {attempt.mismatch}"
     if change is Change.CONTRADICTION:
-        return f"that is new: {attempt.contradiction}"
+        return f"this is new: {attempt.contradiction}"
     if not attempt.is_open:
         return ""
     outcome = decided.outcome
@@ -125,9 +126,9 @@ def objection(
     if said is Outcome.PENDING and (gives_back or now < until):
         return "it is still under way"
     if spends and said in {Outcome.SUCCEEDED, Outcome.FAILED} and said is not outcome:
-        return f"that speaks against {outcome}"
+        return f"that contradicts {outcome}"
     if gives_back and now < until:
-        return f"the request may still be carried out, and is asked for often until {iso(until)}"
+        return f"the request may still be carried out, and is queried often until {iso(until)}"
     return ""
 
 

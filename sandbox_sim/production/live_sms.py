@@ -93,7 +93,7 @@ class LiveSms:
         left = await self._store.run(accept)
         if left is None:
             units = size.page_count * len(messages)
-            why = f"{units} units are needed and the SMS balance of the service is lower"
+            why = f"{units} units are needed, more than the SMS balance of the service"
             return Reply(Code.INSUFFICIENT_SMS_UNITS, _RULE, why)
         return sms.received(request, messages, size, left, _RULE)
 
@@ -131,6 +131,25 @@ class LiveSms:
             await unit.add_job(_sending_job(attempt, now))
         balance = await unit.balance(charge.debit)
         return None if balance is None else int(balance.available)
+
+    async def ask_about_restored(self) -> None:
+        """Ask about the messages that a restored backup has queued: they may have gone out since.
+
+        From then on they count as sent once without an answer, as every open payment does.
+        """
+        await self._store.run(self._ask_about_restored)
+
+    async def _ask_about_restored(self, unit: Unit) -> None:
+        if not await unit.restored():
+            return
+        now, count = self._clock.now(), 0
+        for attempt in await unit.doubtful_attempts(now):
+            if attempt.operation is Operation.SMS and attempt.is_open and not attempt.submits:
+                count += 1
+                begun = attempt.submitted()._replace(next_ask_at=now)
+                await unit.save_attempt(begun)
+                await plan_asking(unit, begun)
+        log.warning("the store is a restored backup: %d queued SMS are asked about first", count)
 
     async def _run(self, job: Job) -> None:
         async with self._sending:

@@ -130,7 +130,7 @@ class LiveActions:
         against = objection(judged, after, report, terms, now)
         if against and not decision.force:
             return ForceNeeded(
-                f"{said}, and {against}. Nothing was settled; if you know better, do it by force: "
+                f"{said}, and {against}. Nothing was settled; to settle anyway, use force: "
                 '--force on the command line, "force": true in the control API'
             )
         change = Change.ENDED if judged.attempt.is_open else Change.NOTED
@@ -160,5 +160,5 @@ async def _check_network_id(unit: Unit, attempt: Attempt, network_id: str) -> No
     if owner is not None:
         raise IllegalSettlement(
             f"{network_id} is transaction {owner.transaction_id} of service {owner.service_id} at "
-            f"network {attempt.network}: one movement of the network settles one payment"
+            f"network {attempt.network}: a movement of the network settles only one payment"
         )

@@ -21,7 +21,7 @@ class NetworkState(NamedTuple):
 
     routes: those that lead to it, in their order.
     submits: how many submits of this process had each outcome.
-    kept_notifications: how many are stored, by what was done with them.
+    kept_notifications: how many are stored, by state.
     dropped_notifications: how many this process did not store.
     """
 

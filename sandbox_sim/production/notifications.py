@@ -156,7 +156,7 @@ class NetworkNotifications:
         Returns when it is saved. The attempt was saved before its request was sent, so one that
         fits no attempt is kept for people and not tried again; but one about a part is, because
         the network's identifier of a part is saved only after the network answers. One that cannot
-        be applied because of a fault of ours is stored, and tried again like one by HTTP.
+        be applied because of an internal error is stored, and tried again like one by HTTP.
         """
         try:
             await self._saved(network, partial(self._take, network, notification))
@@ -192,8 +192,8 @@ class NetworkNotifications:
             return
         number = await unit.add_raw_notification(raw)
         unmatched = KeptNotification(number, raw, NotificationState.UNMATCHED, 1)
-        await self._save_done(unit, unmatched._replace(note="it fits no attempt"))
-        log.warning("a notification of network %s fits no attempt", network)
+        await self._save_done(unit, unmatched._replace(note="it belongs to no attempt"))
+        log.warning("a notification of network %s belongs to no attempt", network)
 
     def _event(self, network: str, notification: Notification) -> RawNotification:
         """A notification over an adapter's own connection, as it is stored."""
@@ -208,7 +208,7 @@ class NetworkNotifications:
     def _drop(self, network: str) -> None:
         self.dropped[network] += 1
         if count := self._log_dropped.due():
-            text = "%d notifications proved nothing and were dropped, the last for network %s"
+            text = "%d unproven notifications were dropped, the last one for network %s"
             log.warning(text, count, network)
 
     async def _scrub_some(self, unit: Unit) -> int:
@@ -231,7 +231,7 @@ class NetworkNotifications:
         """Keep a notification that could not be read or applied, for people."""
         kept = await unit.raw_notification(int(job.subject))
         if kept is not None:
-            note = f"reading it failed {LISTED_FROM} times ({problem}); the log says how"
+            note = f"reading it failed {LISTED_FROM} times ({problem}); the log has the traceback"
             failed = kept._replace(state=NotificationState.FAILED, note=note)
             await self._save_done(unit, failed)
 
@@ -250,7 +250,7 @@ class NetworkNotifications:
             return Standing.COUNTS, [_notification_of(raw.body)], ""
         may = self._standing(raw)
         if may is Standing.REFUSED:
-            return may, (), "it is not proven and the network cannot be asked"
+            return may, (), "it is unproven and the network cannot be asked"
         try:
             return may, self._networks.by_name[raw.network].network.parse(raw), ""
         except UnreadableNotification as error:
@@ -318,12 +318,12 @@ class NetworkNotifications:
             applied = kept._replace(state=NotificationState.APPLIED, attempt_id=matched, note="")
             return await self._save_done(unit, applied._replace(tries=tries))
         unmatched = kept._replace(
-            state=NotificationState.UNMATCHED, tries=tries, note="it fits no attempt"
+            state=NotificationState.UNMATCHED, tries=tries, note="it belongs to no attempt"
         )
         counts = may is Standing.COUNTS
         again = next_match(kept.raw.received_at, tries, now) if counts else None
         if again is None:
-            log.warning("a notification of network %s fits no attempt", kept.raw.network)
+            log.warning("a notification of network %s belongs to no attempt", kept.raw.network)
             return await self._save_done(unit, unmatched)
         await unit.save_raw_notification(unmatched)
         await unit.add_job(_reading_job(kept.number, again))

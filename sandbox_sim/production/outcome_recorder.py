@@ -184,7 +184,7 @@ async def _move_back(unit: Unit, attempt: Attempt, now: datetime) -> str:
             await unit.add_transfer(reversal)
         except Overdrawn as error:
             await unit.add_transfer(movements.uncovered(reversal))
-            short = f"{error}, so the reversal stands in suspense"
+            short = f"{error}, so the reversal is in suspense"
     return short
 
 

@@ -24,7 +24,8 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.ledger import movements
 from sandbox_sim.operations import Operation
-from sandbox_sim.ports import Clock, Ids, PaymentDecision, PaymentRequest, Store, StoreError, Unit
+from sandbox_sim.payments.submit import PaymentDecision, PaymentRequest
+from sandbox_sim.ports import Clock, Ids, Store, StoreError, Unit
 from sandbox_sim.ports.network import SubmitRequest, SubmitResult
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder, plan_asking
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
@@ -263,7 +264,7 @@ class NetworkProcessor:
     async def _record(
         self, request: PaymentRequest, sending: _UnsentRequest, result: SubmitResult, unit: Unit
     ) -> Attempt | _UnsentRequest:
-        """Record what came of a submit; returns the next one where another network is tried."""
+        """Record the result of a submit; returns the next one where another network is tried."""
         attempt = await unit.attempt(sending.attempt.id)
         if attempt is None:
             raise StoreError(f"attempt {sending.attempt.id} is gone")

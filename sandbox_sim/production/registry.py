@@ -257,7 +257,7 @@ class Networks:
             return SubmitResult(outcome, reason=str(error), network_fault=True)
         except Exception:
             log.exception("the adapter of network %s failed to submit", name)
-            reason = "the adapter failed; the log says how"
+            reason = "the adapter failed; the log has the traceback"
             return SubmitResult(Outcome.UNKNOWN, reason=reason, network_fault=True)
 
     def _note(self, name: str, result: SubmitResult, *, is_probe: bool) -> None:

@@ -153,7 +153,7 @@ class StatusAsking:
         # for its outcome.
         attempt_id = again.request.attempt_id
         if self._clock.now() >= again.ends_at:
-            log.warning("attempt %s goes out no more: the store took too long", attempt_id)
+            log.warning("attempt %s is not repeated: the store took too long", attempt_id)
             return
         answer = await self._networks.submit(question.network, again.request)
         await self._store.run(partial(self._record_repeat, attempt_id, answer))

@@ -18,10 +18,10 @@ Theory of operation:
 - Where money leaves us (payout, bill, airtime) FAILED counts only from a status query, and only
   when the network still says so after `failure_grace`.
 - A final outcome is never overwritten. A later report that disagrees sets `contradiction`; a
-  person decides.
+  person decides. A success of another amount after the end disagrees with that amount.
 - The one exception (D45): a network may take back what succeeded. REVERSED counts only from a
   status query, where the network can be asked; any other word of it makes us ask. Of an attempt
-  that never succeeded it is a failure, and a success that is told later changes nothing.
+  that never succeeded it is a failure, and a success that is reported later changes nothing.
 
 The network is asked first and its answer is saved. What it calls pending is settled only by force,
 until the network is given up. A decision that gives money or units back needs force longer: as long
@@ -160,7 +160,8 @@ class Attempt(NamedTuple):
     settled_by, settled_reason: the person who decided, and why.
     transaction_id: the client's, or of a message its processing_id.
     sent_currency: the currency that went out in place of `currency` (D41); usually empty.
-    confirmed_amount: what a person settled it with, where the network confirmed another amount.
+    confirmed_amount: the amount that the network confirmed, where that is another one: a person
+    settled it so, or a success after the end told it.
     refund_of: of a refund, the `network_transaction_id` of the collection; else empty (D45).
     """
 
@@ -214,7 +215,7 @@ class Attempt(NamedTuple):
     def sent(self) -> Echo:
         """What a report about this attempt must repeat: what went out, not what was asked for.
 
-        The amount is the confirmed one, once a person settled it with that.
+        The amount is the confirmed one, where there is one.
         """
         currency = self.sent_currency or self.currency
         return Echo(self.reference, self.moved_amount, currency, self.operation)
@@ -253,7 +254,7 @@ class AttemptQuery(NamedTuple):
     limit: int = 20
 
     def matches(self, attempt: Attempt) -> bool:
-        """Whether an attempt passes the filters; `after` and `limit` are none."""
+        """Whether an attempt passes the filters; `after` and `limit` are ignored."""
         return (
             self.network in {None, attempt.network}
             and self.service_id in {None, attempt.service_id}
@@ -316,6 +317,9 @@ def apply(
     outcome = _meaning(attempt, report)
     if outcome in {Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}:
         different = differences(report._replace(outcome=outcome), attempt.sent, terms.always_sent)
+        late = _late_success(counted, outcome, report, different)
+        if late is not None:
+            return late
         if different:
             return _mismatched(counted, report, "; ".join(different), terms, now, jitter)
     if outcome is Outcome.REVERSED and report.source is not Source.STATUS and terms.has_status:
@@ -470,6 +474,27 @@ def _after_the_end(attempt: Attempt, outcome: Outcome, report: Report) -> Judgem
     if known or not _disagrees(attempt, outcome, report.source):
         return Judgement(attempt, Change.NOTHING)
     return Judgement(noted, Change.CONTRADICTION)
+
+
+def _late_success(
+    attempt: Attempt, outcome: Outcome, report: Report, different: Sequence[str]
+) -> Judgement | None:
+    """A success after the end of which only the amount is another one: it contradicts with that.
+
+    That amount was moved, and no book has it yet. None for any other report.
+    """
+    amount = report.echo.amount
+    if outcome is not Outcome.SUCCEEDED or attempt.is_open or attempt.operation is Operation.SMS:
+        return None
+    if len(different) > 1 or amount is None or not amount.is_finite() or amount <= 0:
+        return None
+    if amount == attempt.moved_amount:
+        return None
+    reason = ": ".join(filter(None, (*different, report.reason)))
+    mismatch = "" if attempt.mismatch in different else attempt.mismatch
+    confirmed = attempt._replace(confirmed_amount=amount, mismatch=mismatch)
+    judged = _after_the_end(confirmed, outcome, report._replace(reason=reason))
+    return judged if judged.change is Change.CONTRADICTION else None
 
 
 def _disagrees(attempt: Attempt, outcome: Outcome, source: Source) -> bool:

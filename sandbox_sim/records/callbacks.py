@@ -17,8 +17,8 @@ from typing import Annotated, Final, Literal, NamedTuple, TypedDict
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.listing import values_of
 from sandbox_sim.values.clients import Client, ServiceMode
+from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.redaction import redact_json, redact_text
-from sandbox_sim.values.timestamps import iso
 
 KEPT_BODY_BYTES: Final = 4096
 
@@ -274,6 +274,8 @@ class CallbackView(TypedDict):
     mode: Annotated[str, ServiceMode]
 
 
+_attempt, _callback = viewer(AttemptView), viewer(CallbackView)
+
 SHOWN_FIELDS: Final = tuple(CallbackView.__annotations__)
 
 FIELD_VALUES: Final = {
@@ -285,36 +287,13 @@ FIELD_VALUES: Final = {
 
 def shown(callback: CallbackRecord) -> CallbackView:
     """A callback with its attempts, as the control API shows it."""
-    return {
-        "id": callback.id,
-        "service_id": callback.service_id,
-        "transaction_id": redact_text(callback.transaction_id),
-        "network_transaction_id": callback.network_transaction_id,
-        "url": callback.url,
-        "profile": callback.profile.value,
-        "body": json.loads(redact_json(callback.body)),
-        "signature": callback.signature,
-        "state": callback.state.value,
-        "unacknowledged": callback.state.is_unacknowledged,
-        "note": callback.note,
-        "created_at": iso(callback.created_at),
-        "attempts": [
-            {
-                "number": attempt.number,
-                "at": iso(attempt.at),
-                "status_code": attempt.status_code,
-                "duration_ms": attempt.duration_ms,
-                "response_body": attempt.response_body,
-                "verdict": attempt.verdict,
-                "sent_to": attempt.sent_to,
-                "next_attempt_at": iso(attempt.next_attempt_at)
-                if attempt.next_attempt_at
-                else None,
-            }
-            for attempt in callback.attempts
-        ],
-        "mode": callback.mode.value,
-    }
+    return _callback(
+        callback,
+        transaction_id=redact_text(callback.transaction_id),
+        body=json.loads(redact_json(callback.body)),
+        unacknowledged=callback.state.is_unacknowledged,
+        attempts=[*map(_attempt, callback.attempts)],
+    )
 
 
 def verdict(response: ReceiverResponse) -> str:

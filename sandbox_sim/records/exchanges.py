@@ -21,6 +21,7 @@ from typing import Annotated, Final, NamedTuple, TypedDict
 from urllib.parse import quote, quote_plus
 
 from sandbox_sim.records.reports import FINAL, Outcome
+from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.redaction import redact_json, redact_text
 from sandbox_sim.values.timestamps import Timestamp, iso
 
@@ -98,7 +99,7 @@ class Scrubber:
         self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
 
     def forget(self, secret: str) -> None:
-        """A token that is replaced by another one is no secret any more."""
+        """A token that is replaced by another one is no longer a secret."""
         for form in _forms(secret):
             self._forms.pop(form, None)
         self.add()
@@ -182,7 +183,7 @@ class Standing(StrEnum):
 
     COUNTS = "counts"  # it is a report
     HINT = "hint"  # it only makes us ask for the status now
-    REFUSED = "refused"  # it is not proven and the network cannot be asked
+    REFUSED = "refused"  # it is unproven and the network cannot be asked
 
 
 class RawNotification(NamedTuple):
@@ -208,9 +209,9 @@ class NotificationState(StrEnum):
 
     NEW = "new"  # still to be read
     APPLIED = "applied"
-    UNMATCHED = "unmatched"  # it fits no attempt yet
+    UNMATCHED = "unmatched"  # it belongs to no attempt yet
     REFUSED = "refused"  # it cannot be read, or proves nothing
-    FAILED = "failed"  # reading it raised three times; the log says how
+    FAILED = "failed"  # reading it raised three times; the log has the traceback
 
 
 class KeptNotification(NamedTuple):
@@ -302,21 +303,21 @@ def next_match(received_at: datetime, tries: int, now: datetime) -> datetime | N
     return now + timedelta(seconds=min(_FIRST_WAIT_S * 2.0 ** min(tries, 30), _LONGEST_WAIT_S))
 
 
+_notification = viewer(NotificationView)
+
+
 def shown(kept: KeptNotification, scrubber: Scrubber) -> NotificationView:
     """A kept notification as the control API shows it."""
     raw = kept.raw
-    return {
-        "id": str(kept.number),
-        "network": raw.network,
-        "received_at": iso(raw.received_at),
-        "state": kept.state.value,
-        "note": kept.note,
-        "attempt_id": kept.attempt_id,
-        "tries": kept.tries,
-        "method": raw.method,
-        "path": scrubber.text(raw.path),
-        "body": scrubber.body(raw.body),
-    }
+    return _notification(
+        kept,
+        id=str(kept.number),
+        network=raw.network,
+        received_at=iso(raw.received_at),
+        method=raw.method,
+        path=scrubber.text(raw.path),
+        body=scrubber.body(raw.body),
+    )
 
 
 def exchange_of(raw: RawNotification, attempt_id: str, scrubber: Scrubber) -> Exchange:

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Annotated, Final, NamedTuple, TypedDict
 
 from sandbox_sim.records.callbacks import Signature
-from sandbox_sim.values.json_text import parse_json
+from sandbox_sim.values.json_text import parse_json, viewer
 from sandbox_sim.values.redaction import redact_json, redact_text
-from sandbox_sim.values.timestamps import Timestamp, iso
+from sandbox_sim.values.timestamps import Timestamp
 
 # The limits of one inbox, in deliveries, and of all inboxes together, in bytes: deliveries need no
 # token, and the number of inboxes is not limited.
@@ -48,7 +48,7 @@ def _redacted_value(name: str, value: str) -> str:
     """A header value; the password of a `callback_url` arrives in Authorization."""
     if name == "authorization" and value[:6].lower() == "basic ":
         return "Basic ***"
-    # A signature is no secret and may look like a card number, so it is not redacted.
+    # A signature is not secret and may look like a card number, so it is not redacted.
     return value if _SIGNATURE.fullmatch(value) else redact_text(value)
 
 
@@ -67,17 +67,13 @@ class InboxMessageView(TypedDict):
 SHOWN_FIELDS: Final = tuple(InboxMessageView.__annotations__)
 
 
+_delivery = viewer(InboxMessageView)
+
+
 def shown(message: InboxMessage) -> InboxMessageView:
     """A delivery as the control API shows it; `json` is its body where that is JSON."""
-    return {
-        "id": message.id,
-        "at": iso(message.at),
-        "method": message.method,
-        "headers": dict(message.headers),
-        "body": message.body,
-        "json": parse_json(message.body, None),
-        "signature": message.signature,
-    }
+    parsed = parse_json(message.body, None)
+    return _delivery(message, headers=dict(message.headers), json=parsed)
 
 
 def size_of(message: InboxMessage) -> int:

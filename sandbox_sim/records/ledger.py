@@ -7,7 +7,8 @@ every other account is ours. A balance is what was credited less what was debite
 makes clearing lower, which is what we owe a network less what it owes us; a payout makes it higher.
 
 A transfer is posted at once, or it is pending: then its amount is set aside of the wallet until one
-later transfer names it, which posts it, whole or in part, or voids it.
+later transfer names it, which posts it, whole or in part, or voids it. One that a person makes is
+signed with a `ManualEntry` (D44).
 """
 
 from collections.abc import Mapping
@@ -19,12 +20,42 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple, NotRequired, TypedDict
 
-from sandbox_sim.records import manual_entries
-from sandbox_sim.records.manual_entries import ManualEntry, ManualEntryView
 from sandbox_sim.values.clients import ServiceMode
-from sandbox_sim.values.json_text import plain_decimal
+from sandbox_sim.values.json_text import plain_decimal, viewer
 from sandbox_sim.values.timestamps import Timestamp, iso
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, Wallet
+
+
+class ManualEntry(NamedTuple):
+    """Who made a transfer by hand, and why. It is added with the transfer and never changed.
+
+    by, why: never blank. reference: the person's own reference, such as a ticket number; may be
+    empty.
+    reverses: the number of the manual entry that it reverses.
+    closes: of the entry that closes a period: the number of the last transfer in the period.
+    ends_at: of that entry: when the period ended.
+    """
+
+    by: str
+    why: str
+    reference: str = ""
+    reverses: int | None = None
+    closes: int | None = None
+    ends_at: datetime | None = None
+
+
+class ManualEntryView(TypedDict):
+    """Who made an entry by hand, and why."""
+
+    by: str
+    reason: str
+    reference: Annotated[str, "the person's own reference, such as a ticket number; may be empty"]
+    reverses: Annotated[int | None, "the id of the manual entry that it reverses"]
+    ends_at: Annotated[str | None, "of the entry that closes a period: when the period ended"]
+
+
+shown_entry = viewer(ManualEntryView)
+
 
 SMS_UNITS: Final = "SMS"
 
@@ -226,7 +257,7 @@ class Overdrawn(Exception):
     """A transfer would take more from a wallet than is available."""
 
     def __init__(self, account: Account, available: Decimal, wanted: Decimal) -> None:
-        super().__init__(f"{account} has {available}, and {wanted} are wanted")
+        super().__init__(f"{account} has {available}, less than {wanted}")
 
 
 class PendingEnded(Exception):
@@ -295,7 +326,7 @@ def transfer(
         BadTransfer: the amount is below zero, or not a finite number.
     """
     if not amount.is_finite() or amount < 0:
-        raise BadTransfer(f"an amount is a number that is not below zero, and {amount} is none")
+        raise BadTransfer(f"an amount must be a number of at least 0, not {amount}")
     debit, credit = _ends(reason, wallet, network)
     return Transfer(debit, credit, amount, reason, subject, at, kind)
 
@@ -327,11 +358,11 @@ class LedgerLine(NamedTuple):
 def why_it_cannot_end(pending: Transfer, ending: Transfer) -> str:
     """Why a transfer cannot post or void a pending one; empty where it can."""
     if pending.kind is not _PENDING or pending.debit != ending.debit:
-        return "it is no pending transfer of this wallet"
+        return "it is not a pending transfer of this wallet"
     if ending.amount > pending.amount:
-        return f"{pending.amount} are pending, and {ending.amount} would be posted"
+        return f"{pending.amount} is pending, less than {ending.amount}"
     if ending.kind is _VOID and ending.amount != pending.amount:
-        return f"{pending.amount} are pending, and a void frees all of it"
+        return f"{pending.amount} is pending, and a void must free all of it"
     return ""
 
 
@@ -449,7 +480,7 @@ def shown_line(line: LedgerLine) -> NumberedPosting:
     """A line of the ledger as the control API shows it."""
     posting: NumberedPosting = {"id": line.number, **shown(line.transfer)}
     if line.manual is not None:
-        posting["manual"] = manual_entries.shown(line.manual)
+        posting["manual"] = shown_entry(line.manual, reason=line.manual.why)
     return posting
 
 

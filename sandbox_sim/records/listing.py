@@ -17,12 +17,15 @@ class Listing(NamedTuple):
     """One page of a list, of one service or of all (None), of one mode or of both (None).
 
     after: the id of the last record of the page before.
+    only: a field, and the values that a wanted record may have there. A store that finds them by an
+    index leaves out all other records.
     """
 
     service_id: int | None = None
     after: str | None = None
     limit: int = 20
     mode: ServiceMode | None = None
+    only: tuple[str, Sequence[str]] | None = None
 
 
 def merged_page(
@@ -103,7 +106,7 @@ class FieldValues(NamedTuple):
                 return value
         if value is None and self.optional:
             return None
-        raise ImpossibleValue(f"{name} {_shortened(value)} is none of {self._listed()}")
+        raise ImpossibleValue(f"{name} {_shortened(value)} is not one of {self._listed()}")
 
     @property
     def accepted(self) -> Sequence[str]:

@@ -154,7 +154,7 @@ class UserRuleView(TypedDict):
     """What the control API shows of every rule, beside the effect of its kind."""
 
     id: str
-    match: Annotated[dict[str, Any], "the fields that requests have to have"]
+    match: Annotated[dict[str, Any], "the fields that a request must have"]
     times: Annotated[int | None, "how many requests it applies to; null for all"]
     seen: Annotated[int, "how many requests it fitted"]
     used: Annotated[int, "how many of them it applied to"]
@@ -201,7 +201,7 @@ MAX_REORDER_WAIT: Final = timedelta(seconds=60)
 # The key of a signature that must be wrong.
 WRONG_KEY: Final = "the key of nobody"
 
-# The response code of success of the operations that are no payments.
+# The response code of success of the operations that are not payments.
 SUCCESS_CODES: Final[Mapping[Operation, str]] = {
     each: each.row.success for each in Operation if each not in PAYMENTS
 }
@@ -300,7 +300,7 @@ class Override(NamedTuple):
         return self.response_code == SUCCESS_CODES[operation] and not self.needs_accepted_payment
 
     def refusal(self, operation: Operation | None) -> Reply | None:
-        """The reply to a request that is no payment; None where it is not rejected."""
+        """The reply to a request that is not a payment; None where it is not rejected."""
         if self.response_code is None or not self.rejects:
             return None
         return Reply(self.response_code, OVERRIDE_RULE, self.why).from_operation(operation)
@@ -376,11 +376,11 @@ def contradiction(override: Override, operation: Operation | None) -> str | None
     """
     code, behaviour = override.response_code, override.callback
     if not override.needs_accepted_payment and code is None:
-        return "outcome, delay_ms or callback must ask for something"
+        return "outcome, delay_ms or callback must be set"
     if override.needs_accepted_payment and override.rejects:
         return (
             f"outcome.response_code {code} rejects, and outcome.status, delay_ms and callback are "
-            "for what is accepted: leave the one or the others out"
+            "for what is accepted: leave out either the code or the others"
         )
     if operation is not None:
         own = SUCCESS_CODES.get(operation)
@@ -392,11 +392,11 @@ def contradiction(override: Override, operation: Operation | None) -> str | None
         own = own or ACCEPTANCE[operation].code
         if code in ACCEPTED and code != own:
             return (
-                f"outcome.response_code {code} is no answer to {operation}, which is accepted "
+                f"outcome.response_code {code} is not an answer to {operation}, which is accepted "
                 f"with {own}"
             )
     if behaviour.drop and behaviour.duplicate > 1:
-        return "callback.drop sends nothing, and callback.duplicate more than once: choose one"
+        return "callback.drop and callback.duplicate contradict each other: choose one"
     return _conflicting_times(override)
 
 

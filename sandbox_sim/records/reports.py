@@ -62,7 +62,7 @@ class Source(StrEnum):
 
     SUBMIT = "submit"  # the answer to the request itself
     STATUS = "status"  # the answer to a status query
-    NOTIFICATION = "notification"  # a verified notification; a hint is no report
+    NOTIFICATION = "notification"  # a verified notification; a hint does not count
 
 
 class Field(StrEnum):

@@ -11,14 +11,15 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, NamedTuple, TypedDict, TypeVar, cast
 
-from sandbox_sim.values.timestamps import Timestamp, iso
+from sandbox_sim.values.json_text import viewer
+from sandbox_sim.values.timestamps import Timestamp
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
 
 T = TypeVar("T")
 
 
-# The first character is no dot, because clients remove `..` from a path, and no -, which begins an
-# option.
+# The first character is not a dot, because clients remove `..` from a path, and no -, which begins
+# an option.
 NAME_PATTERN: Final = rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_IDENTIFIER - 1}}}"
 
 
@@ -63,11 +64,4 @@ class SnapshotView(TypedDict):
     records: Annotated[dict[str, int], "how many it has of each kind"]
 
 
-def shown(snapshot: Snapshot) -> SnapshotView:
-    """A snapshot as the control API shows it."""
-    return {
-        "name": snapshot.name,
-        "service_id": snapshot.service_id,
-        "taken_at": iso(snapshot.taken_at),
-        "records": dict(snapshot.records),
-    }
+shown = viewer(SnapshotView)

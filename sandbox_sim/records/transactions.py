@@ -204,8 +204,8 @@ class TransactionRecord(NamedTuple):
     network_transaction_id: eleven digits, unique; also the `trans_id` of callbacks (D18).
     decided_at: when it left 002; None before.
     override: the override that applied to its request, if one did.
-    by_hand: it does not settle by itself, because a person decides it or an override keeps it
-    pending.
+    by_hand: a person decides it, or has decided it, or an override keeps it pending; it does not
+    settle by itself.
     callback_target, landing_target: the addresses with their secrets, where `payment` has them
     masked; never shown. The callback takes over the first one when it is created.
     mode: of the client that asked for it.

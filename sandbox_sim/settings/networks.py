@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ENTRY_POINTS: Final = "sandbox_sim.networks"
 _FROM_FILE: Final = "_file"
 _MASKED: Final = "**********"
-# The texts of an adapter that are no secrets; every other text is masked where it is shown.
+# The texts of an adapter that are not secret; every other text is masked where it is shown.
 _SHOWN: Final = frozenset(
     {
         *("base_url", "target_environment", "currency", "record", "replay", "notify"),
@@ -33,7 +33,7 @@ _SHOWN: Final = frozenset(
         *("status_base_url", "auth", "auth_header", "allow_plain_http", "health_path"),
     }
 )
-# The table whose texts may be secrets; those of the other tables within a network are none.
+# The table whose texts may be secrets; those of the other tables within a network are not secret.
 _HEADERS: Final = "headers"
 _SECONDS: Final = timedelta(seconds=1)
 Seconds = Annotated[float, Field(gt=0, le=31_536_000)]

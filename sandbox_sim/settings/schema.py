@@ -15,8 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, SystemClock
 from sandbox_sim.adapters.tls import TlsError, authority_file, from_files
 from sandbox_sim.callbacks.destinations import CallbackHosts, CallbackRoutes
 from sandbox_sim.operations import CARRIED
@@ -36,9 +35,11 @@ from sandbox_sim.settings.values import (
     LocalNumber,
     MagicKey,
     MagicOutcome,
+    MerchantName,
     Prefix,
     PublicUrl,
     Rewrites,
+    ServiceKey,
     StoreName,
     host_in,
     read_secret,
@@ -80,20 +81,20 @@ class Settings(BaseModel):
     )
     public_url: PublicUrl = Field(
         None,
-        description="Address of this server in redirect_url; by default the one it is served at.",
+        description="Public address, used in redirect_url; by default that of the request.",
     )
     store: StoreName = Field(
         "sqlite:",
-        description="Where the state lives: sqlite:PATH (sqlite: alone is a file for this port in "
-        "your state directory), memory:, which forgets all when it stops, or "
+        description="State: sqlite:PATH (sqlite: alone is a file for this port in "
+        "your state directory), memory:, which is lost at a stop, or "
         "postgresql://USER@HOST/DATABASE, which several servers may share.",
     )
     workers: int = Field(
-        1, ge=1, description="Processes that serve the port; several need a Postgres store."
+        1, ge=1, description="Processes that serve the port; more than one needs Postgres."
     )
     durability: Literal["process", "power"] = Field(
         "process",
-        description="What a SQLite store survives: a kill of the process, or a power failure too.",
+        description="What a SQLite store survives: a killed process, or also a power failure.",
     )
     keep_transactions: int | None = Field(
         None,
@@ -110,7 +111,7 @@ class Settings(BaseModel):
         description="info has a line for each request and each callback, debug everything.",
     )
     quiet: bool = Field(
-        False, description="No line at info about requests and callbacks that went well."
+        False, description="Log successful requests and callbacks at debug instead of info."
     )
     log_format: Literal["text", "json"] = Field("text", description="text, or JSON lines.")
     cert: str | None = Field(
@@ -127,22 +128,22 @@ class Settings(BaseModel):
         "development.",
     )
     tls_terminated: bool = Field(
-        False, description="A proxy in front does HTTPS, so no warning about plain HTTP."
+        False, description="A proxy in front handles HTTPS, so plain HTTP causes no warning."
     )
     control_token: SecretStr | None = Field(
         None, description="Bearer token of the control API; required unless host is loopback."
     )
     control_token_file: str | None = Field(
-        None, description="A file that has the control_token, in its place."
+        None, description="A file that contains the control_token; set one of the two."
     )
     allowed_hosts: list[AllowedHost] = Field(
         [],
         examples=[["gateway.example"]],
         description="More host names of this server, such as that of a tunnel, and hosts whose "
-        "pages may use it and show ours in frames: gateway.example, *.example or localhost:3000.",
+        "pages may use and frame it: gateway.example, *.example or localhost:3000.",
     )
     max_body_bytes: int = Field(
-        1024 * 1024, ge=1, description="A larger request body gets HTTP 413, code 400."
+        1024 * 1024, ge=1, description="Larger request bodies get HTTP 413, code 400."
     )
     sandbox_reject_status: int = Field(
         200, ge=200, le=599, description="HTTP status of the codes 015, 016, 019 and 027."
@@ -150,8 +151,8 @@ class Settings(BaseModel):
     rate_limit: Literal["field"] | None = Field(
         None,
         examples=["field"],
-        description="field: the limit that clients in the field know, 100 requests a minute after "
-        "20 at once. The next two settings change its parts.",
+        description="field: the limit of the real gateway, 100 requests a minute after a burst of "
+        "20. The next two settings change its parts.",
     )
     rate_limit_per_minute: float | None = Field(
         None,
@@ -160,12 +161,12 @@ class Settings(BaseModel):
         description="Requests a minute for each client key; unset, there is no limit.",
     )
     rate_limit_burst: int = Field(
-        20, ge=1, description="Requests that pass at once before rate_limit_per_minute counts."
+        20, ge=1, description="Requests that pass at once before rate_limit_per_minute applies."
     )
 
     lenient: bool = Field(
         False,
-        description="Take what real clients need and the interface does not promise: "
+        description="Turn on what most real clients need beyond the interface: "
         "accept_international, and superset as the callback_profile. Each can be set by itself.",
     )
     allowed_prefixes: list[Prefix] = Field(
@@ -174,27 +175,27 @@ class Settings(BaseModel):
     allowed_numbers: list[LocalNumber] = Field(
         [],
         examples=[["0244000001"]],
-        description="If given, only these local numbers, and only under the prefixes.",
+        description="If set, only these local numbers with an allowed prefix are accepted.",
     )
     match_network: bool = Field(
         False, description="nw must be the network of the prefix: 0244 MTN, 0200 VOD, 0270 AIR."
     )
     accept_international: bool = Field(
         False,
-        description="Payments take 233244000001 as well as 0244000001; they and SMS take "
+        description="Payments accept 233244000001 as well as 0244000001; they and SMS accept "
         "+233244000001.",
     )
     duplicates: Literal["accept", "reject"] = Field(
-        "accept", description="A repeated transaction_id replaces the older one, or gets 219."
+        "accept", description="A repeated transaction_id replaces the older payment, or gets 219."
     )
     magic_outcomes: dict[MagicKey, MagicOutcome] = Field(
         {},
         examples=[{"0244000003": "003", "13.37": "001"}],
-        description="Ours, not the interface's: numbers or amounts and the status (001, 002, 003) "
-        'or the code that payments of them get, such as "0244000003" = "003" or "13.37" = "001".',
+        description="Not in the interface: numbers or amounts with the status (001, 002, 003) or "
+        'the code that their payments get, such as "0244000003" = "003" or "13.37" = "001".',
     )
     settle_delay_ms: int = Field(
-        1000, ge=0, le=A_DAY_MS, description="From the 202 to status 000 and the callback."
+        1000, ge=0, le=A_DAY_MS, description="Time from the 202 to status 000 and the callback."
     )
     approval: Literal["auto", "handset"] = Field(
         "auto",
@@ -202,99 +203,104 @@ class Settings(BaseModel):
         "or declines it at /_sandbox/handset/NUMBER.",
     )
     approval_timeout_s: float = Field(
-        120, gt=0, le=A_DAY_S, description="Seconds a payer has to answer; then it becomes 003."
+        120, gt=0, le=A_DAY_S, description="Seconds to answer; an unanswered payment becomes 003."
+    )
+    merchant_names: dict[ServiceKey, MerchantName] = Field(
+        {},
+        examples=[{"55": "Adwoa's Market"}],
+        description="Whom payers see on the handset and the payment page: a service_id with the "
+        "name of its merchant. Without one they see the number of the service.",
     )
     test_cards: dict[CardNumber, Brand] = Field(
         dict(TEST_CARDS), description="Test card numbers and their brand."
     )
     sandbox_card_entry: bool = Field(
-        False, description="nw CRD is taken and the hosted page asks for the card."
+        False, description="Accept nw CRD, and ask for the card on the hosted page."
     )
     card_auto_complete_ms: int = Field(
         3000,
         ge=0,
         le=A_DAY_MS,
-        description="A card page that no browser opens completes after this; 0: never.",
+        description="Time after which an unopened card page completes by itself; 0: never.",
     )
     balances: Literal["fixed", "live"] = Field(
-        "fixed", description="The fixed balances of the interface, or balances that move."
+        "fixed", description="The fixed balances of the interface, or live: payments change them."
     )
 
     sms_initial_units: int = Field(
         500, ge=0, description="SMS units of a new service; 0 where its id ends in 9."
     )
     sms_transition_ms: int = Field(
-        800, ge=0, le=A_DAY_MS, description="From ACKNOWLEDGED to SENT or REFUNDED."
+        800, ge=0, le=A_DAY_MS, description="Time from ACKNOWLEDGED to SENT or REFUNDED."
     )
     approved_senders: list[str] = Field(
         [],
         examples=[["Shop"]],
-        description="If given, only these sender_id are approved; others get 216.",
+        description="If set, only these sender_id are approved; others get 216.",
     )
 
     callback_profile: Profile = Field(
         Profile.TRANS, description="Body of callbacks: trans, trans_bare, flat, event or superset."
     )
     callback_profiles: dict[str, Profile] = Field(
-        {"*/wc-api/*": Profile.EVENT}, description="Globs over callback_url that choose a profile."
+        {"*/wc-api/*": Profile.EVENT}, description="Globs for callback_url, each with its profile."
     )
-    sign_callbacks: bool = Field(True, description="X-Service-Signature on every callback.")
-    callback_attempts: int = Field(3, ge=1, description="How often a callback is tried.")
+    sign_callbacks: bool = Field(True, description="Send X-Service-Signature with every callback.")
+    callback_attempts: int = Field(3, ge=1, description="How many times a callback is attempted.")
     callback_retry_interval_s: float = Field(
         300, ge=0, le=A_DAY_S, description="Seconds between attempts."
     )
     callback_timeout_s: float = Field(
-        30, gt=0, le=A_DAY_S, description="Seconds a receiver has to answer."
+        30, gt=0, le=A_DAY_S, description="Seconds that a receiver has to answer."
     )
     callback_hosts: dict[Literal["allow", "deny"], list[CallbackHost]] = Field(
         {"allow": [], "deny": []},
         examples=[{"deny": ["10.0.0.0/8"]}],
         description="Where callbacks may go: host names, globs, addresses and ranges such as "
-        "10.0.0.0/8. deny goes first; an empty allow means anywhere. What is refused is an attempt "
-        "that failed.",
+        "10.0.0.0/8. deny is checked first; an empty allow means anywhere. A refused address "
+        "counts as a failed attempt.",
     )
     callback_rewrites: Rewrites = Field(
         {},
         examples=[{"https://shop.example": "http://localhost:5000"}],
-        description="Callbacks to an address with this beginning go to one with another beginning, "
-        'such as "https://shop.example" = "http://localhost:5000". It is a whole host and whole '
-        "parts of the path; the longest wins.",
+        description="Prefixes of callback addresses and what replaces them, such as "
+        '"https://shop.example" = "http://localhost:5000". A prefix is a whole host and whole '
+        "parts of the path; the longest match applies.",
     )
     callback_headers: Headers = Field(
         {},
         examples=[{"X-Staging": "1"}],
-        description="Headers that every callback carries in addition to its own, which stay.",
+        description="Additional headers of every callback; they cannot replace its own headers.",
     )
 
     production: bool = Field(
-        False, description="Credentials of mode P work: their payments go to networks."
+        False, description="Accept credentials of mode P: networks carry out their payments."
     )
     allow_memory: bool = Field(
-        False, description="Production may use store memory:, which forgets all payments."
+        False, description="Let production use store memory:, which loses all payments at a stop."
     )
     keep_notifications_days: int = Field(
         30,
         ge=1,
         le=3650,
-        description="How long notifications of networks are kept, in days. Their exchanges with an "
-        "attempt stay.",
+        description="Days that notifications of networks are kept. Exchanges of an attempt stay.",
     )
     networks: dict[str, NetworkTable] = Field(
         {},
         examples=[{"staging": {"adapter": "simulated"}}],
-        description="The networks of production, by a name of your own: adapter and its settings.",
+        description="The networks of production, each under a name of your choice.",
     )
     routes: list[RouteTable] = Field(
         [],
         examples=[[{"network": "staging", "nw": ["MTN"]}]],
-        description="Which network carries what, by operation and nw; the first that fits.",
+        description="Which network carries which operation and nw; the first match applies.",
     )
 
     credentials: list[Credentials] = Field(
         [_SANDBOX_CREDENTIALS],
         min_length=1,
         examples=[[{"client_key": "shop", "secret_key": "shop-secret"}]],
-        description="Credential sets; these replace the one.",
+        description="Credential sets; they replace the built-in one.",
     )
 
     @field_serializer("store", when_used="json")
@@ -428,11 +434,11 @@ def _problems(settings: Settings) -> Iterator[str]:
     """A line `name: problem` for each setting that cannot be together with the others."""
     keys = [entry.client_key for entry in settings.credentials]
     if len(set(keys)) < len(keys):
-        yield "credentials: each client_key must be there once only"
+        yield "credentials: each client_key must be unique"
     if not settings.loopback and settings.token is None:
         yield (
             f"control_token: must be set because host {settings.host} is not loopback, "
-            "so others could steer the sandbox"
+            "so others could control the sandbox"
         )
     if settings.workers > 1 and not is_postgres(settings.store):
         needed = "processes need a store that they can share, postgresql://USER@HOST/DATABASE"
@@ -443,7 +449,7 @@ def _problems(settings: Settings) -> Iterator[str]:
 
 def _tls_problems(settings: Settings) -> Iterator[str]:
     if settings.tls and (settings.cert or settings.key):
-        yield "tls: makes a certificate of its own; give either tls, or cert and key"
+        yield "tls: creates its own certificate, so set either tls, or cert and key"
     elif settings.cert and settings.key:
         try:
             from_files(settings.cert, settings.key)
@@ -487,7 +493,7 @@ def _unsafe(settings: Settings) -> Iterator[str]:
     if not settings.loopback and not settings.is_secured:
         yield (
             f"host: {settings.host} is not loopback and this is plain HTTP; give --tls, or --cert "
-            "and --key, or set tls_terminated where a proxy in front does HTTPS"
+            "and --key, or set tls_terminated where a proxy in front handles HTTPS"
         )
     if settings.tls_terminated and not settings.public_url:
         yield (

@@ -18,6 +18,7 @@ from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.hosts import Host, is_postgres, parse_host_pattern
 from sandbox_sim.values.redaction import nearest
 
+_LONGEST_NAME: Final = 60
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _FIELD_VALUE: Final = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
 # Headers that every callback sets itself, and those that HTTP needs.
@@ -93,7 +94,7 @@ def _rewrites(value: dict[str, str]) -> dict[str, str]:
 
 def _header_name(value: str) -> str:
     if not _TOKEN.fullmatch(value):
-        raise ValueError("must be the name of a header, such as X-Staging")
+        raise ValueError("must be a valid header name, such as X-Staging")
     if value.lower() in _OWN_HEADERS:
         raise ValueError("is a header that the gateway writes itself; choose another")
     return value
@@ -129,11 +130,11 @@ def _store(value: str) -> str:
         names = "must be memory:, sqlite:PATH or postgresql://USER@HOST/DATABASE"
         raise ValueError(f"{names}{_meant_store(value)}")
     if "\x00" in value:
-        raise ValueError("must not hold a NUL")
+        raise ValueError("must not contain a NUL character")
     try:
         Path(value.removeprefix("sqlite:")).expanduser()
     except RuntimeError:
-        raise ValueError("must be a path whose home folder, after ~, is known") from None
+        raise ValueError("must be a path whose home folder (~) exists") from None
     return value
 
 
@@ -150,6 +151,18 @@ def _card(value: str) -> str:
     if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
         raise ValueError("must be a card number of 12 to 19 digits")
     return value
+
+
+def _service_key(value: str) -> str:
+    if not re.fullmatch("[1-9][0-9]{0,18}", value):
+        raise ValueError("must be a service_id, such as 55")
+    return value
+
+
+def _merchant_name(value: str) -> str:
+    if not value.strip() or len(value) > _LONGEST_NAME or not value.isprintable():
+        raise ValueError(f"must be a name of 1 to {_LONGEST_NAME} printable characters")
+    return value.strip()
 
 
 def read_secret(name: str, path: str) -> str:
@@ -179,6 +192,8 @@ ClientKey = Annotated[str, AfterValidator(_client_key)]
 MagicKey = Annotated[str, AfterValidator(check_key)]
 MagicOutcome = Annotated[str, AfterValidator(check_outcome)]
 CardNumber = Annotated[str, AfterValidator(_card)]
+ServiceKey = Annotated[str, AfterValidator(_service_key)]
+MerchantName = Annotated[str, AfterValidator(_merchant_name)]
 
 
 class Credentials(BaseModel):

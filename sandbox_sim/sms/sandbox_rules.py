@@ -73,7 +73,7 @@ def decide_live(request: SmsRequest, approved_senders: Collection[str]) -> Reply
     def refusal(field: str, number: str) -> Reply | None:
         if msisdn.to_local(number) is not None:
             return None
-        why = f"{field} {quoted(number)} is no phone number of Ghana, such as 233244000001"
+        why = f"{field} {quoted(number)} is not a phone number of Ghana, such as 233244000001"
         return Reply(code, "D39", why)
 
     return _decided(request, approved_senders, refusal)
@@ -88,7 +88,7 @@ def _decided(
     if not request.sender_id.strip():
         return Reply(Code.NO_SENDER_ID, "D24", "sender_id is missing or blank")
     if approved_senders and request.sender_id not in approved_senders:
-        why = f"sender_id {quoted(request.sender_id)} is not one of the setting approved_senders"
+        why = f"sender_id {quoted(request.sender_id)} is not listed in the setting approved_senders"
         return Reply(Code.NO_SENDER_ID, "D24", why, message="SMS sender ID is not approved")
     recipients = _recipients(request)
     if isinstance(recipients, Reply):
@@ -114,12 +114,12 @@ def _recipients(request: SmsRequest) -> list[str] | Reply:
         for index, number in enumerate(found):
             if not isinstance(number, str) or not _RECIPIENT.fullmatch(number):
                 value = f" {quoted(number)}" if isinstance(number, str) else ""
-                why = f"recipients[{index}]{value} is no string of 9 to 15 digits"
+                why = f"recipients[{index}]{value} is not a string of 9 to 15 digits"
                 return Reply(Code.BAD_RECIPIENTS, "D24", why)
         if len(found) > MAX_RECIPIENTS:
             return Reply(
                 Code.TOO_MANY_RECIPIENTS,
                 "endpoint.10",
-                f"{len(found)} recipients, {MAX_RECIPIENTS} fit",
+                f"{len(found)} recipients exceed the maximum of {MAX_RECIPIENTS}",
             )
     return found

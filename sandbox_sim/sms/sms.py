@@ -20,7 +20,9 @@ from sandbox_sim.values.vocabulary import Wallet
 # How many characters handsets show of a sender that is not a number.
 MAX_SENDER: Final = 11
 
-LONG_SENDER: Final = f"sender_id has more than {MAX_SENDER} characters, and networks cut it there"
+LONG_SENDER: Final = (
+    f"sender_id has more than {MAX_SENDER} characters, and networks cut longer ones off"
+)
 
 
 class SmsOperations:
@@ -63,7 +65,7 @@ class SmsOperations:
 
         left = await self._store.run(work)
         if left is None:
-            why = f"{units} units are needed and the SMS balance of the service is lower"
+            why = f"{units} units are needed, more than the SMS balance of the service"
             return Reply(Code.INSUFFICIENT_SMS_UNITS, "sandbox.10", why)
         return received(request, messages, size, left, "sandbox.10")
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -52,7 +52,7 @@ class ChangeNotifier:
         self._job_listener: Callable[[datetime], None] | None = None
         self._watchers: list[Callable[[], None]] = []
         self._topic_notifier = TopicNotifier()
-        self._changes_wanted: Callable[[], bool] = lambda: False
+        self._readers: Sequence[Collection[object]] = ()
         self._on_changes: Callable[[Sequence[StoredChange]], None] = lambda _changes: None
 
     def watch(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -63,10 +63,12 @@ class ChangeNotifier:
         return partial(self._watchers.remove, listener)
 
     def watch_changes(
-        self, wanted: Callable[[], bool], listener: Callable[[Sequence[StoredChange]], None]
+        self,
+        readers: Sequence[Collection[object]],
+        listener: Callable[[Sequence[StoredChange]], None],
     ) -> None:
-        """Call `listener` with what each unit wrote that began while `wanted` was true."""
-        self._changes_wanted, self._on_changes = wanted, listener
+        """Call `listener` with what each unit wrote that began while `readers` had a member."""
+        self._readers, self._on_changes = readers, listener
 
     def watch_jobs(self, listener: Callable[[datetime], None]) -> None:
         """Call `listener` with the due time of each job that any server adds."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from sandbox_sim.records.jobs import Job
 from sandbox_sim.settings.loading import settings_from
+from sandbox_sim.settings.schema import Settings
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Transaction
 from sandbox_sim.testing.server import Server
@@ -22,7 +23,7 @@ _A_YEAR: Final = timedelta(days=366)
 
 
 class SandboxGateway(ServiceGateway):
-    """A gateway on a free port, in a thread of its own. Its clock stands still until it is moved.
+    """A gateway on a free port, in a thread of its own. Its clock is stopped until it is moved.
 
     Use it in `with` or `async with`. Settings are keywords: `SandboxGateway(settle_delay_ms=0)`; a
     wrong one raises `ConfigError`. It reads neither the environment nor files, and keeps its state
@@ -32,11 +33,14 @@ class SandboxGateway(ServiceGateway):
     `aio` has the three calls that wait for the application under test, for tests in coroutines.
     """
 
-    def __init__(self, **settings: Any) -> None:
-        """Check the settings; the gateway starts in `with`."""
+    def __init__(self, checked: Settings | None = None, /, **settings: Any) -> None:
+        """Check the settings; the gateway starts in `with`.
+
+        checked: settings that were checked before, in place of keywords.
+        """
         chosen = {"store": "memory:", "port": 0, "quiet": True, **settings}
-        self._settings = settings_from(chosen, "a keyword")
-        credentials = self._settings.credentials[0]
+        self.settings = checked or settings_from(chosen, "a keyword")
+        credentials = self.settings.credentials[0]
         auth = (credentials.client_key, credentials.secret_key.get_secret_value())
         super().__init__(auth, service_ids(credentials.service_ids))
         self._running: Server | None = None
@@ -46,7 +50,7 @@ class SandboxGateway(ServiceGateway):
         """Start the gateway."""
         if self.is_running:
             raise RuntimeError("the gateway runs already")
-        self._running = Server(self._settings)
+        self._running = Server(self.settings)
         self._begun = self._server.gateway.clock.state
         return self
 
@@ -125,7 +129,7 @@ class SandboxGateway(ServiceGateway):
         return self._server.run(work, "await gateway.aio.wait_callback(…)")
 
     def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
-        """Make the next attempt at all retrying callbacks now, or at one; the clock stands still.
+        """Make the next attempt at all retrying callbacks now, or at one, without moving the clock.
 
         any_id: the id of the one, or the id of its transaction. Returns the callbacks as they are
         after the attempt. `ValueError` where the one is not there, where several fit, or where it
@@ -185,7 +189,7 @@ class SandboxGateway(ServiceGateway):
         is not applicable, and `ValueError` for a wrong argument.
         """
         __tracebackhide__ = True
-        # Imported only here: certify is built on this class, and few tests use it.
+        # Imported only here, as few tests use it.
         from sandbox_sim.certify.fixture import (  # noqa: PLC0415
             ApplicationFunctions,
             certify,
@@ -205,7 +209,7 @@ class SandboxGateway(ServiceGateway):
             "gives_up_after": gives_up_after,
             "reacts_within": reacts_within,
         }
-        certify(self, self._settings, application, case, folders, times)
+        certify(self, application, case, folders, times)
 
     def reset(self) -> None:
         """Forget the state and the inboxes of this service, and put the clock back."""
@@ -234,7 +238,7 @@ class SandboxGateway(ServiceGateway):
         self, path: str, body: Mapping[str, object] | None, method: str = "POST"
     ) -> dict[str, Any]:
         __tracebackhide__ = True
-        token, trusted = self._settings.token, self._settings.trusted
+        token, trusted = self.settings.token, self.settings.trusted
         return send(method, f"{self.url}/_sandbox/{path}", body, token, trusted)
 
 

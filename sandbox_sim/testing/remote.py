@@ -1,6 +1,6 @@
 """`RemoteGateway`: a gateway that runs elsewhere, for a test that has a service of its own there.
 
-It needs the standard library only, so a test environment needs none of the packages of the server.
+It needs the standard library only, so a test environment needs no package of the server.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from http.client import HTTPException
 from typing import Any, Final, NoReturn
 from urllib.parse import urlencode, urlsplit
 
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
 from sandbox_sim.testing.service_gateway import ServiceGateway, send, service_ids
@@ -147,27 +147,27 @@ class RemoteGateway(ServiceGateway):
     def advance(self, **_by: float) -> NoReturn:
         """Raise `RuntimeError`: the clock is one for all who use the gateway."""
         __tracebackhide__ = True
-        self._refuse("gateway time is one for all who use it, and cannot be moved by a test")
+        self._refuse("gateway time is shared by all its users, so a test cannot move it")
 
     def reset_clock(self) -> NoReturn:
         """Raise `RuntimeError`: the clock is one for all who use the gateway."""
         __tracebackhide__ = True
-        self._refuse("gateway time is one for all who use it, and cannot be moved by a test")
+        self._refuse("gateway time is shared by all its users, so a test cannot move it")
 
     def renew(self) -> NoReturn:
         """Raise `RuntimeError`: others use the gateway too."""
         __tracebackhide__ = True
-        self._refuse("others use it, so a test forgets its own service only, with reset()")
+        self._refuse("others use it too, so a test can only reset its own service, with reset()")
 
     def certify(self, _case: str | None = None, **_application: object) -> NoReturn:
         """Raise `RuntimeError`: the cases move the clock."""
         __tracebackhide__ = True
-        self._refuse("the cases move gateway time, which is one for all who use it")
+        self._refuse("the cases move gateway time, which is shared by all its users")
 
     def make(self, **_settings: object) -> NoReturn:
-        """Raise `RuntimeError`: settings hold for all who use the gateway."""
+        """Raise `RuntimeError`: settings apply to all users of the gateway."""
         __tracebackhide__ = True
-        self._refuse("its settings hold for all who use it, and cannot be chosen by a test")
+        self._refuse("its settings apply to all its users, so a test cannot choose them")
 
     def _refuse(self, why: str) -> NoReturn:
         __tracebackhide__ = True
@@ -187,7 +187,7 @@ class RemoteGateway(ServiceGateway):
             text = f"{VARIABLE}: no gateway answers at {self.url} ({error}); {hint}"
             raise ValueError(text) from None
         if name != "sandbox_sim":
-            raise ValueError(f"{VARIABLE}: what answers at {self.url} is not sandbox_sim; {hint}")
+            raise ValueError(f"{VARIABLE}: the server at {self.url} is not sandbox_sim; {hint}")
         try:
             self._control("clock", None, "GET")
         except ValueError as error:

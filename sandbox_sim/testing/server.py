@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 
 from aiohttp import web
 
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.bootstrap import Gateway, build, tls_context
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.hosts import client_host
@@ -98,7 +98,8 @@ class Server:
         result: Future[T] = Future()
         tasks: list[asyncio.Task[None]] = []  # keeps a reference, because the loop keeps none
 
-        # `run_coroutine_threadsafe` would take another turn of the loop, the most of a short call.
+        # `run_coroutine_threadsafe` would take another turn of the loop, most of the time of a
+        # short call.
         async def tell() -> None:
             __tracebackhide__ = True
             try:

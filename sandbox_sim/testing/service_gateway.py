@@ -15,10 +15,9 @@ from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
 from sandbox_sim import __version__
-from sandbox_sim.adapters.ids import RandomIds
-from sandbox_sim.testing import report
+from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.testing.expectations import Messages, Records
-from sandbox_sim.testing.record_views import Callback, Request
+from sandbox_sim.testing.record_views import Callback, Request, Sms
 from sandbox_sim.values.timestamps import iso
 
 R = TypeVar("R", bound=Records[Any])
@@ -125,7 +124,7 @@ class ServiceGateway(ABC):
     def report(self) -> str:
         """All that happened, in words: each request with the reason of its answer, each attempt."""
         head = f"{self.url}, service {self.service_id}, gateway time {iso(self.now)}"
-        return "\n".join([head, *report.lines(self.requests, self.callbacks, self.sms)])
+        return "\n".join([head, *_report(self.requests, self.callbacks, self.sms)])
 
     def override(
         self,
@@ -224,3 +223,44 @@ def service_ids(allowed: Sequence[int]) -> Iterator[int]:
 
 def _given(**fields: object) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def _report(
+    requests: Records[Request], callbacks: Records[Callback], messages: Records[Sms]
+) -> Iterator[str]:
+    """Every request, callback and message, oldest first, for a failed test; in gateway time."""
+    yield "requests:" if requests else "no requests"
+    for request in requests:
+        yield from _request(request)
+    if requests.outlook:
+        yield requests.outlook
+    yield "callbacks:" if callbacks else "no callbacks"
+    for callback in callbacks:
+        yield from _callback(callback)
+    if messages:
+        yield "messages:"
+        yield from messages.table()
+    if callbacks.outlook:
+        yield callbacks.outlook
+
+
+def _request(request: Request) -> Iterator[str]:
+    what = " ".join(filter(None, (request.operation or request.path, request.transaction_id)))
+    yield f"  {_time(request.at)}  {what}: {request.response_code}, {request.why} [{request.rule}]"
+    for warning in request.warnings:
+        yield f"                warning: {warning}"
+
+
+def _callback(callback: Callback) -> Iterator[str]:
+    status = f"{callback.transaction_id} status {callback.status}"
+    yield f"  {_time(callback.created_at)}  {status} to {callback.url}: {callback.state}"
+    for attempt in callback.attempts:
+        again = attempt.next_attempt_at
+        following = f"; next attempt at {_time(again)}" if again else ""
+        yield f"  {_time(attempt.at)}    attempt {attempt.number}: {attempt.verdict}{following}"
+        if attempt.response_body and not attempt.verdict.startswith("acknowledged"):
+            yield f"                  it said: {attempt.response_body[:200]}"
+
+
+def _time(moment: datetime) -> str:
+    return moment.strftime("%H:%M:%S.%f")[:-3]

@@ -18,8 +18,8 @@ from sandbox_sim.values.timestamps import iso
 T = TypeVar("T")
 
 _HANGS: Final = (
-    "has not answered yet: the clock stands still until it answers "
-    "or callback_timeout_s of real time are over"
+    "has not answered yet: the clock is stopped until it answers or callback_timeout_s of real "
+    "time have passed"
 )
 # An error shows this many at most; more would hide its message.
 _SHOWN_FAILURES: Final = 5
@@ -75,7 +75,7 @@ class View:
         Moves the clock from due time to due time. If nothing else is due it waits `timeout_s` of
         real time, and then raises `AssertionError`.
 
-        The clock stands still while a receiver is called, of whichever service. Otherwise the order
+        The clock is stopped while a receiver is called, of whichever service. Otherwise the order
         of callbacks would depend on the speed of the receivers.
         """
         __tracebackhide__ = True
@@ -122,7 +122,7 @@ class View:
             raise ValueError(f"there is no callback {any_id!r}")
         if not retried.was_waiting:
             state = retried.callback.state
-            raise ValueError(f"callback {any_id} is {state}, so no attempt at it is to come")
+            raise ValueError(f"callback {any_id} is {state}, so no attempt is due")
         return retried.callback.id
 
     async def forget(self, inboxes: Collection[str], begun: ClockState) -> None:

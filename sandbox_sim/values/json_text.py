@@ -1,13 +1,22 @@
 """Writes JSON as the gateway sends it, and parses texts that may be JSON. Source: D28.
 
 A `Decimal` is written as a number with all its digits; a float has seventeen at most. The parser
-accepts only values that can be written as JSON again.
+accepts only values that can be written as JSON again. A `viewer` makes the view of a record from
+the fields that the view names.
 """
 
 import json
 import math
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from enum import Enum
+from functools import cache
+from typing import Any, Final, Protocol, TypeVar, cast
+
+from sandbox_sim.values.timestamps import iso
+
+V_co = TypeVar("V_co", covariant=True)
 
 _COMPACT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -61,3 +70,50 @@ def _finite_float(text: str) -> float:
     if not math.isfinite(value):
         raise ValueError(text)
     return value
+
+
+class Viewer(Protocol[V_co]):
+    """Shows records of one kind. given: the fields that the record does not have as they are."""
+
+    def __call__(self, record: object, /, **given: object) -> V_co:
+        """The view of a record."""
+
+
+def viewer(view: Callable[..., V_co]) -> Viewer[V_co]:
+    """Makes a `TypedDict` of a record: each field that it names, as JSON has it."""
+    names = tuple(view.__annotations__)
+
+    def viewed(record: object, /, **given: object) -> V_co:
+        shown: dict[str, Any] = dict.fromkeys(names)
+        shown.update(given)
+        for name in [each for each in names if each not in given] if given else names:
+            value = getattr(record, name)
+            kind = value.__class__
+            shown[name] = value if kind in _PLAIN else _converter(kind)(value)
+        return cast("V_co", shown)
+
+    return viewed
+
+
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+
+
+@cache
+def _converter(kind: type) -> Callable[..., object]:
+    """What makes values of a class fit for JSON."""
+    if issubclass(kind, Enum):
+        return _value_of
+    converters = ((datetime, iso), (Decimal, _digits), (Mapping, dict), (tuple, list))
+    return next((convert for of, convert in converters if issubclass(kind, of)), _same)
+
+
+def _value_of(member: Enum) -> object:
+    return member.value
+
+
+def _same(value: object) -> object:
+    return value
+
+
+def _digits(amount: Decimal) -> str:
+    return format(amount, "f")

@@ -11,14 +11,14 @@ from typing import Final
 from sandbox_sim.values.peer_input import read_json
 
 # Decimals of each currency that the interface names; the other currencies of the world that a
-# network may be configured with have two as well, but for those that are listed.
+# network may be configured with have two as well, except for those that are listed.
 _DECIMALS: Final[Mapping[str, int]] = MappingProxyType(
     {"XOF": 0, "XAF": 0, "UGX": 0, "RWF": 0, "GNF": 0}
 )
 
 _USUAL_DECIMALS: Final = 2
 
-# More digits than this before the point are no amount of money; a bound keeps the text short.
+# More digits than this before the point are not an amount of money; a bound keeps the text short.
 MOST_WHOLE_DIGITS: Final = 18
 
 

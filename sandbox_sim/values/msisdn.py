@@ -97,6 +97,6 @@ class Allowlist:
             meant = probable_local(number)
             return f"{says}; '{meant}' would work" if meant and self.allows(meant) else says
         if local.startswith(self.prefixes):
-            return f"{value} is none of the setting allowed_numbers{forms}"
+            return f"{value} is not listed in the setting allowed_numbers{forms}"
         says = f"{value} is not allowlisted; it must begin {prefixes} (setting allowed_prefixes)"
         return says + forms

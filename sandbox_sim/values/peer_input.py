@@ -66,7 +66,7 @@ def read_json(text: str | bytes) -> Any:
 
 
 def document_of(body: bytes) -> Mapping[str, Any]:
-    """A JSON object with exact numbers; empty where the body is none."""
+    """A JSON object with exact numbers; empty for any other body."""
     try:
         document = read_json(body)
     except ValueError:

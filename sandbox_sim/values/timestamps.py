@@ -1,5 +1,9 @@
-"""Times in the forms of the interface: `request_time` in requests, ISO 8601 with Z in answers."""
+"""Times as requests write them (`request_time`) and as answers do (ISO 8601); durations.
 
+People write durations as `90`, `0.8s`, `5m` or `1h30m`.
+"""
+
+import re
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -27,3 +31,15 @@ Timestamp = Annotated[str, "ISO 8601 in UTC with milliseconds"]
 def iso(moment: datetime) -> str:
     """A UTC time in ISO 8601 with milliseconds and Z."""
     return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
+_PART: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)(ms|s|m|h|d)?")
+_SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def seconds_of(text: str) -> float | None:
+    """The seconds of a duration; None where the text is not one."""
+    parts: list[tuple[str, str]] = _PART.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        return None
+    return float(sum(float(number) * _SECONDS[unit or "s"] for number, unit in parts))

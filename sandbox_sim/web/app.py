@@ -1,41 +1,22 @@
-"""The aiohttp applications: that of the gateway, and within it that of the control API.
+"""The aiohttp application of the gateway, and by which keys it holds its parts.
 
-`server.GatewayRunner` serves them: paths that begin with one of `OURS` go to the control API, all
-others to the dispatcher. The control API is assembled when the first request asks for it, so that
-a server starts without it. There a browser gets pages in place of JSON errors.
+`server.GatewayRunner` serves it: paths that begin with one of `OURS` go to the control API, all
+others to the dispatcher. The control API and the pages are imported and made when the first request
+asks for one of them, so that a server starts without them.
 """
 
-import json
-import logging
-import re
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache
-from http import HTTPStatus
-from itertools import product
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
 
-from aiohttp import hdrs, web
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.typedefs import Handler
-from pydantic import BaseModel
+from aiohttp import web
 
-from sandbox_sim.control.record_search import AmbiguousId
-from sandbox_sim.ports import StoreError
-from sandbox_sim.values.redaction import redact_text
-from sandbox_sim.web.api.dispatcher import Dispatcher, encoded_body, expect
-from sandbox_sim.web.api.responses import StoreFailures
-from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.access import Guard
-from sandbox_sim.web.control.errors import error_response
-from sandbox_sim.web.control.input import BadInput, body_of, query_of
-from sandbox_sim.web.control.networks import NETWORKS_PREFIX
-from sandbox_sim.web.pages.browser_pages import BrowserPages
-from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.routes import CONTROL_PREFIX, JSON, Access, ErrorCode, Reply, Route
+from sandbox_sim.web.api.dispatcher import Dispatcher
+from sandbox_sim.web.routes import CONTROL_PREFIX, NETWORKS_PREFIX, Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
-from sandbox_sim.web.transport.requests import wants_page
 
-log = logging.getLogger("sandbox_sim.requests")
+if TYPE_CHECKING:
+    from sandbox_sim.web.control.application import ControlApi
+    from sandbox_sim.web.pages.browser_pages import BrowserPages
 
 DISPATCHER = web.AppKey("DISPATCHER", Dispatcher)
 # The beginnings of the paths of the control API, with and without the base path.
@@ -47,12 +28,9 @@ FAST_PATH = web.AppKey("FAST_PATH", bool)
 CLIENTS = web.AppKey("CLIENTS", ClientConnections)
 # The table of routes: those of the interface, then those of the control API.
 ROUTES: web.AppKey[Callable[[], Sequence[Route]]] = web.AppKey("ROUTES")
-# The application of the control API.
-CONTROL: web.AppKey[Callable[[], web.Application]] = web.AppKey("CONTROL")
+CONTROL: "web.AppKey[Callable[[], ControlApi]]" = web.AppKey("CONTROL")
 # Answers browsers outside the control API.
-BROWSER_PAGES = web.AppKey("BROWSER_PAGES", BrowserPages)
-TEMPLATES = web.AppKey("TEMPLATES", Templates)
-STORE_FAILURES = web.AppKey("STORE_FAILURES", StoreFailures)
+BROWSER_PAGES: "web.AppKey[Callable[[], BrowserPages]]" = web.AppKey("BROWSER_PAGES")
 # Waits for callbacks that are being sent when the server stops, for at most so many seconds.
 DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
@@ -60,204 +38,30 @@ DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 def make_app(
     dispatcher: Dispatcher,
     api_routes: Sequence[Route],
-    control_routes: Callable[[], Sequence[Route]],
-    guard: Guard,
-    browser_pages: BrowserPages,
-    templates: Templates,
+    control: "Callable[[], ControlApi]",
+    browser_pages: "Callable[[], BrowserPages]",
     *,
-    store_failures: StoreFailures,
     clients: ClientConnections,
     drain: Callable[[float], Awaitable[None]],
-    base_path: str,
+    prefixes: Sequence[str],
     max_body_bytes: int,
     fast_path: bool,
-    notified: Handler | None = None,
+    has_networks: bool,
 ) -> web.Application:
-    """Assemble the application; `base_path` is empty or begins with a slash.
+    """Assemble the application.
 
-    control_routes: called once, when the control API or the whole table is first asked for.
-    notified: takes the notifications of networks; None where there are no networks.
+    prefixes: what the paths of the control API may begin with.
+    has_networks: whether it takes the notifications of networks too.
     """
     app = web.Application(client_max_size=max_body_bytes)
-    prefixes = tuple(dict.fromkeys(("", base_path)))
-    table = cache(control_routes)
-    control: Callable[[], web.Application] = cache(
-        lambda: _control_app(table(), guard, prefixes, notified)
-    )
-    app[ROUTES] = lambda: (*api_routes, *table())
+    app[ROUTES] = lambda: (*api_routes, *control().routes)
     app[CONTROL] = control
     app[DISPATCHER] = dispatcher
     app[BROWSER_PAGES] = browser_pages
-    app[TEMPLATES] = templates
-    app[STORE_FAILURES] = store_failures
     app[CLIENTS] = clients
     app[DRAIN] = drain
     app[MAX_BODY_BYTES] = max_body_bytes
     app[FAST_PATH] = fast_path
-    ours = [CONTROL_PREFIX] if notified is None else [CONTROL_PREFIX, NETWORKS_PREFIX]
+    ours = [CONTROL_PREFIX, NETWORKS_PREFIX] if has_networks else [CONTROL_PREFIX]
     app[OURS] = tuple(f"{prefix}{begin}/" for prefix in prefixes for begin in ours)
     return app
-
-
-def control_handler(app: web.Application) -> Handler:
-    """What answers a request to the control API of the application."""
-    templates, control, store_failures = app[TEMPLATES], app[CONTROL], app[STORE_FAILURES]
-
-    async def handle(request: web.Request) -> web.StreamResponse:
-        answer = await _in_shape(request, control(), store_failures)
-        return await _for_browser(request, answer, templates)
-
-    return handle
-
-
-def _control_app(
-    table: Sequence[Route], guard: Guard, prefixes: Iterable[str], notified: Handler | None
-) -> web.Application:
-    """The control API, under each of the prefixes. It has no middlewares: aiohttp would keep it."""
-    app = web.Application()
-    if notified is not None:
-        for prefix, method in product(prefixes, (hdrs.METH_POST, hdrs.METH_PUT)):
-            path = f"{prefix}{NETWORKS_PREFIX}/{{name}}/{{tail:.*}}"
-            app.router.add_route(method, path, notified, expect_handler=expect)
-    for route, path in zip(table, _router_paths(table), strict=True):
-        handler = _handler_of_route(route, guard)
-        for prefix in prefixes:
-            app.router.add_route(route.method, prefix + path, handler, expect_handler=expect)
-    return app
-
-
-def _handler_of_route(route: Route, guard: Guard) -> Handler:
-    """The handler of a route; a browser gets the page of the route, if it has one."""
-    handler = _plain_handler(route, guard)
-    if route.page is None:
-        return handler
-    of_handset = route.access is Access.HANDSET
-    page = guard.protect(Access.PAGE, route.page, with_handset_cookie=of_handset)
-
-    async def for_browsers_too(request: web.Request) -> web.StreamResponse:
-        return await (page if wants_page(request) else handler)(request)
-
-    return for_browsers_too
-
-
-def _plain_handler(route: Route, guard: Guard) -> Handler:
-    """The handler that checks access, reads the input and writes the answer."""
-    handler, status = route.handler, route.answers[0].status
-
-    async def plain(request: web.Request) -> web.StreamResponse:
-        return _response(await handler(request), status)
-
-    async def with_query(request: web.Request) -> web.StreamResponse:
-        return _response(await handler(request, query_of(request, model, beside=beside)), status)
-
-    async def with_body(request: web.Request) -> web.StreamResponse:
-        asked = await body_of(request, model, optional=optional)
-        return _response(await handler(request, asked), status)
-
-    model: type[BaseModel]
-    if route.query is not None:
-        model, beside = route.query.model, route.query.filters
-        return guard.protect(route.access, with_query)
-    if route.body is not None and route.body.media_type == JSON:
-        model, optional = route.body.model, route.body.optional
-        return guard.protect(route.access, with_body)
-    return guard.protect(route.access, plain)
-
-
-def _response(reply: Reply, status: int) -> web.StreamResponse:
-    if isinstance(reply, web.StreamResponse):
-        return reply
-    return web.json_response(reply, status=status)
-
-
-def is_goodbye(error: BaseException | None, request: web.BaseRequest) -> bool:
-    """Whether an error only means that the client closed the connection before its answer."""
-    transport = request.transport
-    return isinstance(error, ConnectionError) and (transport is None or transport.is_closing())
-
-
-async def _for_browser(
-    request: web.Request, answer: web.StreamResponse, templates: Templates
-) -> web.StreamResponse:
-    """The answer; a browser gets the message of a JSON error as a page."""
-    is_error = answer.status >= 400 and answer.content_type == JSON
-    if not (is_error and isinstance(answer, web.Response) and wants_page(request)):
-        return answer
-    message = json.loads(answer.text or "{}")["error"]["message"]
-    title = HTTPStatus(answer.status).phrase
-    page = await templates.message(request, title, message, status=answer.status)
-    if hdrs.ALLOW in answer.headers:
-        page.headers[hdrs.ALLOW] = answer.headers[hdrs.ALLOW]
-    return page
-
-
-async def _in_shape(
-    request: web.Request, control: web.Application, store_failures: StoreFailures
-) -> web.StreamResponse:
-    """Answer failures under `/_sandbox` in the shape of the control API."""
-    try:
-        return _refused_at_once(request) or await control._handle(request)  # noqa: SLF001 -- named in aiohttp_internals.py
-    except (BadInput, AmbiguousId) as bad:
-        code = errors.AMBIGUOUS if isinstance(bad, AmbiguousId) else errors.BAD_REQUEST
-        return error_response(code, str(bad))
-    except (HttpProcessingError, web.RequestPayloadError):
-        return error_response(errors.BAD_REQUEST, "The body cannot be read as its headers say")
-    except StoreError as failure:
-        return error_response(errors.STORE_UNAVAILABLE, store_failures.reason(failure))
-    except web.HTTPException as failure:
-        if failure.status < 400:
-            raise
-        return _refusal(failure, request)
-    except Exception as fault:
-        if is_goodbye(fault, request):
-            raise
-        log.exception("%s failed", redact_text(f"{request.method} {request.path}"))
-        if request.writer.output_size > 0:
-            raise ConnectionError("an answer was begun already") from None
-        return error_response(errors.INTERNAL_ERROR, "A fault of the server; its log says which")
-
-
-def _refused_at_once(request: web.Request) -> web.Response | None:
-    """The answer to a request that no route takes, whatever its path is; None for any other."""
-    if "\x00" in request.path:  # no record has such a name, and some stores refuse it in a query
-        return _refusal(web.HTTPNotFound(), request)
-    why = encoded_body(request.headers)
-    return None if why is None else error_response(errors.ENCODED_BODY, why)
-
-
-def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
-    """A refusal of aiohttp, in the shape and words of the control API."""
-    match failure:
-        case web.HTTPNotFound():
-            return error_response(errors.NOT_FOUND, f"The control API has no path {request.path!r}")
-        case web.HTTPMethodNotAllowed():
-            allowed = failure.headers[hdrs.ALLOW]
-            text = f"This path takes {allowed}, not {request.method}"
-            answer = error_response(errors.METHOD_NOT_ALLOWED, text)
-            answer.headers[hdrs.ALLOW] = allowed
-            return answer
-        case web.HTTPRequestEntityTooLarge():
-            text = "The body is larger than the setting max_body_bytes allows"
-            return error_response(errors.BODY_TOO_LARGE, text)
-    code = failure.reason.lower().replace(" ", "_")
-    return error_response(ErrorCode(failure.status, code, ""), failure.reason)
-
-
-def _router_paths(table: Sequence[Route]) -> list[str]:
-    """The path of each route for the router, where a variable part at the end is no sibling's name.
-
-    So `GET /_sandbox/callbacks/find` gets HTTP 405: it does not look for a callback named find.
-    """
-    names: defaultdict[str, set[str]] = defaultdict(set)  # by the path before them
-    for route in table:
-        parent, _, last = route.path.rpartition("/")
-        if re.fullmatch(r"\w+", last):
-            names[parent].add(last)
-    return [_router_path(route, names) for route in table]
-
-
-def _router_path(route: Route, names: Mapping[str, Collection[str]]) -> str:
-    parent, _, last = route.path.rpartition("/")
-    if parent not in names or not re.fullmatch(r"{\w+}", last):
-        return route.path
-    return f"{parent}/{last[:-1]}:(?!(?:{'|'.join(sorted(names[parent]))})$)[^{{}}/]+}}"

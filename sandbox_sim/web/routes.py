@@ -18,6 +18,7 @@ from pydantic import BaseModel
 from sandbox_sim.operations import Operation
 
 CONTROL_PREFIX: Final = "/_sandbox"
+NETWORKS_PREFIX: Final = "/_networks"
 # A route with this method takes every method that no other route of its path takes.
 ANY_METHOD: Final = "*"
 JSON: Final = "application/json"
@@ -111,7 +112,8 @@ class Route:
     path: as the router takes it; `{name}` stands for one part of it.
     handler: in the control API it takes the request, and also the parsed query or body where the
     route has one. In the interface it takes a `Call`.
-    page: answers a browser in place of `handler`; a browser that has to log in is sent to do so.
+    page: answers a browser in place of `handler`; a browser that must log in first is sent to do
+    so.
     group: the heading under which the document lists it.
     errors: those of this route; `errors_of` of the control API adds those that every route has.
     operations: what a request to this path can ask for; empty in the control API.
@@ -141,4 +143,3 @@ class RouteGroup(Protocol):
 
     def routes(self) -> Iterable[Route]:
         """The part of the table that it has."""
-        ...

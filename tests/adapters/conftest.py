@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.records.callbacks import ReceiverResponse
 
 BODY = '{"trans_ref":"T1","message":"Ɛyɛ"}'.encode()

@@ -12,7 +12,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.http_addresses import MAX_CHARACTERS, BadAddress, check, parse
 from sandbox_sim.records.callbacks import FailureKind, ReceiverResponse
 from tests.adapters.conftest import Receiver, http, post
@@ -175,7 +175,7 @@ async def test_what_the_door_refuses_is_an_attempt_that_failed(address: str) -> 
     (answer,) = await attempts_at(address)
 
     assert (answer.status_code, answer.failure_kind) == (None, FailureKind.ADDRESS)
-    assert answer.problem == "callback_url is no address that can be called"
+    assert answer.problem == "callback_url is not an address that can be called"
 
 
 def _without_tls(address: str) -> str:

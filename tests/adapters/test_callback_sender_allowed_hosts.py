@@ -9,7 +9,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.callbacks.destinations import CallbackHosts
 from sandbox_sim.records.callbacks import FailureKind, verdict
 from tests.adapters.conftest import Receiver, http, post

@@ -12,7 +12,7 @@ import trustme
 
 from sandbox_sim.adapters import callback_sender
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.records.callbacks import FailureKind, ReceiverResponse
 from tests.adapters.conftest import Listen, Receiver, http, post
 

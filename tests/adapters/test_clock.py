@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sandbox_sim.adapters.clock import SystemClock, VirtualClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock, VirtualClock
 from sandbox_sim.ports import Clock
 
 HOUR = timedelta(hours=1)
@@ -187,7 +187,7 @@ class TestSystemClock:
     ) -> None:
         """A sleep of the machine or a new system time gives no notice, so the clock must check."""
         clock, wake = SystemClock(), asyncio.Event()
-        monkeypatch.setattr("sandbox_sim.adapters.clock.RECHECK_S", 0.001)
+        monkeypatch.setattr("sandbox_sim.adapters.clock_and_ids.RECHECK_S", 0.001)
 
         await asyncio.wait_for(clock.wait(wake, clock.now() + HOUR), AT_ONCE)
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.adapters.process import run
 
 

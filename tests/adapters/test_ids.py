@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.ports import StoreError
 
 KINDS: dict[str, Callable[[RandomIds], str]] = {

@@ -69,7 +69,10 @@ def another(files: CertificateFiles) -> None:
     ("spoil", "sentence"),
     [
         (lambda files: files.key.unlink(), "key.pem cannot be read"),
-        (lambda files: files.cert.write_text("text"), "are no certificate and private key in PEM"),
+        (
+            lambda files: files.cert.write_text("text"),
+            "are not a certificate and a private key",
+        ),
         (encrypted, "needs a passphrase; give a key without one"),
         (another, "is not the private key of"),
     ],

@@ -87,8 +87,8 @@ def test_a_5xx_to_a_payment_that_was_sent() -> None:
     not_sent = Response(500, {"x-sandbox-rule": "D39"}, b"")
     sent = Response(500, {"x-sandbox-rule": "errors"}, b"")
 
-    assert networks.problem_with(not_sent) is None
-    assert networks.problem_with(sent) == "HTTP status 500: b''"
+    assert networks.problem_with("", not_sent) is None
+    assert networks.problem_with("", sent) == "HTTP status 500: b''"
 
 
 def test_a_result_of_an_adapter_that_cannot_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:

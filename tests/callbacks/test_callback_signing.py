@@ -99,7 +99,7 @@ async def test_where_the_transaction_is_gone_nobody_can_tell_who_signs(works: Wo
     await restarted.start()
 
     (attempt,) = (await works.callback()).attempts
-    assert "the transaction that names its client is gone" in attempt.verdict
+    assert "the transaction of its client was deleted" in attempt.verdict
 
 
 async def test_once_signing_is_turned_off_it_is_sent_unsigned(works: Works) -> None:

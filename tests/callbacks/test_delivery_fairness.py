@@ -9,7 +9,7 @@ from sandbox_sim.callbacks import callback_dispatcher
 from sandbox_sim.callbacks.delivery_queue import IN_ALL, PER_RECEIVER
 from sandbox_sim.records.callbacks import DeliveryState
 from tests.conftest import Works, to
-from tests.fakes import NO_DESCRIPTORS
+from tests.fakes import NO_DESCRIPTORS, NOT_THERE
 from tests.sample_records import SERVICE, callback
 
 SLOW, QUICK = "http://slow.test/callback", "http://quick.test/callback"
@@ -84,6 +84,47 @@ class TestBounds:
 
         assert works.sender.most_at_work[SLOW] == PER_RECEIVER
         assert len(works.sender.posts) == PER_RECEIVER + 8
+
+    async def test_one_that_refuses_connections_gets_one_attempt_at_a_time(
+        self, works: Works, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """All are attempted: one line tells of the first, and the next second counts the others."""
+        works.sender.answers = [NOT_THERE] * (PER_RECEIVER + 8)
+        works.sender.hang(SLOW)
+        await works.notify(*to("slow.test", PER_RECEIVER + 8))
+        await works.start()
+
+        works.sender.let_go()
+        works.sender.most_at_work.clear()
+        await asyncio.wait_for(works.deliveries.wait_idle(), 1)
+
+        assert works.sender.most_at_work[SLOW] == 1
+        assert set((await works.states()).values()) == {DeliveryState.RETRYING}
+        assert len([line for line in caplog.messages if "refused" in line]) == 1
+
+    async def test_answers_have_a_turn_of_the_loop_between_two_attempts_that_are_refused_at_once(
+        self, works: Works
+    ) -> None:
+        """This machine refuses without a wait, so nothing else would let answers run."""
+        works.sender.answers = [NOT_THERE] * 100
+        turns, at = 0, set[int]()
+
+        async def answer() -> None:
+            nonlocal turns
+            while len(works.sender.posts) < 100:
+                turns += 1
+                await asyncio.sleep(0)
+
+        async def note_turn() -> None:
+            at.add(turns)
+
+        works.sender.on_post = note_turn
+        await works.notify(*to("slow.test", 100))
+        answering = asyncio.create_task(answer())
+        await works.jobs.settle()
+        await answering
+
+        assert len(at) > 100 - PER_RECEIVER
 
     async def test_all_receivers_together_get_so_many_and_no_more(self, works: Works) -> None:
         hosts = [f"slow{n}.test" for n in range(IN_ALL // PER_RECEIVER + 2)]

@@ -71,6 +71,36 @@ def test_one_that_answers_again_is_not_stalled_any_more() -> None:
     assert names(queue) == ["a"]
 
 
+def test_a_receiver_that_refused_gets_one_attempt_at_a_time_until_one_reaches_it() -> None:
+    queue = DeliveryQueue()
+    add(queue, *["a"] * (PER_RECEIVER + 10))
+    first, *others = [take(queue) for _ in range(PER_RECEIVER)]
+
+    for each in (first, *others):
+        queue.done(each.receiver, ReceiverStanding.REFUSED)
+    assert queue.takeable == 1
+    probe = take(queue)
+    assert queue.take() is None
+
+    queue.done(probe.receiver, ReceiverStanding.TRIED)
+    assert queue.takeable == 9
+
+
+def test_a_refusal_is_remembered_while_no_callback_waits() -> None:
+    queue = DeliveryQueue()
+    for name in ("a", *(f"other{n}" for n in range(IN_ALL - 1))):
+        add(queue, name)
+        queue.done(take(queue).receiver, ReceiverStanding.REFUSED)
+    assert queue.receivers == ()
+
+    add(queue, "a", "a")
+    assert queue.takeable == 1
+    for _ in range(2):
+        queue.done(take(queue).receiver, ReceiverStanding.TRIED)
+    add(queue, "a", "a")
+    assert queue.takeable == 2
+
+
 def test_one_receiver_has_so_many_attempts_and_no_more() -> None:
     queue = DeliveryQueue()
     add(queue, *["a"] * (PER_RECEIVER + 1))

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.callbacks.bodies import check_signature, sign
 from sandbox_sim.callbacks.doctor import Doctor, Receiver
-from sandbox_sim.callbacks.receiver_checks import Finding
-from sandbox_sim.callbacks.receiver_verdicts import Verdict
+from sandbox_sim.callbacks.receiver_checks import Finding, Verdict
 from sandbox_sim.records.callbacks import SIGNATURE_HEADER, FailureKind, Profile, ReceiverResponse
 from tests.fakes import BROKEN, OK, FakeSender, Post
 
@@ -249,7 +247,7 @@ class TestTheWay:
         assert seen.verdicts() == skipped | {"reachable": Verdict.WRONG}
         assert seen.findings[0].assessment.says == "why not"
         assert {finding.assessment.says for finding in seen.findings[1:]} == {
-            "no callback comes through"
+            "no callback reaches the receiver"
         }
 
     @pytest.mark.parametrize("failure_kind", [FailureKind.TLS, FailureKind.CERTIFICATE])

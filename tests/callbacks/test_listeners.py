@@ -5,8 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.callbacks.listeners import CallbackListener, CallbackListeners
 from sandbox_sim.records.callbacks import CallbackRecord, FailureKind, Profile, ReceiverResponse
 from sandbox_sim.values.clients import ServiceMode

@@ -11,8 +11,9 @@ from typing import Any, Final, NamedTuple
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from sandbox_sim.demo import ids
+from sandbox_sim.demo.clock_and_ids import new_transaction_id
 from sandbox_sim.demo.gateway_client import (
+    CALLBACK_PATH,
     SIGNATURE_HEADER,
     Event,
     Refused,
@@ -21,7 +22,6 @@ from sandbox_sim.demo.gateway_client import (
     read_event,
 )
 from sandbox_sim.demo.orders import Effect, OrderState, Source, Status
-from sandbox_sim.demo.settings import CALLBACK_PATH
 from sandbox_sim.demo.shop import Shop
 from tests.certify.shops import Break, ShopWithRefunds
 
@@ -100,22 +100,9 @@ def charges_twice_after_a_lost_answer(shop: Shop) -> None:
         try:
             return await genuine(order, transaction)
         except Unanswered:
-            transaction.transaction_id = ids.transaction_id(order.number)
+            transaction.transaction_id = new_transaction_id(order.number)
             book._by_transaction[transaction.transaction_id] = order, transaction
             return await genuine(order, transaction)
-
-    client.pay = pay
-
-
-def fails_after_a_lost_answer(shop: Shop) -> None:
-    client = _client(shop)
-    genuine = client.pay
-
-    async def pay(order: Any, transaction: Any) -> Any:
-        try:
-            return await genuine(order, transaction)
-        except Unanswered as error:
-            return Refused("timeout", str(error))
 
     client.pay = pay
 
@@ -323,19 +310,6 @@ def pays_at_the_landing_page(shop: Shop) -> None:
     shop.app.middlewares.append(land)
 
 
-def pays_at_the_redirect(shop: Shop) -> None:
-    """Takes code 000 with the address of the card page for a payment."""
-    checkout = _checkout(shop)
-    genuine = checkout._take_answer
-
-    def take_answer(order: Any, transaction: Any, outcome: Any) -> None:
-        genuine(order, transaction, outcome)
-        if transaction.payment_page:
-            checkout._apply(order, transaction, Status.SUCCESSFUL, Source.ANSWER, "000")
-
-    checkout._take_answer = take_answer
-
-
 def sends_a_receipt_for_each_arrival(shop: Shop) -> None:
     """Books a payment again each time the browser comes to the landing page."""
     checkout = _checkout(shop)
@@ -366,7 +340,7 @@ def sends_a_receipt_until_it_arrives(shop: Shop) -> None:
 
 def refunds_at_each_click(shop: ShopWithRefunds) -> None:
     async def refund(order: Any) -> None:
-        await shop.desk.send(order, ids.transaction_id(order.number))
+        await shop.desk.send(order, new_transaction_id(order.number))
 
     shop.desk.refund = refund  # type: ignore[method-assign]
 
@@ -447,7 +421,6 @@ SHOPS: Final[Mapping[str, BrokenShop]] = {
         believes_any_signature, frozenset({"forged_wrong_key", "forged_body"})
     ),
     "charges twice after a lost answer": BrokenShop(charges_twice_after_a_lost_answer, _LOST),
-    "fails an order whose answer was lost": BrokenShop(fails_after_a_lost_answer, _LOST),
     "pays at 015": BrokenShop(pays_at_015, frozenset({"declined_at_once"})),
     "takes a refusal for a prompt": BrokenShop(
         takes_refusals_for_prompts, frozenset({"number_refused", "amount_above_cap"})
@@ -480,10 +453,6 @@ SHOPS: Final[Mapping[str, BrokenShop]] = {
     ),
     "pays at the landing page": BrokenShop(
         pays_at_the_landing_page, frozenset({"card_landing_unpaid"})
-    ),
-    "pays at the redirect to the card page": BrokenShop(
-        pays_at_the_redirect,
-        frozenset({"card_paid", "card_abandoned", "card_landing_unpaid", "card_cancelled"}),
     ),
     "sends a receipt for each arrival at the landing page": BrokenShop(
         sends_a_receipt_for_each_arrival,

@@ -1,32 +1,37 @@
-"""The demo shop, and certify.toml for it: it runs in a thread, as fast as a test needs it.
+"""The demo shop, and certify.toml for it: it runs in a thread, in real time or in `ShopTime`.
 
 Tests add what certify needs and the demo has not: the number of a new order in a header, an order's
 state as JSON, and refunds.
 """
 
 import asyncio
-import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from sandbox_sim.certify.application import ConfiguredApplication
+from sandbox_sim.certify.application import (
+    ApplicationHangs,
+    ApplicationUnreachable,
+    ConfiguredApplication,
+)
 from sandbox_sim.certify.bench import open_bench
-from sandbox_sim.certify.cases import CertifyCase
+from sandbox_sim.certify.cases import CertifyCase, Placed
 from sandbox_sim.certify.configuration import Configuration
 from sandbox_sim.certify.runner import run
 from sandbox_sim.certify.verdicts import Run
-from sandbox_sim.demo import ids
-from sandbox_sim.demo.gateway_client import Unanswered, _wallet_fields
+from sandbox_sim.demo.clock_and_ids import Clock, new_transaction_id
+from sandbox_sim.demo.gateway_client import ShopSettings, Unanswered, _wallet_fields
 from sandbox_sim.demo.orders import Order, OrderBook, OrderState
-from sandbox_sim.demo.settings import ShopSettings
 from sandbox_sim.demo.shop import Shop
+from sandbox_sim.testing import SandboxGateway
+from tests.certify.shop_time import Asked, ShopTime
 
 
 class RefundDesk:
@@ -39,7 +44,7 @@ class RefundDesk:
     async def refund(self, order: Order) -> None:
         if order.key in self.payouts:
             return
-        self.payouts[order.key] = ids.transaction_id(order.number)  # kept before it is sent
+        self.payouts[order.key] = new_transaction_id(order.number)  # kept before it is sent
         await self.send(order, self.payouts[order.key])
 
     async def send(self, order: Order, transaction_id: str) -> None:
@@ -53,8 +58,8 @@ class RefundDesk:
 class ShopWithRefunds(Shop):
     """The demo shop with refunds."""
 
-    def __init__(self, settings: ShopSettings) -> None:
-        super().__init__(settings)
+    def __init__(self, settings: ShopSettings, clock: Clock | None) -> None:
+        super().__init__(settings, clock=clock)
         self.desk = RefundDesk(self)
         self.app.middlewares.append(self._name_the_order)
         self.app.router.add_get("/state/{key}", self._state)
@@ -118,15 +123,21 @@ def certify_toml(shop_url: str, **changes: Any) -> Mapping[str, Any]:
 
 
 class RunningShop:
-    """The shop on a port of its own. breaks: puts a fault into it, also after a restart."""
+    """The shop on a port of its own. breaks: puts a fault into it, also after a restart.
 
-    def __init__(self, breaks: Break, *, forgets: bool = False) -> None:
+    time: that of the shop, in place of the machine's.
+    """
+
+    def __init__(
+        self, breaks: Break, *, forgets: bool = False, time: ShopTime | None = None
+    ) -> None:
         self._breaks = breaks
         self._forgets = forgets
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self._book = OrderBook()
-        self._loop = asyncio.new_event_loop()
+        self._time = time
+        self._loop = time.loop if time is not None else asyncio.new_event_loop()
         self._runner: web.AppRunner | None = None
         self.shop: ShopWithRefunds | None = None  # while it runs
 
@@ -144,7 +155,10 @@ class RunningShop:
             arrives_within_s=0.3,
             look_every_s=0.05,
         )
-        return ShopWithRefunds(settings)
+        shop = ShopWithRefunds(settings, self._time)
+        if self._time is not None:
+            _follow(shop, self._time)
+        return shop
 
     async def _start(self, gateway_url: str) -> None:
         shop = self._made(gateway_url)
@@ -187,6 +201,35 @@ class RunningShop:
             self._listener.close()
 
 
+def _follow(shop: ShopWithRefunds, time: ShopTime) -> None:
+    """Tell the time which requests are under way."""
+    client: Any = shop._gateway
+    genuine = client._post_once
+
+    async def post_once(path: str, body: Mapping[str, Any]) -> Any:
+        asked = Asked(path, body.get("transaction_id"), asyncio.current_task())
+        time.asking.add(asked)
+        try:
+            return await genuine(path, body)
+        finally:
+            time.asking.discard(asked)
+
+    client._post_once = post_once
+
+    @web.middleware
+    async def answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        time.answering.add(task)
+        time.changed.set()
+        try:
+            return await handler(request)
+        finally:
+            time.answering.discard(task)
+
+    shop.app.middlewares.insert(0, answer)
+
+
 async def _cancel_the_rest() -> None:
     """End what still hangs in a request."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -195,14 +238,59 @@ async def _cancel_the_rest() -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-class RestartedInPlace(ConfiguredApplication):
-    """The configured application, whose restart is a function of the test."""
+class TimedApplication(ConfiguredApplication):
+    """The configured application with the time of its shop; its restart is a function."""
 
     def __init__(
-        self, configuration: Configuration, gateway_url: str, restart: Callable[[], None]
+        self,
+        configuration: Configuration,
+        gateway: SandboxGateway,
+        time: ShopTime,
+        restart: Callable[[], None],
     ) -> None:
-        super().__init__(configuration, gateway_url)
+        super().__init__(configuration, gateway.url)
+        self.time: ShopTime = time
         self.restart = restart  # type: ignore[method-assign]
+        faults: list[dict[str, Any]] = []
+        genuine = gateway.fault
+
+        def fault(**given: Any) -> dict[str, Any]:
+            faults.append(given)
+            return genuine(**given)
+
+        def is_held(asked: Asked) -> bool:
+            return (
+                bool(faults)
+                and "timeout" in faults[-1]
+                and asked.path == "/make_payment"
+                and any(
+                    each.rule == "fault" and each.transaction_id == asked.transaction_id
+                    for each in gateway.requests
+                )
+            )
+
+        gateway.fault = fault  # type: ignore[method-assign]
+        time.is_held = is_held
+
+    def place(self, order: Placed, reference: str, within: timedelta) -> str:
+        """Place an order; certify loses its patience in the time of the shop."""
+        hung: list[bool] = []
+        loop = self.time.loop
+
+        def hang_up() -> None:
+            hung.extend(task.cancel() for task in self.time.answering)
+
+        def begin() -> None:
+            limits.append(loop.call_later(within.total_seconds(), hang_up))
+
+        limits: list[asyncio.TimerHandle] = []
+        loop.call_soon_threadsafe(begin)
+        try:
+            return super().place(order, reference, within * 100)
+        except ApplicationUnreachable as error:
+            raise ApplicationHangs(str(error)) if hung else error from None
+        finally:
+            loop.call_soon_threadsafe(lambda: limits.pop().cancel())
 
 
 def certified(
@@ -213,14 +301,14 @@ def certified(
     seed: int | None = None,
     **changes: Any,
 ) -> Run:
-    """Run the cases against the demo shop with this fault."""
-    shop = RunningShop(breaks, forgets=forgets)
+    """Run the cases against the demo shop with this fault, without waiting."""
+    time = ShopTime()
+    shop = RunningShop(breaks, forgets=forgets, time=time)
     configuration = Configuration.model_validate(certify_toml(shop.url, **changes))
-    with open_bench(configuration) as bench, shop.running(bench.gateway_url) as restart:
-        application = RestartedInPlace(configuration, bench.gateway_url, restart)
+    restarts = any(case.restarts("gateway") for case in cases)
+    with (
+        open_bench(configuration, SandboxGateway, restarts=restarts) as bench,
+        shop.running(bench.gateway_url) as restart,
+    ):
+        application = TimedApplication(configuration, bench.gateway, time, restart)
         return run(bench, application, cases, seed=seed)
-
-
-def named(text: str) -> str:
-    """The text of a test without line breaks, for comparisons."""
-    return re.sub(r"\s+", " ", text).strip()

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.certify.application import (
     ApplicationHangs,
     ApplicationUnreachable,
     ConfiguredApplication,
+    MachineTime,
+    OrderRefused,
     OrderUnreadable,
 )
 from sandbox_sim.certify.bench import open_bench
@@ -22,6 +24,7 @@ from sandbox_sim.certify.case_run import CaseRun
 from sandbox_sim.certify.cases import CertifyCase, Placed, State
 from sandbox_sim.certify.configuration import Configuration
 from sandbox_sim.certify.verdicts import CaseVerdict, Result
+from sandbox_sim.testing import SandboxGateway
 
 WORDS = {"paid": ["PAID"], "pending": ["NEW"], "failed": ["GONE"]}
 SOON = timedelta(seconds=5)
@@ -97,7 +100,7 @@ def test_json_has_the_values_of_the_order_and_a_number_for_the_amount(shop: HTTP
 def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(
     shop: HTTPServer,
 ) -> None:
-    Shop.answer = (303, {"Location": "/orders/A-9"}, "")
+    Shop.answer = (303, {"location": "/orders/A-9"}, "")
     order = {
         "url": url(shop),
         "form": {"phone": "{phone}"},
@@ -108,18 +111,23 @@ def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(
     assert [each[3] for each in Shop.requests] == ["phone=0244000001"]
 
 
-def test_an_order_that_is_refused_has_no_number(shop: HTTPServer) -> None:
+def test_an_order_that_is_refused_shows_the_answer(shop: HTTPServer) -> None:
     Shop.answer = (402, {}, "declined")
     order = {"url": url(shop), "json": {}, "field": "id"}
 
-    assert application(order=order).place(Placed(), "R1", SOON) is None
+    with pytest.raises(OrderRefused, match="HTTP 402, declined"):
+        application(order=order).place(Placed(), "R1", SOON)
 
 
 def test_an_answer_without_a_number_is_shown(shop: HTTPServer) -> None:
-    Shop.answer = (200, {}, "<h1>Thank you</h1>")
+    Shop.answer = (303, {"X-Shop": "Ama"}, "")
+    with pytest.raises(ApplicationUnreachable, match=r"no number: HTTP 303, .*X-Shop: Ama"):
+        application(order={"url": url(shop), "field": "id"}).place(Placed(), "R1", SOON)
+
+    Shop.answer = (200, {}, "<head><title>Shop</title></head><h1>Thank you</h1>")
     order = {"url": url(shop), "json": {}, "field": "id"}
 
-    with pytest.raises(ApplicationUnreachable, match="no number: HTTP 200, <h1>Thank you</h1>"):
+    with pytest.raises(ApplicationUnreachable, match=r"no number: HTTP 200, Thank you$"):
         application(order=order).place(Placed(), "R1", SOON)
 
 
@@ -175,10 +183,12 @@ def test_receipts_are_counted_by_a_command_where_there_is_one() -> None:
 class Forgetful:
     """An application that has lost its orders."""
 
+    time = MachineTime()
+
     def lacks(self, case: CertifyCase) -> None:
         return None
 
-    def place(self, order: Placed, reference: str, within: timedelta) -> str | None:
+    def place(self, order: Placed, reference: str, within: timedelta) -> str:
         return reference
 
     def refund(self, order: str, within: timedelta) -> None:
@@ -207,7 +217,7 @@ def judged(*, control: bool, until: float = 1e12) -> Result:
         }
     )
     table = {"gateway": {"port": 0}, "application": {"polls_every": "10ms"}, **document}
-    with open_bench(Configuration.model_validate(table)) as bench:
+    with open_bench(Configuration.model_validate(table), SandboxGateway) as bench:
         return CaseRun(bench, Forgetful(), case, until).run()
 
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 from sandbox_sim.certify.bench import free_port
 from sandbox_sim.certify.configuration import Configuration, load
 from sandbox_sim.certify.files import FileError
-from sandbox_sim.certify.watching import Snapshot
 from sandbox_sim.cli import main
+from sandbox_sim.cli.commands.certify import Snapshot
 from sandbox_sim.settings.schema import certify_report
 from tests.certify.broken_shops import pays_at_015
 from tests.certify.shops import RunningShop
@@ -75,7 +75,10 @@ def test_init_writes_a_file_that_can_be_read_and_never_overwrites_one(tmp_path: 
 
     again = run("init")
 
-    assert (again.exit_code, again.stderr) == (1, "certify.toml exists; it stays as it is\n")
+    assert (again.exit_code, again.stderr) == (
+        1,
+        "certify.toml exists already and was not changed\n",
+    )
 
 
 def test_one_case_runs_after_the_controls(shop: RunningShop, tmp_path: Path) -> None:
@@ -138,8 +141,8 @@ def test_a_case_that_may_need_more_than_the_limit_is_inconclusive_with_the_figur
 ) -> None:
     result = run("--limit", "6s", "--case", "swapped_callbacks")
 
-    assert "INCONCLUSIVE    swapped_callbacks" in result.stdout
-    assert "may need 16.8s of real time for it, and the limit of the run is 6s" in result.stdout
+    reason = "may need 16.8s of real time for it, and the limit of the run is 6s; raise limit"
+    assert f"{reason}: swapped_callbacks\n" in result.stdout
     assert result.exit_code == 1
 
 
@@ -152,7 +155,8 @@ def test_where_no_request_comes_the_reason_names_the_address(shop: RunningShop) 
         result = run("--case", "success")
 
     assert f"no request came to http://127.0.0.1:{other}: is that its base URL?" in result.stdout
-    assert "the control control_paid did not pass, so this would say nothing" in result.stdout
+    together = "the control control_paid did not pass, so this would say nothing: success\n"
+    assert f"INCONCLUSIVE    {together}" in result.stdout
 
 
 def test_an_application_that_is_not_there_is_inconclusive() -> None:
@@ -184,6 +188,7 @@ def test_a_port_that_is_taken_is_named() -> None:
     [
         (["nothing.toml"], "nothing.toml: cannot be read: No such file or directory"),
         (["--case", "sucess"], "there is no case sucess; did you mean success?"),
+        (["--at-once", "2"], "--at-once: cases that run at once have a gateway each, so order"),
         (["--limit", "soon"], "must be a duration such as 90s or 10m"),
         (["--cases", "."], "has no case, a file that ends in .toml"),
     ],
@@ -215,6 +220,7 @@ def test_what_cannot_work_is_refused(words: list[str], problem: str, tmp_path: P
         ("http://127.0.0.1:8000/orders", "127.0.0.1", "order.url: must be an address such as"),
         ('paid = ["paid"]', "", "words: must have the words for paid and for pending"),
         ('failed = ["failed"]', 'failed = ["paid"]', "'paid' stands for paid and for failed"),
+        ('"10m"', '"10m"\nat_once = 2', "at_once: cases that run at once have a gateway each"),
         ('"10m"', '"ten"', 'limit: must be a duration such as "500ms"'),
         ("service_id = 55", "service_id = 59", "application.service_id: must not end in 9"),
         ("port = 8233", 'port = "x"', "port (from certify.toml): must be a valid integer"),

@@ -2,11 +2,20 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from chaos.facts import Delivery
-from chaos.production.observations import Books, Charges, Observations, Purchase, Renewal
+from chaos.production.observations import (
+    Act,
+    Books,
+    Charges,
+    Entry,
+    Observations,
+    Purchase,
+    Renewal,
+)
 from chaos.production.proof import prove
 
 SERVICE = 55
@@ -16,6 +25,11 @@ def purchase(
     name: str, operation: str, amount: str, *codes: str | None, status: str | None = None
 ) -> Purchase:
     return Purchase(SERVICE, name, operation, Decimal(amount), list(codes), status)
+
+
+def entered(number: int, **fields: Any) -> Entry:
+    """What the books have of the act with this number."""
+    return Entry("ama", f"a{number}")._replace(service_id=SERVICE, **fields)
 
 
 def delivery(ref: str, status: str, *, genuine: bool = True, answered: int = 200) -> Delivery:
@@ -35,6 +49,8 @@ def seen() -> Observations:
             purchase("away", "collect", "4", "500"),
             purchase("never", "collect", "5", None, "500"),
             cut,
+            purchase("decided", "collect", "6", "202", status="000"),
+            Purchase(SERVICE, "refund", "refund", Decimal(1), ["202"], "000", refund_of="collect"),
         ],
         charges={
             (SERVICE, "deposit"): Charges(["202"], "000"),
@@ -42,19 +58,35 @@ def seen() -> Observations:
             (SERVICE, "failed"): Charges(["202"], "001"),
             (SERVICE, "declined"): Charges(["015"], "001"),
             (SERVICE, "cut"): Charges(["202"], "000"),
+            (SERVICE, "decided"): Charges(["202"], "001"),
+            (SERVICE, "refund"): Charges(["202"], "000"),
         },
         books=Books(
             assets={"GHS": Decimal(0)},
             held={SERVICE: Decimal(0)},
-            available={(SERVICE, "payout"): Decimal(99), (SERVICE, "collection"): Decimal("2.5")},
+            available={(SERVICE, "payout"): Decimal(99), (SERVICE, "collection"): Decimal(3)},
+            entries=[
+                entered(1, transaction_id="decided", status="000"),
+                entered(2, wallet="collection", amount=Decimal(-6)),  # the network said 001 later
+                entered(3, transaction_id="refund"),
+                entered(4, wallet="collection", amount=Decimal("1.5")),
+            ],
+            suspended={"decided": Decimal(-6)},
+            collected={"collect": Decimal("2.5"), "decided": Decimal(6)},
         ),
         between=[cut],
+        acts=[
+            *(Act("a1", "settle", 200), Act("a2", "resolve", 200), Act("a3", "refund", 200)),
+            *(Act("a4", "adjust", found=True), Act("a5", "adjust"), Act("a6", "close", 409)),
+        ],
     )
+    seen.note_decisions()
     seen.facts.deliveries += [
         delivery("deposit", "000", answered=500),
         delivery("deposit", "000"),
         delivery("collect", "000"),
         delivery("failed", "001"),
+        delivery("decided", "000"),
         delivery("cut", "000"),
     ]
     return seen
@@ -174,6 +206,61 @@ FAULTS: list[tuple[str, str, Callable[[Observations], object]]] = [
         "balances are what the network carried out",
         "service 55 has 100 in payout, not 99",
         lambda seen: seen.books.available.update({(SERVICE, "payout"): Decimal(100)}),
+    ),
+    (
+        "or as an operator decided",
+        "has status 001; an operator decided 000",
+        lambda seen: setattr(named(seen, "decided"), "status", "001"),
+    ),
+    (
+        "acts of operators are in the books once each",
+        "adjust a4 (HTTP None) is there 0 times",
+        lambda seen: seen.books.entries.pop(),
+    ),
+    (
+        "acts of operators are in the books once each",
+        "resolve a2 (HTTP 200) is there 2 times",
+        lambda seen: seen.books.entries.append(seen.books.entries[1]),
+    ),
+    (
+        "acts whose answer was lost are there once",
+        "adjust a5 (HTTP None) is there 2 times",
+        lambda seen: seen.books.entries.extend([entered(5), entered(5)]),
+    ),
+    (
+        "acts that were refused",
+        "close a6 (HTTP 409) is there 1 times",
+        lambda seen: seen.books.entries.append(entered(6)),
+    ),
+    (
+        "say who and why",
+        "is of no act",
+        lambda seen: seen.books.entries.append(entered(7)),
+    ),
+    (
+        "come to at most what was collected",
+        "3 of collect were refunded, and 2.5 were collected",
+        lambda seen: setattr(named(seen, "refund"), "amount", Decimal(3)),
+    ),
+    (
+        "is below zero",
+        "has -1",
+        lambda seen: seen.books.available.update({(SERVICE, "payout"): Decimal(-1)}),
+    ),
+    (
+        "suspense got what the network said",
+        "0 went into suspense for accepted collect decided of service 55 (202), not -6",
+        lambda seen: seen.books.suspended.clear(),
+    ),
+    (
+        "suspense is empty",
+        "6 stand there",
+        lambda seen: setattr(seen.books, "in_suspense", Decimal(6)),
+    ),
+    (
+        "statements that never change",
+        "closed period 1 has changed",
+        lambda seen: seen.remarks.append("closed period 1 has changed"),
     ),
     (
         "one new token for each server and product",

@@ -78,8 +78,14 @@ class TestSomebodyElse:
     @pytest.mark.parametrize(
         ("answer", "says"),
         [
-            (b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", "answers HTTP 404 and no J"),
-            (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]", "answers HTTP 200 and no JSON"),
+            (
+                b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
+                "answers HTTP 404 with a body",
+            ),
+            (
+                b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
+                "answers HTTP 200 with a body that is not JSON",
+            ),
             (b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\n{}", "answers HTTP 500"),
             (b'HTTP/1.1 500 Oh\r\nContent-Length: 13\r\n\r\n{"error": "x"}', "answers HTTP 500"),
             (b"SSH-2.0-OpenSSH_9.6\r\n", "cannot be reached (SSH-2.0-OpenSSH_9.6"),
@@ -99,7 +105,7 @@ class TestSomebodyElse:
             result = in_process("--endpoint-url", url, "trigger", "sms")
 
         assert result.exit_code == 1
-        assert result.stderr == f"{url} answers HTTP 200, not as a gateway does\n"
+        assert result.stderr == f"{url} answers HTTP 200: it is not a gateway\n"
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8233", "ftp://127.0.0.1", "http://", "http://a:port"])
@@ -143,7 +149,7 @@ class TestTheToken:
         result = in_process("--token", "s3same\n", "sms", "list")
 
         assert (result.exit_code, result.stdout) == (2, "")
-        assert result.stderr == "--token holds what no header can carry\n"
+        assert result.stderr == "--token has characters that an HTTP header cannot carry\n"
 
     def test_the_gateway_s_own_interface_does_not_get_it(self) -> None:
         answer = b'HTTP/1.1 200 OK\r\nContent-Length: 23\r\n\r\n{"response_code":"400"}'

@@ -264,7 +264,7 @@ def test_one_sentence_names_the_server_and_what_is_missing(server: tuple[str, An
 
     assert result.exit_code == 1
     assert result.stderr == (
-        f"{url} answers with other fields than a gateway of this version (KeyError: 'at')\n"
+        f"{url} answers with fields that this version does not know (KeyError: 'at')\n"
     )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.control.clock import ClockControl
 from sandbox_sim.ports import Clock, StoreError, Topic
 from sandbox_sim.ports.clock import ClockState

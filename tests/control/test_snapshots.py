@@ -1,7 +1,7 @@
 """Snapshots, and the parts of the state that a server has in memory."""
 
 from sandbox_sim.control.journal import Journal
-from sandbox_sim.control.snapshots import Snapshots
+from sandbox_sim.control.manual_actions import Snapshots
 from tests.conftest import Works
 from tests.sample_records import SERVICE, callback, entry
 

@@ -16,8 +16,8 @@ import pytest_asyncio
 from aiohttp import ClientResponse, ClientSession, web
 
 from sandbox_sim.demo.catalogue import MAGIC_NUMBERS
+from sandbox_sim.demo.gateway_client import CALLBACK_PATH, ShopSettings
 from sandbox_sim.demo.orders import Order, OrderState, Transaction
-from sandbox_sim.demo.settings import CALLBACK_PATH, ShopSettings
 from sandbox_sim.demo.shop import Shop
 from tests.conftest import Sandbox, StartSandbox, sandboxes
 

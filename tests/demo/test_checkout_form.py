@@ -3,7 +3,7 @@
 import pytest
 
 from sandbox_sim.demo.catalogue import make_catalogue
-from sandbox_sim.demo.checkout_form import CheckoutForm, Product, local_number
+from sandbox_sim.demo.pages import CheckoutForm, Product, local_number
 from sandbox_sim.demo.texts import ENGLISH
 from tests.demo.conftest import AMA
 

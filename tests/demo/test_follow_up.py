@@ -22,7 +22,7 @@ class Failing(FollowUp):
         self.count += 1
         await self.looks.put(now)
         if self.count == 1:
-            raise RuntimeError("a fault of ours")
+            raise RuntimeError("an internal error")
         return await super().ask_due(now)
 
 

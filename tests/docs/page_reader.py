@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, chdir, contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -38,6 +37,11 @@ def reading(folder: Path, monkeypatch: pytest.MonkeyPatch, *ports: str) -> Itera
         yield reader
 
 
+# What `trigger` prints.
+TRANSACTION_ID = re.compile(r"^  transaction_id +(\S+)$", re.MULTILINE)
+FINAL_STATUS = re.compile(r"^final status (\d+)", re.MULTILINE)
+
+
 class Reader:
     """Does what the page says, on ports of its own."""
 
@@ -52,17 +56,20 @@ class Reader:
         """Save a file of the page, with our ports."""
         (self.folder / name).write_text(self.here(text), "utf-8")
 
-    def follow(self, commands: Iterable[Command]) -> list[dict[str, Any]]:
+    def follow(self, commands: Iterable[Command]) -> dict[str, str]:
         """Run the commands in order; each must print what stands below it.
 
-        Returns the `response_data` of the answers that have one.
+        Returns the final status of each payment that `trigger` sent.
         """
-        printed = []
+        statuses = {}
         for command in commands:
-            printed.append(self.run(command))
+            printed = self.run(command)
             if command.output:
-                assert shape(printed[-1]) == shape(command.output), command.words
-        return [json.loads(each)["response_data"] for each in printed if "response_data" in each]
+                assert shape(printed) == shape(command.output), command.words
+            sent, final = (re.search(at, printed) for at in (TRANSACTION_ID, FINAL_STATUS))
+            if sent and final:
+                statuses[sent[1]] = final[1]
+        return statuses
 
     def here(self, text: str) -> str:
         """The text with our ports."""
@@ -135,9 +142,10 @@ class Reader:
         assert ready == f"SMSC ready at smpp://127.0.0.1:{self.here(port)}\n"
 
     def export(self, words: list[str]) -> None:
-        """Set a variable of the environment until the test ends."""
-        name, _, value = words[1].partition("=")
-        self.servers.enter_context(patch.dict(os.environ, {name: self.here(value)}))
+        """Set variables of the environment until the test ends."""
+        for word in words[1:]:
+            name, _, value = word.partition("=")
+            self.servers.enter_context(patch.dict(os.environ, {name: self.here(value)}))
 
     def run(self, command: Command) -> str:
         words = command.words

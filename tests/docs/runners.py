@@ -14,6 +14,7 @@ RUN_BY: Final[Mapping[str, Mapping[str, str]]] = {
         "docs/networks/hubtel.md": "tests/docs/test_http_json_pages.py",
         "docs/networks/mtn_momo.md": "tests/docs/test_mtn_momo_page.py",
         "docs/networks/paystack.md": "tests/docs/test_http_json_pages.py",
+        "docs/networks/upstream.md": "tests/docs/test_production_page.py",
         "docs/networks/smpp.md": "tests/docs/test_smpp_page.py",
         "docs/production.md": "tests/docs/test_production_page.py",
         "docs/stuck-payments.md": "tests/docs/test_stuck_payments_page.py",

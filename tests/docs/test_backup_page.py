@@ -71,12 +71,14 @@ async def test_a_dump_of_postgres_is_restored(start_sandbox: StartSandbox, tmp_p
     (dump,) = (each.words for each in PAGE.commands("Postgres") if each.program == "pg_dump")
     (restore,) = (each.words for each in PAGE.commands("Postgres") if each.program == "pg_restore")
 
+    assert not await sandbox.gateway.store.run(lambda unit: unit.restored())
     await _typed(binaries, dump, postgres_url, tmp_path)
     await sandbox.sms()  # the dump does not have it
     await sandbox.stop()
     await _typed(binaries, restore, postgres_url, tmp_path)
 
     restored = await start_sandbox(store=postgres_url)
+    assert await restored.gateway.store.run(lambda unit: unit.restored())
     assert (await restored.status()).data["status"] == "002"
     assert await restored.sms_balance() == 500
 

@@ -10,7 +10,7 @@ from sandbox_sim.networks.settings import AdapterSettings
 from sandbox_sim.networks.simulated.adapter import Notify, SimulatedSettings, SubmitFailure
 from sandbox_sim.networks.upstream.adapter import UpstreamSettings
 from sandbox_sim.networks.upstream.wire import _REFUSALS, _TAKEN
-from sandbox_sim.settings.networks import ENTRY_POINTS, NetworkTable
+from sandbox_sim.settings.networks import ENTRY_POINTS
 from tests.docs.pages import ROOT, Page, Row, code
 
 SIMULATED, UPSTREAM = Page("docs/networks/simulated.md"), Page("docs/networks/upstream.md")
@@ -37,10 +37,9 @@ def test_every_setting_is_in_the_table_with_its_default(
     page: Page, model: type[AdapterSettings]
 ) -> None:
     rows = {code(name.strip()): row for row in page.table("Settings") for name in row[0].split(",")}
-    shared = {name: field for name, field in NetworkTable.model_fields.items() if name != "adapter"}
 
-    assert set(rows) == {*model.model_fields, *shared}
-    for name, field in {**model.model_fields, **shared}.items():
+    assert set(rows) == model.model_fields.keys()
+    for name, field in model.model_fields.items():
         shown = code(rows[name][1])
         if shown and "," not in shown:
             assert shown == _shown(field.default), name

@@ -1,38 +1,44 @@
-"""docs/production.md, from its first command to its last: real servers, files and payments."""
+"""docs/production.md and docs/networks/upstream.md, typed: real servers, files and payments."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.docs.page_reader import Reader, reading
-from tests.docs.pages import Page
+from sandbox_sim.settings.networks import NetworkTable
+from tests.docs.page_reader import reading
+from tests.docs.pages import Page, code
 
-PAGE = Page("docs/production.md")
-# The files in the order in which the page shows them; the last one is a part of a file.
-FILES = ("production.toml", "account.toml", "replay.toml", None)
-
-
-@pytest.fixture
-def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    with reading(tmp_path, monkeypatch) as reader:
-        for name, text in zip(FILES, PAGE.blocks("toml"), strict=True):
-            if name is not None:
-                reader.save(name, text)
-        yield reader
+PRODUCTION, UPSTREAM = Page("docs/production.md"), Page("docs/networks/upstream.md")
 
 
 @pytest.mark.timeout(120)  # six starts of a process
 @pytest.mark.decision("D32", "D39")
+@pytest.mark.parametrize(
+    ("page", "files", "paid"),
+    [
+        (PRODUCTION, ["production.toml"], ["P1001"]),
+        (UPSTREAM, ["account.toml", "replay.toml"], ["P1002", "P1003"]),
+    ],
+    ids=str,
+)
 def test_the_page_leads_from_nothing_to_payments(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
+    page: Page, files: list[str], paid: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY_MS", "100")
-    records = reader.follow(PAGE.commands())
+    with reading(tmp_path, monkeypatch) as reader:
+        for name, text in zip(files, page.blocks("toml"), strict=False):
+            reader.save(name, text)
+        statuses = reader.follow(page.commands())
 
-    statuses = [(record["transaction_id"], record["status"]) for record in records]
-    paid = [f"P100{number}" for number in range(1, 4)]
-    assert statuses == [(transaction_id, "000") for transaction_id in paid]
-    (cassette,) = (reader.folder / "recorded").iterdir()
-    assert cassette.name == "0001-payment.json"
-    assert "P1002" not in cassette.read_text("utf-8")
+    assert statuses == dict.fromkeys(paid, "000")
+    recorded = [file.read_text("utf-8") for file in tmp_path.glob("recorded/*")]
+    assert len(recorded) == len(paid) - 1
+    assert not any("P1002" in text for text in recorded)
+
+
+def test_the_settings_of_every_network_are_in_the_table() -> None:
+    shown = {code(row[0]): row[1] for row in PRODUCTION.table("Settings of every network")}
+
+    shared = {name: str(field.default) for name, field in NetworkTable.model_fields.items()}
+    del shared["adapter"]
+    assert shown == shared

@@ -10,7 +10,6 @@ from sandbox_sim.callbacks.receiver_checks import FIRST_CHECK, FURTHER_CHECKS
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.settings.schema import Settings, defaults
 from sandbox_sim.values.response_codes import CATALOGUE
-from sandbox_sim.values.vocabulary import BILL_PRODUCTS
 from sandbox_sim.web.control.overrides_and_faults import BehaviourBody
 from tests.conftest import Sandbox
 from tests.docs.commands import curl
@@ -68,16 +67,6 @@ async def test_a_payment_ends_as_the_table_says(sandbox: Sandbox, row: Row) -> N
     assert (then.data["status"] if then.code == "000" else "none") == status
     assert then.code in {"000", "027"}
     assert len(await sandbox.inbox()) == {"yes": 1, "no": 0}[callback]
-
-
-async def test_every_bill_account_does_what_the_table_says(sandbox: Sandbox) -> None:
-    rows = PAYMENTS.table("Bill accounts")
-    assert [code(row[0]) for row in rows] == list(BILL_PRODUCTS)
-
-    for product, _, paid, declined in rows:
-        nw = code(product)
-        assert (await sandbox.bill(nw=nw, account_number=code(paid))).code == "202"
-        assert (await sandbox.bill(nw=nw, account_number=code(declined))).code == "015"
 
 
 async def test_balances_are_those_of_the_table(sandbox: Sandbox) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.events.activity_log import MOST_LINES, ActivityLog
 
 
@@ -134,3 +134,20 @@ def test_quiet_puts_success_to_debug() -> None:
 
     assert ActivityLog(clock).level_of_success == logging.INFO
     assert ActivityLog(clock, quiet=True).level_of_success == logging.DEBUG
+
+
+async def test_a_receiver_that_refuses_connections_has_one_line_a_second(log: Log) -> None:
+    refuse = log.activity.allows_refusal
+    assert [refuse("http://shop.test") for _ in range(4)] == [True, False, False, False]
+    assert refuse("http://other.test")
+    assert await log.second() == [
+        "3 more callbacks to http://shop.test within a second: no connection"
+    ]
+
+    assert not refuse("http://shop.test")
+    assert refuse("http://other.test")
+    assert await log.second() == [
+        "1 more callbacks to http://shop.test within a second: no connection"
+    ]
+    assert await log.second() == []
+    assert refuse("http://shop.test")

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.events import event_feed as gateway_feed
 from sandbox_sim.events.event_feed import KEPT_FOR_S, READER_STALLED_S, Feed, Reader
 from sandbox_sim.records.events import Event, EventFilter, EventText, EventType, NumberedEvent
@@ -124,6 +124,7 @@ class TestWhenTheLastReaderHasLeft:
         feed.publish([event()])
         listeners.close()
         passed.seconds += KEPT_FOR_S
+        feed.publish([event()])
 
         assert not feed.recording
         assert feed._memory.bytes == 0

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.events import waits as gateway_waiting
 from sandbox_sim.events.waits import Awaited, Came, Shown, Subject, Waiters
 from sandbox_sim.records.events import Event, EventType
@@ -252,7 +252,7 @@ async def test_a_wait_that_is_cancelled_leaves_nothing(waiters: Waiters, store: 
 class FakeRelay:
     """The connection to other servers; a test calls `heard` with their events."""
 
-    has_remote_readers = False
+    remote_readers = ()
 
     def __init__(self) -> None:
         self.heard: list[Callable[[Sequence[Event]], None]] = []

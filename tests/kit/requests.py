@@ -136,7 +136,7 @@ def shape_problem(
     try:
         body = strict_json(raw)
     except ValueError as error:
-        return f"the body is no JSON: {error}"
+        return f"the body is not valid JSON: {error}"
     if not isinstance(body, dict):
         return "the body is no object"
     code, message = body.get("response_code"), body.get("response_message")

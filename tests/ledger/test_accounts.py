@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ledger.accounts import Accounts
 from sandbox_sim.operations import PAYMENTS, Operation
 from sandbox_sim.ports import Store, Unit

@@ -5,9 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from sandbox_sim.ledger.audit import Audit, Violation
-from sandbox_sim.records.ledger import Account, Balance, LedgerLine, Reason, Transfer
-from sandbox_sim.records.manual_entries import ManualEntry
+from sandbox_sim.ledger.ledger_control import Audit, Violation
+from sandbox_sim.records.ledger import Account, Balance, LedgerLine, ManualEntry, Reason, Transfer
 from tests.live_records import CLEARING, COLLECTION, PAYOUT, paid_in, set_aside
 from tests.sample_records import NOW, account_of, posting
 

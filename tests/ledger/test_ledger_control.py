@@ -3,15 +3,13 @@
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
-from unittest.mock import AsyncMock
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ledger import ledger_control
 from sandbox_sim.ledger.accounts import Accounts
-from sandbox_sim.ledger.audit import Violation
-from sandbox_sim.ledger.ledger_control import AuditResult, Ledger
+from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Unit
 from sandbox_sim.records.ledger import AccountKind, LedgerQuery, our_account
@@ -102,15 +100,3 @@ async def test_balances_are_in_order_and_those_of_ours_only_where_all_are_asked_
     assert list(found.ours) == (sorted([CLEARING, suspense]) if live else [])
     for mode, service_id in ((LIVE, 55), (ServiceMode.SANDBOX, None)):
         assert (await ledger.balances(mode, service_id)).ours == {}
-
-
-@pytest.mark.parametrize(("times", "counts"), [(2, False), (3, True)])
-async def test_a_violation_counts_if_three_looks_find_it(
-    times: int, counts: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A transfer that is just being committed may be in the sums and not in the balances yet."""
-    ledger = Desk().ledger
-    broken, sound = AuditResult((Violation("a rule", "in words"),), 1), AuditResult((), 1)
-    monkeypatch.setattr(ledger, "_audit", AsyncMock(side_effect=[broken] * times + [sound]))
-
-    assert await ledger.audit() == (broken if counts else sound)

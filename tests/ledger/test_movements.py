@@ -259,7 +259,7 @@ def test_units_are_posted_in_both_modes(mode: ServiceMode, reason: Reason, chang
 @pytest.mark.decision("D39")
 @pytest.mark.parametrize("wallet", [Wallet.PAYOUT, Wallet.COLLECTION])
 def test_nobody_tops_up_money(wallet: Wallet) -> None:
-    with pytest.raises(BadTransfer, match="comes by a deposit"):
+    with pytest.raises(BadTransfer, match="use a deposit"):
         movements.topup(55, wallet, 100, NOON)
 
 

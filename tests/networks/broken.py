@@ -12,11 +12,11 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.callbacks.bodies import sign
 from sandbox_sim.networks.http_client import HttpAnswer
 from sandbox_sim.networks.http_json.adapter import HttpJson
-from sandbox_sim.networks.smpp import pdus, receipts
+from sandbox_sim.networks.smpp import pdus
 from sandbox_sim.networks.smpp.adapter import Smpp
 from sandbox_sim.networks.upstream.adapter import UpstreamNetwork, UpstreamSettings
 from sandbox_sim.operations import Operation
@@ -34,7 +34,7 @@ from sandbox_sim.records.exchanges import Exchange, RawNotification
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
 from sandbox_sim.testing.network_contract.peer import sample
-from sandbox_sim.testing.network_contract.proofs_process import BLOCKED_S
+from sandbox_sim.testing.network_contract.proofs import BLOCKED_S
 from sandbox_sim.values.json_text import compact
 from sandbox_sim.values.msisdn import to_international
 from tests.networks.upstream_dialect import SECRET, UpstreamDialect
@@ -507,7 +507,7 @@ class ReadsEachReceiptAsArrived(Smpp):
     """Does not look at the state of a receipt."""
 
     async def _delivered(self, pdu: pdus.Pdu) -> int:
-        receipt = receipts.receipt_of(pdus.delivered(pdu))
+        receipt = pdus.receipt_of(pdus.delivered(pdu))
         assert receipt is not None
         assert self._events is not None
         await self._events.notified(Notification(Outcome.SUCCEEDED, part_id=receipt.written_id))

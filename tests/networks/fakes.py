@@ -5,8 +5,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import NetworkEnvironment, Notification, StatusQuery, SubmitRequest
 from sandbox_sim.records.exchanges import Exchange, MessagePart

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.networks.mtn_momo.adapter import MtnMomo
 from sandbox_sim.networks.mtn_momo.settings import MtnMomoSettings
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import NetworkEnvironment, SubmitRequest
 from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
-from sandbox_sim.testing.network_contract.fault_server import FaultServer
+from sandbox_sim.testing.network_contract.http_peer import FaultServer
 from tests.networks import fakes
 from tests.networks.fake_momo import SETTINGS, FakeMomo, MomoServer, serving
 from tests.records.samples import NOON

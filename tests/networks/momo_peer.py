@@ -21,7 +21,7 @@ from sandbox_sim.testing.network_contract import (
     Signature,
     Submitted,
 )
-from sandbox_sim.testing.network_contract.fault_server import (
+from sandbox_sim.testing.network_contract.http_peer import (
     STRAY_PATH,
     FaultServer,
     closed_address,

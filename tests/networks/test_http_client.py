@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.networks import http_client
 from sandbox_sim.networks.http_client import HttpAnswer, NetworkHttpClient, NoAnswer, retry_after
 from sandbox_sim.records.exchanges import Scrubber
 from sandbox_sim.testing.network_contract import Fault, HttpReply, HttpRequest
-from sandbox_sim.testing.network_contract.fault_server import FaultServer
+from sandbox_sim.testing.network_contract.http_peer import FaultServer
 from tests.networks.fakes import KeptEvents
 
 pytestmark = pytest.mark.decision("D39")

@@ -149,7 +149,7 @@ async def test_the_reason_of_a_permanent_fault_is_in_words() -> None:
     async with scripted(lambda _: answer) as (network, _):
         result = await network.submit(request())
 
-    assert result.reason == "HTTP 500, INVALID_CURRENCY: MTN does not take the currency"
+    assert result.reason == "HTTP 500, INVALID_CURRENCY: MTN does not accept the currency"
 
 
 @pytest.mark.parametrize("operation", [Operation.COLLECT, Operation.PAYOUT])
@@ -271,7 +271,7 @@ async def test_only_what_there_are_credentials_for_is_taken() -> None:
         ({"target_environment": ""}, "target_environment"),
         ({"currency": "cedi"}, "currency"),
         ({"collection_api_key": ""}, "collection_api_key: must be set"),
-        ({"disbursement_api_user": "a:b"}, "disbursement_api_user: must be without a colon"),
+        ({"disbursement_api_user": "a:b"}, "disbursement_api_user: must not contain a colon"),
         ({"collection_api_key": "canary\r\nX-Evil: 1"}, "collection_api_key: must be ASCII"),
         (dict.fromkeys([*COLLECTION.settings, *DISBURSEMENT.settings], ""), "must be set"),
         ({"colour": "yellow"}, "colour"),

@@ -78,7 +78,7 @@ async def test_the_timeline_says_that_it_went_out_in_eur(start_sandbox: StartSan
         page = await dashboard_pages.page(client.sandbox)
 
     assert (attempt["currency"], attempt["sent_currency"]) == ("GHS", "EUR")
-    assert "It went out in EUR with the same figures" in page
+    assert "It was sent in EUR with the same amount" in page
     assert _ours(attempt).currency == "EUR"  # as a statement of MTN has it
 
 

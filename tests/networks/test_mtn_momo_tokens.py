@@ -7,7 +7,7 @@ import pytest
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.testing.network_contract import Fault, HttpReply, HttpRequest
-from sandbox_sim.testing.network_contract.fault_server import FaultServer, closed_address
+from sandbox_sim.testing.network_contract.http_peer import FaultServer, closed_address
 from tests.networks.fake_momo import COLLECTION, FakeMomo, gateway_error, reply
 from tests.networks.fakes import KeptEvents, query
 from tests.networks.momo import SteppedClock, adapter, opened, request, scripted
@@ -275,6 +275,6 @@ async def test_health_names_the_product_whose_credentials_are_wrong() -> None:
 
         assert not health.ok
         assert health.detail == (
-            "disbursement: no token: HTTP 401: the network does not take the credentials; correct "
+            "disbursement: no token: HTTP 401: the network refuses the credentials; correct "
             "api_user, api_key and subscription_key of this product"
         )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.overrides.behaviour import BehaviourControl, BehaviourHolder
 from sandbox_sim.ports import StoreError, Topic
 from sandbox_sim.records.behaviour import Behaviour

@@ -2,8 +2,7 @@
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.overrides.faults import Faults
 from sandbox_sim.overrides.overrides import UserRules
 from sandbox_sim.ports import StoreError

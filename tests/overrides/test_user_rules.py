@@ -2,8 +2,7 @@
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.overrides import overrides
 from sandbox_sim.overrides.overrides import TooManyUserRules, UserRules
 from sandbox_sim.records.listing import Listing

@@ -5,8 +5,7 @@ from operator import methodcaller
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.ledger.accounts import Accounts
 from sandbox_sim.operations import PAYMENTS, Operation
 from sandbox_sim.overrides.behaviour import BehaviourHolder

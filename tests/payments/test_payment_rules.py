@@ -150,7 +150,7 @@ def test_the_cap_is_10000_and_includes_it_and_deposit_and_payout_have_none(
 def test_an_amount_above_the_cap_is_told_without_needless_digits(amount: str, shown: str) -> None:
     why = answer(amount=amount).why
 
-    assert why == f"amount {shown} is above 10000, the most of sandbox"
+    assert why == f"amount {shown} is above 10000, the sandbox maximum"
 
 
 @pytest.mark.spec("endpoint.4")

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.ledger.accounts import Accounts
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.payments.settlement import Settlement

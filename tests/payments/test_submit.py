@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
-from sandbox_sim.payments.submit import Payments
-from sandbox_sim.ports import PaymentDecision, PaymentRequest, StoreError, Unit
+from sandbox_sim.payments.submit import PaymentDecision, PaymentRequest, Payments
+from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.records.jobs import Job
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.values.clients import Client, ServiceMode

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.ports import ids as id_allocation
 from sandbox_sim.ports.ids import IdAllocation
 from sandbox_sim.stores.memory.memory_store import MemoryStore

@@ -8,8 +8,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
 from sandbox_sim.ledger import movements
 from sandbox_sim.ledger.accounts import Accounts
@@ -44,9 +43,8 @@ from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Scrubber
 from sandbox_sim.records.jobs import JobKind
-from sandbox_sim.records.ledger import Reason, transfer, wallet_of
+from sandbox_sim.records.ledger import ManualEntry, Reason, transfer, wallet_of
 from sandbox_sim.records.listing import Listing
-from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import TransactionRecord
 from sandbox_sim.stores.memory.memory_store import MemoryStore
@@ -121,7 +119,7 @@ class ScriptedNetwork:
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         if self.notification is None:
-            raise UnreadableNotification("it is no JSON")
+            raise UnreadableNotification("it is not valid JSON")
         return [self.notification]
 
     async def health(self) -> Health:
@@ -135,6 +133,7 @@ class Desk:
         self,
         terms: Terms | None = None,
         first: ScriptedNetwork | None = None,
+        second: ScriptedNetwork | None = None,
         *,
         clock: VirtualClock | None = None,
         store: Store | None = None,
@@ -143,7 +142,7 @@ class Desk:
     ) -> None:
         self.clock, ids = clock or VirtualClock(), RandomIds(seed=seed)
         self.store = FailingStore(store or MemoryStore(self.clock))
-        self.first, self.second = first or ScriptedNetwork(), ScriptedNetwork()
+        self.first, self.second = first or ScriptedNetwork(), second or ScriptedNetwork()
         if capabilities:
             self.first.capabilities = replace(TAKES_ALL, **capabilities)
         known = self.first.capabilities

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import DataRefused, Store, StoreError, Unit
 from sandbox_sim.production.background_jobs import BackgroundJobs, GiveUp
 from sandbox_sim.records.jobs import Job, JobKind

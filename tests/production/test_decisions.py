@@ -76,8 +76,7 @@ def test_what_was_spent_is_given_back_only_after_the_network_is_given_up(
     before = GIVEN_UP - timedelta(seconds=1)
 
     assert asked(subject, said, now=before) == (
-        "the request may still be carried out, and is asked for often until "
-        "2026-01-02T12:00:00.000Z"
+        "the request may still be carried out, and is queried often until 2026-01-02T12:00:00.000Z"
     )
     assert not asked(subject, said, now=GIVEN_UP)
     assert not asked(subject, said, Outcome.SUCCEEDED, before)
@@ -105,12 +104,12 @@ def test_what_was_spent_is_not_settled_against_the_network_s_word(operation: Ope
     known = attempt(operation, mismatch="amount is 11.50 and not 10.50")
     grace = Terms(failure_grace=timedelta(hours=1))
 
-    assert asked(known, paid) == "that speaks against failed"
+    assert asked(known, paid) == "that contradicts failed"
     assert not asked(known, paid, Outcome.SUCCEEDED)
     if operation in MONEY_OUT:
         failing = report(Outcome.FAILED)
         assert asked(attempt(operation), failing, Outcome.SUCCEEDED, terms=grace) == (
-            "that speaks against succeeded"
+            "that contradicts succeeded"
         )
         assert not asked(attempt(operation), failing, terms=grace)
 
@@ -167,7 +166,7 @@ def test_what_an_attempt_cannot_have_been_confirmed_with(
 def test_what_the_question_brings_to_light_is_looked_into_first(
     subject: Attempt, said: Report, new: str
 ) -> None:
-    assert asked(subject, said) == f"that is new: {new}"
+    assert asked(subject, said) == f"this is new: {new}"
 
 
 def test_what_is_final_is_looked_into_without_force() -> None:

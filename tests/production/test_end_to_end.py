@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.bootstrap import build
 from sandbox_sim.cli import main
 from sandbox_sim.settings.loading import settings_from
@@ -410,9 +410,9 @@ class TestReconcile:
         [
             ("", "must name its columns"),
             ("reference,sum\nR1,5\n", "must name its columns"),
-            ("reference,amount\nR1,five\n", "line 2: 'five' is no amount"),
-            ("reference,amount\n,5\n", "line 2: there is no reference"),
-            ("reference,amount,at\nR1,5,soon\n", "line 2: at 'soon' is no date"),
+            ("reference,amount\nR1,five\n", "line 2: 'five' is not an amount"),
+            ("reference,amount\n,5\n", "line 2: reference, network_id"),
+            ("reference,amount,at\nR1,5,soon\n", "line 2: at 'soon' is not a date"),
         ],
     )
     def test_a_file_that_is_no_statement_is_wrong_usage(

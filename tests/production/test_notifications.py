@@ -100,7 +100,7 @@ async def test_one_that_cannot_be_read_is_kept() -> None:
     found = await kept(desk)
     assert (found.state, found.note) == (
         NotificationState.REFUSED,
-        "it cannot be read: it is no JSON",
+        "it cannot be read: it is not valid JSON",
     )
     assert found.raw == raw._replace(query="")
 
@@ -176,7 +176,7 @@ async def test_one_that_proves_nothing_and_names_no_attempt_is_counted_and_not_s
 
     assert await stored(desk) == []
     assert desk.notifications.dropped == {"first": 4}
-    assert "notifications proved nothing and were dropped" in caplog.text
+    assert "unproven notifications were dropped" in caplog.text
 
 
 async def test_one_that_cannot_be_read_is_stored_where_its_address_names_an_attempt() -> None:
@@ -190,7 +190,7 @@ async def test_one_that_cannot_be_read_is_stored_where_its_address_names_an_atte
     (found,) = await stored(desk)
     assert (found.state, found.note) == (
         NotificationState.REFUSED,
-        "it cannot be read: it is no JSON",
+        "it cannot be read: it is not valid JSON",
     )
 
 
@@ -261,7 +261,7 @@ async def test_a_fault_of_ours_is_tried_three_times_and_then_listed(
     await desk.wait(minutes=5)
 
     (failed,) = await stored(desk, state=NotificationState.FAILED)
-    assert failed.note == "reading it failed 3 times (KeyError); the log says how"
+    assert failed.note == "reading it failed 3 times (KeyError); the log has the traceback"
     assert failed.raw.headers["authorization"] == "***"
     tries = caplog.text.count("read-notification 1 failed\n")
     await desk.wait(days=2)

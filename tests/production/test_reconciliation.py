@@ -68,7 +68,7 @@ def test_another_amount_or_currency_is_different(fields: dict[str, Any]) -> None
 @pytest.mark.parametrize(
     ("attempts", "here"),
     [
-        ([], "nothing with this reference"),
+        ([], "no payment with this reference"),
         ([ours(outcome="failed")], "it is failed here"),
         ([ours(outcome="unknown")], "it is unknown here"),
     ],
@@ -85,7 +85,7 @@ def test_what_the_statement_has_twice_is_matched_once() -> None:
 
     assert len(found.matched) == 1
     assert [(each.row.line, each.here) for each in found.missing_here] == [
-        (3, "the statement has it before, in line 2")
+        (3, "the statement already has it in line 2")
     ]
 
 
@@ -170,7 +170,7 @@ class TestReversals:
         found = reconcile(rows, [ours(outcome="reversed")])
 
         assert [each.here for each in found.not_taken_back] == [
-            "the statement has it before, in line 2"
+            "the statement already has it in line 2"
         ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports.network import StatusQuery, StatusResult, SubmitRequest, SubmitResult
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.reports import Outcome

@@ -75,7 +75,11 @@ def methods(momo: MomoServer, since: int) -> list[str]:
 
 
 async def test_a_restored_copy_asks_first_and_nothing_is_paid_twice(
-    start_sandbox: StartSandbox, momo: MomoServer, merchant: Merchant, in_memory: Path
+    start_sandbox: StartSandbox,
+    momo: MomoServer,
+    merchant: Merchant,
+    in_memory: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     lost = await started(start_sandbox, momo, in_memory / "state.sqlite3")
     to = {"callback_url": merchant.url}
@@ -92,7 +96,9 @@ async def test_a_restored_copy_asks_first_and_nothing_is_paid_twice(
         momo.fake.decide(reference, "SUCCESSFUL")
     before = len(momo.fake.came("requesttopay"))
 
+    assert "restored backup" not in caplog.text
     restored = await started(start_sandbox, momo, copy)
+    assert "the store is a restored backup: 0 queued SMS are asked about first" in caplog.text
     await settled(restored, seconds=6)
 
     assert methods(momo, before) == ["GET", "GET"]
@@ -166,7 +172,7 @@ async def test_the_command_prints_where_the_copy_is(
 async def test_a_store_that_is_no_file_says_what_to_do(sandbox: Sandbox) -> None:
     refused = await post(sandbox, "backup")
 
-    assert_error(refused, 409, "only a SQLite store is copied", "pg_dump")
+    assert_error(refused, 409, "only a SQLite store can be copied", "pg_dump")
 
 
 async def test_a_copy_that_cannot_be_written_leaves_nothing(

@@ -252,7 +252,7 @@ class TestAWalletThatDoesNotCoverIt:
         await taken_back(short)
 
         assert await waiting(short) == [
-            f"reversal: {WALLET} has 6.50, and 10.50 are wanted, so the reversal stands in suspense"
+            f"reversal: {WALLET} has 6.50, less than 10.50, so the reversal is in suspense"
         ]
 
     async def test_a_doubled_reversal_moves_nothing_more(self, short: Desk) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.bootstrap.production import networks_of, refuse_dropped
 from sandbox_sim.networks.simulated.adapter import SimulatedNetwork
 from sandbox_sim.operations import Operation

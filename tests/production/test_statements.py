@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.production.reconciliation import StatementRow
-from sandbox_sim.production.statements import BadStatement, NetworkStatement, read
+from sandbox_sim.production.reconciliation import (
+    BadStatement,
+    NetworkStatement,
+    StatementRow,
+    read_statement,
+)
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -16,7 +20,7 @@ pytestmark = pytest.mark.decision("D39")
 def statement(
     text: str, named: dict[str, str] | None = None, *, minor: bool = False, dated: bool = True
 ) -> NetworkStatement:
-    return read(StringIO(text, newline=""), named or {}, minor=minor, dated=dated)
+    return read_statement(StringIO(text, newline=""), named or {}, minor=minor, dated=dated)
 
 
 def only(text: str, **options: Any) -> StatementRow:
@@ -78,9 +82,9 @@ def test_days_that_are_not_needed_are_not_read() -> None:
         ("", {}, "must name its columns"),
         ("reference,sum\n", {}, "--column amount="),
         ("reference,amount\n", {"amount": "Paid"}, "no column 'Paid'; .* reference, amount"),
-        ("reference,amount\nR1,five\n", {}, "line 2: 'five' is no amount"),
-        ("reference,amount\nR1,\n", {}, "line 2: '' is no amount"),
-        ("reference,amount\n,5\n", {}, "line 2: there is no reference"),
+        ("reference,amount\nR1,five\n", {}, "line 2: 'five' is not an amount"),
+        ("reference,amount\nR1,\n", {}, "line 2: '' is not an amount"),
+        ("reference,amount\n,5\n", {}, "line 2: reference, network_id"),
         ("reference,amount,at\nR1,5,soon\n", {}, "line 2: at 'soon'.*--since and --until"),
     ],
 )

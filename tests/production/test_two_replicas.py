@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.bootstrap import build
 from sandbox_sim.ports import Unit
 from sandbox_sim.ports.network import StatusResult
@@ -25,6 +24,7 @@ from tests.conftest import Sandbox, basic
 from tests.kit.http_servers import listening
 from tests.kit.requests import collection
 from tests.live_records import paid_in
+from tests.web.control_api import get, post
 
 SECRET = "far_secret"
 LIVE = basic("live_key", "live_secret")
@@ -221,3 +221,89 @@ async def test_a_reversal_that_both_record_at_once_counts_once(
         while len(far.callbacks) < 2:  # noqa: ASYNC110 -- the shop tells nobody
             await asyncio.sleep(0.01)
     assert [each["trans_status"] for each in far.callbacks] == ["000/SUCCESS", "001/FAILED"]
+
+
+SIGNED = {"by": "ama", "reason": "by letter"}
+OF_55 = {"service_id": 55, **SIGNED}
+
+
+async def late_success(replicas: tuple[Sandbox, Sandbox], far: Far) -> None:
+    """The collection T1 of 10.50, which a person called failed, and its network successful."""
+    assert await pay(replicas[0], far) == "202"
+    decision = {"status": "001", "by": "ama", "reason": "nothing came", "force": True}
+    settled = await post(replicas[1], "transactions/55/T1/settle", **decision)
+    assert settled.status == 200, settled.body
+    assert await notify(replicas[0], *success(far)) == 200
+    async with asyncio.timeout(20):
+        while not (await get(replicas[1], "ledger/suspense"))["suspense"]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+async def entered(replica: Sandbox, name: str, **fields: Any) -> dict[str, Any]:
+    answer = await post(replica, f"ledger/{name}", **OF_55, **fields)
+    assert answer.status == 200, answer.body
+    return dict(answer.body)
+
+
+async def read(replicas: tuple[Sandbox, Sandbox], path: str) -> dict[str, Any]:
+    """What both answer, which is the same."""
+    one, other = [await get(each, path) for each in replicas]
+    assert one == other
+    return dict(one)
+
+
+async def at_once(replicas: tuple[Sandbox, Sandbox], name: str, **fields: Any) -> str:
+    """Let both enter the same at the same moment; returns what the second one is told."""
+    asked = (post(each, f"ledger/{name}", **SIGNED, **fields) for each in replicas)
+    done, refused = sorted(await asyncio.gather(*asked), key=lambda answer: answer.status)
+    assert (done.status, refused.status) == (200, 409)
+    assert refused.body["error"]["code"] == "entry_refused"
+    return str(refused.body["error"]["message"])
+
+
+@pytest.mark.decision("D44")
+async def test_what_one_enters_in_the_books_the_other_reads_and_refuses_to_enter_again(
+    replicas: tuple[Sandbox, Sandbox], far: Far
+) -> None:
+    one, other = replicas
+    await late_success(replicas, far)
+    await entered(one, "topup", units=5, mode="P")
+    amounts = {"amount": "20", "debit": "fees", "credit": "collection"}
+    wrong = await entered(other, "adjust", **amounts)
+    await entered(one, "adjust", **amounts)
+
+    assert "is already reversed" in await at_once(replicas, "reverse", entry=wrong["id"])
+    resolved = {"transaction": "T1", "to": "service"}
+    assert "nothing is in suspense" in await at_once(replicas, "resolve", **resolved)
+
+    balances = (await read(replicas, "ledger?mode=P&service_id=55&audit=true"))["balances"]
+    found = {each["account"]: each["balance"] for each in balances}
+    assert found == {"collection": "30.5", "sms": "5"}
+    assert (await read(replicas, "ledger/suspense"))["suspense"] == []
+
+
+@pytest.mark.decision("D44")
+async def test_a_period_that_one_closes_is_closed_for_the_other(
+    replicas: tuple[Sandbox, Sandbox], far: Far
+) -> None:
+    one, other = replicas
+    await collected(replicas, far)
+    until = "2026-01-01T09:01:00Z"
+    for each in replicas:
+        await each.advance(minutes=1)
+
+    refused = await at_once(replicas, "close", service_id=55, until=until)
+
+    assert "everything before" in refused or "was closed just now" in refused
+    closed = await read(replicas, "ledger/statement?service_id=55&period=1")
+    assert [line["transaction_id"] for line in closed["lines"]] == ["T1"]
+    assert (closed["total"], closed["until"]) == ("10.5", "2026-01-01T09:01:00.000Z")
+    again = await post(other, "ledger/close", **OF_55, until=until)
+    assert (again.status, again.body["error"]["field"]) == (409, "until")
+    assert "is closed, in period 1" in again.body["error"]["message"]
+    # What comes late belongs to the open period, also for the one that did not enter it.
+    await entered(one, "adjust", amount="2", debit="fees", credit="collection")
+    assert await read(replicas, "ledger/statement?service_id=55&period=1") == closed
+    still_open = await read(replicas, "ledger/statement?service_id=55")
+    assert (still_open["period"], still_open["total"]) == (2, "2")
+    assert (await read(replicas, "ledger?mode=P&audit=true"))["agrees"]

@@ -234,6 +234,43 @@ def test_a_callback_of_another_transaction_contradicts_nothing() -> None:
     assert (judged.change, judged.attempt.contradiction) == (Change.MISMATCH, "")
 
 
+@pytest.mark.parametrize("final", [Outcome.FAILED, Outcome.NOT_SENT, Outcome.REFUSED])
+def test_a_success_of_another_amount_after_a_failure_contradicts_it_with_that_amount(
+    final: Outcome,
+) -> None:
+    ended = attempt(outcome=final, mismatch="amount is 8 and not 10.50")
+    paid = report(Outcome.SUCCEEDED, echo=Echo("R1", Decimal(8)))
+
+    told, change = apply(ended, paid, TERMS, LATER)
+
+    assert change is Change.CONTRADICTION
+    assert (told.moved_amount, told.mismatch) == (Decimal(8), "")
+    assert told.contradiction == f"status says succeeded after {final}: amount is 8 and not 10.50"
+    assert apply(told, paid, TERMS, LATER).change is Change.NOTHING
+    other = report(Outcome.SUCCEEDED)
+    assert apply(told, other, TERMS, LATER).attempt.mismatch == "amount is 10.5 and not 8"
+
+
+@pytest.mark.parametrize(
+    ("fields", "echo"),
+    [
+        ({}, Echo("R1", Decimal("NaN"))),
+        ({}, Echo("R1", Decimal(0))),
+        ({}, Echo("R2", Decimal(8))),
+        ({"operation": Operation.SMS}, Echo("R1", Decimal(8))),
+        ({"contradicted_by": Outcome.SUCCEEDED}, Echo("R1", Decimal(8))),
+    ],
+)
+def test_what_else_a_late_success_speaks_of_is_a_mismatch(
+    fields: dict[str, Any], echo: Echo
+) -> None:
+    ended = attempt(outcome=Outcome.FAILED, **fields)
+
+    judged = apply(ended, report(Outcome.SUCCEEDED, echo=echo), TERMS, LATER)
+
+    assert judged.change is Change.MISMATCH
+
+
 @pytest.mark.parametrize("operation", SPENDING)
 @pytest.mark.parametrize("source", [Source.SUBMIT, Source.NOTIFICATION])
 def test_money_that_left_does_not_come_back_because_of_a_notification(

@@ -29,7 +29,9 @@ def test_a_status_is_a_code_or_its_word(given: str, meant: str) -> None:
 def test_a_value_that_cannot_be_is_refused_with_the_list(given: object) -> None:
     listed = "000 (successful), 001 (failed), 002 (pending), 003 (cancelled)"
 
-    with pytest.raises(ImpossibleValue, match=re.escape(f"status {given!r} is none of {listed}")):
+    with pytest.raises(
+        ImpossibleValue, match=re.escape(f"status {given!r} is not one of {listed}")
+    ):
         STATUS.read("status", given)
 
 
@@ -61,7 +63,7 @@ def test_none_is_a_value_only_where_a_record_may_have_none() -> None:
 def test_every_kind_of_record_knows_its_values(
     fields: dict[str, FieldValues], name: str, value: str
 ) -> None:
-    with pytest.raises(ImpossibleValue, match=f"{name} '{value}' is none of "):
+    with pytest.raises(ImpossibleValue, match=f"{name} '{value}' is not one of "):
         read_match(fields, {name: value})
 
 

@@ -186,7 +186,7 @@ def test_a_recipient_that_is_no_text_is_named_by_its_place() -> None:
     refused = decide([ALLOWED, 244000001])
 
     assert isinstance(refused, Reply)
-    assert refused.why == "recipients[1] is no string of 9 to 15 digits"
+    assert refused.why == "recipients[1] is not a string of 9 to 15 digits"
 
 
 @pytest.mark.spec("states.sms")

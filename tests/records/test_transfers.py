@@ -67,7 +67,7 @@ def test_units_and_airtime_are_assets_of_their_own() -> None:
 def test_only_a_pending_transfer_of_the_same_wallet_can_end(named_one: Transfer) -> None:
     end = LedgerLine(1, set_aside()).voided(NOW)
 
-    assert why_it_cannot_end(named_one, end) == "it is no pending transfer of this wallet"
+    assert why_it_cannot_end(named_one, end) == "it is not a pending transfer of this wallet"
     assert why_it_cannot_end(set_aside(), end) == ""
 
 
@@ -108,7 +108,7 @@ def test_only_a_wallet_of_the_sandbox_may_be_below_zero() -> None:
     live = posting("-1", account=Wallet.PAYOUT, mode=LIVE)
 
     assert unopened(NOW).after(spent.debit, spent).available == -1
-    with pytest.raises(Overdrawn, match="service/55/payout/GHS has 0, and 1 are wanted"):
+    with pytest.raises(Overdrawn, match="service/55/payout/GHS has 0, less than 1"):
         unopened(NOW).after(live.debit, live)
 
 

@@ -51,6 +51,7 @@ BAD: dict[str, tuple[str, str]] = {
     "duplicates": ('"ignore"', "must be 'accept' or 'reject'"),
     "magic_outcomes": ('{ "0244000003" = "000" }', "must be one of 001, 003, 002, or a response"),
     "settle_delay_ms": ("-1", "must be greater than or equal to 0"),
+    "merchant_names": ('{ shop = "Adwoa" }', "must be a service_id, such as 55"),
     "test_cards": ('{ "4111111111111111" = "AMX" }', "must be 'VIS' or 'MAS'"),
     "sandbox_card_entry": ('"x"', "must be a valid boolean"),
     "card_auto_complete_ms": ("0.5", "must be a valid integer"),
@@ -74,7 +75,7 @@ BAD: dict[str, tuple[str, str]] = {
         '{ "shop.example" = "http://localhost" }',
         "such as https://shop.example",
     ),
-    "callback_headers": ('{ "X-A b" = "1" }', "must be the name of a header"),
+    "callback_headers": ('{ "X-A b" = "1" }', "must be a valid header name"),
     "credentials": ("[]", "must have at least 1 item"),
 }
 
@@ -187,7 +188,7 @@ class TestBadValues:
         assert config_error(host="0.0.0.0", workers="2", store="memory:").splitlines() == [
             (
                 "control_token (from default): must be set because host 0.0.0.0 is not loopback, "
-                "so others could steer the sandbox"
+                "so others could control the sandbox"
             ),
             (
                 "workers (from flag): 2 processes need a store that they can share, "
@@ -272,9 +273,9 @@ class TestBadValues:
             ("content-type", "1", "is a header that the gateway writes itself"),
             ("X-Service-Signature", "1", "is a header that the gateway writes itself"),
             ("Host", "1", "is a header that the gateway writes itself"),
-            ("X-Ä", "1", "must be the name of a header"),
-            ("", "1", "must be the name of a header"),
-            ("X:A", "1", "must be the name of a header"),
+            ("X-Ä", "1", "must be a valid header name"),
+            ("", "1", "must be a valid header name"),
+            ("X:A", "1", "must be a valid header name"),
             *(
                 ("X-A", text, "must be one line of ASCII")
                 for text in ("a\nb", "a\r", " a", "ä", "\0")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Clock, Store
 from sandbox_sim.records.jobs import Job
 from sandbox_sim.stores.memory.memory_store import MemoryStore

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.events.event_feed import ChangePublisher, Feed, Reader
 from sandbox_sim.events.waits import Waiters
 from sandbox_sim.ports import Store, Unit
@@ -24,7 +24,7 @@ def feed(clock: VirtualClock) -> Feed:
 @pytest.fixture
 def telling(store: Store, feed: Feed, clock: VirtualClock) -> Store:
     publisher = ChangePublisher(feed, Waiters(clock), clock)
-    store.watch_changes(publisher.wanted, publisher.publish)
+    store.watch_changes(publisher.readers, publisher.publish)
     return store
 
 

@@ -8,7 +8,7 @@ from operator import methodcaller
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Store, Unit
 from sandbox_sim.records.ledger import (
     AccountKind,
@@ -235,7 +235,7 @@ class TestPending:
         more = pending.posted(NOW, CLEARING, Decimal("10.51"))
 
         async def work(unit: Unit) -> None:
-            with pytest.raises(BadTransfer, match="would be posted"):
+            with pytest.raises(BadTransfer, match="is pending, less than"):
                 await unit.add_transfer(more)
 
         await store.run(work)

@@ -73,6 +73,21 @@ async def test_newest_first_from_any_record_on(store: Store, kind: str) -> None:
         assert [getattr(each, name) for each in found] == [form.format(n) for n in expected]
 
 
+@pytest.mark.parametrize("kind", LISTS)
+async def test_a_page_of_only_some_ids_has_every_record_with_one_of_them(
+    store: Store, kind: str
+) -> None:
+    """The memory store, which has no index, returns the other records too."""
+    read, name, form = LISTS[kind]
+    await store.run(fill)
+    wanted = [form.format(number) for number in (1, 4)]
+
+    found = await store.run(lambda unit: read(unit, Listing(only=(name, wanted))))
+
+    ids = [getattr(each, name) for each in found]
+    assert [each for each in ids if each in wanted] == wanted[::-1]
+
+
 async def test_whoever_watches_hears_of_writing_and_not_of_reading(store: Store) -> None:
     heard: list[str] = []
     store.watch(lambda: heard.append("one"))

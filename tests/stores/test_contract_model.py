@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Unit
 from sandbox_sim.records.callbacks import CallbackRecord, DeliveryState
 from sandbox_sim.records.inbox import InboxMessage

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Store, Unit
 from sandbox_sim.ports.clock import ClockState
 from sandbox_sim.records.behaviour import Behaviour

@@ -5,7 +5,7 @@ from operator import methodcaller
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Store
 from sandbox_sim.records import inbox
 from sandbox_sim.records.callbacks import DeliveryState

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Store
 from sandbox_sim.ports.network import StatusResult

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import JobLost, Store, Unit
 from sandbox_sim.records.callbacks import DeliveryAttempt, DeliveryState
 from sandbox_sim.records.ledger import LedgerQuery

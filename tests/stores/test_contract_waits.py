@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.control.journal import Journal
 from sandbox_sim.control.record_search import (
     CALLBACKS,
@@ -31,7 +31,7 @@ class Server:
         self.waiters = Waiters(clock)
         self.store = store
         publisher = ChangePublisher(Feed(clock, "run"), self.waiters, clock)
-        store.watch_changes(publisher.wanted, publisher.publish)
+        store.watch_changes(publisher.readers, publisher.publish)
         self.journal = Journal(self.store, clock)
         self.records = RecordSearch(self.store, self.journal, self.waiters, clock)
         self.searches = 0

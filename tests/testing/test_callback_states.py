@@ -40,7 +40,7 @@ class TestRetry:
         collected(gateway)
         callback = gateway.wait_callback(state="delivered")
 
-        with pytest.raises(ValueError, match=r"is delivered, so no attempt at it is to come"):
+        with pytest.raises(ValueError, match=r"is delivered, so no attempt is due"):
             gateway.retry_callbacks(callback.id)
 
     def test_one_that_is_not_there(self, gateway: SandboxGateway) -> None:

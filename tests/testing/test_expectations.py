@@ -241,7 +241,7 @@ class TestValues:
     ) -> None:
         expectation = getattr(getattr(gateway, records), call)
 
-        with pytest.raises(ValueError, match=f"{field} '{value}' is none of "):
+        with pytest.raises(ValueError, match=f"{field} '{value}' is not one of "):
             expectation(**{field: value})
 
     def test_what_knows_itself_what_it_equals_is_asked(self, gateway: SandboxGateway) -> None:

@@ -162,8 +162,8 @@ class TestWaitingForACallback:
 
         receiver = hanging.removesuffix("/callbacks")
         assert (
-            f"{receiver} has not answered yet: the clock stands still until it answers "
-            "or callback_timeout_s of real time are over"
+            f"{receiver} has not answered yet: the clock is stopped until it answers or "
+            "callback_timeout_s of real time have passed"
         ) in str(caught.value).splitlines()
         assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.values.timestamps import REQUEST_TIME, iso
+from sandbox_sim.values.timestamps import REQUEST_TIME, iso, seconds_of
 
 MOMENTS = st.datetimes(timezones=st.just(UTC))
 
@@ -88,3 +88,16 @@ def test_what_is_written_is_iso_8601_of_the_same_millisecond(moment: datetime) -
     read = datetime.fromisoformat(iso(moment))
 
     assert read == moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90), ("0.8s", 0.8), ("5m", 300), ("1h30m", 5400), ("2d", 172_800), ("250ms", 0.25)],
+)
+def test_the_seconds_of_a_duration(text: str, seconds: float) -> None:
+    assert seconds_of(text) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "5 m", "-5m", "5w", "m", "5m!"])
+def test_what_is_not_a_duration(text: str) -> None:
+    assert seconds_of(text) is None

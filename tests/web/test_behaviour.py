@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, web
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.bootstrap import build
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import Profile, ReceiverResponse

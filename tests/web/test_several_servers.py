@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, CookieJar, web
 
-from sandbox_sim.adapters.clock import SystemClock, VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, SystemClock, VirtualClock
 from sandbox_sim.bootstrap import build
 from sandbox_sim.callbacks import callback_dispatcher
 from sandbox_sim.ports import Clock
 from sandbox_sim.records.callbacks import DeliveryState
 from sandbox_sim.settings.schema import Settings
-from sandbox_sim.stores.postgres.postgres_unit import PostgresUnit
+from sandbox_sim.stores.postgres.postgres_store import PostgresUnit
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
 from tests.conftest import Sandbox, Seen
@@ -148,7 +147,7 @@ async def test_a_reader_at_one_hears_what_happens_at_both(start: Start) -> None:
         assert isinstance(store, PostgresStore)
 
         async def knows_of_it() -> bool:
-            return store.relay.has_remote_readers
+            return bool(store.relay.remote_readers)
 
         await eventually(knows_of_it)
         await other.collect()

@@ -8,8 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.bootstrap import build
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.transport.server import GatewayRunner

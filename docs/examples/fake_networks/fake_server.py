@@ -25,7 +25,7 @@ async def serve(fake, name, port):
             async with ClientSession() as session, session.post(url, headers=headers, data=body):
                 pass
         except (ClientError, TimeoutError) as error:
-            print(f"the notification was not taken: {error}", flush=True)
+            print(f"the notification was not accepted: {error}", flush=True)
 
     async def handle(request):
         before, body = set(fake.payments), await request.read()

@@ -1,28 +1,44 @@
 """`sandbox-sim certify`: runs the bad days of a payment against the user's own application."""
 
 import json
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from threading import Event
+from typing import Any, Final
 
 import click
 
 from sandbox_sim.certify import reports
 from sandbox_sim.certify.application import ConfiguredApplication
 from sandbox_sim.certify.bench import open_bench
-from sandbox_sim.certify.cases import check_names, chosen, load
-from sandbox_sim.certify.configuration import TEMPLATE, Configuration, load as load_configuration
+from sandbox_sim.certify.cases import CertifyCase, check_names, chosen, load
+from sandbox_sim.certify.configuration import (
+    APART,
+    TEMPLATE,
+    Configuration,
+    load as load_configuration,
+)
 from sandbox_sim.certify.files import Duration, FileError, Table, parse
-from sandbox_sim.certify.runner import run as run_cases
-from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
-from sandbox_sim.certify.watching import snapshot, wait_for_change
+from sandbox_sim.certify.runner import Place, SideBySide, run as run_cases
+from sandbox_sim.certify.verdicts import Result, Run
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
 from sandbox_sim.settings.loading import ConfigError
 from sandbox_sim.settings.schema import certify_report
+from sandbox_sim.testing import SandboxGateway
 from sandbox_sim.values.redaction import printable
 
 DEFAULT_FILE = "certify.toml"
+
+# Files that an application changes by itself, such as its database and its log, start no run.
+_SOURCES: Final = frozenset(
+    {
+        *(".py", ".js", ".mjs", ".ts", ".php", ".rb", ".go", ".rs", ".java", ".kt", ".cs", ".ex"),
+        *(".html", ".sql", ".toml", ".yaml", ".yml", ".env"),
+    }
+)
+_OF_OTHERS: Final = frozenset({"node_modules", "vendor", "venv", "target", "build", "dist"})
+_EVERY_S: Final = 0.5
 
 
 class _RunByDefault(click.Group):
@@ -52,7 +68,7 @@ def init(file: Path) -> None:
         with file.open("x", encoding="utf-8") as target:
             target.write(TEMPLATE.read_text("utf-8"))
     except FileExistsError:
-        raise CommandFailed(f"{file} exists; it stays as it is") from None
+        raise CommandFailed(f"{file} exists already and was not changed") from None
     except OSError as error:
         raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
     click.echo(f"{file} written; fill in how your application is reached, then: certify {file}")
@@ -79,14 +95,25 @@ def _duration(_context: click.Context, _param: click.Parameter, text: str | None
     "folders",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder with cases of your own, beside ours.",
+    help="A folder with cases of your own, in addition to the built-in ones.",
 )
-@click.option("--seed", type=int, help="Run the cases in the order of this seed, not by name.")
-@click.option("--limit", callback=_duration, help="Real time of the run, in place of the file's.")
+@click.option(
+    "--seed", type=int, help="Shuffle the cases with this seed; by default they run by name."
+)
+@click.option(
+    "--limit",
+    callback=_duration,
+    help="Longest real time of the run; overrides the value in the file.",
+)
+@click.option(
+    "--at-once",
+    type=click.IntRange(1, 64),
+    help="How many cases run at once, in place of the file's, where the order has {gateway}.",
+)
 @click.option(
     "--watch",
     is_flag=True,
-    help="Stay, and run what failed again each time a source file changes in this folder.",
+    help="Keep running: repeat the failed cases whenever a source file in this folder changes.",
 )
 @click.option("--junit", type=click.Path(path_type=Path), help="Write JUnit XML to this file.")
 @click.option("--html", type=click.Path(path_type=Path), help="Write one HTML page to this file.")
@@ -100,6 +127,7 @@ def run(
     folders: tuple[Path, ...],
     seed: int | None,
     limit: Any,
+    at_once: int | None,
     watch: bool,
     junit: Path | None,
     html: Path | None,
@@ -108,17 +136,21 @@ def run(
     try:
         configuration, cases = load_configuration(file), load(folders)
         check_names(configuration.not_applicable, cases)
-        if limit is not None:
-            configuration = configuration.model_copy(update={"limit": limit})
+        replaced = {"limit": limit, "at_once": at_once}
+        configuration = _with(configuration, replaced)
         wanted = chosen(cases, names)
         output = _Output(configuration, obj["as_json"], bool(names), junit, html)
-        with open_bench(configuration) as bench:
+        restarts = any(case.restarts("gateway") for case in wanted)
+        with open_bench(configuration, SandboxGateway, restarts=restarts) as bench:
             output.begin(bench.gateway_url)
             application = ConfiguredApplication(configuration, bench.gateway_url)
             picked = wanted
             while True:
                 before = snapshot(Path()) if watch else {}
-                found = run_cases(bench, application, picked, seed=seed, done=output.case)
+                found = run_cases(
+                    bench, application, picked,
+                    seed=seed, done=output.case, side_by_side=_side_by_side(configuration),
+                )  # fmt: skip
                 output.end(found)
                 if not watch or (found.succeeded and picked is wanted):
                     break
@@ -131,6 +163,28 @@ def run(
         raise WrongUsage(str(error)) from None
     if not found.succeeded:
         raise SystemExit(1)
+
+
+def _with(configuration: Configuration, replaced: Mapping[str, Any]) -> Configuration:
+    """The configuration with the options that are given. Raises `FileError`."""
+    given = {name: value for name, value in replaced.items() if value is not None}
+    if given.get("at_once", 1) > 1 and not configuration.runs_at_once:
+        raise FileError(f"--at-once: {APART}")
+    return configuration.model_copy(update=given)
+
+
+def _side_by_side(configuration: Configuration) -> SideBySide | None:
+    """How cases run at once; None where they run one after another."""
+    if configuration.at_once == 1 or not configuration.runs_at_once:
+        return None
+
+    @contextmanager
+    def open_place(case: CertifyCase) -> Iterator[Place]:
+        restarts = case.restarts("gateway")
+        with open_bench(configuration, SandboxGateway, restarts=restarts, port=0) as bench:
+            yield Place(bench, ConfiguredApplication(configuration, bench.gateway_url))
+
+    return SideBySide(open_place, configuration.at_once)
 
 
 class _Output:
@@ -158,8 +212,8 @@ class _Output:
         self._say(f"gateway at {gateway_url}, service {self._configuration.application.service_id}")
 
     def case(self, result: Result) -> None:
-        """Print the result of a case, unless it does not apply."""
-        if result.verdict is CaseVerdict.NOT_APPLICABLE:
+        """Print the result of a case that was run; `end` prints the others together."""
+        if result.reason and not result.events:
             return
         shown = reports.shown_result(result, self._configuration.secrets)
         for line in reports.lines(shown, remedies=self._remedies):
@@ -170,7 +224,7 @@ class _Output:
         document = reports.shown(found, self._configuration.secrets)
         if self._as_json:
             click.echo(json.dumps(document, indent=2))
-        for line in reports.not_applicable(document):
+        for line in reports.not_run(document):
             self._say(printable(line))
         self._say(reports.summary(document))
         if document["counts"]["failed"] and not self._remedies:
@@ -199,3 +253,37 @@ def _write(file: Path, text: str) -> None:
         file.write_text(text, "utf-8")
     except OSError as error:
         raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
+
+
+Snapshot = Mapping[Path, int]
+
+
+def snapshot(folder: Path) -> Snapshot:
+    """When each source file in the folder was changed, in nanoseconds."""
+    return dict(_changed_at(folder))
+
+
+def wait_for_change(folder: Path, before: Snapshot) -> None:
+    """Return when a source file has changed since `before`, and nothing changes any more."""
+    now = snapshot(folder)
+    while now == before:
+        Event().wait(_EVERY_S)
+        now = snapshot(folder)
+    while True:
+        Event().wait(_EVERY_S)
+        later = snapshot(folder)
+        if later == now:
+            return
+        now = later
+
+
+def _changed_at(folder: Path) -> Iterator[tuple[Path, int]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            if not entry.name.startswith(".") and entry.name not in _OF_OTHERS:
+                yield from _changed_at(entry)
+        elif entry.suffix in _SOURCES or entry.name == ".env":
+            try:
+                yield entry, entry.stat().st_mtime_ns
+            except OSError:  # an editor has just replaced it
+                yield entry, 0

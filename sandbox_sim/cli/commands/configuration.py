@@ -56,7 +56,7 @@ _CREDENTIALS = f"""
 def load_or_exit(config_file: Path | None, flags: Mapping[str, str], exit_code: int = 1) -> Loaded:
     """Return the settings. If they are wrong, print why on stderr and exit with this code.
 
-    Warns of environment variables that look like settings and are none.
+    Warns of environment variables that look like settings but are unknown.
     """
     for sentence in _unknown_variables():
         click.echo(f"warning: {sentence}", err=True)
@@ -116,12 +116,14 @@ def config() -> None:
 @click.pass_obj
 def check(obj: Mapping[str, Any], loaded: Loaded) -> None:
     """Check whether the settings are valid; exit with 1 if not."""
-    click.echo(json.dumps({"status": "ok"}) if obj["as_json"] else "the settings are in order")
+    click.echo(json.dumps({"status": "ok"}) if obj["as_json"] else "the settings are valid")
 
 
 @config.command()
 @click.option(
-    "--running", is_flag=True, help="Those of a running server that can change, and which did."
+    "--running",
+    is_flag=True,
+    help="Show the settings that a running server can change, and those that were changed.",
 )
 @settings_options()
 @click.pass_obj
@@ -145,7 +147,7 @@ def show(obj: Mapping[str, Any], loaded: Loaded, *, running: bool) -> None:
 @click.argument("changes", nargs=-1, required=True, metavar="NAME=VALUE...", callback=pairs)
 @asks
 def set_settings(session: Session, /, changes: Pairs) -> None:
-    """Change settings of a running server: all of them, or none.
+    """Change settings of a running server. If one is wrong, none is changed.
 
     Lists and tables are JSON. A change holds until the server stops, or until a reset.
     """
@@ -156,7 +158,7 @@ def set_settings(session: Session, /, changes: Pairs) -> None:
 @config.command("reset")
 @asks
 def reset_settings(session: Session, /) -> None:
-    """Bring back the settings that the running server was started with."""
+    """Restore the settings that the running server was started with."""
     session.ask("DELETE", "config", lines=_changed)
 
 
@@ -188,7 +190,7 @@ def _running_line(name: str, row: Mapping[str, Any]) -> str:
 @config.command()
 @click.argument("file", type=click.Path(path_type=Path), default="sandbox_sim.toml")
 def init(file: Path) -> None:
-    """Write a commented configuration file; - means stdout. A file that is there stays."""
+    """Write a commented configuration file; - means stdout. An existing file is not changed."""
     if str(file) == "-":
         click.echo(commented(), nl=False)
         return
@@ -196,7 +198,7 @@ def init(file: Path) -> None:
         with file.open("x", encoding="utf-8") as new:
             new.write(commented())
     except FileExistsError:
-        raise CommandFailed(f"{file} is there already and was left as it is") from None
+        raise CommandFailed(f"{file} exists already and was not changed") from None
     except OSError as error:
         raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
     click.echo(f"wrote {file}; use it with: sandbox-sim serve --config {file}")

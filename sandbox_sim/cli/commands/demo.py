@@ -17,7 +17,7 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from sandbox_sim import logs
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.cli.commands.configuration import settings_options
 from sandbox_sim.cli.serve.listening import (
     CODES,
@@ -30,8 +30,9 @@ from sandbox_sim.cli.serve.listening import (
 )
 from sandbox_sim.cli.serve.process import serving
 from sandbox_sim.demo.catalogue import MAGIC_NUMBERS
-from sandbox_sim.demo.settings import ShopSettings
+from sandbox_sim.demo.gateway_client import ShopSettings
 from sandbox_sim.demo.shop import Shop
+from sandbox_sim.demo.texts import Texts
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.settings.loading import Loaded
 from sandbox_sim.settings.schema import Settings
@@ -42,13 +43,14 @@ SHOP_PORT: Final = 8234
 _SERVICE_ID: Final = 55
 # The settings of a demonstration, unless the user sets others: nothing is left of it when it ends,
 # callbacks have the body that the shop reads, customers type their card at the gateway, and approve
-# payments on a handset.
+# payments on a handset, which names the shop.
 DEMO_SETTINGS: Final = MappingProxyType(
     {
         "store": "memory:",
         "callback_profile": Profile.EVENT,
         "sandbox_card_entry": True,
         "approval": "handset",
+        "merchant_names": {str(_SERVICE_ID): Texts().shop},
     }
 )
 # Without approval on a handset: two test shoppers cancel or never answer.
@@ -74,7 +76,7 @@ _ELSEWHERE: Final = "203.0.113.1"
 )
 @click.pass_obj
 def demo(obj: Mapping[str, Any], loaded: Loaded, shop_port: int, *, lan: bool) -> None:
-    """Run the gateway and a shop that pays through it. By default its store is memory:."""
+    """Run the gateway and a shop that pays through it. By default it keeps its state in memory."""
     settings = demo_settings(loaded)
     if lan:
         settings = settings_in_lan(settings, lan_address())
@@ -148,7 +150,7 @@ async def _serve(settings: Settings, client: Client, shop_port: int, ready: "Dem
             _open_shop(at, client, port, sockets) as url,
         ):
             stack.enter_context(registered(settings, port))
-            invite = partial(gateway.pages.invitations.add, gateway.ids.token())
+            invite = partial(gateway.control.invitations.add, gateway.ids.token())
             ready.show(port, url, invite)
             code = await stop
     ignore_signals()

@@ -17,12 +17,19 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.bootstrap import open_doctor
-from sandbox_sim.callbacks import receiver_verdicts
+from sandbox_sim.callbacks import receiver_checks
 from sandbox_sim.callbacks.doctor import Receiver
-from sandbox_sim.callbacks.receiver_checks import NOT_PAID, PAID, Finding, reference_of
-from sandbox_sim.callbacks.receiver_verdicts import PROFILE_ADVICE, Assessment, Verdict
+from sandbox_sim.callbacks.receiver_checks import (
+    NOT_PAID,
+    PAID,
+    PROFILE_ADVICE,
+    Assessment,
+    Finding,
+    Verdict,
+    reference_of,
+)
 from sandbox_sim.cli.client import CommandFailed, RunningGateway
 from sandbox_sim.cli.commands.configuration import load_or_exit
 from sandbox_sim.cli.options import address, config_option
@@ -157,7 +164,7 @@ def working(findings: Sequence[Finding]) -> Sequence[Profile]:
 def about_payments(payments: GatewayPayments, other_service: int | None) -> str:
     """Whether the gateway knew the payments of the samples, and what to do where it did not."""
     if payments.problem is not None:
-        return f"status queries find no payment of a sample: {payments.problem}"
+        return f"status queries find no sample payment: {payments.problem}"
     if other_service is not None:
         return (
             f"the receiver asked for the status with service {other_service}, and the payments are "
@@ -293,14 +300,14 @@ def doctor(
     order: str | None,
     service_id: int | None,
 ) -> None:
-    """Say what a receiver of callbacks does wrong. Exit 1 if anything.
+    """Say what a receiver of callbacks does wrong. Exit 1 if a check fails.
 
-    It gets every body there is, genuine and forged, once and twice, of successful, failed and
-    cancelled payments whose ids begin with DOCTOR-. The profile that this configuration sends is
-    judged; about the others there are notes.
+    It gets callbacks with every body, genuine and forged, repeated, and about successful, failed
+    and cancelled payments whose ids begin with DOCTOR-. The profile that this configuration sends
+    is judged; about the others there are notes.
 
     Where a gateway runs, the payments are made there in sandbox, so that it answers a receiver
-    that asks for their status. Without one, only such a receiver cannot be examined.
+    that asks for their status. Without a gateway, such a receiver cannot be examined.
 
     \b
     A receiver that                    needs
@@ -321,7 +328,7 @@ def doctor(
     orders = None if paid is None else OrderCommands(paid, order)
     if obj["as_json"]:
         findings, asked = asyncio.run(_examine(receiver, orders, payments, lambda _: None))
-        document = receiver_verdicts.shown(receiver, owner, findings)
+        document = receiver_checks.shown(receiver, owner, findings)
         works = None if orders is None else working(findings)
         more = {"status_queries": about_payments(payments, asked), **tested(works, configured)}
         click.echo(json.dumps({**document, **more}, indent=2))

@@ -15,7 +15,7 @@ from sandbox_sim.values.response_codes import CATALOGUE
 _STATUS_SETTING: Final = "sandbox_reject_status"
 _WIDTH: Final = 10
 _LONGEST_DEFAULT: Final = 30
-_CHOICE: Final = "our choice where the interface is silent"
+_CHOICE: Final = "our choice where the interface does not say"
 _STATED: Final = "a rule of the interface"
 _PAGES: Final = "docs"
 
@@ -24,7 +24,7 @@ _PAGES: Final = "docs"
 @click.argument("name", metavar="CODE|RULE|DECISION")
 @click.pass_obj
 def explain(obj: Mapping[str, Any], /, name: str) -> None:
-    """Say what a response code, a rule or a decision means.
+    """Explain a response code, a rule or a decision.
 
     Name a response code such as 019, or what the header X-Sandbox-Rule says. It also says how to
     provoke it and what changes it. No gateway has to run.
@@ -118,14 +118,12 @@ def _is_choice(rule_id: str) -> bool:
 
 
 def _anchor(rule: Rule) -> str:
-    """The anchor of a rule on its page; that of a choice is its section's."""
-    if not _is_choice(rule.id):
-        return rule.id
-    return re.sub(r"[^\w\- ]", "", rule.section.lower()).replace(" ", "-")
+    """The anchor of a rule on its page; choices share a section."""
+    return "what-sandbox_sim-chose" if _is_choice(rule.id) else rule.id
 
 
 def _cited(text: str, own: str) -> dict[str, str]:
-    """What the rules say that a text names, but for its own."""
+    """The statements of the rules that a text names, except for its own."""
     stated = {rule.id: " ".join(rule.states.split()) for rule in rules()}
     named = dict.fromkeys(re.findall(r"\bD\d+\b|\b[a-z]+\.\d+\b", text))
     return {name: stated[name] for name in named if name in stated and name != own}

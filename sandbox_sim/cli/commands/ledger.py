@@ -31,13 +31,15 @@ def ledger() -> None:
     """Balances and postings; SMS units; the books of mode P."""
 
 
-_by = click.option("--by", default=getpass.getuser, help="Who; by default your user.")
-_reference = click.option("--reference", default="", help="What you name it by elsewhere.")
+_by = click.option("--by", default=getpass.getuser, help="Your name; by default your user name.")
+_reference = click.option(
+    "--reference", default="", help="Your own reference, such as a ticket number."
+)
 
 
 def _signed(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of who makes an entry and why."""
-    why = click.option("--reason", required=True, help="Why; it is kept with your name.")
+    why = click.option("--reason", required=True, help="Why; it is saved with your name.")
     return why(_by(_reference(command)))
 
 
@@ -111,7 +113,7 @@ def _table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
 @click.option(
     "--account", type=click.Choice(["sms", "airtime"]), default="sms", help="airtime: mode P only."
 )
-@click.option("--reason", help="Mode P: why; it is kept with your name.")
+@click.option("--reason", help="Mode P: why; it is saved with your name.")
 @_by
 @_reference
 @asks
@@ -148,14 +150,14 @@ def _balance(document: dict[str, Any]) -> Iterator[str]:
 @ledger.command()
 @asks
 def suspense(session: Session) -> None:
-    """List what stands in suspense in mode P, payment by payment."""
+    """List the amounts in suspense in mode P, for each payment."""
     session.ask("GET", "ledger", "suspense", lines=_suspense)
 
 
 def _suspense(document: dict[str, Any]) -> Iterator[str]:
     items = document["suspense"]
     if not items:
-        yield "nothing stands in suspense"
+        yield "nothing is in suspense"
         return
     names = ("since", "service_id", "transaction_id", "network", "amount", "asset")
     yield from table(names, [[each[name] for name in names] for each in items])
@@ -169,15 +171,15 @@ def _suspense(document: dict[str, Any]) -> Iterator[str]:
     required=True,
     help="Where it belongs: the wallet of the service, the network, or your fees.",
 )
-@click.option("--amount", help="A part of it; without it all that stands there.")
+@click.option("--amount", help="The amount to move; by default all of it.")
 @_signed
 @asks
 def resolve(
     session: Session, /, ids: tuple[str, ...], to: str, amount: str | None, **signed: str
 ) -> None:
-    """Move what stands in suspense for a payment of mode P to where it belongs.
+    """Move the amount in suspense of a payment of mode P to where it belongs.
 
-    ID is any identifier of the payment. What went out, shown below zero, is taken from there.
+    ID is any identifier of the payment. A negative amount, which went out, is taken from there.
     """
     service_id, name = _payment(ids)
     body: dict[str, object] = {"transaction": name, "to": to, **signed}
@@ -188,7 +190,7 @@ def resolve(
 
 def _payment(ids: tuple[str, ...]) -> tuple[int | None, str]:
     if len(ids) > 2 or (len(ids) == 2 and not ids[0].isdigit()):
-        raise click.UsageError("give [SERVICE_ID] ID, and no more than that")
+        raise click.UsageError("too many arguments: give [SERVICE_ID] ID")
     return (int(ids[0]) if len(ids) == 2 else None), ids[-1]
 
 
@@ -203,7 +205,7 @@ def _payment(ids: tuple[str, ...]) -> tuple[int | None, str]:
 @_signed
 @asks
 def adjust(session: Session, /, service_id: int, amount: str, **fields: str) -> None:
-    """Write a correction of mode P between a wallet of a service and an account of ours."""
+    """Post a correction of mode P between a wallet of a service and an internal account."""
     body: dict[str, object] = {"service_id": service_id, "amount": amount, **fields}
     session.ask("POST", "ledger", "adjust", body=body, lines=_entry)
 
@@ -213,7 +215,7 @@ def adjust(session: Session, /, service_id: int, amount: str, **fields: str) -> 
 @_signed
 @asks
 def reverse(session: Session, /, entry: int, **signed: str) -> None:
-    """Enter the opposite of an entry that a person made. ENTRY is its id in `ledger show`."""
+    """Reverse an entry that a person made. ENTRY is its id in `ledger show`."""
     session.ask("POST", "ledger", "reverse", body={"entry": entry, **signed}, lines=_entry)
 
 
@@ -223,7 +225,9 @@ def _entry(document: dict[str, Any]) -> Iterator[str]:
     yield f"entry {document['id']}: {moved}, {document['reason']}"
 
 
-_currency = click.option("--currency", default="GHS", help="What the wallet holds.")
+_currency = click.option(
+    "--currency", default="GHS", help="The asset of the wallet: a currency, SMS or AIRTIME."
+)
 
 
 @ledger.command()
@@ -259,6 +263,7 @@ _COLUMNS: Final = (
     *("id", "at", "reason", "transaction_id", "network_transaction_id", "amount", "currency"),
     *("by", "why", "reference"),
 )
+_TYPED: Final = ("transaction_id", "by", "why", "reference")
 
 
 @ledger.command()
@@ -280,5 +285,11 @@ def _statement(document: dict[str, Any]) -> Iterator[str]:
         manual = line.get("manual", {"reason": ""})
         of_person = {**manual, "why": manual["reason"]}
         about = {"network_transaction_id": line["subject"], "currency": document["currency"]}
-        rows.writerow({**of_person, **line, **about})
+        cells = {**of_person, **line, **about}
+        rows.writerow(cells | {name: _as_text(cells[name]) for name in _TYPED if name in cells})
     yield from text.getvalue().splitlines()
+
+
+def _as_text(cell: str) -> str:
+    """A cell that people or clients typed; a spreadsheet would calculate one that begins so."""
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell

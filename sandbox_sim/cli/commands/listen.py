@@ -12,7 +12,7 @@ import aiohttp
 import click
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.adapters.tls import authority_file, client_context
 from sandbox_sim.cli.client import CommandFailed, RunningGateway
 from sandbox_sim.cli.options import address
@@ -45,7 +45,7 @@ Told = Mapping[str, Any]
 def listen(
     obj: Mapping[str, Any], from_url: str | None, forward_to: str, service_id: int | None
 ) -> None:
-    """Forward callbacks of a gateway elsewhere to this machine.
+    """Forward the callbacks of a remote gateway to this machine.
 
     They are posted to one address of this machine. The gateway records what is answered there as
     the answer of the receiver. When this command ends, callbacks go to their receivers again.
@@ -181,7 +181,7 @@ async def _refusal(answer: aiohttp.ClientResponse) -> str:
     try:
         return str((await answer.json())["error"]["message"])
     except (aiohttp.ClientError, LookupError, TypeError, ValueError):
-        return f"{answer.url.origin()} answers HTTP {answer.status}, not as a gateway does"
+        return f"{answer.url.origin()} answers HTTP {answer.status}: it is not a gateway"
 
 
 def _in_words(told: Told, forward_to: str) -> Iterator[str]:

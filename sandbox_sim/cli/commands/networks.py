@@ -45,7 +45,7 @@ def check(session: Session) -> None:
 def prove(
     obj: dict[str, object], /, name: str, config_file: Path | None, settings: dict[str, str]
 ) -> None:
-    """Prove the tables of an http_json network on this machine.
+    """Test the tables of an http_json network on this machine.
 
     It runs the contract suite over them. The other side is made of the tables, and nothing is sent
     to base_url. Exit 1 if a proof is disproved.
@@ -60,12 +60,12 @@ def prove(
 @click.option(
     "--state",
     type=click.Choice([each.value for each in NotificationState]),
-    help="Those with which this was done; failed and refused ones need a look.",
+    help="Only notifications in this state; look into failed and refused ones.",
 )
 @click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="At most.")
 @asks
 def notifications(session: Session, network: str | None, state: str | None, limit: int) -> None:
-    """List what networks sent and is kept, newest first."""
+    """List the stored notifications of networks, newest first."""
     query = [("network", network), ("state", state), ("limit", limit)]
     session.ask("GET", "networks", "notifications", query=query, lines=_notifications)
 

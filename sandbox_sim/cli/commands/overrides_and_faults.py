@@ -17,7 +17,7 @@ UserRule = Mapping[str, Any]
 
 _LOST_ANSWERS: Final = {
     "connection_reset": "Reset the connection instead of answering.",
-    "empty_response": "Close the connection without a byte.",
+    "empty_response": "Close the connection without sending a byte.",
     "malformed_json": "Cut off the body of the answer.",
     "timeout": "Do not answer, for five minutes.",
 }
@@ -179,7 +179,9 @@ def _latency(
             return {"fixed_ms": fixed}
         case [low, high]:
             return {"uniform_ms": [low, high]}
-    raise click.BadParameter(f"{text} is no latency such as 200 or 50-300")
+    raise click.BadParameter(
+        f"{text} is not a latency in milliseconds; write for example 200 or 50-300"
+    )
 
 
 def _lognormal(
@@ -191,7 +193,7 @@ def _lognormal(
             return None
         case [median, sigma]:
             return {"lognormal_ms": {"median": median, "sigma": sigma}}
-    raise click.BadParameter(f"{text} is no median and sigma such as 90,0.4")
+    raise click.BadParameter(f"{text} is not a median and a sigma; write for example 90,0.4")
 
 
 def _numbers(text: str, separator: str) -> list[float]:
@@ -204,7 +206,7 @@ def _numbers(text: str, separator: str) -> list[float]:
 
 @click.group()
 def faults() -> None:
-    """Requests that fail on purpose. They are late, refused, or without an answer."""
+    """Requests that fail on purpose: delayed, refused or unanswered."""
 
 
 @faults.command("add")
@@ -228,10 +230,10 @@ def faults() -> None:
 @click.option(
     "--not-processed",
     is_flag=True,
-    help="Where the answer is lost, do not process the request either.",
+    help="With a lost answer: do not process the request either.",
 )
-@click.option("--probability", type=float, help="Apply by chance, such as 0.1.")
-@click.option("--every", type=int, metavar="N", help="Apply to each N-th of these requests only.")
+@click.option("--probability", type=float, help="The probability that it applies, such as 0.1.")
+@click.option("--every", type=int, metavar="N", help="Apply to every N-th of these requests only.")
 @asks
 @_rule_options
 def add_fault(session: Session, /, rule: Mapping[str, object], **given: Any) -> None:

@@ -15,10 +15,12 @@ from sandbox_sim.cli.client import Session, asks
 from sandbox_sim.cli.options import LIMIT_OF_LISTS
 from sandbox_sim.cli.record_commands import every_record
 from sandbox_sim.operations import PAYMENTS
-from sandbox_sim.production import statements
 from sandbox_sim.production.reconciliation import (
+    COLUMNS,
     REVERSED,
     SUCCEEDED,
+    BadStatement,
+    NetworkStatement,
     NextStep,
     OurAttempt,
     Reconciliation,
@@ -26,9 +28,9 @@ from sandbox_sim.production.reconciliation import (
     Unmatched,
     about_difference,
     about_missing_there,
+    read_statement,
     reconcile as compared,
 )
-from sandbox_sim.production.statements import COLUMNS, BadStatement, NetworkStatement
 from sandbox_sim.values.redaction import printable
 
 # The operations by which we are paid.
@@ -123,11 +125,11 @@ def _check_network(session: Session, network: str) -> None:
 def _read(file: Path, named: Mapping[str, str], *, minor: bool, dated: bool) -> NetworkStatement:
     try:
         with file.open(newline="", encoding="utf-8-sig") as text:
-            return statements.read(text, named, minor=minor, dated=dated)
+            return read_statement(text, named, minor=minor, dated=dated)
     except BadStatement as problem:
         raise click.UsageError(printable(str(problem))) from None
     except UnicodeDecodeError as error:
-        raise click.UsageError(f"{file} is no CSV file in UTF-8: {error}") from None
+        raise click.UsageError(f"{file} is not a CSV file in UTF-8: {error}") from None
 
 
 def _attempts(
@@ -252,7 +254,7 @@ def _lines(network: str, result: Reconciliation, left_out: int) -> Iterator[str]
         wrong = len(result.not_taken_back)
         yield f"taken back: {len(result.taken_back)} here too, {wrong} not here"
     if left_out:
-        yield f"{left_out} rows are of what was not carried out"
+        yield f"{left_out} rows were left out, because nothing was carried out"
     if steps:
         yield "what to do:"
     for number, (do, how) in enumerate(steps, 1):

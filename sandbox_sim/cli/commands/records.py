@@ -1,8 +1,12 @@
-"""`sandbox-sim requests | transactions | callbacks | sms | inbox`: the records of the gateway."""
+"""`sandbox-sim requests | transactions | callbacks | sms | inbox`: the records of the gateway.
+
+`transactions refund` pays a collection back to its payer. Source: D45.
+"""
 
 import getpass
 import json
 from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, Final
 
@@ -10,7 +14,6 @@ import click
 
 from sandbox_sim.cli import tables
 from sandbox_sim.cli.client import CommandFailed, ControlApiError, Session, asks
-from sandbox_sim.cli.commands.refund import refund
 from sandbox_sim.cli.options import Query, address, ids_of, matching, selecting, wait_options
 from sandbox_sim.cli.record_commands import (
     CALLBACKS,
@@ -25,9 +28,59 @@ from sandbox_sim.cli.record_commands import (
     every_record,
     wait,
 )
-from sandbox_sim.cli.transaction_text import transaction_lines
+from sandbox_sim.cli.tables import transaction_lines
 from sandbox_sim.records.transactions import STATUS_WORDS, status_words
 from sandbox_sim.values.redaction import printable_document
+
+
+def _amount(_context: click.Context, _param: click.Parameter, text: str | None) -> str | None:
+    """An amount as it goes to the control API, which reads a text exactly."""
+    if text is None:
+        return None
+    try:
+        amount = Decimal(text)
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or amount <= 0:
+        raise click.BadParameter(f"{text!r} is not an amount above 0; write for example 10.50")
+    return format(amount, "f")
+
+
+@click.command()
+@click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=ids_of)
+@click.option(
+    "--amount", callback=_amount, help="The amount to refund; by default all that is left."
+)
+@click.option("--by", default=getpass.getuser, help="Who refunds; by default your user name.")
+@click.option("--reason", required=True, help="Why; it is saved with your name.")
+@click.option("--id", "transaction_id", help="The id of the refund; a repeated one is refused.")
+@click.option(
+    "--mode",
+    type=click.Choice(["S", "P"]),
+    help="The service mode, where the id fits one transaction of each mode.",
+)
+@asks
+def refund(session: Session, /, ids: tuple[str, ...], **body: str | None) -> None:
+    """Pay a successful collection, or a part of it, back to its payer.
+
+    The refund is a payout out of the wallet of collections, and of mode P over the network that
+    collected. All refunds of a collection together are at most what was collected. There is no
+    callback.
+
+    ID is the transaction_id of the collection, its network transaction id or the id of one of its
+    callbacks.
+    """
+    given = {name: value for name, value in body.items() if value is not None}
+    session.ask("POST", "transactions", *ids, "refund", body=given, lines=_refunded)
+
+
+def _refunded(document: dict[str, Any]) -> Iterator[str]:
+    money = f"{document['amount']} {document['currency_code']}"
+    status = status_words(document["status"])
+    yield (
+        f"{document['transaction_id']} pays back {money} to {document['party']} and is {status}: "
+        f"{document['said']}"
+    )
 
 
 @click.group()
@@ -63,8 +116,14 @@ transactions.add_command(refund)
 
 @transactions.command("show")
 @click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=ids_of)
-@click.option("--mode", type=click.Choice(["S", "P"]), help="Of two, the one of this mode.")
-@click.option("--exchanges", is_flag=True, help="Mode P: with all that was said to its network.")
+@click.option(
+    "--mode",
+    type=click.Choice(["S", "P"]),
+    help="The service mode, where the id fits one transaction of each mode.",
+)
+@click.option(
+    "--exchanges", is_flag=True, help="Mode P: also print the exchanges with the network."
+)
 @asks
 def show_transaction(
     session: Session, ids: tuple[str, ...], mode: str | None, *, exchanges: bool
@@ -99,7 +158,7 @@ def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str
     words = {word: code for word, code in STATUS_WORDS.items() if word != "pending"}
     code = words.get(text, text)
     if code not in words.values():
-        raise click.BadParameter(f"{text} is none of {', '.join((*words.values(), *words))}")
+        raise click.BadParameter(f"{text} is not one of {', '.join((*words.values(), *words))}")
     return code
 
 
@@ -115,11 +174,13 @@ def _ids_before_status(
 @transactions.command()
 @click.argument("ids", nargs=-1, metavar="[SERVICE_ID] ID", callback=_ids_before_status)
 @click.argument("status", callback=_decided)
-@click.option("--reason", help="Mode P: why; it is kept with your name.")
-@click.option("--by", default=getpass.getuser, help="Mode P: who decides; by default your user.")
-@click.option("--force", is_flag=True, help="Mode P: even against what the network says.")
-@click.option("--amount", help="Mode P: what the network confirmed, where it is another amount.")
-@click.option("--network-id", help="Mode P: the network's own identifier of it.")
+@click.option("--reason", help="Mode P: why; it is saved with your name.")
+@click.option(
+    "--by", default=getpass.getuser, help="Mode P: who decides; by default your user name."
+)
+@click.option("--force", is_flag=True, help="Mode P: decide even if the network says otherwise.")
+@click.option("--amount", help="Mode P: the amount that the network confirmed, if it differs.")
+@click.option("--network-id", help="Mode P: the network's own identifier of the payment.")
 @asks
 def settle(
     session: Session,
@@ -151,7 +212,7 @@ def settle(
         session.ask("POST", "transactions", *ids, "settle", body=body, lines=_settled)
     except ControlApiError as refused:
         # The control API names its fields, which are options here.
-        fields = "say why in reason and who decides in by"
+        fields = "set reason, and by to your name"
         options = "say why with --reason, and with --by who decides"
         raise ControlApiError(refused.status, refused.message.replace(fields, options)) from None
 
@@ -159,7 +220,7 @@ def settle(
 def _settled(document: dict[str, Any]) -> Iterator[str]:
     line = f"{document['transaction_id']} is {status_words(document['status'])}"
     said = document.get("network_said")
-    yield line if said is None else f"{line}; asked just before, {said}"
+    yield line if said is None else f"{line}; the network was asked first: {said}"
 
 
 @click.group()
@@ -181,13 +242,13 @@ add_wait(callbacks, CALLBACKS)
 
 @callbacks.command()
 @click.argument("callback_id", metavar="[ID]", required=False)
-@click.option("--all", "every", is_flag=True, help="All that are retrying, not one.")
-@click.option("--service-id", type=int, help="With --all: only those of this service.")
+@click.option("--all", "every", is_flag=True, help="Retry all callbacks that are retrying.")
+@click.option("--service-id", type=int, help="With --all: only callbacks of this service.")
 @asks
 def retry(
     session: Session, /, callback_id: str | None, service_id: int | None, *, every: bool
 ) -> None:
-    """Make the next attempt at a callback now. The clock stays where it is.
+    """Make the next attempt at a callback now, without moving the clock.
 
     ID is its id, its network transaction id or its transaction_id. It is for callbacks that wait
     for an attempt; `resend` sends one that was delivered or given up.
@@ -268,7 +329,7 @@ def _resend_failed(session: Session, query: Query, url: str | None) -> None:
 
 @click.group()
 def sms() -> None:
-    """Messages as the handset sees them."""
+    """SMS as the phone receives them."""
 
 
 add_list(sms, MESSAGES)

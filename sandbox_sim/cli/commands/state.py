@@ -38,7 +38,7 @@ def show(session: Session, /) -> None:
 @click.argument("duration", type=DURATION)
 @asks
 def advance(session: Session, /, duration: float) -> None:
-    """Move time on and do everything that is due on the way. Returns when that is done."""
+    """Move gateway time forward and run everything that falls due. Returns when that is done."""
     given: dict[str, Any] = {"body": {"seconds": duration}, "timeout_s": ADVANCE_TIMEOUT_S}
     session.ask("POST", "clock", "advance", **given, lines=_jobs_that_ran)
 
@@ -46,21 +46,21 @@ def advance(session: Session, /, duration: float) -> None:
 @clock.command()
 @asks
 def freeze(session: Session, /) -> None:
-    """Stop gateway time; `advance` still moves it."""
+    """Freeze gateway time; `advance` still moves it."""
     session.ask("POST", "clock", "freeze", lines=_time)
 
 
 @clock.command()
 @asks
 def resume(session: Session, /) -> None:
-    """Let gateway time run on from where it stands."""
+    """Let gateway time run again from where it is."""
     session.ask("POST", "clock", "resume", lines=_time)
 
 
 @clock.command("reset")
 @asks
 def reset_clock(session: Session, /) -> None:
-    """Bring gateway time back to the machine's. It runs from there.
+    """Set gateway time back to the machine's time, and let it run.
 
     Exit code 1, with a list, if a payment, callback or SMS still waits that was created later than
     the machine's time.
@@ -72,7 +72,7 @@ def reset_clock(session: Session, /) -> None:
 @click.option("--service-id", type=int, help="Only this service; without it, all.")
 @asks
 def reset(session: Session, /, service_id: int | None) -> None:
-    """Forget everything that was done, for one service or for all. What is of mode P stays."""
+    """Delete all records of one service or of all. Records of mode P stay."""
     session.ask("POST", "reset", body={"service_id": service_id}, lines=_what_was_reset)
 
 
@@ -81,7 +81,7 @@ def reset(session: Session, /, service_id: int | None) -> None:
 def backup(session: Session, /) -> None:
     """Copy the SQLite file of a running gateway.
 
-    The copy is beside the file. Requests wait while it is written.
+    The copy is written to the same folder. Requests wait while it is written.
     """
     given: dict[str, Any] = {"body": {}, "timeout_s": BACKUP_TIMEOUT_S}
     session.ask("POST", "backup", **given, lines=_copy)
@@ -113,7 +113,7 @@ def _time(document: dict[str, Any]) -> Iterator[str]:
     if document["frozen"]:
         yield f"frozen at {now}"
     else:
-        yield f"{now}, {moved:g} s from the machine's" if moved else now
+        yield f"{now}, {moved:g} s from the machine's time" if moved else now
 
 
 def _jobs_that_ran(document: dict[str, Any]) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _what_was_reset(document: dict[str, Any]) -> Iterator[str]:
 
 @click.group()
 def snapshot() -> None:
-    """The state, kept under a name and restored."""
+    """Save the state under a name, and restore it."""
 
 
 @snapshot.command()
@@ -147,7 +147,7 @@ def save(session: Session, name: str, service_id: int | None) -> None:
 @click.argument("name")
 @asks
 def load(session: Session, name: str) -> None:
-    """Restore a snapshot. What had five minutes left has five minutes left again."""
+    """Restore a snapshot. A job that had five minutes left has five minutes left again."""
     session.ask("POST", "snapshots", name, "restore", lines=_one)
 
 

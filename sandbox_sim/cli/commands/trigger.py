@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, SystemClock
 from sandbox_sim.cli import tables
 from sandbox_sim.cli.client import (
     CommandFailed,
@@ -77,12 +76,12 @@ class _Outcome(NamedTuple):
 @click.option(
     "--fail",
     is_flag=True,
-    help="Send the value that fails: a last digit 9, or a card that is no test card.",
+    help="Send a value that fails: a last digit 9, or a card that is not a test card.",
 )
 @click.option(
     "--callback-url",
     callback=address,
-    help="Your receiver; by default the built-in inbox, …/_sandbox/inbox/trigger.",
+    help="Address of your receiver; by default the built-in inbox, …/_sandbox/inbox/trigger.",
 )
 @click.option("--service-id", type=click.IntRange(1), default=55, show_default=True)
 @credential_options

@@ -344,13 +344,13 @@ def shape(value: object) -> str:
 
 
 def _body(text: str) -> Fields:
-    """The fields of a body; a body that is no JSON object is one field."""
+    """The fields of a body; a body that is not a JSON object is one field."""
     try:
         document = json.loads(text)
     except ValueError:
         document = None
     if not isinstance(document, dict):
-        return {"body": "no JSON object" if text.strip() else "empty"}
+        return {"body": "not a JSON object" if text.strip() else "empty"}
     return dict(_flat(document, ""))
 
 

@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 import click
 from pydantic import SecretStr
 
-from sandbox_sim.adapters.clock import SystemClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, SystemClock
 from sandbox_sim.cli.client import WrongUsage
 from sandbox_sim.cli.commands.configuration import settings_options
 from sandbox_sim.cli.compare.cases import Difference, Plan, fill, plan
@@ -82,11 +81,13 @@ class _Other(NamedTuple):
     multiple=True,
     help="Use this service; may be repeated. By default each case has a new one.",
 )
-@click.option("--yes", is_flag=True, help="Send the requests to an address beyond this machine.")
+@click.option(
+    "--yes", is_flag=True, help="Confirm that requests are sent to an address of another machine."
+)
 @click.option(
     "--receive-at",
     callback=address,
-    help="Address of a tunnel that leads to --port of this machine, for callbacks from beyond it.",
+    help="Address of a tunnel to --port of this machine, for callbacks from other machines.",
 )
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Port that receives callbacks."
@@ -115,10 +116,10 @@ def compare(
     timeout: float,
     loaded: Loaded,
 ) -> None:
-    """Say where another implementation differs from ours.
+    """Say how another implementation differs from sandbox_sim.
 
     Sends the samples of every operation to both and compares the answers and callbacks, field by
-    field. Names the settings that would make us agree. --config and --set change ours.
+    field. Names the settings that would remove the differences. --config and --set change ours.
 
     Exit codes: 0 no difference, 1 differences, 2 the comparison could not be made.
     """
@@ -168,7 +169,11 @@ async def _compare(other: _Other, settings: Settings, chosen: Plan) -> tuple[Fin
                 return await tried.observe(some)
 
         findings = await find(chosen, settings, ours, theirs, run)
-    remarks = [] if receives else ["callbacks: they cannot be received; see --receive-at"]
+    remarks = (
+        []
+        if receives
+        else ["callbacks: not compared, because they cannot be received here; see --receive-at"]
+    )
     return findings, remarks
 
 
@@ -243,18 +248,18 @@ def _last_line(findings: Findings) -> str:
     fields = "1 field differs" if found == 1 else f"{found} fields differ"
     differs = f"{fields} in {len(cases)} {'case' if len(cases) == 1 else 'cases'} ({named})"
     if not findings.settings:
-        return f"{differs}; no setting of ours changes that"
+        return f"{differs}; no setting of sandbox_sim changes that"
     values = ", ".join(f"{name} = {as_toml(value)}" for name, value in findings.settings.items())
     without = found - len(findings.causes)
     but = f" but for {without} of the fields" if without else ""
-    return f"{differs}; these settings would make us agree{but}: {values}"
+    return f"{differs}; these settings would remove the differences{but}: {values}"
 
 
 def _settings(findings: Findings) -> Iterator[str]:
     if not findings.settings:
         return
     yield ""
-    yield click.style("settings that would make us agree", bold=True)
+    yield click.style("settings that would remove the differences", bold=True)
     for name, value in findings.settings.items():
         words = "; ".join(filter(None, (decision_on(name), REMARKS.get(name))))
         yield f"  {name} = {as_toml(value)}  # {words}"

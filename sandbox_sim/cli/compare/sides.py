@@ -1,7 +1,7 @@
 """The two sides: another implementation at an address, and a gateway of our own in this process.
 
 The other side works in real time, so a case that ends later is waited for. Ours has a clock that
-stands still and is moved. Both get the same requests; the callbacks of both come to inboxes of
+only the comparison moves. Both get the same requests; the callbacks of both come to inboxes of
 ours.
 """
 
@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp import ClientSession, ClientTimeout, web
 
 from sandbox_sim import __version__
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.cli.compare.cases import (
     Fields,

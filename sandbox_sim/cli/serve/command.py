@@ -114,6 +114,6 @@ def _warn(settings: Settings) -> None:
         click.echo(
             f"warning: {settings.host} is not loopback and this is plain HTTP; credentials belong "
             "on HTTPS only (give --tls, or --cert and --key, or set tls_terminated when a proxy "
-            "does it)",
+            "handles HTTPS)",
             err=True,
         )

@@ -2,7 +2,7 @@
 
 A file for each server of this machine stands in the user's state directory. A start that fails
 because another server has its port or its store reads these files to say which server that is. They
-are never needed to serve: a folder that cannot be written to is no error.
+are never needed to serve: a folder that cannot be written to is ignored.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple
 import click
 
 from sandbox_sim.adapters import process
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.cli import INTERRUPTED
 from sandbox_sim.ports import StoreError, StoreInUse
 from sandbox_sim.ports.network import NetworkConfigError
@@ -226,7 +226,7 @@ def _find(fits: Callable[[RunningServer], bool]) -> RunningServer | None:
 
 
 def _read(file: Path) -> RunningServer | None:
-    """The server of this file; None if it does not run any more, or the file is none of ours."""
+    """The server of this file; None if it has stopped or the file cannot be read."""
     try:
         server = RunningServer(**json.loads(file.read_text("utf-8")))
         return server if _runs(server.pid) else None

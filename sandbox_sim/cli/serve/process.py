@@ -17,7 +17,7 @@ from aiohttp import web
 
 from sandbox_sim import logs
 from sandbox_sim.adapters import process
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.adapters.process import current_limit, divide_descriptors, raise_limit
 from sandbox_sim.bootstrap import Gateway, build, tls_context
 from sandbox_sim.cli import INTERRUPTED

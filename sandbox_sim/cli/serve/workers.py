@@ -20,7 +20,7 @@ from typing import Final
 
 import click
 
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.cli import INTERRUPTED
 from sandbox_sim.cli.serve.listening import (
     CODES,
@@ -149,7 +149,9 @@ class _WorkerPool:
             await asyncio.wait(ends, timeout=_STOPPING_S)
         for worker in workers:
             if worker.process.returncode is None:
-                log.error("the worker with pid %d did not stop and is killed", worker.process.pid)
+                log.error(
+                    "the worker with pid %d did not stop in time and is killed", worker.process.pid
+                )
                 worker.send(signal.SIGKILL)
                 await worker.process.wait()
             worker.channel.close()
@@ -168,7 +170,7 @@ class _WorkerPool:
             except ConnectionError:
                 continue
             except OSError as error:  # too many files are open
-                log.error("a connection cannot be taken: %s", error)  # noqa: TRY400
+                log.error("a connection cannot be accepted: %s", error)  # noqa: TRY400
                 await self._clock.pause(_PAUSE_S)
                 continue
             with connection:
@@ -223,7 +225,7 @@ class _WorkerPool:
             self._workers.remove(worker)
             worker.channel.close()
             log.error(
-                "worker %d (pid %d) ended with code %s; it is started again",
+                "worker %d (pid %d) ended with code %s; it is restarted",
                 *(number, process.pid, process.returncode),
             )
             worker = await self._start_again(number)

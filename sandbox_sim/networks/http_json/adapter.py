@@ -20,10 +20,10 @@ from sandbox_sim.networks.http_client import (
 )
 from sandbox_sim.networks.http_json import templates
 from sandbox_sim.networks.http_json.answers import AnswerReader, status_result, submit_result
-from sandbox_sim.networks.http_json.meanings import Meaning
 from sandbox_sim.networks.http_json.settings import (
     FieldsTable,
     HttpJsonSettings,
+    Meaning,
     NotificationTable,
     StatusTable,
     SubmitTable,
@@ -56,7 +56,7 @@ def is_signed(table: NotificationTable, key: str, headers: Mapping[str, str], bo
     given = headers.get(table.signature_header.lower(), "")
     if table.trust != "signed" or not given.startswith(table.prefix):
         return False
-    # A header may have octets that are no text; then it is no signature.
+    # A header may have octets that are not text; then it is not a signature.
     claimed = given.removeprefix(table.prefix).encode("utf-8", "surrogatepass")
     digest = hmac.digest(key.encode(), body, table.algorithm)
     if table.encoding == "hex":
@@ -214,7 +214,7 @@ class HttpJson:
             raise UnreadableNotification("the table notification is not configured")
         document = document_of(raw.body)
         if not reader.word(document):
-            raise UnreadableNotification("it is no JSON object with a word for the outcome")
+            raise UnreadableNotification("it is not a JSON object with a word for the outcome")
         outcome = reader.meaning(document).outcome
         echo = reader.echo(document)
         reason = reader.reason(document) if outcome is Outcome.FAILED else ""

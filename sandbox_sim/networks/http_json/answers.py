@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sandbox_sim.networks.http_client import HttpAnswer
-from sandbox_sim.networks.http_json.meanings import UNKNOWN, Meaning
-from sandbox_sim.networks.http_json.settings import FieldsTable
+from sandbox_sim.networks.http_json.settings import UNKNOWN, FieldsTable, Meaning
 from sandbox_sim.networks.http_json.templates import from_hex, from_minor_units
 from sandbox_sim.ports.network import StatusResult, SubmitResult
 from sandbox_sim.records.reports import NOTHING_PROMISED, AlwaysSent, Echo, Field, Outcome, Source

@@ -1,23 +1,18 @@
 """The settings of a network with `adapter = "http_json"`.
 
 A table that is wrong is refused at the start with a sentence that names the table and the field.
+
+A word or an HTTP status of an API means `pending`, `succeeded`, `failed`, `reversed`, `not_sent`,
+`refused CODE` or `not_found`; each place takes some of them. What is not listed is unknown.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, SecretStr, model_validator
 
-from sandbox_sim.networks.http_json.meanings import (
-    Meaning,
-    NotificationMeaning,
-    QueryStatuses,
-    StatusMeaning,
-    SubmitMeaning,
-    SubmitStatuses,
-)
 from sandbox_sim.networks.http_json.templates import (
     AMOUNTS,
     IDENTIFIERS,
@@ -40,6 +35,111 @@ from sandbox_sim.records.exchanges import SECRET_HEADERS
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.values.hosts import has_dot_segment
 from sandbox_sim.values.money import decimals_of
+from sandbox_sim.values.redaction import nearest
+
+_REFUSED: Final = Outcome.REFUSED.value
+
+_REVERSED: Final = Outcome.REVERSED.value
+
+# Not an outcome: the network does not know the reference.
+_NOT_FOUND: Final = "not_found"
+
+# The codes of the interface with which a client may learn of a refusal.
+REFUSAL_CODES: Final = ("400", "402", "429", "500", "015", "016", "019", "371", "S002")
+
+_EXAMPLE: Final = f'"{_REFUSED} CODE" with one of the codes {", ".join(REFUSAL_CODES)}'
+
+
+class Meaning(NamedTuple):
+    """What a word means.
+
+    code: of REFUSED, the code that the client gets.
+    found: False where the network says that it does not know the reference.
+    """
+
+    outcome: Outcome
+    code: str = ""
+    found: bool = True
+
+
+UNKNOWN: Final = Meaning(Outcome.UNKNOWN)
+
+
+def _meaning(written: object, further: Iterable[str]) -> Meaning:
+    """Read a meaning. further: what may be written beside the three outcomes of every place.
+
+    Raises:
+        ValueError: it is not one of those that are allowed, or a refusal without a code.
+    """
+    names = ("pending", "succeeded", "failed", *further)
+    name, _, code = written.partition(" ") if isinstance(written, str) else ("", "", "")
+    if name not in names:
+        near = nearest(name, names) if name else None
+        hint = f"; did you mean {near}?" if near else ""
+        listed = ", ".join(each for each in names if each != _REFUSED)
+        refusal = f", or {_EXAMPLE}" if _REFUSED in names else ""
+        raise ValueError(f"must be one of {listed}{refusal}{hint}")
+    if name == _REFUSED:
+        if code not in REFUSAL_CODES:
+            raise ValueError(f"must be {_EXAMPLE}")
+        return Meaning(Outcome.REFUSED, code)
+    if code:
+        raise ValueError(f"must be {name} alone; only a refusal has a code")
+    if name == _NOT_FOUND:
+        return Meaning(Outcome.UNKNOWN, found=False)
+    return Meaning(Outcome(name))
+
+
+def _of_submit_statuses(found: Mapping[int, Meaning]) -> Mapping[int, Meaning]:
+    for status, meaning in found.items():
+        if 200 <= status < 300:
+            _require(
+                meaning.outcome is Outcome.PENDING,
+                f"HTTP {status} alone can only mean pending; give other outcomes by a word",
+            )
+        else:
+            _require_client_error(status)
+            _require(
+                meaning.outcome in {Outcome.REFUSED, Outcome.NOT_SENT},
+                f"HTTP {status} alone can only mean not_sent or {_EXAMPLE}",
+            )
+    return found
+
+
+def _of_query_statuses(found: Mapping[int, Meaning]) -> Mapping[int, Meaning]:
+    for status, meaning in found.items():
+        _require_client_error(status)
+        _require(not meaning.found, f"HTTP {status} alone can only mean {_NOT_FOUND}")
+    return found
+
+
+def _require_client_error(status: int) -> None:
+    _require(
+        400 <= status < 500,
+        f"HTTP {status} proves nothing, because the network may have taken the payment; "
+        "leave it out, then the outcome is unknown and the network is asked",
+    )
+
+
+def _require(condition: bool, sentence: str) -> None:
+    if not condition:
+        raise ValueError(sentence)
+
+
+SubmitMeaning = Annotated[
+    Meaning, PlainValidator(partial(_meaning, further=("not_sent", _REVERSED, _REFUSED)))
+]
+
+StatusMeaning = Annotated[
+    Meaning, PlainValidator(partial(_meaning, further=(_REVERSED, _NOT_FOUND)))
+]
+
+NotificationMeaning = Annotated[Meaning, PlainValidator(partial(_meaning, further=(_REVERSED,)))]
+
+SubmitStatuses = Annotated[dict[int, SubmitMeaning], AfterValidator(_of_submit_statuses)]
+
+QueryStatuses = Annotated[dict[int, StatusMeaning], AfterValidator(_of_query_statuses)]
+
 
 # A card is entered on a page of the network, to which no template can lead.
 _OPERATIONS: Final = tuple(each.value for each in CARRIED if each is not Operation.CARD)
@@ -52,7 +152,7 @@ _OWN_HEADERS: Final = frozenset({"host", "content-length", "transfer-encoding", 
 
 def _header_name(name: str) -> str:
     if not _HEADER_NAME.fullmatch(name):
-        raise ValueError("is no name of a header")
+        raise ValueError("is not a valid header name")
     if name.lower() in _OWN_HEADERS:
         raise ValueError("is set by the HTTP client; leave it out")
     return name
@@ -61,14 +161,14 @@ def _header_name(name: str) -> str:
 def _public_header_name(name: str) -> str:
     if name.lower() in SECRET_HEADERS:
         raise ValueError(
-            'has a secret; set auth = "basic", "bearer" or "header", and auth_secret, in its place'
+            'has a secret; set auth = "basic", "bearer" or "header", and auth_secret instead'
         )
     return _header_name(name)
 
 
 def _text(source: object, valid: frozenset[str]) -> Text:
     if not isinstance(source, str):
-        raise ValueError("must be a text; placeholders may stand in it")  # noqa: TRY004
+        raise ValueError("must be a string; it may have placeholders")  # noqa: TRY004
     template = Text.parse(source)
     _refuse_unknown(template.names, valid)
     return template
@@ -78,9 +178,9 @@ def _path(source: object, valid: frozenset[str]) -> Text:
     if not isinstance(source, str) or not source.startswith("/") or source.startswith("//"):
         raise ValueError("must be a path that begins with /, such as /payments/{reference}")
     if any(character <= " " or character in "#\\" for character in source):
-        raise ValueError("must be without blanks, # and backslash")
+        raise ValueError("must not contain spaces, # or backslashes")
     if has_dot_segment(source.partition("?")[0]):
-        raise ValueError("must be without . and .. between slashes; write the path that is meant")
+        raise ValueError("must not contain . or .. as a part; write the full path")
     return _text(source, valid)
 
 
@@ -101,7 +201,7 @@ def _refuse_unknown(names: Iterator[str], valid: frozenset[str]) -> None:
 def _members(source: object) -> tuple[str, ...]:
     names = tuple(source.split(".")) if isinstance(source, str) else ()
     if not names or not all(names):
-        raise ValueError("must be names of members with points between them, such as data.status")
+        raise ValueError("must be names of members separated by dots, such as data.status")
     return names
 
 
@@ -140,16 +240,17 @@ class FieldsTable(AdapterSettings):
     """A table `fields`: where each field stands in an answer or a notification."""
 
     outcome: Places = Field(
-        description="The word of the outcome table. Of several places, the first that has one."
+        description="The word of the outcome table. Of several places, the first one that has a "
+        "word counts."
     )
     reference: Members | None = Field(None, description="Our {reference} or {reference_hex}.")
     amount: Members | None = Field(None, description="The amount, as a number or a text.")
     amount_minor: Members | None = Field(None, description="The amount in the smallest unit.")
     currency: Members | None = Field(None, description="The currency.")
     network_id: Members | None = Field(None, description="The network's own identifier.")
-    reason: Places = Field((), description="Why a payment failed, or was refused; as outcome.")
+    reason: Places = Field((), description="Why a payment failed or was refused.")
     optional: list[Literal["reference", "amount", "currency"]] = Field(
-        [], description="Of these fields, those that may be missing in a success."
+        [], description="The fields that may be missing in a success."
     )
 
     @model_validator(mode="after")
@@ -184,14 +285,15 @@ class SubmitTable(_Body):
     form: dict[str, SubmitText] | None = None
     fields: FieldsTable
     outcomes: Annotated[dict[str, SubmitMeaning], Field(min_length=1)]
-    statuses: SubmitStatuses = Field({}, description="What HTTP statuses mean without a word.")
+    statuses: SubmitStatuses = Field({}, description="What an HTTP status alone means.")
 
     @model_validator(mode="after")
     def _names_its_attempt(self) -> Self:
         if not identify(names_in(self)):
             raise ValueError(
                 f"path, headers, json or form: one of them needs {IDENTIFIERS}, because the "
-                "network must tell this payment from every other one; write {reference} where the "
+                "network must be able to tell this payment from others; write {reference} where "
+                "the "
                 "network takes your own reference"
             )
         return self
@@ -210,9 +312,9 @@ class StatusTable(_Body):
     form: dict[str, StatusText] | None = None
     fields: FieldsTable | None = None
     outcomes: dict[str, StatusMeaning] | None = None
-    statuses: QueryStatuses = Field({}, description="What HTTP statuses mean without a word.")
+    statuses: QueryStatuses = Field({}, description="What an HTTP status alone means.")
     failed_after_s: float = Field(
-        0, ge=0, description="How old a payment must be for failed to count; pending before."
+        0, ge=0, description="The age from which failed counts; a younger payment stays pending."
     )
 
     @model_validator(mode="after")
@@ -249,7 +351,7 @@ class NotificationTable(AdapterSettings):
     signature_header: Annotated[str, AfterValidator(_header_name)] = ""
     algorithm: Literal["sha256", "sha512"] = "sha256"
     encoding: Literal["hex", "base64"] = "hex"
-    prefix: str = Field("", description='What stands before the signature, such as "sha256=".')
+    prefix: str = Field("", description='The prefix of the signature, such as "sha256=".')
     fields: FieldsTable | None = None
     outcomes: dict[str, NotificationMeaning] | None = None
 
@@ -264,32 +366,32 @@ class HttpJsonSettings(HttpAdapterSettings):
     """The table of a network with `adapter = "http_json"`."""
 
     base_url: BaseUrl = Field(description="Address of the API; paths are below it.")
-    status_base_url: BaseUrl = Field("", description="The same for `status`, where it is another.")
+    status_base_url: BaseUrl = Field("", description="The same for `status`, if it differs.")
     operations: list[Literal[_OPERATIONS]] = Field(  # type: ignore[valid-type]
-        min_length=1, description="What is sent this way."
+        min_length=1, description="The operations that this network carries."
     )
     currencies: list[Annotated[str, Field(pattern=r"^[A-Z]{3}$")]] = Field(
-        ["GHS"], min_length=1, description="The currencies that the network takes."
+        ["GHS"], min_length=1, description="The currencies that the network accepts."
     )
     nws: dict[str, str] = Field(
-        {}, description="The nw that it takes, each with its {channel}; empty for every one."
+        {}, description="The nw that it accepts, each with its {channel}; empty for every nw."
     )
     auth: Literal["none", "basic", "bearer", "header"] = Field(
         "none", description="How auth_secret is sent."
     )
-    auth_user: User = Field("", description="The user of basic.")
+    auth_user: User = Field("", description="The user name of basic.")
     auth_secret: HeaderSecret = Field(SecretStr(""), description="Password, token or key.")
     auth_header: Annotated[str, AfterValidator(_header_name)] = Field(
-        "", description="The header of header."
+        "", description="The header with the secret."
     )
     signature_key: SecretStr = Field(
-        SecretStr(""), description="Of signed notifications; auth_secret where it is left out."
+        SecretStr(""), description="The key of signed notifications; by default auth_secret."
     )
     health_path: HealthPath = Field(
-        "/", description="What `networks check` looks at, with HEAD; below base_url."
+        "/", description="The path below base_url that `networks check` requests with HEAD."
     )
     repeats_within_s: float = Field(
-        0, ge=0, description="How long a second request with the same reference is the same one."
+        0, ge=0, description="How long the network treats a repeated reference as the same payment."
     )
     submit: SubmitTable
     status: StatusTable | None = None

@@ -171,7 +171,7 @@ class Text:
         try:
             found = list(_FORMATTER.parse(source))
         except ValueError:
-            raise ValueError("a brace is alone; write {{ or }} for a brace of its own") from None
+            raise ValueError("a brace is unmatched; write {{ or }} for a literal brace") from None
         parts = []
         for literal, name, format_spec, conversion in found:
             if format_spec or conversion or (name is not None and not name.isidentifier()):

@@ -72,7 +72,7 @@ class _Product:
 
     url: where its payments go.
     party: the member of a payment that has the phone number.
-    headers: those that every request has, but for the token.
+    headers: those that every request has, except for the token.
     """
 
     name: str

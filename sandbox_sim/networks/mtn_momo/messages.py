@@ -16,14 +16,14 @@ from sandbox_sim.values.peer_input import amount_of, document_of, text_of
 # The codes that MTN documents, and one that it sends without documenting it (the last).
 FAILURE_REASONS: Final[Mapping[str, str]] = {
     "APPROVAL_REJECTED": "the payer rejected the request",
-    "COULD_NOT_PERFORM_TRANSACTION": "MTN could not do it; often the payer gave no answer",
+    "COULD_NOT_PERFORM_TRANSACTION": "MTN could not process it; often the payer did not answer",
     "EXPIRED": "the payer did not answer in time",
-    "INTERNAL_PROCESSING_ERROR": "an error at MTN, often too little money in the account",
+    "INTERNAL_PROCESSING_ERROR": "an error at MTN, often an insufficient balance",
     "INVALID_CALLBACK_URL_HOST": "MTN does not call the host of our callback address",
-    "INVALID_CURRENCY": "MTN does not take the currency",
-    "NOT_ALLOWED": "our API user may not do this",
-    "NOT_ALLOWED_TARGET_ENVIRONMENT": "our API user may not use the target environment",
-    "NOT_ENOUGH_FUNDS": "too little money in the account",
+    "INVALID_CURRENCY": "MTN does not accept the currency",
+    "NOT_ALLOWED": "our API user is not allowed to do this",
+    "NOT_ALLOWED_TARGET_ENVIRONMENT": "our API user is not allowed to use the target environment",
+    "NOT_ENOUGH_FUNDS": "the balance of the account is insufficient",
     "PAYEE_LIMIT_REACHED": "the payee reached a limit of the account",
     "PAYEE_NOT_ALLOWED_TO_RECEIVE": "the payee may not receive money",
     "PAYEE_NOT_FOUND": "the payee has no MoMo account",
@@ -36,9 +36,9 @@ FAILURE_REASONS: Final[Mapping[str, str]] = {
     "SERVICE_UNAVAILABLE": "a service of MTN was not available",
     "TRANSACTION_CANCELED": "the payment was cancelled at MTN",
     "TRANSACTION_NOT_FOUND": "MTN did not find the transaction",
-    "VALIDATION_ERROR": "MTN found a value in the request that it does not take",
+    "VALIDATION_ERROR": "MTN found an invalid value in the request",
     "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED": (
-        "too little money, a limit was reached, or it is not allowed"
+        "insufficient balance, a limit was reached, or it is not allowed"
     ),
 }
 

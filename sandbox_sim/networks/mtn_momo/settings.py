@@ -65,7 +65,7 @@ class MtnMomoSettings(HttpAdapterSettings):
             if not value
         ]
         if missing:
-            raise ValueError(f"{', '.join(missing)}: must be set, as the rest of the product is")
+            raise ValueError(f"{', '.join(missing)}: must be set, like the rest of the product")
         if not self.accounts:
             raise ValueError(
                 "collection_subscription_key, collection_api_user and collection_api_key, or the "

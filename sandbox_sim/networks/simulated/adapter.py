@@ -225,7 +225,7 @@ class SimulatedNetwork:
             self.carrier.failures.popleft()
             result = StatusResult(Outcome.UNKNOWN, reason=_LOST.reason)
         elif taken is None:
-            result = StatusResult(Outcome.UNKNOWN, found=False, reason="no such reference")
+            result = StatusResult(Outcome.UNKNOWN, found=False, reason="unknown reference")
         else:
             outcome = taken.outcome(self._clock.now())
             result = StatusResult(
@@ -238,7 +238,7 @@ class SimulatedNetwork:
         return result
 
     def verify(self, raw: RawNotification) -> bool:
-        """False: the carrier notifies inside of the process, so what comes by HTTP is not its."""
+        """False: the carrier notifies inside of the process and never by HTTP."""
         return False
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Final
 
 from sandbox_sim.networks.settings import adapter_factory
-from sandbox_sim.networks.smpp import outgoing, pdus, receipts
+from sandbox_sim.networks.smpp import outgoing, pdus
 from sandbox_sim.networks.smpp.connection import (
     Deliveries,
     NoSmppResponse,
@@ -170,7 +170,7 @@ class Smpp:
         return StatusResult(Outcome.UNKNOWN, reason=_NO_STATUS)
 
     def verify(self, raw: RawNotification) -> bool:
-        """False: receipts come over the bind, so what comes by HTTP is no receipt."""
+        """False: receipts come over the bind, so a notification by HTTP is not a receipt."""
         return False
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
@@ -235,9 +235,9 @@ class Smpp:
 
     async def _taken(self, attempt_id: str, part: Part, answer: Pdu) -> None:
         """Save the identifier of a part that the SMSC took."""
-        key = receipts.key_of_answer(answer.message_id, self._settings.receipt_ids)
+        key = pdus.key_of_answer(answer.message_id, self._settings.receipt_ids)
         if not key:
-            log.warning("network %s took a part without a good identifier", self._name)
+            log.warning("network %s accepted a part without a valid identifier", self._name)
         elif self._events is not None:
             await self._events.part_taken(attempt_id, part.number, part.total, key)
 
@@ -260,15 +260,15 @@ class Smpp:
     async def _delivered(self, pdu: Pdu) -> int:
         """Save the receipt in a `deliver_sm`; returns the status to answer it with."""
         try:
-            receipt = receipts.receipt_of(pdus.delivered(pdu))
+            receipt = pdus.receipt_of(pdus.delivered(pdu))
         except UnreadablePdu as error:
             self._bad_receipts += 1
             log.warning("network %s sent a deliver_sm that is unreadable: %s", self._name, error)
             return pdus.PERMANENT_ERROR
         if receipt is None:
-            log.info("network %s delivered a message of a phone; it is not kept", self._name)
+            log.info("network %s delivered a message from a phone; it is not stored", self._name)
             return pdus.OK
-        key = receipts.key_of_receipt(receipt, self._settings.receipt_ids)
+        key = pdus.key_of_receipt(receipt, self._settings.receipt_ids)
         if not key:
             log.warning("network %s sent a receipt without an identifier", self._name)
             return pdus.OK
@@ -316,7 +316,7 @@ def _read(answer: Pdu) -> SubmitResult:
     """What an answer to a `submit_sm` says of its part."""
     name = pdus.name_of(answer.status)
     if answer.command not in {pdus.SUBMIT_SM | pdus.ANSWER, pdus.GENERIC_NACK}:
-        return SubmitResult(Outcome.UNKNOWN, reason="the SMSC answered something else")
+        return SubmitResult(Outcome.UNKNOWN, reason="the SMSC sent an unexpected answer")
     if answer.command != pdus.GENERIC_NACK and answer.status == pdus.OK:
         return SubmitResult(Outcome.PENDING, network_id=answer.message_id)
     if name in pdus.THROTTLED:

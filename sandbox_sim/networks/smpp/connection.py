@@ -84,7 +84,7 @@ class Deliveries:
         try:
             status = await self._take_care(pdu)
         except Exception:
-            log.exception("a deliver_sm could not be taken care of; the SMSC is to repeat it")
+            log.exception("a deliver_sm could not be processed; the SMSC will repeat it")
             status = pdus.TEMPORARY_ERROR
         send(pdus.answer(pdu, status))
 
@@ -247,7 +247,7 @@ class SmscConnection:
             self._send(pdus.answer(pdu))
         elif pdu.command == pdus.UNBIND:
             self._send(pdus.answer(pdu))
-            self._end("the SMSC unbound us")
+            self._end("the SMSC ended the bind")
         else:
             self._send(pdus.not_understood(pdu))
 
@@ -263,7 +263,7 @@ class SmscConnection:
 
 
 def _broke(error: OSError) -> str:
-    return f"the connection broke: {type(error).__name__}"
+    return f"the connection failed: {type(error).__name__}"
 
 
 # Pauses are longer by up to this share, so that several servers do not all bind at once.

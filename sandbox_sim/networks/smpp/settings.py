@@ -52,21 +52,21 @@ class SmppSettings(AdapterSettings):
     port: int = Field(2775, ge=1, le=65_535, description="Its port.")
     tls: bool = Field(False, description="Speak TLS and check the certificate of the SMSC.")
     system_id: _Text = Field(min_length=1, max_length=15, description="Our account.")
-    password: _Secret = Field(SecretStr(""), description="Of the account, 8 characters at most.")
-    system_type: _Text = Field("", max_length=12, description="What the SMSC wants there.")
+    password: _Secret = Field(SecretStr(""), description="Password, at most 8 characters.")
+    system_type: _Text = Field("", max_length=12, description="Expected by the SMSC.")
     source_address_type: AddressType = Field(
-        AddressType.AUTO, description="The kind of address that each sender_id is."
+        AddressType.AUTO, description="The address type of each sender_id."
     )
     receipt_ids: ReceiptIds = Field(
-        ReceiptIds.SAME, description="How the id in a receipt is written."
+        ReceiptIds.SAME, description="The number format of the id in a receipt."
     )
     receipt_timeout_s: _Seconds = Field(
         86_400, description="Gateway time after which a message without a receipt is listed."
     )
-    window: int = Field(10, ge=1, le=1000, description="How many parts await their answer.")
-    enquire_link_s: _Seconds = Field(30, description="Between two enquire_link.")
-    reconnect_after_s: _Seconds = Field(1, description="The first pause before a new bind.")
+    window: int = Field(10, ge=1, le=1000, description="How many parts may wait for an answer.")
+    enquire_link_s: _Seconds = Field(30, description="Time between two enquire_link.")
+    reconnect_after_s: _Seconds = Field(1, description="The first pause before a reconnect.")
     reconnect_at_most_s: _Seconds = Field(60, description="The longest pause; each is doubled.")
     throttled_for_s: _Seconds = Field(
-        60, description="How long a part is sent again that the SMSC refuses because of its load."
+        60, description="How long a part is repeated that the SMSC refuses because of its load."
     )

@@ -89,9 +89,9 @@ class UpstreamSettings(HttpAdapterSettings):
     """The settings of a network with `adapter = "upstream"`."""
 
     base_url: BaseUrl = Field(
-        "", description="Address of the other gateway, with its prefix where it has one."
+        "", description="Address of the other gateway, including a path prefix."
     )
-    client_key: str = Field("", description="Of our account at the other gateway.")
+    client_key: str = Field("", description="The client key of our account at the other gateway.")
     secret_key: SecretStr = Field(SecretStr(""), description="Of the same account.")
     rejects_duplicates: bool = Field(
         False,
@@ -103,9 +103,9 @@ class UpstreamSettings(HttpAdapterSettings):
         description="How long after the first request 027 means that the other gateway does not "
         "have it, and within which a repeat must arrive; later 027 means nothing.",
     )
-    record: Path | None = Field(None, description="Folder that each payment is recorded in.")
+    record: Path | None = Field(None, description="Folder in which each payment is recorded.")
     replay: Path | None = Field(
-        None, description="Folder of recorded payments that answer in place of the other gateway."
+        None, description="Folder of recordings that answer instead of the other gateway."
     )
 
     @model_validator(mode="after")
@@ -262,7 +262,7 @@ class UpstreamNetwork:
         reference = text_of(body, "trans_ref") or text_of(body, "transaction_id")
         status = text_of(body, "trans_status") or text_of(body, "status")
         if not reference or not status:
-            raise UnreadableNotification("the callback names no transaction, or no status")
+            raise UnreadableNotification("the callback names no transaction or no status")
         code = status.partition("/")[0]
         outcome = OUTCOMES.get(code, Outcome.UNKNOWN)
         failed = outcome is Outcome.FAILED

@@ -9,7 +9,7 @@ all cassettes of a recording, so that the relations between the fields stay. A r
 its first digits and its last one.
 
 The recorder stands between the adapter and its HTTP client, and changes nothing of what they say.
-It writes the file of a payment anew after each exchange, so a process that ends loses none. What
+It rewrites the file of a payment after each exchange, so a process that ends loses none. What
 cannot be recorded is logged, and changes nothing about the payment.
 """
 
@@ -67,7 +67,7 @@ _MOST_CHARACTERS: Final = 10_000
 
 
 class BadCassette(ValueError):
-    """A file is no cassette; the text names it and says what is wrong."""
+    """A file is not a cassette; the text names it and says what is wrong."""
 
 
 class RecordedAnswer(NamedTuple):
@@ -178,7 +178,7 @@ class Replacements:
             self._lengths = sorted([*self._lengths, len(text)], reverse=True)
 
     def _named(self, word: str) -> str:
-        """A new replacement of a text that is no number."""
+        """A new replacement of a text that is not a number."""
         return self._unused(word, lambda number: f"{word}-{number}")
 
     def _number(self, digits: str) -> str:
@@ -239,9 +239,9 @@ def read(file: Path) -> Cassette:
     except OSError as error:
         raise BadCassette(f"{file} cannot be read: {error.strerror}") from None
     except KeyError as error:
-        raise BadCassette(f"{file} is no cassette: {error} is missing") from None
+        raise BadCassette(f"{file} is not a cassette: {error} is missing") from None
     except (ValueError, TypeError) as error:
-        raise BadCassette(f"{file} is no cassette: {error}") from None
+        raise BadCassette(f"{file} is not a cassette: {error}") from None
 
 
 def body_text(document: Any) -> str:

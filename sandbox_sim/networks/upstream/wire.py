@@ -162,7 +162,7 @@ def status_result(answer: HttpAnswer, *, remembered: bool) -> StatusResult:
 
 
 def code_of(answer: HttpAnswer) -> tuple[str, Mapping[str, Any]]:
-    """The `response_code` and the body; both empty where this is no answer of the interface."""
+    """The `response_code` and the body; both empty where this is not an answer of the interface."""
     if 300 <= answer.status < 400 or answer.status >= 500:
         return "", {}
     body = document_of(answer.body)

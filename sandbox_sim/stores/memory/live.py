@@ -31,6 +31,7 @@ from sandbox_sim.records.ledger import (
     Balance,
     LedgerLine,
     LedgerQuery,
+    ManualEntry,
     PendingEnded,
     Transfer,
     TransferKind,
@@ -38,7 +39,6 @@ from sandbox_sim.records.ledger import (
     subtract,
     unopened,
 )
-from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.records.reports import NEVER_TAKEN
 from sandbox_sim.stores.memory.state import MemoryState, Service
 from sandbox_sim.values.clients import ServiceMode
@@ -216,6 +216,9 @@ class MemoryLedger(MemoryState):
     def __init__(self, clock: Clock, keep_transactions: int) -> None:
         super().__init__(clock, keep_transactions)
         self._live_sums: dict[Account, Decimal] = {}
+
+    async def read_one_moment(self) -> None:
+        """Nothing is committed while a unit runs."""
 
     async def balance(self, wallet: Account) -> Balance | None:
         return self._of_account(wallet).balances.get(wallet)

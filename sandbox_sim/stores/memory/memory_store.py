@@ -64,7 +64,7 @@ class MemoryStore(ChangeNotifier):
         unit = self._unit
         unit.earliest_added = None
         unit.announced = ()
-        noted: list[StoredChange] | None = [] if self._changes_wanted() else None
+        noted: list[StoredChange] | None = [] if any(self._readers) else None
         unit.noted = noted
         try:
             result = await work(unit)
@@ -353,3 +353,6 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         self.undo.append(partial(setattr, self, "_behaviour", self._behaviour))
         self._behaviour = behaviour
         self._note(EventType.CONFIG, behaviour or Behaviour())
+
+    async def restored(self) -> bool:
+        return False

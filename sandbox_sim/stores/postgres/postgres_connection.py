@@ -86,7 +86,7 @@ async def open_pool(url: str) -> Pool:
         raise
     except (ValueError, OverflowError):
         example = "postgresql://user:password@host:5432/database"
-        raise StoreError(f"it is no address such as {example}") from None
+        raise StoreError(f"it is not a valid address {example}") from None
     return pool
 
 

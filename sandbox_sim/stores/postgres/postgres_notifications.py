@@ -441,16 +441,13 @@ class PostgresRelay:
         self._send = channel.publish
         self._clock = clock
         self._readers_expire_s = readers_expire_after.total_seconds()
+        # The channel, while another server has readers.
+        self.remote_readers: set[str] = set()
         self._readers_until = clock.monotonic()
         self._listeners: list[Callable[[Sequence[Event]], None]] = []
         self._unsent: list[Event] = []
         self._sending: asyncio.Task[None] | None = None
         self._parts: list[str] = []
-
-    @property
-    def has_remote_readers(self) -> bool:
-        """Whether another server has readers."""
-        return self._clock.monotonic() < self._readers_until
 
     def publish(self, events: Sequence[Event]) -> None:
         """Send events of this server to the others soon; does not wait."""
@@ -469,6 +466,8 @@ class PostgresRelay:
 
     def beat(self) -> None:
         """Tell the other servers that this one has readers, or ask them."""
+        if self._clock.monotonic() >= self._readers_until:
+            self.remote_readers.clear()
         self._send(READERS, [_HAS_READERS if self._listeners else _ASKS_FOR_READERS])
 
     def close(self) -> None:
@@ -500,6 +499,7 @@ class PostgresRelay:
 
     def _on_readers(self, message: str) -> None:
         if message == _HAS_READERS:
+            self.remote_readers.add(READERS)
             self._readers_until = self._clock.monotonic() + self._readers_expire_s
         elif self._listeners:
             self.beat()

@@ -15,6 +15,7 @@ from sandbox_sim.records.ledger import (
     Balance,
     LedgerLine,
     LedgerQuery,
+    ManualEntry,
     PendingEnded,
     Reason,
     Transfer,
@@ -24,7 +25,6 @@ from sandbox_sim.records.ledger import (
     named,
     unopened,
 )
-from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.stores.sql.rows import (
     Row,
     RowFormat,
@@ -106,6 +106,9 @@ class SqlLedger(SqlBase):
     """The part of a `Unit` that stores the ledger."""
 
     _clock: Clock
+
+    async def read_one_moment(self) -> None:
+        """One unit at a time uses a file, so nothing is committed while it runs."""
 
     async def balance(self, wallet: Account) -> Balance | None:
         name = str(wallet)

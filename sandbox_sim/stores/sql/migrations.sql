@@ -584,3 +584,10 @@ ALTER TABLE transactions ADD COLUMN refund_reason TEXT NOT NULL DEFAULT '';
 ALTER TABLE transactions ADD COLUMN reversed_at BIGINT;
 CREATE INDEX transactions_by_collection ON transactions (refund_of) WHERE refund_of IS NOT NULL;
 ALTER TABLE attempts ADD COLUMN refund_of TEXT NOT NULL DEFAULT '';
+
+-- >> 19
+DROP INDEX transactions_by_id;
+CREATE INDEX transactions_by_id ON transactions (transaction_id, service_id, number);
+
+-- >> 20
+CREATE TABLE origin (identity BIGINT NOT NULL);

@@ -324,6 +324,10 @@ class SqlBase(ABC):
         *values: object,
     ) -> Sequence[Row]:
         """One page of the rows that meet a condition, newest first; `id_column` names records."""
+        if listing.only is not None:
+            field, allowed = listing.only
+            condition += f" AND {field} IN ({', '.join('?' * len(allowed))})"
+            values = *values, *allowed
         if listing.after is not None:
             condition += f" AND number < (SELECT number FROM {table} WHERE {id_column} = ?)"
             values = *values, listing.after

@@ -36,7 +36,7 @@ CREATE TABLE transactions (
     refund_reason TEXT NOT NULL DEFAULT '',
     reversed_at BIGINT
 );
-CREATE INDEX transactions_by_id ON transactions (service_id, transaction_id, number);
+CREATE INDEX transactions_by_id ON transactions (transaction_id, service_id, number);
 CREATE UNIQUE INDEX transactions_by_network_id ON transactions (network_transaction_id);
 CREATE INDEX transactions_by_collection ON transactions (refund_of) WHERE refund_of IS NOT NULL;
 -- An id is unique in mode P.
@@ -348,4 +348,9 @@ CREATE TABLE journals (
 -- What the behaviour was changed to, as JSON; no row while it is as configured.
 CREATE TABLE behaviour (
     document TEXT NOT NULL
+);
+
+-- A number that the database gave; a restored copy has another one.
+CREATE TABLE origin (
+    identity BIGINT NOT NULL
 );

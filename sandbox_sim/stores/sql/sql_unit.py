@@ -202,6 +202,8 @@ class SqlUnit(
     # The value that a claim writes to `lease_until`, and the clause that skips rows locked by other
     # claims.
     LEASE: str
+    # An expression: a number that the database gave, and that a restored copy has not.
+    IDENTITY: ClassVar[str]
     SKIP_LOCKED: ClassVar[str] = ""
 
     def __init__(self, clock: Clock) -> None:
@@ -371,6 +373,16 @@ class SqlUnit(
         if behaviour is not None:
             await self._fetch("INSERT INTO behaviour VALUES (?)", json.dumps(behaviour.shown()))
         self._note(EventType.CONFIG, behaviour or Behaviour())
+
+    async def restored(self) -> bool:
+        await self._lock("origin")
+        ((known, identity),) = await self._fetch(
+            f"SELECT (SELECT identity FROM origin), {self.IDENTITY}"
+        )
+        if known != identity:
+            await self._fetch("DELETE FROM origin")
+            await self._fetch("INSERT INTO origin VALUES (?)", identity)
+        return known not in {None, identity}
 
     async def delete_expired(self, now: datetime) -> None:
         """Delete payment pages that are over, and callbacks beyond `KEPT_CALLBACKS`."""

@@ -55,6 +55,9 @@ _PRAGMAS: Final = (
 # next units wait some milliseconds for it.
 _CHECKPOINT_AFTER_CHANGES: Final = 1000
 
+# VACUUM INTO gives its copy the next number; `_migrate` counts the changes of the tables out.
+_IDENTITY: Final = "(SELECT schema_version FROM pragma_schema_version)"
+
 _CHECKPOINT: Final = "PRAGMA wal_checkpoint(PASSIVE)"
 
 _SYNCHRONOUS: Final[dict[Durability, str]] = {"process": "NORMAL", "power": "FULL"}
@@ -64,7 +67,7 @@ _REASONS: Final = {
     "SQLITE_CANTOPEN": "it cannot be opened or made there",
     "SQLITE_CORRUPT": "it is damaged",
     "SQLITE_FULL": "the disk is full",
-    "SQLITE_NOTADB": "it is no SQLite database",
+    "SQLITE_NOTADB": "it is not a SQLite database",
     "SQLITE_READONLY": "it cannot be written to",
 }
 
@@ -174,7 +177,7 @@ class SqliteStore(ChangeNotifier):
         done: asyncio.Future[T] = loop.create_future()
         if not self._pending:
             loop.call_soon(self._submit)
-        self._pending.append(_WorkItem(work, done, self._changes_wanted()))
+        self._pending.append(_WorkItem(work, done, any(self._readers)))
         return await done
 
     async def back_up(self) -> Path:
@@ -347,7 +350,8 @@ class SqliteStore(ChangeNotifier):
         if is_empty_with_log(self._path):
             raise StoreError(
                 "it is empty, but the file beside it that ends in -wal has its changes; "
-                "restore the file that they belong to, or move both away to begin anew"
+                "restore the file that they belong to, or move both away to start with an empty "
+                "store"
             )
 
     def _version(self, connection: sqlite3.Connection) -> int:
@@ -376,10 +380,14 @@ class SqliteStore(ChangeNotifier):
         if version == newest:
             return
         script = schema.script(version, schema.SQLITE)
+        (before,) = connection.execute(f"SELECT {_IDENTITY}").fetchone()
+        has_origin = connection.execute(_SqliteUnit.COLUMN_NAMES, ("origin",)).fetchone()
+        moved = f"UPDATE origin SET identity = identity + {_IDENTITY} - {before};"
         try:
             connection.executescript(
                 f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {newest};"
-                f"PRAGMA application_id = {APPLICATION_ID}; COMMIT"
+                f"PRAGMA application_id = {APPLICATION_ID};"
+                f"{moved if has_origin else ''} COMMIT"
             )
         except sqlite3.Error as error:
             with contextlib.suppress(sqlite3.Error):
@@ -411,6 +419,7 @@ class _SqliteUnit(SqlUnit):
 
     LEASE = "1"
     COLUMN_NAMES = "SELECT name FROM pragma_table_info(?)"
+    IDENTITY = _IDENTITY
 
     def __init__(self, cursor: sqlite3.Cursor, clock: Clock) -> None:
         super().__init__(clock)

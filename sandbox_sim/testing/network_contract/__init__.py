@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from sandbox_sim.testing.network_contract.bench import Disproved, NotProven
 from sandbox_sim.testing.network_contract.contract import PROOFS, Proof, prove
-from sandbox_sim.testing.network_contract.fault_server import HttpReply, HttpRequest
 from sandbox_sim.testing.network_contract.http_peer import (
     DecidingDialect,
     Dialect,
+    HttpReply,
+    HttpRequest,
     RefusingDialect,
     http_peer,
 )

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from sandbox_sim.adapters import process
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.ports.clock import NotEnded, ended_within
-from sandbox_sim.testing.network_contract import proofs_answers, proofs_process, proofs_submit
+from sandbox_sim.testing.network_contract import proofs
 from sandbox_sim.testing.network_contract.bench import Disproved, NotProven
 from sandbox_sim.testing.network_contract.peer import Fault, Peer, PeerFactory
 
@@ -37,46 +37,46 @@ PROOFS: Final[Sequence[Proof]] = (
     *map(
         _named,
         (
-            proofs_submit.every_declared_operation_arrives_once,
-            proofs_submit.nothing_undeclared_is_sent,
-            proofs_submit.no_connection_is_not_sent,
-            proofs_submit.broken_tls_is_not_sent,
-            proofs_submit.amounts_arrive_exactly,
-            proofs_submit.twenty_at_once_are_not_mixed,
-            proofs_submit.a_repeat_is_the_same_request,
-            proofs_submit.the_network_takes_a_repeat_once,
-            proofs_submit.fifty_at_once_renew_a_token_once,
-            proofs_submit.secrets_stay_secret,
-            proofs_submit.close_ends_everything,
-            proofs_submit.health_submits_nothing,
-            proofs_process.the_event_loop_is_not_blocked,
-            proofs_answers.a_decision_at_once_is_read_right,
-            proofs_answers.a_refusal_is_read_right,
-            proofs_answers.status_is_read_right,
-            proofs_answers.twenty_questions_at_once_are_not_mixed,
-            proofs_answers.a_confirmed_amount_counts_to_the_cent,
-            proofs_answers.an_unknown_reference_is_unknown,
-            proofs_answers.success_about_something_else_does_not_count,
-            proofs_answers.only_the_right_signature_is_verified,
-            proofs_answers.a_changed_notification_is_not_verified,
-            proofs_answers.a_notification_names_its_attempt,
-            proofs_answers.notifications_in_any_order_end_the_same,
-            proofs_answers.a_reversal_is_read_right,
-            proofs_answers.what_is_unreadable_is_called_so,
-            proofs_process.an_event_names_its_attempt,
-            proofs_process.an_event_is_acknowledged_after_it_is_saved,
+            proofs.every_declared_operation_arrives_once,
+            proofs.nothing_undeclared_is_sent,
+            proofs.no_connection_is_not_sent,
+            proofs.broken_tls_is_not_sent,
+            proofs.amounts_arrive_exactly,
+            proofs.twenty_at_once_are_not_mixed,
+            proofs.a_repeat_is_the_same_request,
+            proofs.the_network_takes_a_repeat_once,
+            proofs.fifty_at_once_renew_a_token_once,
+            proofs.secrets_stay_secret,
+            proofs.close_ends_everything,
+            proofs.health_submits_nothing,
+            proofs.the_event_loop_is_not_blocked,
+            proofs.a_decision_at_once_is_read_right,
+            proofs.a_refusal_is_read_right,
+            proofs.status_is_read_right,
+            proofs.twenty_questions_at_once_are_not_mixed,
+            proofs.a_confirmed_amount_counts_to_the_cent,
+            proofs.an_unknown_reference_is_unknown,
+            proofs.success_about_something_else_does_not_count,
+            proofs.only_the_right_signature_is_verified,
+            proofs.a_changed_notification_is_not_verified,
+            proofs.a_notification_names_its_attempt,
+            proofs.notifications_in_any_order_end_the_same,
+            proofs.a_reversal_is_read_right,
+            proofs.what_is_unreadable_is_called_so,
+            proofs.an_event_names_its_attempt,
+            proofs.an_event_is_acknowledged_after_it_is_saved,
         ),
     ),
     *(
-        Proof(f"the_{field}_arrives", partial(proofs_submit.the_field_arrives, field=field))
-        for field in proofs_submit.FIELDS
+        Proof(f"the_{field}_arrives", partial(proofs.the_field_arrives, field=field))
+        for field in proofs.FIELDS
     ),
     *(
-        Proof(f"submit_under_{fault}", partial(proofs_submit.submit_under_fault, fault=fault))
+        Proof(f"submit_under_{fault}", partial(proofs.submit_under_fault, fault=fault))
         for fault in Fault
     ),
     *(
-        Proof(f"status_under_{fault}", partial(proofs_answers.status_under_fault, fault=fault))
+        Proof(f"status_under_{fault}", partial(proofs.status_under_fault, fault=fault))
         for fault in Fault
     ),
 )

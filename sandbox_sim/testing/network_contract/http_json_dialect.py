@@ -17,8 +17,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from sandbox_sim.networks.http_json.adapter import HttpJson
-from sandbox_sim.networks.http_json.meanings import Meaning
-from sandbox_sim.networks.http_json.settings import FieldsTable, HttpJsonSettings
+from sandbox_sim.networks.http_json.settings import FieldsTable, HttpJsonSettings, Meaning
 from sandbox_sim.networks.http_json.templates import (
     NoValue,
     from_hex,
@@ -39,8 +38,7 @@ from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.testing.network_contract.bench import NotProven
 from sandbox_sim.testing.network_contract.contract import NOT_PROVEN, Proof, ProofVerdict, verdict
-from sandbox_sim.testing.network_contract.fault_server import HttpReply, HttpRequest
-from sandbox_sim.testing.network_contract.http_peer import http_peer
+from sandbox_sim.testing.network_contract.http_peer import HttpReply, HttpRequest, http_peer
 from sandbox_sim.testing.network_contract.peer import Decided, Signature, Submitted
 from sandbox_sim.values import money, peer_input
 from sandbox_sim.values.json_text import compact

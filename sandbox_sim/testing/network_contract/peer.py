@@ -51,7 +51,7 @@ class Signature(StrEnum):
     ABSENT = "absent"
     WRONG = "wrong"
     OTHER_KEY = "other_key"
-    REWRITTEN = "rewritten"  # good, but over the body written anew and not over the bytes sent
+    REWRITTEN = "rewritten"  # good, but over the body serialised again and not over the bytes sent
 
 
 class Submitted(NamedTuple):
@@ -86,67 +86,53 @@ class Peer(Protocol):
     @property
     def faults(self) -> frozenset[Fault]:
         """Those that it can be made to show."""
-        ...
 
     @property
     def addresses(self) -> frozenset[Address]:
         """Where an adapter can be sent."""
-        ...
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """What the adapter was configured with and nobody may see, also as it is sent."""
-        ...
 
     @property
     def large_operation(self) -> Operation:
         """An operation that it takes with any amount."""
-        ...
 
     @property
     def submits(self) -> Sequence[Submitted]:
         """Every submit that arrived whole, oldest first."""
-        ...
 
     @property
     def connections(self) -> int:
         """How many connections for submits were made; equal to the submits where none are made."""
-        ...
 
     @property
     def silences(self) -> int:
         """How many requests arrived so far that get no answer at all."""
-        ...
 
     @property
     def strays(self) -> int:
         """How many requests came to where a redirect led."""
-        ...
 
     @property
     def tokens(self) -> int | None:
         """How many tokens it gave out; None where it needs none."""
-        ...
 
     def expire_tokens(self) -> None:
         """Take no token that was given out so far."""
-        ...
 
     def network(self, environment: NetworkEnvironment, address: Address) -> Network:
         """The adapter under test, not yet open, sent to this address."""
-        ...
 
     def misbehave(self, fault: Fault) -> None:
         """Show this fault to the next request, a submit or a status query."""
-        ...
 
     def decide(self, decided: Decided) -> None:
         """Say this of a request from now on, when asked for its status."""
-        ...
 
     def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:
         """The notification of this decision; None where it does not send any by HTTP."""
-        ...
 
 
 @runtime_checkable
@@ -158,7 +144,6 @@ class NotifyingPeer(Protocol):
 
         Returns whether the adapter acknowledged it, when it did.
         """
-        ...
 
 
 @runtime_checkable
@@ -170,7 +155,6 @@ class DecidingPeer(Protocol):
 
         Returns False where no such answer is known.
         """
-        ...
 
 
 # Makes the other side; it runs inside of the context.

@@ -100,7 +100,7 @@ class AllowedHosts:
             return f"{why}; the setting allowed_hosts lists more"
         origin = parse_origin_header(given)
         if origin is None:
-            return "The header Origin has to name the site of the page, with http or https"
+            return "The header Origin must name the site of the page, with http:// or https://"
         if self._is_listed(origin) or origin == parse_host_header(headers.get(hdrs.HOST, "")):
             return None
         hint = f"if it may, add {origin} to the setting allowed_hosts"
@@ -109,7 +109,7 @@ class AllowedHosts:
     def _why_not_ours(self, header: str) -> str | None:
         host = parse_host_header(header)
         if host is None:
-            return "The header Host has to be there and name the host that is asked"
+            return "The header Host must be present and name the host of the request"
         if is_loopback(host.name) or host.name == self._host or self._is_listed(host):
             return None
         hint = f"if it is one, add {host.name} to the setting allowed_hosts"
@@ -180,7 +180,7 @@ class Authentication:
             if hmac.compare_digest(pair, given):
                 found = client
         if found is None:
-            return _stranger("the client key is not known, or the secret key is not its own")
+            return _stranger("the client key is unknown, or the secret key does not belong to it")
         return found
 
 

@@ -31,7 +31,7 @@ log = logging.getLogger("sandbox_sim.requests")
 
 # A constant, because Python 3.11 takes half a microsecond to find a member of an enum.
 _LIVE: Final = ServiceMode.PRODUCTION
-# How a path that is none of the interface is counted: clients can send any number of them.
+# How a path outside of the interface is counted: clients can send any number of them.
 _OTHER_PATH: Final = "other"
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 # How much of two paths must be the same; longer ones are not compared, because that takes long.
@@ -71,7 +71,7 @@ class Dispatcher:
         mode: ServiceMode | None = None
         at, began = self.clock.now(), self.clock.monotonic()
         path = self.paths.get(request.path)
-        # Without a body, only a path or a method that is none of the interface has to be masked.
+        # Without a body, only a path or a method outside of the interface has to be masked.
         is_plain = path is not None and request.method == hdrs.METH_POST
         try:
             admitted = self._refused_site(request) or self.authentication.admit(request.headers)
@@ -129,7 +129,7 @@ class Dispatcher:
         return Reply(Code.FORBIDDEN, "D42", problem, problem).redacted()
 
     def _of_interface(self, path: Path | None, request: IncomingRequest) -> Path:
-        """The path. Raises what answers a path or a method that is none of the interface."""
+        """The path. Raises what answers a path or a method outside of the interface."""
         if path is None:
             raise Refused(_no_such_path(request.path, self.paths))
         if request.method != hdrs.METH_POST:
@@ -220,12 +220,14 @@ def _failure(
         case _:
             log.error("%s failed", redact_text(f"{request.method} {request.path}"), exc_info=error)
             return Reply(
-                Code.SERVER_ERROR, "errors", "a fault of the server; the traceback stands above"
+                Code.SERVER_ERROR,
+                "errors",
+                "an internal error of the server; the traceback is in the log above",
             )
 
 
 def _bad(why: str, problem: str, rule: str = "D5", http_status: int | None = None) -> Reply:
-    """The reply to a request that is wrong, with the problem as its sender is told it."""
+    """The reply to a request that is wrong, with the problem in the words for its sender."""
     return Reply(Code.BAD_REQUEST, rule, why, f"Bad request: {problem}", http_status=http_status)
 
 

@@ -22,7 +22,7 @@ from sandbox_sim.records.overrides import MatchFacts
 from sandbox_sim.sms.sms import SmsOperations
 from sandbox_sim.values.clients import Client
 from sandbox_sim.values.response_codes import CATALOGUE, Code, Reply
-from sandbox_sim.web.api import request_models, response_models
+from sandbox_sim.web.api import request_models, responses
 from sandbox_sim.web.api.authentication import service_refusal
 from sandbox_sim.web.api.request_problems import misspelt, problems
 from sandbox_sim.web.routes import Access, Answer, Body, ErrorCode, Route
@@ -247,14 +247,14 @@ class Operations(PathHandlers):
 
 # The bodies of success, beside those of a payment.
 _ANSWERS: Final[Mapping[Operation, Any]] = {
-    Operation.CARD: response_models.CardAccepted,
-    Operation.PAYOUT: response_models.MobilePayoutAccepted,
-    Operation.STATUS: response_models.StatusFound,
-    Operation.BALANCE: response_models.BalanceFound,
-    Operation.SMS: response_models.SmsAccepted,
-    Operation.BULK_SMS: response_models.BulkSmsAccepted,
-    Operation.SMS_HISTORY: response_models.HistoryFound,
-    Operation.SMS_BALANCE: response_models.SmsBalanceFound,
+    Operation.CARD: responses.CardAccepted,
+    Operation.PAYOUT: responses.MobilePayoutAccepted,
+    Operation.STATUS: responses.StatusFound,
+    Operation.BALANCE: responses.BalanceFound,
+    Operation.SMS: responses.SmsAccepted,
+    Operation.BULK_SMS: responses.BulkSmsAccepted,
+    Operation.SMS_HISTORY: responses.HistoryFound,
+    Operation.SMS_BALANCE: responses.SmsBalanceFound,
 }
 
 
@@ -267,7 +267,7 @@ def _route(path: str, handler: PathHandler, operations: tuple[Operation, ...]) -
     group = "Payments" if first in PAYMENTS else "Queries"
     answers = dict.fromkeys(
         Answer(
-            _ANSWERS.get(each, response_models.PaymentAccepted),
+            _ANSWERS.get(each, responses.PaymentAccepted),
             CATALOGUE[each.row.success].http_status,
         )
         for each in operations

@@ -233,7 +233,9 @@ def _problem(detail: ErrorDetails) -> tuple[str, str]:
         case "string_too_long":
             return field, TOO_LONG.format(context["max_length"])
         case "string_pattern_mismatch":
-            return field, _PATTERNS.get(context["pattern"], "must not be blank, nor hold a NUL")
+            return field, _PATTERNS.get(
+                context["pattern"], "must not be blank or contain a NUL character"
+            )
         case "json_invalid":
             return "the body", f"is not valid JSON: {context['error']}"
         case "model_type" | "model_attributes_type" | "dict_type":

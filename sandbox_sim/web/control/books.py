@@ -11,15 +11,12 @@ from pydantic import Field
 from sandbox_sim.control.record_search import RecordIds
 from sandbox_sim.ledger.books import Adjustment, BadEntry, Books, SuspenseItem
 from sandbox_sim.records.ledger import AccountKind, LedgerLine, NumberedPosting, shown_line
-from sandbox_sim.records.manual_entries import ManualEntry
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal
-from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import Timestamp, iso
 from sandbox_sim.values.vocabulary import (
     DEFAULT_CURRENCY,
     MAX_IDENTIFIER,
-    MAX_REFERENCE,
     Wallet,
 )
 from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, error_response
@@ -30,8 +27,8 @@ from sandbox_sim.web.control.input import (
     NO_NUL,
     SERVICE_ID,
     BadInput,
-    Input,
     Nothing,
+    SignedInput,
 )
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
@@ -41,40 +38,7 @@ _OURS = ("clearing", "fees", "suspense")
 
 _WALLETS = tuple(each.value for each in Wallet)
 
-_ENDS = (*_WALLETS, *_OURS)
-
-
-class SignedInput(Input):
-    """Who makes an entry, and why."""
-
-    by: str | None = Field(
-        None,
-        min_length=1,
-        max_length=MAX_IDENTIFIER,
-        pattern=NO_NUL,
-        description=f"the name of who makes the entry, of at most {MAX_IDENTIFIER} characters",
-    )
-    reason: str | None = Field(
-        None,
-        min_length=1,
-        max_length=MAX_REFERENCE,
-        pattern=NO_NUL,
-        description=f"why, in at most {MAX_REFERENCE:,} characters",
-    )
-    reference: str = Field(
-        "",
-        max_length=MAX_REFERENCE,
-        pattern=NO_NUL,
-        description=f"what you name it by elsewhere, in at most {MAX_REFERENCE:,} characters",
-    )
-
-    @property
-    def signed(self) -> ManualEntry:
-        """What the entry is signed with, or `BadInput`."""
-        by, why = (self.by or "").strip(), (self.reason or "").strip()
-        if not by or not why:
-            raise BadInput("an entry of mode P is signed: say why in reason and who in by")
-        return ManualEntry(redact_text(by), redact_text(why), redact_text(self.reference.strip()))
+ENDS = (*_WALLETS, *_OURS)
 
 
 class Resolve(SignedInput):
@@ -86,7 +50,7 @@ class Resolve(SignedInput):
     service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     to: Literal["service", "clearing", "fees"] = Field(description="service, clearing or fees")
     amount: str | None = Field(
-        None, pattern=AMOUNT, description=f"{AN_AMOUNT}; without it all that stands there"
+        None, pattern=AMOUNT, description=f"{AN_AMOUNT}; by default all of it"
     )
 
 
@@ -96,12 +60,12 @@ class Adjust(SignedInput):
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     amount: str = Field(pattern=AMOUNT, description=AN_AMOUNT)
     debit: str = Field(
-        pattern=f"^({'|'.join(_ENDS)})$",
-        description=f"where the amount is taken from, one of {', '.join(_ENDS)}",
+        pattern=f"^({'|'.join(ENDS)})$",
+        description=f"the account to debit, one of {', '.join(ENDS)}",
     )
     credit: str = Field(
-        pattern=f"^({'|'.join(_ENDS)})$",
-        description=f"where the amount goes, one of {', '.join(_ENDS)}",
+        pattern=f"^({'|'.join(ENDS)})$",
+        description=f"the account to credit, one of {', '.join(ENDS)}",
     )
     network: str = Field(
         "", max_length=MAX_IDENTIFIER, pattern=NO_NUL, description="the network of clearing"
@@ -137,11 +101,13 @@ class Adjust(SignedInput):
 class Reverse(SignedInput):
     """The body of `POST ledger/reverse`."""
 
-    entry: int = Field(gt=0, le=LARGEST_INTEGER, description="the id of an entry of a person")
+    entry: int = Field(
+        gt=0, le=LARGEST_INTEGER, description="the id of an entry that a person made"
+    )
 
 
 class SuspenseView(TypedDict):
-    """What stands in suspense for one payment."""
+    """The amount in suspense for one payment."""
 
     service_id: int
     transaction_id: str
@@ -153,7 +119,7 @@ class SuspenseView(TypedDict):
 
 
 class SuspenseList(TypedDict):
-    """Everything that stands in suspense."""
+    """All amounts in suspense."""
 
     suspense: list[SuspenseView]
 
@@ -171,34 +137,34 @@ class BookRoutes:
         return [
             route(
                 "GET", "/_sandbox/ledger/suspense", self.suspense,
-                "list what stands in suspense", answers=(Answer(SuspenseList),),
+                "list the amounts in suspense", answers=(Answer(SuspenseList),),
                 query=Query(Nothing), errors=(PRODUCTION,),
             ),
             route(
                 "POST", "/_sandbox/ledger/resolve", self.resolve,
-                "move what stands in suspense for a payment", answers=entry, body=Body(Resolve),
+                "move the amount in suspense of a payment", answers=entry, body=Body(Resolve),
             ),
             route(
                 "POST", "/_sandbox/ledger/adjust", self.adjust,
-                "write a correction between a wallet and an account of ours",
+                "post a correction between a wallet and an internal account",
                 answers=entry, body=Body(Adjust),
             ),
             route(
                 "POST", "/_sandbox/ledger/reverse", self.reverse,
-                "enter the opposite of an entry of a person", answers=entry, body=Body(Reverse),
+                "reverse an entry that a person made", answers=entry, body=Body(Reverse),
             ),
         ]  # fmt: skip
 
     async def suspense(self, _request: web.Request, _asked: Nothing) -> SuspenseList | web.Response:
-        """List what stands in suspense, payment by payment, newest first."""
+        """List the amounts in suspense by payment, newest first."""
         if self._books is None:
             return _is_off()
-        return {"suspense": [_shown(each) for each in await self._books.suspense()]}
+        return {"suspense": [suspense_view(each) for each in await self._books.suspense()]}
 
     async def resolve(
         self, _request: web.Request, asked: Resolve
     ) -> NumberedPosting | web.Response:
-        """Move what stands in suspense for a payment to its service, to clearing or to fees."""
+        """Move the amount in suspense of a payment to its service, to clearing or to fees."""
         to = AccountKind.WALLET if asked.to == "service" else AccountKind(asked.to)
         amount = None if asked.amount is None else Decimal(asked.amount)
         subject = await self._subject(asked.transaction, asked.service_id)
@@ -231,14 +197,15 @@ class BookRoutes:
         try:
             return shown_line(await enter(self._books))
         except BadEntry as refused:
-            return error_response(ENTRY_REFUSED, str(refused))
+            return error_response(ENTRY_REFUSED, str(refused), refused.field)
 
 
 def _is_off() -> web.Response:
-    return error_response(PRODUCTION, "Production is off, so nothing of mode P is entered")
+    return error_response(PRODUCTION, "Production mode is off, so no entries of mode P can be made")
 
 
-def _shown(item: SuspenseItem) -> SuspenseView:
+def suspense_view(item: SuspenseItem) -> SuspenseView:
+    """What is in suspense, as the control API shows it."""
     return {
         "service_id": item.service_id,
         "transaction_id": item.transaction_id,

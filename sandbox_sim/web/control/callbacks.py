@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.callbacks.receiver_verdicts import ReceiverReport, shown
+from sandbox_sim.callbacks.receiver_checks import ReceiverReport, shown
 from sandbox_sim.control.manual_actions import CallbackRetries, ManualActions
 from sandbox_sim.control.record_search import RecordIds
 from sandbox_sim.http_addresses import EXPECTED
@@ -114,8 +114,8 @@ class CallbackActionRoutes:
         if retried is None:
             return no_such("callbacks", name)
         if not retried.was_waiting:
-            text = f"callback {retried.callback.id} is {retried.callback.state}, so no attempt at"
-            text += " it is to come: resend sends it once more"
+            text = f"callback {retried.callback.id} is {retried.callback.state}, so no attempt is"
+            text += " due: resend sends it once more"
             return error_response(errors.NOT_WAITING, text)
         return callbacks.shown(retried.callback)
 

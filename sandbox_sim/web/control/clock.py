@@ -62,7 +62,7 @@ class ClockRoutes:
             ),
             route(
                 "POST", "/_sandbox/clock/advance", self.advance,
-                "move gateway time on; answers after everything that was due has run",
+                "move gateway time forward; answers after everything that fell due has run",
                 answers=(Answer(AdvancedClock),), body=Body(Advance),
             ),
             route(
@@ -72,12 +72,12 @@ class ClockRoutes:
             ),
             route(
                 "POST", "/_sandbox/clock/resume", self.resume,
-                "let gateway time run on from where it stands",
+                "let gateway time run again from where it is",
                 answers=shows, body=no_body,
             ),
             route(
                 "POST", "/_sandbox/clock/reset", self.reset,
-                "bring gateway time back to the machine's, from where it runs on",
+                "set gateway time back to the machine's time, and let it run",
                 answers=shows, body=no_body, errors=(RECORDS_WAIT,),
             ),
         ]  # fmt: skip
@@ -97,7 +97,7 @@ class ClockRoutes:
         return shown(self._clock)
 
     async def resume(self, _request: web.Request, _asked: Nothing) -> ClockView:
-        """Let gateway time run on from where it stands."""
+        """Let gateway time run again from where it is."""
         await self._clock_control.resume()
         return shown(self._clock)
 

@@ -22,11 +22,9 @@ class ChangeableSettings(Protocol):
 
     def changed(self, present: Behaviour, changes: Mapping[str, Any]) -> Behaviour:
         """The behaviour with these changes; raises `ChangeRefused`."""
-        ...
 
     def shown(self, present: Behaviour) -> Mapping[str, SettingView]:
         """Each setting that can change, by its name."""
-        ...
 
 
 class ConfigChanges(Input):
@@ -57,11 +55,11 @@ class ConfigRoutes:
             ),
             route(
                 "PATCH", handler=self.change, body=Body(ConfigChanges),
-                summary="change settings: all of them, or none",
+                summary="change settings; if one is wrong, none is changed",
             ),
             route(
                 "DELETE", handler=self.undo, query=Query(Nothing),
-                summary="bring back the settings that the server was started with",
+                summary="restore the settings that the server was started with",
             ),
         ]  # fmt: skip
 

@@ -12,21 +12,23 @@ BAD_REQUEST: Final = ErrorCode(
 )
 UNAUTHORIZED: Final = ErrorCode(401, "unauthorized", "the token is missing or wrong")
 HOST_NOT_ALLOWED: Final = ErrorCode(
-    403, "host_not_allowed", "the header `Host` names no host of this server"
+    403, "host_not_allowed", "the header `Host` does not name this server"
 )
 ORIGIN_NOT_ALLOWED: Final = ErrorCode(
     403, "origin_not_allowed", "a page of another site sent the request"
 )
 NOT_FOUND: Final = ErrorCode(404, "not_found", "no such path, or no such record")
 METHOD_NOT_ALLOWED: Final = ErrorCode(
-    405, "method_not_allowed", "the path takes another method; the header `Allow` names it"
+    405,
+    "method_not_allowed",
+    "the path does not accept this method; the header `Allow` lists those it accepts",
 )
 TIMEOUT: Final = ErrorCode(408, "timeout", "a `wait` ended before enough records matched")
-ALREADY_DECIDED: Final = ErrorCode(409, "already_decided", "the transaction is decided")
+ALREADY_DECIDED: Final = ErrorCode(409, "already_decided", "the transaction is decided already")
 FORCE_NEEDED: Final = ErrorCode(
     409,
     "force_needed",
-    "the network may still decide it otherwise; `force` settles it all the same",
+    "the network may still decide otherwise; `force` settles it anyway",
 )
 CANNOT_ASK: Final = ErrorCode(
     409, "cannot_ask", "no network can be asked about the transaction; the message says why"
@@ -43,9 +45,9 @@ RECORDS_WAIT: Final = ErrorCode(
     409, "records_wait", "records that were created later than the machine's time still wait"
 )
 PRODUCTION: Final = ErrorCode(
-    409, "production", "production is on and forbids it, or it is off and the request needs it"
+    409, "production", "production mode forbids the request, or the request needs production mode"
 )
-TOO_MANY: Final = ErrorCode(409, "too_many", "there are too many rules that may still apply")
+TOO_MANY: Final = ErrorCode(409, "too_many", "there are too many active rules")
 SEEDED_ALREADY: Final = ErrorCode(409, "seeded_already", "the service has these records already")
 NO_CREDENTIALS: Final = ErrorCode(
     409, "no_credentials", "no credential set of mode S is for the service"
@@ -56,7 +58,9 @@ BODY_TOO_LARGE: Final = ErrorCode(
 ENCODED_BODY: Final = ErrorCode(
     415, "encoded_body", "the request has the header `Content-Encoding`, and no body is unpacked"
 )
-INTERNAL_ERROR: Final = ErrorCode(500, "internal_error", "a fault of the server; the log has it")
+INTERNAL_ERROR: Final = ErrorCode(
+    500, "internal_error", "an internal error of the server; the log has the traceback"
+)
 NO_METRICS: Final = ErrorCode(501, "no_metrics", "the extra `metrics` is not installed")
 NO_FILE: Final = ErrorCode(409, "no_file", "the store is not a SQLite file")
 STORE_UNAVAILABLE: Final = ErrorCode(503, "store_unavailable", "the state cannot be read or saved")
@@ -90,7 +94,11 @@ def errors_of(route: Route) -> tuple[ErrorCode, ...]:
     return tuple(error for error in CATALOGUE if error in found)
 
 
-def error_response(error: ErrorCode, message: str) -> web.Response:
-    """An error in the shape of the control API, with secrets in the message masked."""
-    answer = {"error": {"code": error.code, "message": redact_text(message)}}
+def error_response(error: ErrorCode, message: str, field: str = "") -> web.Response:
+    """An error in the shape of the control API, with secrets in the message masked.
+
+    field: the field of the body that the message is about; empty where it is about several.
+    """
+    named = {"field": field} if field else {}
+    answer = {"error": {"code": error.code, "message": redact_text(message), **named}}
     return web.json_response(answer, status=error.status)

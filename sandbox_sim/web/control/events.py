@@ -77,9 +77,9 @@ class EventsQuery(Input):
         WithJsonSchema({"type": "string", "pattern": f"^{_TYPE}(,{_TYPE})*$"}),
     ] = Field(
         frozenset(EventType),
-        description=f"some of {', '.join(EventType)}, with commas between and no spaces",
+        description=f"a list of {', '.join(EventType)}, separated by commas without spaces",
     )
-    after: str | None = Field(None, description="the id of the last event that was heard")
+    after: str | None = Field(None, description="the id of the last event that the client received")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +103,10 @@ class EventRoutes:
             ),
             Route(
                 "GET", "/_sandbox/changes", self.changes,
-                "say that something may have changed, at most twice a second",
+                "announce changes, at most twice a second",
                 "Events", (Answer(None, media_type="text/event-stream"),),
             ),
         ]  # fmt: skip
-
-    async def end(self, _app: web.Application) -> None:
-        """Close the feed when the server stops: the server waits for every open answer."""
-        self.feed.close()
 
     async def events(self, request: web.Request, asked: EventsQuery) -> web.StreamResponse:
         """Send events as they come, until the reader goes, does not read, or the server stops."""

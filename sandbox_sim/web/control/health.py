@@ -64,11 +64,11 @@ class HealthRoutes:
         route = partial(Route, group="Health", access=Access.OPEN)
         return [
             route(
-                "GET", "/_sandbox/livez", self.livez, "say that the process answers",
+                "GET", "/_sandbox/livez", self.livez, "check that the process answers",
                 answers=(Answer(Alive),),
             ),
             route(
-                "GET", "/_sandbox/readyz", self.readyz, "say that the store takes writes",
+                "GET", "/_sandbox/readyz", self.readyz, "check that the store accepts writes",
                 answers=(Answer(Ready),),
             ),
             route(
@@ -77,7 +77,7 @@ class HealthRoutes:
             ),
             route(
                 "GET", "/_sandbox/metrics", self.metrics,
-                "show the numbers of the gateway in the format of Prometheus",
+                "show the metrics in the format of Prometheus",
                 answers=(Answer(None, media_type=_PLAIN_TEXT),), errors=(NO_METRICS,),
                 access=Access.CONTROL,
             ),
@@ -154,7 +154,7 @@ class _Registry:
         breaker = _gauge(
             f"{_NETWORK}_breaker_open", "1 while the circuit breaker holds submits back.", label
         )
-        faults = _gauge(f"{_NETWORK}_faults_in_a_row", "Network faults in a row.", label)
+        faults = _gauge(f"{_NETWORK}_faults_in_a_row", "Consecutive network faults.", label)
         attempts = _gauge(
             f"{_NETWORK}_open_attempts", "Attempts whose outcome is not known yet.", label
         )

@@ -96,7 +96,7 @@ class InboxRoutes:
                 answers=(
                     Answer(Received),
                     Answer(None, media_type=HTML, when="a GET of a browser: the deliveries"),
-                    Answer(None, 303, None, "a GET of a browser that has to log in"),
+                    Answer(None, 303, None, "a GET of a browser that must log in first"),
                 ),
                 body=Body(None, optional=True, media_type="*/*"),
                 access=Access.DELIVERY, page=self.view,

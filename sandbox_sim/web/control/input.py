@@ -1,4 +1,7 @@
-"""The input of the control API: models that routes share, and errors that name each wrong field."""
+"""The input of the control API: models that routes share, and errors that name each wrong field.
+
+`WhoAndWhy` and `SignedInput` have the fields of every body that a person signs (D44).
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -12,9 +15,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.config import JsonDict
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from sandbox_sim.records.ledger import ManualEntry
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.transactions import STATUS_WORDS
-from sandbox_sim.values.redaction import nearest
+from sandbox_sim.values.redaction import nearest, redact_text
+from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
 from sandbox_sim.web.routes import FORM
 
 DEFAULT_LIMIT: Final = 20
@@ -54,7 +59,7 @@ _MOST_DIGITS: Final = 19
 
 
 def _digits(value: object) -> int:
-    """Read an integer of a query. `+5`, `5.0` and `5_000` are no integers there."""
+    """Read an integer of a query. `+5`, `5.0` and `5_000` are refused."""
     if isinstance(value, str) and re.fullmatch(f"[0-9]{{1,{_MOST_DIGITS}}}", value):
         return int(value)
     raise PydanticCustomError("digits", "must be an integer")
@@ -103,11 +108,11 @@ class ServiceQuery(Input):
 class PageQuery(Input):
     """The query of a list. Lists are newest first.
 
-    A larger limit than `MAX_LIMIT` is no error: `page_size` is what the list keeps to.
+    A larger limit than `MAX_LIMIT` is accepted: `page_size` is what the list keeps to.
     """
 
     limit: QueryLimit = Field(
-        DEFAULT_LIMIT, description=f"an integer above 0 (at most {MAX_LIMIT} are given)"
+        DEFAULT_LIMIT, description=f"an integer above 0 (at most {MAX_LIMIT} are returned)"
     )
 
     @property
@@ -127,7 +132,7 @@ class PageQuery(Input):
 class ServiceListQuery(PageQuery):
     """The query of a list of one service, or of all, whose ids are texts."""
 
-    after: str | None = Field(None, description="the id after which the list goes on")
+    after: str | None = Field(None, description="the id of the last item of the previous page")
     service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
 
     @property
@@ -139,7 +144,7 @@ class ServiceListQuery(PageQuery):
 class ListQuery(PageQuery):
     """The query of a list whose ids are numbers."""
 
-    after: QueryId | None = Field(None, description="the id after which the list goes on")
+    after: QueryId | None = Field(None, description="the id of the last item of the previous page")
 
 
 def time_of(name: str, text: str) -> datetime:
@@ -154,7 +159,7 @@ def time_of(name: str, text: str) -> datetime:
 class Wait(Input):
     """The body of `wait`: how many records have to match, and for how much real time to wait."""
 
-    match: dict[str, Any] = Field({}, description="an object of fields and the values they have")
+    match: dict[str, Any] = Field({}, description="an object with fields and their values")
     count: int = Field(1, ge=1, le=1000, description="an integer from 1 to 1000")
     timeout_s: float = Field(5, ge=0, le=600, description="a number of seconds from 0 to 600")
 
@@ -287,3 +292,44 @@ def worded(codes: Iterable[str]) -> str:
     """The codes, and then their words, as an error lists them."""
     chosen = list(codes)
     return ", ".join([*chosen, *(word for word, code in STATUS_WORDS.items() if code in chosen)])
+
+
+class WhoAndWhy(Input):
+    """Who acts, and why."""
+
+    by: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_IDENTIFIER,
+        pattern=NO_NUL,
+        description=f"the name of the person, at most {MAX_IDENTIFIER} characters, for mode P",
+    )
+    reason: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_REFERENCE,
+        pattern=NO_NUL,
+        description=f"the reason, at most {MAX_REFERENCE:,} characters, for mode P",
+    )
+
+
+class SignedInput(WhoAndWhy):
+    """Who makes an entry, and why."""
+
+    reference: str = Field(
+        "",
+        max_length=MAX_REFERENCE,
+        pattern=NO_NUL,
+        description=f"your own reference, such as a ticket number, at most {MAX_REFERENCE:,} "
+        "characters",
+    )
+
+    @property
+    def signed(self) -> ManualEntry:
+        """The signature of the entry. Raises `BadInput`."""
+        by, why = (self.by or "").strip(), (self.reason or "").strip()
+        if not by or not why:
+            raise BadInput(
+                "reason and by must be set: an entry of mode P says why, and who makes it"
+            )
+        return ManualEntry(redact_text(by), redact_text(why), redact_text(self.reference.strip()))

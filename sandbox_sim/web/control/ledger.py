@@ -20,7 +20,6 @@ from sandbox_sim.records.ledger import (
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.vocabulary import Wallet
-from sandbox_sim.web.control.books import SignedInput
 from sandbox_sim.web.control.errors import PRODUCTION, error_response
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
@@ -29,6 +28,7 @@ from sandbox_sim.web.control.input import (
     BadInput,
     ListQuery,
     QueryServiceId,
+    SignedInput,
 )
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
@@ -56,7 +56,7 @@ class LedgerListQuery(ListQuery):
     subject: str | None = Field(
         None,
         pattern=NO_NUL,
-        description="the id of a transaction, a send or a batch, without NUL",
+        description="the id of a transaction, a send or a batch, without NUL characters",
     )
     audit: Literal["true", "false"] = Field("false", description="true or false")
 
@@ -157,7 +157,9 @@ class LedgerRoutes:
             balance = await self._ledger.topup(asked.service_id, asked.units)
             return {"service_id": asked.service_id, "sms_balance": balance}
         if self._books is None:
-            return error_response(PRODUCTION, "Production is off, so nothing of mode P is added")
+            return error_response(
+                PRODUCTION, "Production mode is off, so nothing can be topped up in mode P"
+            )
         wallet = Wallet(asked.account)
         available = await self._books.topup(asked.service_id, wallet, asked.units, asked.signed)
         of_service: ToppedUp = {"service_id": asked.service_id, "mode": "P"}

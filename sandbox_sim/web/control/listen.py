@@ -90,20 +90,16 @@ class ListenRoutes:
         return [
             route(
                 "GET", "/_sandbox/listen", self.listen,
-                "take the callbacks of a service, or of all, as Server-Sent Events",
+                "receive the callbacks of a service, or of all, as Server-Sent Events",
                 answers=(Answer(None, media_type="text/event-stream"),), query=Query(ListenQuery),
             ),
             route(
                 "POST", "/_sandbox/listen/{listener}/answers", self.answer,
-                "say what the receiver answered to a callback",
+                "report what the receiver answered to a callback",
                 answers=(Answer(ForwardedAnswer),), body=Body(ListenAnswerBody),
                 errors=(NOT_FOUND,),
             ),
         ]  # fmt: skip
-
-    async def end(self, _app: web.Application) -> None:
-        """End every stream when the server stops."""
-        self.listeners.close()
 
     async def listen(self, request: web.Request, asked: ListenQuery) -> web.StreamResponse:
         """Send callbacks as they come, until the listener goes or the server stops."""

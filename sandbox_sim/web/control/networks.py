@@ -57,7 +57,7 @@ class BreakerView(TypedDict):
     """The circuit breaker of a network, in the process that answers."""
 
     state: Annotated[str, BreakerState]
-    faults: Annotated[int, "network faults in a row"]
+    faults: Annotated[int, "consecutive network faults"]
     opened_at: str | None
 
 
@@ -72,10 +72,10 @@ class NetworkView(TypedDict):
     notifications: Annotated[str, NotificationTrust]
     routes: list[RouteView]
     breaker: BreakerView
-    open_attempts: Annotated[int, "attempts whose outcome the network has not told"]
-    kept_notifications: Annotated[dict[str, int], "by what was done with them"]
+    open_attempts: Annotated[int, "attempts without an outcome yet"]
+    kept_notifications: Annotated[dict[str, int], "by state"]
     dropped_notifications: Annotated[
-        int, "those that proved nothing and were not stored, in the process that answers"
+        int, "unproven notifications that were not stored, in the process that answers"
     ]
 
 
@@ -129,12 +129,12 @@ class AttemptListQuery(ServiceListQuery):
     since: str | None = Field(
         None,
         json_schema_extra=DATE_TIME,
-        description="a time in ISO 8601, the first that is listed",
+        description="a time in ISO 8601, inclusive",
     )
     until: str | None = Field(
         None,
         json_schema_extra=DATE_TIME,
-        description="a time in ISO 8601, the first one left out",
+        description="a time in ISO 8601, exclusive",
     )
 
     def query(self) -> AttemptQuery:
@@ -152,10 +152,9 @@ class AttemptListQuery(ServiceListQuery):
         )
 
 
-NETWORKS_PREFIX: Final = "/_networks"
 # No network sends a longer notification.
 MOST_BODY_BYTES: Final = 64 * 1024
-_TOO_MANY: Final = ErrorCode(429, "too_many", "too many notifications name no attempt")
+_TOO_MANY: Final = ErrorCode(429, "too_many", "too many notifications do not belong to an attempt")
 
 
 class NotificationHandler:
@@ -177,7 +176,7 @@ class NotificationHandler:
         headers: dict[str, str] = {}
         for key, value in request.headers.items():
             lower = key.lower()
-            text = storable(value)  # octets that are no UTF-8 come as unpaired surrogates
+            text = storable(value)  # octets that are not UTF-8 come as unpaired surrogates
             headers[lower] = f"{headers[lower]}, {text}" if lower in headers else text
         body = await _body(request)
         if body is None:
@@ -195,7 +194,7 @@ class NotificationHandler:
         wait = await self._notifications.receive(raw)
         if not wait:
             return web.Response()
-        answer = error_response(_TOO_MANY, "Too many notifications came that prove nothing")
+        answer = error_response(_TOO_MANY, "Too many unproven notifications")
         answer.headers["Retry-After"] = str(math.ceil(wait))
         return answer
 
@@ -241,7 +240,7 @@ class NetworkRoutes:
             ),
             route(
                 "POST", "/_sandbox/networks/check", self.check,
-                "ask each network whether it can be reached",
+                "check whether each network can be reached",
                 answers=(Answer(ListOf("networks", CheckedNetworkView, has_next=False)),),
             ),
             route(

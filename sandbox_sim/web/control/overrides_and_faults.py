@@ -74,7 +74,7 @@ class UserRuleBody(Input):
     """The fields of every rule; each kind adds those of its effect."""
 
     match: MatchBody = Field(
-        MatchBody(), description="an object of fields that requests have to have"
+        MatchBody(), description="an object with the fields that a request must have"
     )
     times: int | None = Field(None, ge=1, le=LARGEST_INTEGER, description="an integer above 0")
 
@@ -82,7 +82,7 @@ class UserRuleBody(Input):
         """What contradicts itself between valid fields, in a sentence; None where nothing does."""
         amount = self.match.amount
         if isinstance(amount, AmountRange) and (amount.min or 0) > (amount.max or math.inf):
-            return "match.amount.min is above match.amount.max: no amount is between them"
+            return "match.amount.min is greater than match.amount.max: swap them"
         return None
 
     def effect(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class UserRuleRoutes:
         try:
             rule = await self.rules.add(self.kind, match, asked.effect(), asked.times)
         except TooManyUserRules:
-            text = f"there are {MAX_USER_RULES} {self.plural}: take some out first"
+            text = f"there are {MAX_USER_RULES} {self.plural}: remove some first"
             return error_response(TOO_MANY, text)
         return shown(rule)
 

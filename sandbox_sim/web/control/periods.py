@@ -13,7 +13,6 @@ from sandbox_sim.records.ledger import NumberedPosting, shown_line
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.timestamps import iso
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
-from sandbox_sim.web.control.books import SignedInput
 from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, error_response
 from sandbox_sim.web.control.input import (
     DATE_TIME,
@@ -22,6 +21,7 @@ from sandbox_sim.web.control.input import (
     Input,
     QueryId,
     QueryServiceId,
+    SignedInput,
     time_of,
 )
 from sandbox_sim.web.routes import Answer, Body, Query, Route
@@ -35,7 +35,7 @@ class Close(SignedInput):
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     until: str = Field(
         json_schema_extra=DATE_TIME,
-        description="a time in ISO 8601, the first one that is not in the period",
+        description="a time in ISO 8601, the exclusive end of the period",
     )
     currency: str = _CURRENCY
 
@@ -45,7 +45,7 @@ class StatementQuery(Input):
 
     service_id: QueryServiceId = Field(description=SERVICE_ID)
     period: QueryId | None = Field(
-        None, description="the number of a closed period, from 1; without it the open one"
+        None, description="the number of a closed period, from 1; by default the open period"
     )
     currency: str = _CURRENCY
 
@@ -110,12 +110,12 @@ class PeriodRoutes:
         self, ask: Callable[[Periods], Awaitable[Statement]]
     ) -> StatementView | web.Response:
         if self._periods is None:
-            text = "Production is off, so no period of mode P is closed"
+            text = "Production mode is off, so no period can be closed"
             return error_response(PRODUCTION, text)
         try:
             return _shown(await ask(self._periods))
         except BadEntry as refused:
-            return error_response(ENTRY_REFUSED, str(refused))
+            return error_response(ENTRY_REFUSED, str(refused), refused.field)
 
 
 def _shown(statement: Statement) -> StatementView:

@@ -4,8 +4,8 @@ The clock decides when networks are asked, and settings hold for all clients, so
 changed. A sample callback of the doctor
 says that a payment was made, so none is sent. Overrides, faults, reset, seed, snapshots and the
 deletion of requests never touch what is of mode P; one that names a service which only clients of
-mode P may use is a mistake, and gets HTTP 409. So does any override or fault where there are no
-clients of mode S at all.
+mode P may use is a mistake, and gets HTTP 409. So does an override or fault that names a
+transaction of mode P, and any where there are no clients of mode S at all.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,13 +15,18 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from sandbox_sim.control.record_search import TRANSACTIONS, RecordSearch
+from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.control.callbacks import DOCTOR
 from sandbox_sim.web.control.config import CONFIG
 from sandbox_sim.web.control.errors import PRODUCTION, error_response
+from sandbox_sim.web.control.overrides_and_faults import UserRuleBody
 from sandbox_sim.web.routes import Route
 
 _CLOCK: Final = "/_sandbox/clock/"
 _RULES: Final = ("/_sandbox/overrides", "/_sandbox/faults")
+# Of the transactions with one transaction_id, so many are looked at.
+_LOOKED_AT: Final = 100
 _OF_THE_SANDBOX: Final = frozenset(
     {
         *(("POST", f"/_sandbox/{name}") for name in ("reset", "seed", "snapshots")),
@@ -31,15 +36,19 @@ _OF_THE_SANDBOX: Final = frozenset(
 )
 
 
-def guarded(routes: Iterable[Route], is_only_live: Callable[[int | None], bool]) -> list[Route]:
+def guarded(
+    routes: Iterable[Route], is_only_live: Callable[[int | None], bool], records: RecordSearch
+) -> list[Route]:
     """The routes with the refusals of production.
 
     is_only_live: whether only clients of mode P may use a service, or any service (None).
     """
-    return [_guarded(route, is_only_live) for route in routes]
+    return [_guarded(route, is_only_live, records) for route in routes]
 
 
-def _guarded(route: Route, is_only_live: Callable[[int | None], bool]) -> Route:
+def _guarded(
+    route: Route, is_only_live: Callable[[int | None], bool], records: RecordSearch
+) -> Route:
     errors = (*route.errors, PRODUCTION)
     if route.method == "POST" and route.path.startswith(_CLOCK):
         return replace(route, handler=_refuse_clock, errors=errors)
@@ -48,7 +57,9 @@ def _guarded(route: Route, is_only_live: Callable[[int | None], bool]) -> Route:
     if route.path == DOCTOR:
         return replace(route, handler=_refuse_doctor)
     if (route.method, route.path) in _OF_THE_SANDBOX:
-        return replace(route, handler=partial(_checked, route, is_only_live), errors=errors)
+        return replace(
+            route, handler=partial(_checked, route, is_only_live, records), errors=errors
+        )
     return route
 
 
@@ -69,7 +80,11 @@ async def _refuse_doctor(_request: web.Request, _asked: object) -> web.Response:
 
 
 async def _checked(
-    route: Route, is_only_live: Callable[[int | None], bool], request: web.Request, asked: object
+    route: Route,
+    is_only_live: Callable[[int | None], bool],
+    records: RecordSearch,
+    request: web.Request,
+    asked: object,
 ) -> Any:
     named = getattr(getattr(asked, "match", asked), "service_id", None)
     if isinstance(named, int) and is_only_live(named):
@@ -81,4 +96,21 @@ async def _checked(
             "what a payment of mode P becomes is decided by its network, or with settle"
         )
         return error_response(PRODUCTION, text)
+    name = await _live_transaction(records, asked) if isinstance(asked, UserRuleBody) else None
+    if name is not None:
+        text = (
+            f"Transaction {name} is of mode P, where a network decides: name a transaction_id of "
+            "mode S, or settle the payment"
+        )
+        return error_response(PRODUCTION, text)
     return await route.handler(request, asked)
+
+
+async def _live_transaction(records: RecordSearch, asked: UserRuleBody) -> str | None:
+    """The transaction_id that a rule names, if only payments of mode P have it."""
+    match = asked.match.model_dump(include={"service_id", "transaction_id"}, exclude_none=True)
+    if "transaction_id" not in match:
+        return None
+    found = await records.find(TRANSACTIONS, match, _LOOKED_AT)
+    modes = {each["mode"] for each in found.records}
+    return asked.match.transaction_id if modes == {ServiceMode.PRODUCTION} else None

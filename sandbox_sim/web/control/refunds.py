@@ -28,7 +28,7 @@ from sandbox_sim.web.control.records import (
 from sandbox_sim.web.routes import Answer, Body, Route
 from sandbox_sim.web.transport.requests import PublicAddress
 
-# Not blank: a decision without a name or a reason is none (D44).
+# Not blank: a decision without a name or a reason is invalid (D44).
 _SAID: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
 _MOST_DIGITS: Final = 30
@@ -40,15 +40,15 @@ class RefundBody(Input):
     by: str = Field(
         max_length=MAX_IDENTIFIER,
         pattern=_SAID,
-        description=f"the name of who refunds, of at most {MAX_IDENTIFIER} characters",
+        description=f"the name of the person who refunds, at most {MAX_IDENTIFIER} characters",
     )
     reason: str = Field(
         max_length=MAX_REFERENCE,
         pattern=_SAID,
-        description=f"why, in at most {MAX_REFERENCE:,} characters",
+        description=f"the reason, at most {MAX_REFERENCE:,} characters",
     )
     amount: Annotated[Decimal, Field(gt=0, max_digits=_MOST_DIGITS)] | None = Field(
-        None, description="a number above 0; without it all that is left is refunded"
+        None, description="a number above 0; by default all that is left"
     )
     transaction_id: str | None = Field(
         None,
@@ -61,7 +61,7 @@ class RefundBody(Input):
         ),
     )
     mode: Literal["S", "P"] | None = Field(
-        None, description="S or P, where a collection of each mode has the identifier"
+        None, description="S or P, if a collection of each mode has the identifier"
     )
 
 
@@ -92,11 +92,11 @@ class RefundRoutes:
         return [
             route(
                 path=f"{TRANSACTION}/refund", errors=refusals,
-                summary="pay a collection, or a part of it, back to its payer",
+                summary="refund a collection, or a part of it, to its payer",
             ),
             route(
                 path=f"{TRANSACTION_OF_SERVICE}/refund", errors=refusals,
-                summary="pay a collection of a service, or a part of it, back to its payer",
+                summary="refund a collection of a service, or a part of it, to its payer",
             ),
         ]  # fmt: skip
 
@@ -114,7 +114,7 @@ class RefundRoutes:
         (view,) = found
         mode = ServiceMode(view["mode"])
         if not self.refunds.serves(mode):
-            text = "Production is off, so nothing of mode P is refunded"
+            text = "Production mode is off, so payments of mode P cannot be refunded"
             return error_response(errors.PRODUCTION, text)
         key = CollectionKey(view["service_id"], view["network_transaction_id"], mode)
         by, reason = redact_text(asked.by.strip()), redact_text(asked.reason.strip())

@@ -51,7 +51,7 @@ class SendRoutes:
         return [
             Route(
                 "POST", "/_sandbox/requests/send", self.send,
-                "send the gateway a request, with the first credentials that fit its service",
+                "send the gateway a request with the first credentials that may use its service",
                 "Requests", (Answer(SentRequest),), body=Body(SendBody), errors=(NO_CREDENTIALS,),
             ),
         ]  # fmt: skip

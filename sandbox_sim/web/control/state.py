@@ -9,9 +9,8 @@ from typing import Annotated, TypedDict
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.control.manual_actions import ManualActions
+from sandbox_sim.control.manual_actions import ManualActions, Snapshots
 from sandbox_sim.control.seeding import Seeding
-from sandbox_sim.control.snapshots import Snapshots
 from sandbox_sim.ports import FileStore
 from sandbox_sim.records.snapshots import NAME_PATTERN, SnapshotView, is_valid_name, shown
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
@@ -81,7 +80,7 @@ class WasReset(TypedDict):
     """What was reset, and what stays."""
 
     service_id: Annotated[int | None, "the service; null for all"]
-    kept: Annotated[list[str], "what stays: snapshots, and with production what is of mode P"]
+    kept: Annotated[list[str], "what is kept: snapshots, and in production records of mode P"]
 
 
 class BackupView(TypedDict):
@@ -110,7 +109,7 @@ class StateRoutes:
         return [
             route(
                 "POST", "/_sandbox/reset", self.reset,
-                "forget everything that was done, for one service or for all",
+                "delete all records of one service or of all",
                 group="Reset", answers=(Answer(WasReset),), body=Body(ServiceBody, optional=True),
             ),
             route(
@@ -129,7 +128,7 @@ class StateRoutes:
                 answers=(Answer(SnapshotView, 201),), body=Body(SnapshotBody),
             ),
             route(
-                "POST", f"{_SNAPSHOT}/restore", self.restore, "put the state of a snapshot back",
+                "POST", f"{_SNAPSHOT}/restore", self.restore, "restore a snapshot",
                 answers=(Answer(SnapshotView),), body=Body(Nothing, optional=True),
                 errors=(NOT_FOUND,),
             ),
@@ -155,8 +154,8 @@ class StateRoutes:
         inbox = self.public_address(request) + _INBOX
         seeded = await self.seeding.seed(asked.seed, asked.service_id, asked.count, inbox)
         if seeded is None:
-            there = f"service {asked.service_id} has what seed {asked.seed} makes already"
-            hint = "reset the service or take another seed"
+            there = f"service {asked.service_id} has the records of seed {asked.seed} already"
+            hint = "reset the service or choose another seed"
             return error_response(SEEDED_ALREADY, f"{there}: {hint}")
         return {
             "seed": asked.seed,
@@ -188,7 +187,9 @@ class StateRoutes:
     async def back_up(self, _request: web.Request, _asked: Nothing) -> BackupView | web.Response:
         """Write a copy of the SQLite file beside it; other requests wait meanwhile."""
         if self.file is None:
-            text = "only a SQLite store is copied: of Postgres use pg_dump, and memory is not kept"
+            text = (
+                "only a SQLite store can be copied: use pg_dump for Postgres; memory is not stored"
+            )
             return error_response(NO_FILE, text)
         copy = await self.file.back_up()
         return {"path": str(copy.absolute()), "bytes": copy.stat().st_size}

@@ -1,10 +1,27 @@
-"""The OpenAPI 3.1 document of the interface and the control API, made from the table of routes."""
+"""The OpenAPI 3.1 document of the interface and the control API, made from the table of routes.
 
+JSON Schema of a `TypedDict` is made here, because pydantic reads one only on Python 3.12 and newer.
+"""
+
+import inspect
 import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from enum import Enum
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
@@ -16,10 +33,9 @@ from sandbox_sim.overrides.faults import FAULT_STATUSES
 from sandbox_sim.records.callbacks import SIGNATURE_HEADER
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE, Reply
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
-from sandbox_sim.web.api.response_models import CALLBACK_MODELS
+from sandbox_sim.web.api.responses import CALLBACK_MODELS
 from sandbox_sim.web.control.errors import errors_of
 from sandbox_sim.web.control.input import LARGEST_INTEGER
-from sandbox_sim.web.openapi.json_schema import REF, Schema, Schemas
 from sandbox_sim.web.openapi.routes import ServerFacts
 from sandbox_sim.web.routes import (
     ANY_METHOD,
@@ -32,6 +48,99 @@ from sandbox_sim.web.routes import (
     Query,
     Route,
 )
+
+Schema = dict[str, Any]
+
+REF: Final = "#/components/schemas/"
+_TYPES: Final[dict[Any, Schema]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    NoneType: {"type": "null"},
+    None: {"type": "null"},
+    object: {},
+    Any: {},
+}
+
+
+class Schemas:
+    """Makes schemas; each `TypedDict` becomes a component that the schemas refer to."""
+
+    def __init__(self) -> None:
+        self.components: dict[str, Schema] = {}
+        self._models: dict[str, Any] = {}
+
+    def of(self, annotation: Any) -> Schema:
+        """The schema of an annotation. In `Annotated`, a text is the description of the value.
+
+        An enumeration or a tuple in `Annotated` lists the values that a string can have.
+
+        Raises:
+            ValueError: two different models have one name.
+        """
+        if is_typeddict(annotation):
+            return self._reference(annotation)
+        origin, arguments = get_origin(annotation), get_args(annotation)
+        if origin is Annotated:
+            return self._annotated(arguments[0], arguments[1:])
+        if origin is Literal:
+            return {"enum": list(arguments)}
+        if origin in {Union, UnionType}:
+            return self._union(arguments)
+        if origin in {list, Sequence}:
+            return {"type": "array", "items": self.of(arguments[0])}
+        if origin is dict:
+            return {"type": "object", "additionalProperties": self.of(arguments[1])}
+        return dict(_TYPES[annotation])
+
+    def _reference(self, model: Any) -> Schema:
+        name = model.__name__
+        if self._models.setdefault(name, model) is not model:
+            raise ValueError(f"two models have the name {name}")
+        if name not in self.components:
+            self.components[name] = {}  # so that a model may refer to itself
+            self.components[name] = self._component(model)
+        return {"$ref": REF + name}
+
+    def _component(self, model: Any) -> Schema:
+        hints = get_type_hints(model, include_extras=True)
+        required = [name for name in hints if name in model.__required_keys__]
+        properties = {name: self.of(_value_type(hint)) for name, hint in hints.items()}
+        return {
+            "type": "object",
+            "description": inspect.getdoc(model),
+            "properties": properties,
+            "required": required,
+        }
+
+    def _annotated(self, annotation: Any, extras: Sequence[object]) -> Schema:
+        schema = self.of(annotation)
+        for extra in extras:
+            match extra:
+                case str():
+                    schema["description"] = extra
+                case tuple():
+                    schema["enum"] = [*extra, *([None] if _may_be_null(annotation) else [])]
+                case type() if issubclass(extra, Enum):
+                    values = tuple(each.value for each in extra)
+                    schema |= self._annotated(annotation, [values])
+        return schema
+
+    def _union(self, members: Sequence[Any]) -> Schema:
+        schemas = [self.of(member) for member in members]
+        if all(schema.keys() == {"type"} for schema in schemas):
+            return {"type": [schema["type"] for schema in schemas]}
+        return {"anyOf": schemas}
+
+
+def _value_type(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is NotRequired else hint
+
+
+def _may_be_null(annotation: Any) -> bool:
+    return NoneType in get_args(annotation)
+
 
 _TEMPLATE = REF + "{model}"
 
@@ -192,7 +301,7 @@ _COMMON: Final = (
     ErrorCode(413, "400", "the body is above the setting max_body_bytes (D5)"),
     ErrorCode(415, "400", "the request has the header Content-Encoding (D42)"),
     ErrorCode(429, "429", "too many requests (D10)"),
-    ErrorCode(500, "500", "a fault of the server"),
+    ErrorCode(500, "500", "an internal error of the server"),
 )
 
 _FAULTS: Final = tuple(
@@ -201,7 +310,7 @@ _FAULTS: Final = tuple(
 
 _SERVICE: Final = ErrorCode(403, "403", "the credentials are not for this service (D2)")
 
-_ON_REQUEST: Final = "only where an override or a fault of the control API asks for it"
+_ON_REQUEST: Final = "only if an override or a fault of the control API asks for it"
 
 _ALWAYS: Final = ("X-Sandbox-Rule", "X-Sandbox-Request-Id")
 
@@ -328,7 +437,7 @@ def _model(model: Any, schemas: Schemas) -> Schema:
         text = "the value of `after` for the next page; null on the last one"
         properties["next"] = {"type": ["string", "null"], "description": text}
     if model.has_dropped:
-        text = "how many older ones made room for newer ones"
+        text = "how many older records were removed to make room"
         properties["dropped"] = {"type": "integer", "description": text}
     return {"type": "object", "properties": properties, "required": list(properties)}
 
@@ -342,7 +451,14 @@ def _error(codes: Iterable[str], schemas: Schemas) -> Schema:
             "properties": {
                 "error": {
                     "type": "object",
-                    "properties": {"code": {"type": "string"}, "message": {"type": "string"}},
+                    "properties": {
+                        "code": {"type": "string"},
+                        "message": {"type": "string"},
+                        "field": {
+                            "type": "string",
+                            "description": "of `entry_refused`: the field that it is about",
+                        },
+                    },
                     "required": ["code", "message"],
                 }
             },

@@ -1,26 +1,25 @@
-"""The OpenAPI document as one HTML page, which needs neither scripts nor a network."""
+"""The OpenAPI document as HTML, with a form for each request that can be sent from the page."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any, Final
 
-from sandbox_sim.web.openapi.json_schema import REF, Schema
+from markupsafe import Markup
 
-_SHELL: Final = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<link rel="stylesheet" href="docs/style.css"></head>
-<body><header><h1>{title}</h1><p>Version {version}, <a href="openapi.json">OpenAPI 3.1</a></p>
-</header><nav aria-label="Contents"><ul>{contents}</ul></nav><main>{main}</main></body></html>
-"""
+from sandbox_sim.operations import ACTIONS, Operation
+from sandbox_sim.web.openapi.document import REF, Schema
+from sandbox_sim.web.routes import CONTROL_PREFIX, JSON
+
+# HEAD and OPTIONS answer nothing to look at.
+_SENT: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 _PARAGRAPHS: Final = re.compile(r"\n\n(?:- )?|\n- ")
 
 
-def page_of(document: Schema) -> str:
-    """The page; every operation and every schema has an anchor."""
-    info, groups = document["info"], [tag["name"] for tag in document["tags"]]
+def content_of(document: Schema) -> Markup:
+    """The content of the page; every operation and every schema has an anchor."""
+    groups = [tag["name"] for tag in document["tags"]]
     operations = list(_operations(document))
     sections = [
         f'<section><h2 id="{_anchor(group)}">{escape(group)}</h2>'
@@ -36,12 +35,10 @@ def page_of(document: Schema) -> str:
         *(_schema_html(name, schemas[name]) for name in sorted(schemas)),
         "</section>",
     ]
-    return _SHELL.format(
-        title=escape(info["title"]),
-        version=escape(info["version"]),
-        contents="".join(_entry(group) for group in [*groups, "Schemas"]),
-        main=_text(info["description"]) + "".join(sections),
-    )
+    contents = "".join(_entry(group) for group in [*groups, "Schemas"])
+    about = _text(document["info"]["description"])
+    nav = f'<nav aria-label="Contents"><ul>{contents}</ul></nav>'
+    return Markup(nav + about + "".join(sections))  # noqa: S704 -- every value is escaped above
 
 
 def _operations(document: Schema) -> Iterator[tuple[str, str, Schema]]:
@@ -69,7 +66,7 @@ def _inline(markdown: str) -> str:
 
 
 def _operation_html(document: Schema, method: str, path: str, operation: Schema) -> str:
-    parts = [_security(operation["security"])]
+    parts = [_security(operation["security"]), _form(document, method, path, operation)]
     if operation["parameters"]:
         rows = (_parameter(each) for each in operation["parameters"])
         parts.append(f"<h4>Parameters</h4>{_fields(rows)}")
@@ -89,6 +86,70 @@ def _operation_html(document: Schema, method: str, path: str, operation: Schema)
         f'<b class="{method.lower()}">{method}</b> <code>{escape(path)}</code> '
         f"{_inline(operation['summary'])}</summary>{''.join(parts)}</details>"
     )
+
+
+def _form(document: Schema, method: str, path: str, operation: Schema) -> str:
+    """What sends the request from the page; empty where its answer is not JSON."""
+    if operation["security"] == [{"client": []}]:
+        first = next(each for each in (*ACTIONS, *Operation) if each.row.path == path)
+        return f'<p><button data-send-first="{first.value}" hidden>Send a request…</button></p>'
+    answers = (
+        _resolved(each, document)
+        for status, each in operation["responses"].items()
+        if status.startswith("2")
+    )
+    is_json = any(JSON in each.get("content", {}) for each in answers)
+    content = operation.get("requestBody", {}).get("content", {JSON: {}})
+    if method not in _SENT or not is_json or JSON not in content:
+        return ""
+    name = operation["operationId"]
+    fields = [_field(name, each) for each in operation["parameters"]]
+    if "requestBody" in operation:
+        body = json.dumps(_example(content[JSON]["schema"], document), indent=2)
+        fields.append(
+            f'<label for="{name}-body">Body</label>'
+            f'<textarea id="{name}-body" name="body" spellcheck="false">{escape(body)}</textarea>'
+        )
+    below = path.removeprefix(f"{CONTROL_PREFIX}/")
+    return (
+        f'<form data-try data-method="{method}" data-path="{escape(below)}" hidden>'
+        f'{"".join(fields)}<div class="acts"><button>Send</button></div>'
+        '<pre class="answer" role="status" tabindex="0" aria-label="Answer" hidden></pre></form>'
+    )
+
+
+def _field(operation: str, parameter: Schema) -> str:
+    name, place = escape(parameter["name"]), parameter["in"]
+    if place not in {"path", "query"}:
+        return ""
+    needed = " required" if parameter["required"] else ""
+    return (
+        f'<label for="{operation}-{name}">{name}</label><input id="{operation}-{name}" '
+        f'name="{name}" data-in="{place}" autocomplete="off"{needed}>'
+    )
+
+
+def _example(schema: Schema, document: Schema) -> Any:
+    """A value that a schema takes: of an object only what is required."""
+    match schema:
+        case {"$ref": str(reference)}:
+            return _example(
+                document["components"]["schemas"][reference.removeprefix(REF)], document
+            )
+        case {"default": value} | {"const": value} | {"enum": [value, *_]}:
+            return value
+        case {"anyOf": [first, *_]} | {"oneOf": [first, *_]} | {"allOf": [first, *_]}:
+            return _example(first, document)
+        case {"type": "object"}:
+            fields = schema.get("properties", {})
+            return {name: _example(fields[name], document) for name in schema.get("required", ())}
+        case {"type": "array"}:
+            return []
+        case {"type": "boolean"}:
+            return True
+        case {"type": "integer" | "number"}:
+            return 55 if "service" in schema.get("description", "") else 1
+    return ""
 
 
 def _resolved(response: Schema, document: Schema) -> Schema:

@@ -7,24 +7,20 @@ payments go on meanwhile.
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from aiohttp import web
 
-from sandbox_sim.web.routes import HTML, Answer, Route
+from sandbox_sim import __version__
+from sandbox_sim.web.pages.dashboard import samples_json
+from sandbox_sim.web.pages.templates import Templates
+from sandbox_sim.web.routes import HTML, Access, Answer, Route
+from sandbox_sim.web.transport.requests import PublicAddress
 
 if TYPE_CHECKING:
-    from sandbox_sim.web.openapi.json_schema import Schema
+    from markupsafe import Markup
 
-_STYLE: Final = Path(__file__).with_name("docs.css")
-# The page has no script and no form, and loads nothing but its style sheet.
-_HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'none'; "
-    "frame-ancestors 'none'; base-uri 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
+    from sandbox_sim.web.openapi.document import Schema
 
 
 class ServerFacts(NamedTuple):
@@ -42,8 +38,14 @@ class OpenapiRoutes:
     """The document and its page. table: returns all routes of the server. facts: at present."""
 
     def __init__(
-        self, table: Callable[[], Sequence[Route]], facts: Callable[[], ServerFacts]
+        self,
+        table: Callable[[], Sequence[Route]],
+        facts: Callable[[], ServerFacts],
+        templates: Templates,
+        public_address: PublicAddress,
     ) -> None:
+        self._templates = templates
+        self._public_address = public_address
         self._table = table
         self._facts = facts
         self._document = lru_cache(maxsize=1)(self._make_document)
@@ -60,11 +62,9 @@ class OpenapiRoutes:
             ),
             route(
                 "GET", "/_sandbox/docs", self.page, "show the description as a page",
-                answers=(Answer(None, media_type=HTML),),
-            ),
-            route(
-                "GET", "/_sandbox/docs/style.css", self.style, "the style sheet of the page",
-                answers=(Answer(None, media_type="text/css"),),
+                answers=(Answer(None, media_type=HTML),
+                         Answer(None, 303, None, "a browser that must log in first")),
+                access=Access.PAGE,
             ),
         ]  # fmt: skip
 
@@ -72,22 +72,19 @@ class OpenapiRoutes:
         """The document as JSON."""
         return await asyncio.to_thread(self._document, self._facts())
 
-    async def page(self, _request: web.Request) -> web.Response:
-        """The page, which works without scripts and without a network."""
-        text = await asyncio.to_thread(self._page, self._facts())
-        return web.Response(text=text, content_type=HTML, headers=_HEADERS)
-
-    async def style(self, _request: web.Request) -> web.Response:
-        """The style sheet of the page."""
-        text = await asyncio.to_thread(_STYLE.read_text, "utf-8")
-        return web.Response(text=text, content_type="text/css", headers=_HEADERS)
+    async def page(self, request: web.Request) -> web.Response:
+        """The page, which sends each request too."""
+        content = await asyncio.to_thread(self._page, self._facts())
+        samples = samples_json(self._public_address(request))
+        context = {"content": content, "version": __version__, "samples": samples}
+        return await self._templates.page(request, "docs.html", context)
 
     def _make_document(self, facts: ServerFacts) -> "Schema":
         from sandbox_sim.web.openapi.document import openapi_document  # noqa: PLC0415 -- when asked
 
         return openapi_document(self._table(), facts)
 
-    def _make_page(self, facts: ServerFacts) -> str:
-        from sandbox_sim.web.openapi.page import page_of  # noqa: PLC0415 -- when asked
+    def _make_page(self, facts: ServerFacts) -> "Markup":
+        from sandbox_sim.web.openapi.page import content_of  # noqa: PLC0415 -- when asked
 
-        return page_of(self._document(facts))
+        return content_of(self._document(facts))

@@ -18,7 +18,7 @@ from sandbox_sim import explanations
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
-from sandbox_sim.web.transport.requests import wants_page
+from sandbox_sim.web.transport.requests import ICON_PATH
 
 _FOLDER: Final = Path(__file__).with_name("static")
 
@@ -86,11 +86,6 @@ def _type_of(name: str) -> str:
     return _TYPES[Path(name).suffix]
 
 
-_ICON: Final = "/favicon.ico"
-
-_READING: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
-
-
 @dataclass(frozen=True, eq=False)
 class BrowserPages:
     """Answers browsers on paths that are not of the control API.
@@ -103,16 +98,10 @@ class BrowserPages:
     templates: Templates
     files: StaticRoutes
 
-    def takes(self, request: web.BaseRequest) -> bool:
-        """Whether this answers the request, and not the dispatcher."""
-        if request.method not in _READING:
-            return False
-        return request.path == _ICON or wants_page(request)
-
     async def answer(self, request: web.BaseRequest) -> web.Response:
-        """Answer a request that it takes."""
+        """Answer a request of `is_for_browser_pages`."""
         path = request.path
-        if path == _ICON:
+        if path == ICON_PATH:
             return await self.files.icon(request)
         prefix = self.base_path if path.startswith(self.base_path) else ""
         if path.removeprefix(prefix) in {"", "/", CONTROL_PREFIX}:

@@ -16,7 +16,7 @@ from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.payments.card_page import CardPages, Page
 from sandbox_sim.records.transactions import PAY_PAGES, WORDING, Choice, Status
 from sandbox_sim.web.control.input import BadInput, form_of
-from sandbox_sim.web.pages.formats import money
+from sandbox_sim.web.pages.formats import merchant_name, money
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import FORM, HTML, Access, Answer, Body, Route
 
@@ -46,27 +46,28 @@ class CardPageRoutes:
     pages: CardPages
     templates: Templates
     behaviour: BehaviourHolder
+    merchant_names: Mapping[str, str]
 
     def routes(self) -> Sequence[Route]:
         path = PAY_PAGES + "/{id}"
         route = partial(Route, group="Payment page")
         page = Answer(None, media_type=HTML, when="the page")
-        gone = Answer(None, 404, HTML, "no such page, or its 15 minutes are over")
+        gone = Answer(None, 404, HTML, "no such page, or it has expired after 15 minutes")
         return [
             route(
                 "GET", path, self.view,
-                "open the page; from then on the payment does not complete by itself",
+                "open the page; after that the payment does not complete by itself",
                 answers=(page, gone), access=Access.OPEN,
             ),
             route(
-                "HEAD", path, self.view, "look at the page without opening it",
+                "HEAD", path, self.view, "check the page without opening it",
                 answers=(page, gone), access=Access.OPEN,
             ),
             route(
                 "POST", path, self.choose, "pay, fail or cancel",
                 answers=(
                     page,
-                    Answer(None, 303, None, "paid; the browser goes on to `landing_page`"),
+                    Answer(None, 303, None, "paid; the browser continues to `landing_page`"),
                     Answer(None, 400, HTML, "the form has no valid `choice`"),
                     gone,
                 ),
@@ -110,13 +111,14 @@ class CardPageRoutes:
         if page is None:
             gone = {
                 "title": "No such payment",
-                "sentence": "The payment page does not exist, or its 15 minutes are over.",
+                "sentence": "The payment page does not exist, or it has expired after 15 minutes.",
             }
             return await self._page(request, "card_gone.html", gone, status=404)
         transaction, payment = page.transaction, page.transaction.payment
         behaviour = self.behaviour.present
         context: dict[str, object] = {
             "amount": f"{payment.currency_code} {money(payment.amount)}",
+            "merchant": merchant_name(self.merchant_names, payment.service_id),
             "reference": payment.reference,
             "status": transaction.status.value,
             "outcome": WORDING[transaction.status].description,

@@ -38,7 +38,7 @@ class CertifyReportRoutes:
                 group="Pages", access=Access.PAGE,
                 answers=(
                     Answer(None, media_type=HTML, when="the report, or how to make one"),
-                    Answer(None, 303, None, "the browser has to log in"),
+                    Answer(None, 303, None, "the browser must log in first"),
                 ),
             )
         ]  # fmt: skip
@@ -51,7 +51,8 @@ class CertifyReportRoutes:
             title = "Certify has not run yet"
             how = (
                 "sandbox-sim certify runs the bad days of a payment against your application, on "
-                "this machine. `sandbox-sim certify init` begins; its report is then shown here."
+                "this machine. Start with `sandbox-sim certify init`; the report of a run is "
+                "shown here."
             )
             return await self.templates.message(request, title, how, status=200)
         return web.Response(body=body, content_type=HTML, charset="utf-8", headers=_HEADERS)

@@ -15,7 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from aiohttp import web
 
-from sandbox_sim.callbacks.receiver_verdicts import remedy_of_status
+from sandbox_sim.callbacks.receiver_checks import remedy_of_status
+from sandbox_sim.ledger.books import Books, SuspenseItem
 from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.operations import ACTIONS, Operation
 from sandbox_sim.overrides.behaviour import BehaviourHolder
@@ -33,13 +34,15 @@ from sandbox_sim.records.overrides import UserRuleKind
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import iso
+from sandbox_sim.web.control.books import ENDS, suspense_view
 from sandbox_sim.web.control.config import ChangeableSettings
 from sandbox_sim.web.control.input import LARGEST_INTEGER
 from sandbox_sim.web.control.networks import network_view
+from sandbox_sim.web.pages.details import Details
 from sandbox_sim.web.pages.listing import RecordLists
 from sandbox_sim.web.pages.search import UNACKNOWLEDGED, SearchQuery, parse_search
+from sandbox_sim.web.pages.steps import TimelineSettings
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.pages.timeline import Details, TimelineSettings
 from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
 from sandbox_sim.web.transport.requests import PublicAddress
 
@@ -50,9 +53,9 @@ _READ: Final = 40
 
 _OTHERS: Final = {
     JobKind.SETTLE_SMS: ("SMS", "sends or refunds SMS {job}"),
-    JobKind.ASK_NETWORK: ("question to a network", "asks a network about attempt {job}"),
+    JobKind.ASK_NETWORK: ("question", "asks a network about attempt {job}"),
     JobKind.RECHECK_FINAL: (
-        "question to a network",
+        "question",
         "asks a network again about attempt {job}, which is final",
     ),
     JobKind.SEND_SMS: ("SMS", "sends an SMS to a network in attempt {job}"),
@@ -223,10 +226,16 @@ VIEWS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-# The view that production adds, and the one that it leaves out: there no setting can change.
 _NETWORKS: Final = "networks"
 
-_SETTINGS: Final = "settings"
+
+def views_of(*, production: bool) -> Mapping[str, str]:
+    """The views: production has its networks in place of settings that can change."""
+    if not production:
+        return VIEWS
+    kept = {name: title for name, title in VIEWS.items() if name != "settings"}
+    return {**kept, _NETWORKS: "Networks"}
+
 
 _WITH_DETAIL: Final = ("payments", "callbacks", "sms", "requests")
 
@@ -268,7 +277,7 @@ class DashboardRoutes:
     """The views of the dashboard.
 
     credentials: those in commands to copy.
-    networks: what production adds; None where it is off.
+    networks, books: what production adds; None where it is off.
     needs_login: whether there is something to log out from.
     """
 
@@ -285,6 +294,7 @@ class DashboardRoutes:
     _: KW_ONLY
     credentials: str
     networks: NetworkOverview | None
+    books: Books | None
     needs_login: bool
 
     def routes(self) -> Sequence[Route]:
@@ -292,7 +302,7 @@ class DashboardRoutes:
             Route, path=f"{CONTROL_PREFIX}/", group="Pages", access=Access.PAGE,
             answers=(
                 Answer(None, media_type=HTML, when="the page"),
-                Answer(None, 303, None, "the browser has to log in"),
+                Answer(None, 303, None, "the browser must log in first"),
             ),
         )  # fmt: skip
         return [
@@ -302,17 +312,13 @@ class DashboardRoutes:
 
     async def view(self, request: web.Request) -> web.Response:
         """Show one view."""
-        views = {**VIEWS}
-        if self.networks is not None:
-            del views[_SETTINGS]
-            views[_NETWORKS] = "Networks"
+        views = views_of(production=self.networks is not None)
         asked = Asked.of(request.query, views)
         behaviour, url = self.behaviour.present, self.public_address(request)
         shown_settings = self.settings.shown(behaviour)
         settings = TimelineSettings(behaviour, self.credentials, url)
         callbacks = await self.listing.callbacks_of(asked.search)
         context = {
-            "views": views,
             "view": asked.view,
             "whole": _WHOLE.format(view=_HAVE_PAYMENTS if asked.view == "payments" else asked.view),
             "search": asked.search,
@@ -366,10 +372,22 @@ class DashboardRoutes:
         )
         page = await self.ledger.page(query)
         return {
+            **await self._books_context(),
             "postings": [shown_line(line) for line in page.lines],
             "balances": None if query.after is not None else await self._balances(asked),
             "next": page.next,
         }
+
+    async def _books_context(self) -> Mapping[str, Any]:
+        """What the forms of the books choose from, in production."""
+        if self.books is None or self.networks is None:
+            return {}
+        names = [each.name for each in await self.networks.states()]
+        suspense = [
+            {**suspense_view(each), "words": _standing_words(each)}
+            for each in await self.books.suspense()
+        ]
+        return {"suspense": suspense, "network_names": names, "ends": ENDS}
 
     async def _balances(self, asked: Asked) -> Mapping[str, Any]:
         """The balances of the first page. They are not compared with the transfers here."""
@@ -383,3 +401,8 @@ class DashboardRoutes:
 
     async def _clock_context(self) -> Mapping[str, Any]:
         return {**clock_view.shown(self.clock), "jobs": await due_jobs(self.store)}
+
+
+def _standing_words(item: SuspenseItem) -> str:
+    direction = "came in" if item.amount > 0 else "went out"
+    return f"{plain_decimal(abs(item.amount))} {item.asset} {direction} by {item.network}"

@@ -62,6 +62,20 @@ def operation_name(operation: str | None) -> str:
     return Operation(operation).row.title if operation else "Request"
 
 
+# How people know the mobile networks that the codes in `nw` stand for.
+_NETWORKS: Final = {"VOD": "Vodafone (Telecel)", "AIR": "AirtelTigo"}
+
+
+def network_name(nw: str) -> str:
+    """The name of a mobile network; any other `nw` as it is."""
+    return _NETWORKS.get(nw, nw)
+
+
+def merchant_name(names: Mapping[str, str], service_id: int) -> str:
+    """Whom payers of a service see. names: the setting `merchant_names`."""
+    return names.get(str(service_id), f"service {service_id}")
+
+
 def counted(count: int, noun: str, plural: str = "") -> str:
     """A number of things, such as `1 page` and `2 pages`."""
     return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
@@ -70,6 +84,18 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 def clock_time(iso: str | None) -> str:
     """The time of day of an ISO 8601 time, to the second."""
     return (iso or "")[11:19]
+
+
+def shift_words(seconds: float) -> str:
+    """How far gateway time was moved from the time of the machine."""
+    left = round(abs(seconds))
+    if not left:
+        return "the time of the machine"
+    words = []
+    for unit, size in (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        count, left = divmod(left, size)
+        words += [counted(count, unit)] if count else []
+    return f"{' '.join(words)} {'ahead of' if seconds > 0 else 'behind'} the machine"
 
 
 def exact_time(iso: str | None) -> str:
@@ -106,6 +132,14 @@ class Whole(str):
     __slots__ = ()
 
 
+def sentence(text: str) -> str:
+    """The text with a capital and a full stop; empty stays empty."""
+    text = text.strip()
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
 def as_json(document: object) -> str:
     """A document as indented JSON; a text as it is."""
     if isinstance(document, str):
@@ -124,6 +158,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
         "status_words": status_words,
         "counted": counted,
         "clock_time": clock_time,
+        "shift_words": shift_words,
         "exact_time": exact_time,
         "money": money,
         "spaced": spaced,

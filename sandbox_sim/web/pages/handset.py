@@ -4,7 +4,7 @@ A phone gets there by a code that works once. A person who is logged in shows it
 phone exchanges it for a cookie that opens the handset pages and nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Annotated, Any, Final, TypedDict
@@ -36,6 +36,7 @@ from sandbox_sim.web.control.access import give_cookie, go_to, handset_cookie, p
 from sandbox_sim.web.control.errors import NOT_FOUND, NOT_WAITING, error_response
 from sandbox_sim.web.control.events import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
 from sandbox_sim.web.control.input import LARGEST_INTEGER, SERVICE_ID, BadInput, Input
+from sandbox_sim.web.pages.formats import merchant_name, network_name
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import HTML, Access, Answer, Body, Query, Reply, Route
 from sandbox_sim.web.transport.requests import PublicAddress
@@ -88,8 +89,6 @@ _SHOWN_ON_IT: Final = frozenset(
     {EventType.SMS, EventType.TRANSACTION, EventType.CLOCK, EventType.RESET, EventType.RESTORE}
 )
 
-_NETWORKS: Final = {"MTN": "MTN", "VOD": "Vodafone", "AIR": "AirtelTigo"}
-
 
 class PromptView(TypedDict):
     """A payment that waits for the owner of the number."""
@@ -136,6 +135,7 @@ class HandsetRoutes:
     """Routes under `/_sandbox/handset/`.
 
     codes: let a phone in without the token; None where several processes can serve.
+    merchant_names: the setting.
     token: the setting `control_token`; None where none is needed. serves_others: whether other
     devices reach this server. secured: whether browsers reach it by HTTPS.
     """
@@ -148,6 +148,7 @@ class HandsetRoutes:
     public_address: PublicAddress
     behaviour: BehaviourHolder
     _: KW_ONLY
+    merchant_names: Mapping[str, str]
     token: str | None
     serves_others: bool
     secured: bool
@@ -155,7 +156,7 @@ class HandsetRoutes:
     def routes(self) -> Sequence[Route]:
         route = partial(Route, group="Handset", access=Access.HANDSET, errors=(NOT_FOUND,))
         page = Answer(None, media_type=HTML, when="a browser: the page")
-        login = Answer(None, 303, None, "a browser that has to log in")
+        login = Answer(None, 303, None, "a browser that must log in first")
         return [
             route(
                 "GET", _HANDSET, self.show, "show the SMS and the prompts of a number",
@@ -170,14 +171,14 @@ class HandsetRoutes:
             ),
             route(
                 "GET", f"{_HANDSET}/events", self.events,
-                "say when the SMS or the prompts of a number may have changed",
+                "announce changes of the SMS or the prompts of a number",
                 answers=(Answer(None, media_type="text/event-stream"),),
             ),
             route(
                 "GET", f"{_HANDSET}/enter", self.enter,
                 "exchange the code of a QR code for a cookie, once",
-                answers=(Answer(None, 303, None, "the browser goes on to the handset"),
-                         Answer(None, 404, HTML, "no such code, or it was used, or is too old")),
+                answers=(Answer(None, 303, None, "the browser continues to the handset"),
+                         Answer(None, 404, HTML, "the code is unknown, used or too old")),
                 query=Query(EnterQuery), access=Access.OPEN,
             ),
         ]  # fmt: skip
@@ -204,9 +205,9 @@ class HandsetRoutes:
         records = await self.handsets.view(number)
         context: dict[str, Any] = {
             "number": number,
-            "network": _NETWORKS.get(msisdn.NETWORK_OF_PREFIX.get(number[:4], ""), "Mobile"),
+            "network": network_name(msisdn.NETWORK_OF_PREFIX.get(number[:4], "Mobile")),
             "messages": [sms_messages.shown(each) for each in reversed(records.messages)],
-            "prompts": [_shown(each) for each in records.prompts],
+            "prompts": [self._with_merchant(_shown(each)) for each in records.prompts],
             "alone": "alone" in request.query,
             "asks": self.behaviour.present.prompt_timeout is not None,
             "now": iso(self.clock.now()),
@@ -224,7 +225,7 @@ class HandsetRoutes:
         return await self.templates.page(request, "handset.html", context)
 
     async def answer(self, request: web.Request, asked: AnswerBody) -> Reply:
-        """Approve or decline; HTTP 409 where the payment waits no more."""
+        """Approve or decline; HTTP 409 if the payment no longer waits."""
         if asked.decision is PromptDecision.APPROVE and asked.pin is None:
             raise BadInput("pin must be there to approve: any four digits")
         number = self._number(request)
@@ -232,10 +233,10 @@ class HandsetRoutes:
             number, asked.service_id, asked.network_transaction_id, asked.decision
         )
         if not found:
-            return error_response(NOT_FOUND, "This number is asked for no such payment")
+            return error_response(NOT_FOUND, "This number has no such payment to answer")
         if not found.was_waiting:
             status = found.transaction.status
-            text = f"The payment waits for no answer: its status is {status}"
+            text = f"The payment does not wait for an answer: its status is {status}"
             return error_response(NOT_WAITING, text)
         return transactions.shown(found.transaction, self.clock.now())
 
@@ -263,7 +264,7 @@ class HandsetRoutes:
         """Exchange a code for a cookie."""
         number = self._number(request)
         if number is None or self.codes is None or not self.codes.use(asked.code):
-            title = "This code works no more"
+            title = "This code is used up or too old"
             why = "A code works once, within ten minutes. Scan a new one from the handset page."
             return await self.templates.message(request, title, why, status=404)
         prefix = prefix_of(request)
@@ -272,6 +273,9 @@ class HandsetRoutes:
             return answer
         path = prefix + HANDSET_PAGES
         return give_cookie(answer, handset_cookie(self.token), path, secured=self.secured)
+
+    def _with_merchant(self, prompt: PromptView) -> Mapping[str, Any]:
+        return {**prompt, "merchant": merchant_name(self.merchant_names, prompt["service_id"])}
 
     def _number(self, request: web.Request) -> str | None:
         return self.handsets.number_of(request.match_info["number"])

@@ -7,16 +7,18 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
 
-from sandbox_sim.control.open_transactions import OpenTransactions, begun
 from sandbox_sim.control.record_search import (
     CALLBACKS,
     MESSAGES,
     REQUESTS,
     TRANSACTIONS,
     Kind,
+    OpenTransactions,
     RecordSearch,
+    begun,
 )
 from sandbox_sim.operations import PAYMENTS, Operation
+from sandbox_sim.overrides.faults import ANSWER_LOST
 from sandbox_sim.production.attempt_views import Stuck
 from sandbox_sim.records.listing import Listing, merged_page
 from sandbox_sim.records.transactions import status_words
@@ -66,6 +68,31 @@ class Row(NamedTuple):
     acts: tuple[Act, ...] = ()
 
 
+def is_lost(entry: Shown) -> bool:
+    """Whether a fault kept the answer from the client."""
+    return any(each.startswith(ANSWER_LOST) for each in entry["warnings"])
+
+
+def asked_status(entry: Shown) -> str | None:
+    """The status of the payment that a status query got; None for any other request."""
+    if entry["operation"] != Operation.STATUS or entry["code"] not in ACCEPTED:
+        return None
+    answer = entry["answer"]
+    data = answer.get("response_data") if isinstance(answer, dict) else None
+    return data.get("status") if isinstance(data, dict) else None
+
+
+def answer_badge(entry: Shown) -> Badge:
+    """How a request ended for the client."""
+    code, status = entry["code"], asked_status(entry)
+    if is_lost(entry):
+        return Badge("bad", "no answer")
+    if status is not None:
+        return Badge(status, status_words(status))
+    accepted = code in ACCEPTED
+    return Badge("202" if accepted else "bad", f"{code} {'accepted' if accepted else 'rejected'}")
+
+
 def payment_row(
     record: Shown, entry: Shown | None, callback: Shown | None
 ) -> tuple[Row, SearchFields]:
@@ -100,7 +127,6 @@ def request_row(entry: Shown) -> tuple[Row, SearchFields]:
     code, body = entry["code"], entry["request"] if isinstance(entry["request"], dict) else {}
     rejected = code not in ACCEPTED
     party = body.get("customer_number") or body.get("account_number") or ""
-    words = f"{code} rejected" if rejected else f"{code} accepted"
     row = Row(
         f"r:{entry['id']}",
         entry["at"],
@@ -108,16 +134,16 @@ def request_row(entry: Shown) -> tuple[Row, SearchFields]:
         if entry["operation"]
         else f"{entry['method']} {entry['path']}",
         f"{body.get('currency_code') or 'GHS'} {money(body['amount'])}" if "amount" in body else "",
-        (Badge("bad" if rejected else "202", words),),
-        entry["why"],
+        (answer_badge(entry),),
+        entry["transaction_id"] or "" if asked_status(entry) else entry["why"],
     )
     texts = (*row, entry["transaction_id"], party, entry["path"], entry["rule"], body)
-    mode = entry["mode"]
-    return row, facts_of(entry["operation"], (code,), None, texts, mode, rejected=rejected)
+    states, mode = (code, asked_status(entry)), entry["mode"]
+    return row, facts_of(entry["operation"], states, None, texts, mode, rejected=rejected)
 
 
 def journal_row(entry: Shown) -> tuple[Row, SearchFields]:
-    """The row of a request in the list of requests, which also shows its mode."""
+    """The row of a request where production is on: it also shows the mode."""
     row, facts = request_row(entry)
     mode = entry["mode"]
     words = f"mode {mode}" if mode else "mode unknown"
@@ -199,7 +225,7 @@ NEWEST_CALLBACKS: Final = 500
 _SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Any], tuple[Row, SearchFields]]]]] = {
     "callbacks": (CALLBACKS, callback_row),
     "sms": (MESSAGES, sms_row),
-    "requests": (REQUESTS, journal_row),
+    "requests": (REQUESTS, request_row),
 }
 
 
@@ -265,6 +291,8 @@ class RecordLists:
         if view == "payments":
             return await self._payments(search, after)
         kind, shown = _SIMPLE[view]
+        if kind is REQUESTS and self.live is not None:
+            shown = journal_row
         stream = _Stream(self.records, kind, _match(search), after)
         rows: list[Row] = []
         while await stream.peek() is not None and _goes_on(rows, stream):

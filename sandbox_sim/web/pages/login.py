@@ -67,12 +67,12 @@ class LoginRoutes:
     def routes(self) -> Sequence[Route]:
         """The routes of the login page."""
         route = partial(Route, group="Pages")
-        onwards = Answer(None, 303, None, "logged in; the browser goes on")
+        onwards = Answer(None, 303, None, "logged in; the browser continues")
         page = Answer(None, media_type=HTML, when="the page")
         return [
             route(
                 "GET", _LOGIN, self.view, "show the login page",
-                answers=(page, Answer(None, 303, None, "no token is set: go on")),
+                answers=(page, Answer(None, 303, None, "no token is set: continue")),
                 access=Access.OPEN,
             ),
             route(
@@ -107,7 +107,7 @@ class LoginRoutes:
         if self.token is None:
             return go_to(wanted)
         if not hmac.compare_digest(given, self.token.encode()):
-            problem = "This is not the control token. It is the setting control_token."
+            problem = "This is not the control token. It is the value of the setting control_token."
             return await self._form(request, wanted, problem=problem, status=401)
         return self._logged_in(request, self.token, wanted)
 
@@ -115,7 +115,10 @@ class LoginRoutes:
         """Log in by an invitation."""
         target = self.invitations.target(asked.code)
         if target is None:
-            title, why = "This link does not work", "The server that showed it has stopped."
+            title, why = (
+                "This link does not work",
+                "It worked until the server that made it stopped.",
+            )
             return await self.templates.message(request, title, why, status=404)
         return go_to(target) if self.token is None else self._logged_in(request, self.token, target)
 

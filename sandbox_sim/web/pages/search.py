@@ -9,8 +9,8 @@ from datetime import timedelta
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from sandbox_sim.values.durations import seconds_of
 from sandbox_sim.values.msisdn import to_local
+from sandbox_sim.values.timestamps import seconds_of
 from sandbox_sim.web.control.input import LARGEST_INTEGER, MOST_OPEN_S
 
 _WORDS: Final = MappingProxyType(

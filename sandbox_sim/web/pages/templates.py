@@ -1,7 +1,7 @@
 """Renders the templates of the pages. Jinja2 is imported when the first page is asked for."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -35,10 +35,17 @@ class Templates:
     """The templates, with every value escaped, and the headers that every page has.
 
     base_path: the setting; the addresses of a page outside `/_sandbox/` begin with it.
+    navigation: returns what the links to all views need.
     framed_by: the hosts of other sites that may show our pages in frames.
     """
 
-    def __init__(self, base_path: str, framed_by: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        base_path: str,
+        navigation: Callable[[], Mapping[str, Any]],
+        framed_by: Iterable[str] = (),
+    ) -> None:
+        self._navigation = navigation
         self._base_path = base_path
         self._frames = " ".join(host for host in framed_by if "[" not in host) or "'none'"
 
@@ -59,7 +66,7 @@ class Templates:
         environment = await asyncio.to_thread(_load_environment)
         template = environment.get_template(name)
         cut = partial(_cut, context.get("whole") or CONTROL_PREFIX)
-        text = template.render(context, root=self._root(request), cut=cut)
+        text = template.render({**self._navigation(), **context}, root=self._root(request), cut=cut)
         policy = {
             "Content-Security-Policy": _POLICY.format(form_action=form_action, frames=self._frames)
         }
@@ -106,6 +113,7 @@ def _load_environment() -> "Environment":
     )
 
     from sandbox_sim.web.pages.formats import FILTERS  # noqa: PLC0415
+    from sandbox_sim.web.pages.rule_words import RULE_FILTERS  # noqa: PLC0415
 
     @pass_context
     def cut(context: "Context", value: Any) -> Any:
@@ -120,7 +128,7 @@ def _load_environment() -> "Environment":
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters.update(FILTERS)
+    environment.filters.update({**FILTERS, **RULE_FILTERS})
     environment.globals["operations"] = [each.value for each in Operation]
     for name in environment.list_templates():
         environment.get_template(name)  # compile now: this runs in a thread

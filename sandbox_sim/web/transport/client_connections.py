@@ -5,6 +5,8 @@ would use up all of them, and new clients would hang.
 """
 
 import logging
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Protocol
 
 from sandbox_sim.events.activity_log import LogThrottle
@@ -19,11 +21,9 @@ class ClientConnection(Protocol):
     @property
     def is_idle(self) -> bool:
         """Whether no request is being answered."""
-        ...
 
     def abort(self) -> None:
         """Close the connection at once."""
-        ...
 
 
 class ClientConnections:
@@ -31,7 +31,9 @@ class ClientConnections:
 
     def __init__(self, limit: int, clock: Clock) -> None:
         self._limit = limit
-        self._open: dict[ClientConnection, None] = {}
+        self._open: OrderedDict[ClientConnection, None] = OrderedDict()
+        # Called for each piece of bytes that comes over an open connection: makes it the newest.
+        self.note_use: Callable[[ClientConnection], None] = self._open.move_to_end
         self._logged = LogThrottle(clock)
 
     @property
@@ -49,11 +51,6 @@ class ClientConnections:
                 text = "closed %d connections of clients, the oldest idle ones: %d may be open"
                 log.warning(text, count, self._limit)
             idle.abort()
-
-    def note_use(self, connection: ClientConnection) -> None:
-        """Make a connection the newest, because bytes came over it."""
-        if self._open.pop(connection, self) is None:
-            self._open[connection] = None
 
     def remove(self, connection: ClientConnection) -> None:
         """Forget a connection that is closed, or that another protocol takes over."""

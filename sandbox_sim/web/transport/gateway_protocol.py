@@ -24,8 +24,8 @@ from aiohttp.web_protocol import _ErrInfo
 
 from sandbox_sim.values.response_codes import Code, Reply
 from sandbox_sim.web.api.responses import render
-from sandbox_sim.web.app import is_goodbye
 from sandbox_sim.web.transport.client_connections import ClientConnections
+from sandbox_sim.web.transport.requests import is_goodbye
 
 T = TypeVar("T")
 
@@ -156,7 +156,7 @@ class GatewayProtocol(web.RequestHandler):
             reply = Reply(Code.SERVER_ERROR, "errors", "the client went away")
             log.debug("a client went away before it had its answer")
         else:
-            reply = Reply(Code.SERVER_ERROR, "errors", "a fault of the server")
+            reply = Reply(Code.SERVER_ERROR, "errors", "an internal error of the server")
             log.error("a request failed", exc_info=exc)
         answer = render(reply, request_id="unread")
         answer.keep_alive = False
@@ -165,7 +165,8 @@ class GatewayProtocol(web.RequestHandler):
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """Log a fault of the server.
 
-        `RequestPayloadError` is none: the request was answered before its body proved unreadable.
+        `RequestPayloadError` is not one: the request was answered before its body proved
+        unreadable.
         """
         if not isinstance(kw.get("exc_info"), web.RequestPayloadError):
             super().log_exception(*args, **kw)

@@ -24,18 +24,18 @@ from sandbox_sim.web.api.responses import GatewayAnswer
 from sandbox_sim.web.app import (
     BROWSER_PAGES,
     CLIENTS,
+    CONTROL,
     DISPATCHER,
     DRAIN,
     FAST_PATH,
     MAX_BODY_BYTES,
     OURS,
-    control_handler,
 )
 from sandbox_sim.web.transport import aiohttp_internals
 from sandbox_sim.web.transport.aiohttp_internals import missing, parser_works
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.gateway_protocol import GatewayProtocol
-from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES
+from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES, is_for_browser_pages
 from sandbox_sim.web.transport.tls import Handshake
 
 if TYPE_CHECKING:
@@ -167,14 +167,14 @@ class GatewayRunner(web.AppRunner):
 
     def _handler(self) -> Any:
         """What answers a request: our routes under `OURS`, pages browsers, else the dispatcher."""
-        control = control_handler(self.app)
-        ours, dispatcher, pages = self.app[OURS], self.app[DISPATCHER], self.app[BROWSER_PAGES]
+        ours, dispatcher = self.app[OURS], self.app[DISPATCHER]
+        control, pages = self.app[CONTROL], self.app[BROWSER_PAGES]
 
         def handle(request: Any) -> Awaitable[web.StreamResponse | GatewayAnswer]:
             if request.path.startswith(ours):
-                return control(request)
-            if pages.takes(request):
-                return pages.answer(request)
+                return control().handle(request)
+            if is_for_browser_pages(request):
+                return pages().answer(request)
             # aiohttp's protocol asks a response for no more than a `GatewayAnswer` has.
             return dispatcher.handle(request, request.read)
 

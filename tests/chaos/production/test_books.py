@@ -8,7 +8,11 @@ from pathlib import Path
 import pytest
 
 from chaos.production import books
-from sandbox_sim.records.ledger import LedgerLine
+from chaos.production.observations import Entry
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
+from sandbox_sim.ledger.books import Adjustment, Books
+from sandbox_sim.records.ledger import AccountKind, LedgerLine, ManualEntry
+from sandbox_sim.values.vocabulary import Wallet
 from tests.live_records import CLEARING, PAYOUT, paid_in, set_aside
 from tests.sample_records import NOW
 from tests.sqlite_files import opened
@@ -48,3 +52,18 @@ async def test_a_balance_that_is_not_the_sum_of_its_transfers_is_named(path: Pat
 
     assert found.wrong == ["service/55/payout/GHS"]
     assert found.assets == {"GHS": Decimal("0.5")}
+
+
+async def test_what_people_entered_is_found_with_their_names(path: Path) -> None:
+    async with opened(path) as store:
+        desk = Books(store, VirtualClock(), ["mtn"])
+        await desk.topup(55, Wallet.AIRTIME, 5, ManualEntry("ama", "a1"))
+        fee = Adjustment(55, Wallet.PAYOUT, AccountKind.FEES, Decimal(2), adds=False)
+        await desk.adjust(fee, ManualEntry("kofi", "a2"))
+
+    found = await books.read(f"sqlite:{path}", {55})
+
+    assert found.entries == [
+        Entry("ama", "a1", 55, wallet="airtime", amount=Decimal(5)),
+        Entry("kofi", "a2", 55, wallet="payout", amount=Decimal(-2)),
+    ]

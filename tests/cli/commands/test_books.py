@@ -38,7 +38,7 @@ async def test_what_stands_in_suspense_is_listed_and_moved_to_the_service(late: 
     (line,) = await printed(late, "ledger", "resolve", 55, "T1", "--to", "service", *WHY)
 
     assert line.endswith("10.5 from suspense/GHS to service/55/collection/GHS, resolved")
-    assert await printed(late, "ledger", "suspense") == ["nothing stands in suspense"]
+    assert await printed(late, "ledger", "suspense") == ["nothing is in suspense"]
     (entry,) = await entries(late)
     assert entry["manual"] == {
         "by": "ama",
@@ -55,7 +55,7 @@ async def test_what_is_resolved_is_not_resolved_again(late: Sandbox) -> None:
     result = await on(late, "ledger", "resolve", "T1", "--to", "fees", *WHY)
 
     assert result.exit_code == 1
-    assert result.stderr == "nothing stands in suspense for payment T1\n"
+    assert result.stderr == "nothing is in suspense for payment T1\n"
 
 
 async def test_a_correction_is_written_and_reversed(late: Sandbox) -> None:
@@ -114,7 +114,7 @@ async def test_a_period_is_closed_and_its_statement_sums_to_what_was_paid(late: 
 @pytest.mark.parametrize(
     ("until", "says"),
     [
-        ("2026-01-01", "a period ends before it is closed"),
+        ("2026-01-01", "a period must end in the past"),
         ("2025-12-31", "nothing to close: 0 lines before 2026-01-01T00:00:00.000Z"),
     ],
 )
@@ -147,7 +147,7 @@ async def test_wrong_usage(late: Sandbox, words: tuple[object, ...], says: str) 
     [
         (("--debit", "fees", "--credit", "clearing"), "debit and credit: one is a wallet"),
         (("--debit", "sms", "--credit", "payout"), "debit and credit: one is a wallet"),
-        (("--debit", "fees", "--credit", "purse"), "credit must be where the amount goes, one of"),
+        (("--debit", "fees", "--credit", "purse"), "credit must be the account to credit, one of"),
     ],
 )
 async def test_a_correction_has_one_wallet(
@@ -163,4 +163,21 @@ async def test_without_production_nothing_is_entered(sandbox: Sandbox) -> None:
     result = await on(sandbox, "ledger", "reverse", 1, *WHY)
 
     assert result.exit_code == 1
-    assert result.stderr == "Production is off, so nothing of mode P is entered\n"
+    assert result.stderr == "Production mode is off, so no entries of mode P can be made\n"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@A1"])
+async def test_a_spreadsheet_gets_what_people_typed_as_text_and_amounts_as_numbers(
+    late: Sandbox, text: str
+) -> None:
+    gives = ("--debit", "fees", "--credit", "collection")
+    takes = ("--debit", "collection", "--credit", "fees")
+    typed = ("--reason", f"{text},x", "--by", f"{text}b", "--reference", f"{text}c")
+    await printed(late, "ledger", "adjust", 55, 3, *gives, *WHY)
+    await printed(late, "ledger", "adjust", 55, 2, *takes, *typed)
+
+    rows = [*csv.DictReader(await printed(late, "ledger", "statement", 55))]
+
+    assert [each["amount"] for each in rows] == ["3", "-2"]
+    shown = {name: rows[1][name] for name in ("by", "why", "reference")}
+    assert shown == {"by": f"'{text}b", "why": f"'{text},x", "reference": f"'{text}c"}

@@ -129,4 +129,4 @@ class TestImpossibleFilters:
         result = await on(sandbox, *words.split())
 
         assert (result.exit_code, result.stdout) == (1, "")
-        assert f"is none of {listed}" in result.stderr
+        assert f"is not one of {listed}" in result.stderr

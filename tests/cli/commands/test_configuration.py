@@ -47,7 +47,7 @@ class TestCheck:
 
         result = run("config", "check", "--config", file, "--set", "settle_delay_ms=5")
 
-        assert (result.exit_code, result.output) == (0, "the settings are in order\n")
+        assert (result.exit_code, result.output) == (0, "the settings are valid\n")
         assert run("--json", "config", "check", "--config", file).stdout == '{"status": "ok"}\n'
 
     def test_a_bad_one_is_named_on_stderr(self, file: Path) -> None:
@@ -228,7 +228,7 @@ class TestInit:
         result = run("config", "init", file)
 
         assert result.exit_code == 1
-        assert result.stderr == f"{file} is there already and was left as it is\n"
+        assert result.stderr == f"{file} exists already and was not changed\n"
         assert file.read_text("utf-8") == "mine"
 
     def test_a_place_that_cannot_be_written_is_told(self, tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ async def test_without_a_gateway_it_says_what_it_could_not_examine(
     result = await ask(*words)
 
     assert result.exit_code == 0
-    assert "status queries find no payment of a sample: http://127.0.0.1:" in result.stdout
+    assert "status queries find no sample payment: http://127.0.0.1:" in result.stdout
     assert "start a gateway with `sandbox-sim serve`" in result.stdout
 
 

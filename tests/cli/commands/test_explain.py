@@ -74,7 +74,7 @@ def test_a_rule_says_what_it_is_and_what_the_rules_that_it_names_say() -> None:
     (see,) = (line for line in lines if line.split()[0] == "see")
     assert see.split()[1] == "sandbox.5:"
     assert "bank and card payouts are not available" in see
-    assert explained("D33").stdout.startswith("D33, our choice where the interface is silent")
+    assert explained("D33").stdout.startswith("D33, our choice where the interface does not say")
 
 
 def test_the_page_and_the_heading_to_read_exist() -> None:

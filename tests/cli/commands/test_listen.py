@@ -84,7 +84,7 @@ async def test_a_connection_that_is_lost_is_opened_again(
 @pytest.mark.parametrize(
     ("words", "code", "problem"),
     [
-        (["--forward-to", "shop"], 2, "shop is no address such as"),
+        (["--forward-to", "shop"], 2, "shop is not a valid address"),
         (["--from", "http://127.0.0.1:9", "--forward-to", "http://127.0.0.1:5000/"], 1, "reached"),
         (["--forward-to", "http://127.0.0.1:5000/"], 1, "give it by --token"),
     ],

@@ -44,7 +44,7 @@ async def test_notifications_lists_what_is_kept(production: Sandbox) -> None:
 
     async def keep(unit: Unit) -> None:
         kept = KeptNotification(await unit.add_raw_notification(raw), raw)
-        unmatched = kept._replace(state=NotificationState.UNMATCHED, note="it fits no attempt")
+        unmatched = kept._replace(state=NotificationState.UNMATCHED, note="no attempt")
         await unit.save_raw_notification(unmatched)
 
     await production.gateway.store.run(keep)
@@ -53,7 +53,7 @@ async def test_notifications_lists_what_is_kept(production: Sandbox) -> None:
     headings, line = map(columns, await printed(production, *asked))
 
     assert headings == ["id", "time", "network", "state", "attempt", "note"]
-    assert line[2:] == ["account", "unmatched", "it fits no attempt"]
+    assert line[2:] == ["account", "unmatched", "no attempt"]
     assert await printed(production, *asked[:2], "--state", "failed") == ["no notifications"]
 
 

@@ -37,8 +37,8 @@ async def test_a_refusal_is_a_sentence_and_exit_code_1(collected: Sandbox) -> No
     ("options", "problem"),
     [
         (("T1",), "--reason"),
-        (("T1", "--amount", "-1", *WHY), "no amount above 0"),
-        (("T1", "--amount", "NaN", *WHY), "no amount above 0"),
+        (("T1", "--amount", "-1", *WHY), "not an amount above 0"),
+        (("T1", "--amount", "NaN", *WHY), "not an amount above 0"),
         (("1", "2", "3", *WHY), "[SERVICE_ID] ID"),
     ],
 )

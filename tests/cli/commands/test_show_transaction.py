@@ -69,7 +69,7 @@ async def test_who_decided_and_why_is_shown(sent: Sandbox) -> None:
     assert lines[at].endswith("  ama decided 000 successful")
     assert lines[at + 1 : at + 3] == [
         "    because: on their list",
-        "    asked just before, network silent says pending",
+        "    the network was asked first: network silent says pending",
     ]
     assert not any("transactions ask" in line for line in lines)
 

@@ -32,7 +32,7 @@ async def test_the_time_that_it_is(sandbox: Sandbox) -> None:
 
     sandbox.gateway.clock.set_to(ClockState(timedelta(minutes=5)))
     (now,) = await printed(sandbox, "clock", "show")
-    assert re.fullmatch("[0-9T:.-]+Z, 300 s from the machine's", now)
+    assert re.fullmatch("[0-9T:.-]+Z, 300 s from the machine's time", now)
 
 
 async def test_it_is_frozen_and_goes_on(sandbox: Sandbox) -> None:
@@ -131,4 +131,4 @@ async def test_the_same_seed_twice(sandbox: Sandbox) -> None:
     result = await on(sandbox, "seed", "--seed", 7)
 
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "reset the service or take another seed" in result.stderr
+    assert "reset the service or choose another seed" in result.stderr

@@ -299,7 +299,7 @@ class TestAFault:
         result = await on(sandbox, "trigger", "collect")
 
         assert result.exit_code == 1
-        assert result.stderr.startswith("no whole answer came, and why cannot be seen: ")
+        assert result.stderr.startswith("no complete answer, and the journal cannot be read: ")
         assert "SANDBOX_SIM_TOKEN" in result.stderr
 
 
@@ -322,5 +322,5 @@ async def test_an_address_that_cannot_be_called_is_wrong_usage(prompt: Sandbox) 
     result = await on(prompt, "trigger", "collect", "--callback-url", "http://[1:2:3]:9/")
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "http://[1:2:3]:9/ is no address such as https://shop.example/callback" in result.stderr
+    assert "http://[1:2:3]:9/ is not a valid address: it must" in result.stderr
     assert (await prompt.status()).code == "027"

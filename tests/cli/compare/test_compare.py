@@ -116,7 +116,7 @@ def test_a_difference_is_a_line_with_both_values_the_rule_and_the_setting() -> N
     number = sum(line.startswith("0") and ": " in line for line in lines)
     assert re.fullmatch(
         rf"\d+ fields differ in {number} cases \(01-collection-declined, .*\); "
-        r"these settings would make us agree: sandbox_reject_status = 400",
+        r"these settings would remove the differences: sandbox_reject_status = 400",
         lines[-1],
     )
 
@@ -141,7 +141,7 @@ def test_what_no_setting_changes_is_said_so() -> None:
         result = compare(other.url, "--json")
         last = compare(other.url).stdout.splitlines()[-1]
 
-    assert last.endswith("; no setting of ours changes that")
+    assert last.endswith("; no setting of sandbox_sim changes that")
     report = json.loads(result.stdout)
     assert (result.exit_code, report["settings"]) == (1, {})
     assert {each["setting"] for each in report["differences"]} == {None}
@@ -171,7 +171,7 @@ def test_beyond_this_machine_it_lists_what_it_would_send() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("not an address",), "is no address"),
+        (("not an address",), "is not a valid address"),
         (("http://127.0.0.1:9",), "cannot be reached"),
         (("http://127.0.0.1:9", "--set", "nothing=1"), "there is no such setting"),
     ],

@@ -229,7 +229,7 @@ class TestItDoesNotStart:
             (("--log-level", "loud"), "log_level (from flag): "),
             (("--store", "nowhere"), "store (from flag): "),
             (("--store", "sqlite:~nobody-of-this-name/x"), "store (from flag): must be a path"),
-            (("--store", "sqlite:a\x00b"), "store (from flag): must not hold a NUL"),
+            (("--store", "sqlite:a\x00b"), "store (from flag): must not contain a NUL character"),
             (("--config", "/nowhere.toml"), "/nowhere.toml: cannot be read: "),
             (
                 ("--host", "0.0.0.0"),

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sandbox_sim.networks.http_json.adapter import HttpJson, http_json
 from sandbox_sim.ports.network import Network
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
-from sandbox_sim.testing.network_contract.fault_server import FaultServer
+from sandbox_sim.testing.network_contract.http_peer import FaultServer
 from sandbox_sim.values.json_text import compact
 from tests.networks import fakes
 from tests.networks.http_json.fake_networks import adapter

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.testing.network_contract.fault_server import FaultServer
+from sandbox_sim.testing.network_contract.http_peer import FaultServer
 from tests.conftest import Sandbox, StartSandbox
 from tests.networks.http_json.dialects import hubtel, paystack
 from tests.networks.http_json.fake_networks import asked, documented

@@ -24,7 +24,7 @@ async def test_a_network_that_answers_is_healthy(status: int) -> None:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (401, "HTTP 401: the network does not take the credentials; correct auth_user and auth_s"),
+        (401, "HTTP 401: the network refuses the credentials; correct auth_user and auth_s"),
         (403, "correct auth_user and auth_secret, or ask the network to add the address of this"),
         (404, "correct base_url, or set health_path to a path that the API has"),
     ],

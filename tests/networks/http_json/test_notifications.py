@@ -101,7 +101,7 @@ def test_a_word_of_no_table_decides_nothing() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"state": ""}', b'{"state": {}}', b"state=PAID"])
 def test_what_has_no_word_cannot_be_read(body: bytes) -> None:
-    with pytest.raises(UnreadableNotification, match="no JSON object with a word"):
+    with pytest.raises(UnreadableNotification, match="not a JSON object with a word"):
         made(notification={"trust": "hint"}).parse(notification("A1", {}, body))
 
 

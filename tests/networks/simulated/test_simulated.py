@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.networks.simulated.adapter import SimulatedNetwork, SubmitFailure, simulated
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import NetworkConfigError

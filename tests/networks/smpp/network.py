@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
 
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.networks.smpp.adapter import Smpp
 from sandbox_sim.networks.smpp.settings import SmppSettings
 from sandbox_sim.operations import Operation

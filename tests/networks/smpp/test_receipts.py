@@ -36,7 +36,7 @@ class HeldEvents(KeptEvents):
 
 class BrokenEvents(KeptEvents):
     async def notified(self, notification: Notification) -> None:
-        raise RuntimeError("a fault of ours")
+        raise RuntimeError("an internal error")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ async def test_a_receipt_that_cannot_be_saved_is_to_come_again(
 
         assert await each.smsc.receipt("1") == TEMPORARY_ERROR
 
-    assert "a deliver_sm could not be taken care of" in caplog.text
+    assert "a deliver_sm could not be processed" in caplog.text
 
 
 async def test_more_receipts_than_can_be_saved_at_once_are_to_come_again(

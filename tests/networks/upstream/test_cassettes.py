@@ -141,10 +141,10 @@ def test_an_amount_goes_out_to_the_last_digit() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("{", "is no cassette: "),
-        ("[]", "is no cassette: "),
-        ("{}", "is no cassette: 'path' is missing"),
-        (written(CASSETTE).replace("12", '"soon"'), "is no cassette: "),
+        ("{", "is not a cassette: "),
+        ("[]", "is not a cassette: "),
+        ("{}", "is not a cassette: 'path' is missing"),
+        (written(CASSETTE).replace("12", '"soon"'), "is not a cassette: "),
     ],
 )
 def test_a_file_that_is_no_cassette_is_named(tmp_path: Path, text: str, says: str) -> None:

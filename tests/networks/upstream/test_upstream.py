@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.callbacks.bodies import BODIES, compose
 from sandbox_sim.networks.upstream.adapter import UpstreamNetwork, upstream
 from sandbox_sim.operations import Operation
@@ -26,7 +26,7 @@ from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.testing.network_contract import HttpReply, HttpRequest
-from sandbox_sim.testing.network_contract.fault_server import FaultServer
+from sandbox_sim.testing.network_contract.http_peer import FaultServer
 from tests.conftest import Sandbox, StartSandbox
 from tests.networks.fakes import KeptEvents, environment, query, request
 from tests.networks.upstream_dialect import reply
@@ -135,9 +135,9 @@ async def test_health_makes_the_other_gateway_do_nothing(sandbox: Sandbox) -> No
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (401, "HTTP 401: the network does not take the credentials; correct client_key and"),
+        (401, "HTTP 401: the network refuses the credentials; correct client_key and"),
         (403, "ask the network to add the address of this server to its list"),
-        (404, "the network has nothing at this address; correct base_url"),
+        (404, "the network does not know this address; correct base_url"),
     ],
 )
 async def test_a_gateway_that_does_not_know_us_is_not_healthy(status: int, words: str) -> None:

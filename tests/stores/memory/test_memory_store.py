@@ -6,7 +6,7 @@ from operator import methodcaller
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Unit
 from sandbox_sim.records.callbacks import DeliveryState
 from sandbox_sim.records.listing import Listing

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.events.event_feed import ChangePublisher, Feed, Reader
 from sandbox_sim.events.waits import Waiters
 from sandbox_sim.ports import Unit
@@ -36,7 +36,7 @@ def serve(clock: VirtualClock) -> Serve:
     def served(store: "PostgresStore") -> Server:
         feed = Feed(clock, f"run{store._channel.server_pid}", store.relay)
         publisher = ChangePublisher(feed, Waiters(clock), clock)
-        store.watch_changes(publisher.wanted, publisher.publish)
+        store.watch_changes(publisher.readers, publisher.publish)
         return Server(store, feed)
 
     return served
@@ -61,7 +61,7 @@ def readers() -> Iterator[ExitStack]:
 async def listen(readers: ExitStack, at: Server, *others: Server) -> Reader:
     """Start a reader, and return it once the other servers know of it."""
     reader = readers.enter_context(at.feed.listening(EventFilter(), None, lambda: None))
-    await eventually(lambda: all(each.store.relay.has_remote_readers for each in others))
+    await eventually(lambda: all(each.store.relay.remote_readers for each in others))
     return reader
 
 
@@ -134,7 +134,7 @@ async def test_a_server_that_joins_asks_who_listens(
 ) -> None:
     reader = await listen(readers, here)
     newcomer = serve(await open_postgres())
-    await eventually(lambda: newcomer.store.relay.has_remote_readers)
+    await eventually(lambda: bool(newcomer.store.relay.remote_readers))
 
     await newcomer.store.run(methodcaller("save_callback", callback()))
 
@@ -161,7 +161,7 @@ async def test_one_that_is_gone_is_told_of_nothing(
 
     await here.store.close()
 
-    await eventually(lambda: not there.store.relay.has_remote_readers)
+    await eventually(lambda: not there.store.relay.remote_readers)
 
 
 async def test_after_a_break_there_is_a_gap_for_all(

@@ -3,7 +3,7 @@
 import asyncpg
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.stores.postgres.postgres_connection import SCHEMA
 from sandbox_sim.stores.postgres.postgres_store import PostgresStore
 from sandbox_sim.stores.sql import schema

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Store, StoreError, Topic, Unit
 from tests import postgres
 from tests.sample_records import after, job, rule

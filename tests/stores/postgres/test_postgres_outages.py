@@ -41,7 +41,7 @@ async def others_kept_out(url: str) -> AsyncIterator[Callable[[], Awaitable[bool
     """Let no unit begin during the block. Yields a check whether a unit waits to begin."""
     import asyncpg  # noqa: PLC0415 -- it may be missing
 
-    from sandbox_sim.stores.postgres.postgres_unit import _LOCK_EXCLUSIVE  # noqa: PLC0415
+    from sandbox_sim.stores.postgres.postgres_store import _LOCK_EXCLUSIVE  # noqa: PLC0415
 
     connection = await asyncpg.connect(url)
     try:

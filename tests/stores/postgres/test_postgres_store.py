@@ -11,14 +11,18 @@ from typing import Any
 import asyncpg
 import pytest
 
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.ledger.ledger_control import AuditResult, Ledger
 from sandbox_sim.ports import Store, StoreError, Unit
 from sandbox_sim.records.ledger import Reason
 from sandbox_sim.records.messages import HistoryQuery
 from sandbox_sim.stores.postgres import postgres_store
 from sandbox_sim.stores.postgres.postgres_connection import migrate
+from sandbox_sim.stores.sql.ledger import SqlLedger
 from sandbox_sim.values.vocabulary import Wallet
 from tests import postgres
+from tests.live_records import PAYOUT, paid_in
 from tests.sample_records import (
     NOW,
     SERVICE,
@@ -121,6 +125,23 @@ class TestTogether:
         assert Counter(added) == {True: 1, False: 19}
 
     @pytest.mark.decision("D26")
+    @pytest.mark.decision("D39")
+    async def test_an_audit_reads_one_moment_while_the_other_one_posts(
+        self, one: Store, other: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A transfer that is committed between two of its queries is in none of them."""
+        read = SqlLedger.live_sums
+
+        async def post_and_read(unit: SqlLedger) -> Any:
+            await other.run(lambda unit: unit.add_transfer(paid_in("2", PAYOUT)))
+            return await read(unit)
+
+        monkeypatch.setattr(SqlLedger, "live_sums", post_and_read)
+        clock = VirtualClock()
+        ledger = Ledger(one, clock, Accounts(), live=True)
+
+        assert [await ledger.audit() for _ in range(2)] == [AuditResult((), 0), AuditResult((), 1)]
+
     async def test_messages_keep_an_order_without_gaps(self, one: Store, other: Store) -> None:
         sends = [
             [message(f"M{number}-{place}", batch_id=f"B{number}") for place in range(3)]

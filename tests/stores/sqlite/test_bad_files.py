@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import StoreError
 from sandbox_sim.records.messages import HistoryQuery
 from sandbox_sim.stores.sql.schema import MIGRATIONS
@@ -112,9 +112,9 @@ NEWER = f"it has version 1000 and this sandbox_sim knows up to {len(MIGRATIONS)}
         (other_program_before_its_first_table, NOT_OURS),
         (other_program_that_says_so, NOT_OURS),
         (newer, NEWER),
-        (text, "it is no SQLite database"),
-        (a_word, "it is no SQLite database"),
-        (begun_like_a_database, "it is no SQLite database"),
+        (text, "it is not a SQLite database"),
+        (a_word, "it is not a SQLite database"),
+        (begun_like_a_database, "it is not a SQLite database"),
         (folder, "it cannot be opened or made there"),
         (below_a_file, NO_FOLDER),
         (further_below_a_file, NO_FOLDER),
@@ -193,7 +193,7 @@ class TestDamaged:
 TRY = """
 import asyncio, os, sys
 from pathlib import Path
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from sandbox_sim.ports import StoreError
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.stores.sqlite import sqlite_store
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
@@ -267,7 +267,7 @@ class TestEmptyFileBesideALog:
 
         assert str(told.value) == (
             f"{left}: it is empty, but the file beside it that ends in -wal has its changes; "
-            "restore the file that they belong to, or move both away to begin anew"
+            "restore the file that they belong to, or move both away to start with an empty store"
         )
         assert contents(left.parent) == before
 

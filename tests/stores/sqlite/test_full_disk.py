@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.transactions import Status

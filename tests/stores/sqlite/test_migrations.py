@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import StoreError
 from sandbox_sim.records.ledger import Balance, LedgerQuery, shown
 from sandbox_sim.stores.sql import schema
@@ -275,3 +275,19 @@ async def test_back_to_an_earlier_sandbox_sim_is_refused(
         "install a newer sandbox_sim or choose another file"
     )
     assert contents(path.parent) == before
+
+
+async def test_a_copy_is_restored_also_by_a_later_version_and_an_update_restores_nothing(
+    in_memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, answers = in_memory / "state.sqlite3", []
+    async with opened(file) as store:
+        answers.append(await store.run(lambda unit: unit.restored()))
+        copy = await store.back_up()
+    know_versions(monkeypatch, ONE_DAY)
+
+    for each in (file, file, copy, copy):
+        async with opened(each) as store:
+            answers.append(await store.run(lambda unit: unit.restored()))
+
+    assert answers == [False, False, False, True, False]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.stores.sqlite import sqlite_store
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
+from sandbox_sim.control.record_search import CALLBACKS, MESSAGES, TRANSACTIONS, Kind
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.ports.clock import ClockState
+from sandbox_sim.records.listing import Listing
 from sandbox_sim.stores.sqlite.sqlite_store import APPLICATION_ID, Durability, SqliteStore
 from tests.sample_records import (
     NOW,
@@ -22,7 +24,7 @@ from tests.sample_records import (
     postings_of,
     transaction,
 )
-from tests.sqlite_files import killed, opened, outside, rows
+from tests.sqlite_files import connection_of, killed, opened, outside, rows
 from tests.stores.writes import WRITES, Write, prepared, state
 
 
@@ -256,3 +258,27 @@ class TestFaultsOfOurs:
             with pytest.raises(RuntimeError, match="not its unit"):
                 await store.run(work)
             assert await store.run(lambda unit: postings_of(unit, SERVICE)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [(kind, field) for kind in (CALLBACKS, MESSAGES, TRANSACTIONS) for field in kind.indexed],
+    ids=lambda each: each if isinstance(each, str) else each.type.value,
+)
+async def test_a_search_by_an_id_reads_an_index_and_not_the_whole_table(
+    path: Path, kind: Kind, field: str
+) -> None:
+    statements: list[str] = []
+
+    async def listed(unit: Unit) -> None:
+        connection_of(unit).set_trace_callback(statements.append)
+        await kind.listed(unit, Listing(only=(field, ("1", "2")), limit=5))
+        connection_of(unit).set_trace_callback(None)
+
+    async with opened(path) as store:
+        await store.run(listed)
+    (statement,) = (each for each in statements if each.startswith("SELECT"))
+    plan = str(outside(path, f"EXPLAIN QUERY PLAN {statement}"))
+
+    assert "SCAN" not in plan
+    assert f"({field}=?)" in plan

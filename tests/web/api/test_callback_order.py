@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import ClientSession, web
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.bootstrap import build
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.api.responses import GatewayAnswer

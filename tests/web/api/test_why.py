@@ -27,12 +27,16 @@ LOCAL_OR_233 = "in local or in 233 form"
         ("collect", {}, "allowlisted number, last digit 0 to 8"),
         ("collect", {"customer_number": "0540010000"}, f"'0540010000' {NOT_LISTED}"),
         ("deposit", {"customer_number": " 244 000001"}, "'0244000001' would work"),
-        ("airtime", {"customer_number": "233244000001"}, "the setting accept_international takes"),
+        (
+            "airtime",
+            {"customer_number": "233244000001"},
+            "the setting accept_international accepts",
+        ),
         ("collect", {"customer_number": "0244000009"}, "last digit 9 is a simulated decline"),
-        ("collect", {"amount": 10000.5}, "amount 10000.5 is above 10000, the most of sandbox"),
+        ("collect", {"amount": 10000.5}, "amount 10000.5 is above 10000, the sandbox maximum"),
         ("payout", {"amount": 10001}, "amount 10001 is above the balance of 10000"),
         ("bill", {"account_number": "0244000001"}, "those are 200000000 and three more digits"),
-        ("card", {"customer_number": "4111111111111112"}, "411111******1112' is none of the set"),
+        ("card", {"customer_number": "4111111111111112"}, "411111******1112' is not listed in"),
         ("card", {"nw": "MAS"}, "the test card is a VIS card and nw is 'MAS'"),
         ("sms", {"customer_number": "0540010000"}, f"'0540010000' {NOT_LISTED}, {LOCAL_OR_233}"),
         (
@@ -40,7 +44,7 @@ LOCAL_OR_233 = "in local or in 233 form"
             {"recipients": ["0244000001", "0540010000"]},
             f"recipients[1] '0540010000' {NOT_LISTED}",
         ),
-        ("bulk", {"recipients": ["024 40"]}, "'024 40' is no string of 9 to 15 digits"),
+        ("bulk", {"recipients": ["024 40"]}, "'024 40' is not a string of 9 to 15 digits"),
         ("collect", {"amount": "10"}, "amount must be a number, without quotes (it is '10')"),
         ("collect", {"trans_type": "CTN"}, "one of 'CTM', 'DTTW', 'MTC' (it is 'CTN')"),
     ],
@@ -87,14 +91,17 @@ async def test_a_status_query_names_its_rule_and_how_far_it_looks_back(sandbox: 
     known = await sandbox.status()
 
     assert unknown.headers["X-Sandbox-Why"].endswith(
-        "within the last 15 minutes (/_sandbox/rules#sandbox.8)"
+        "from the last 15 minutes (/_sandbox/rules#sandbox.8)"
     )
     assert (unknown.rule, known.rule) == ("sandbox.8", "sandbox.8")
 
 
 @pytest.mark.parametrize(
     ("balances", "rule", "why"),
-    [("fixed", "sandbox.9", "the interface's figures"), ("live", "D21", "live balances")],
+    [
+        ("fixed", "sandbox.9", "the fixed balances of the interface"),
+        ("live", "D21", "live balances"),
+    ],
 )
 async def test_a_balance_query_says_which_figures_it_gives(
     start_sandbox: StartSandbox, balances: str, rule: str, why: str
@@ -119,7 +126,7 @@ async def test_a_repeated_id_names_the_setting(start_sandbox: StartSandbox) -> N
         (await sandbox.collect())
         .headers["X-Sandbox-Why"]
         .startswith(
-            "the service has a transaction 'T1' already; the setting duplicates can take it"
+            "the service has a transaction 'T1' already; the setting duplicates can accept it"
         )
     )
 

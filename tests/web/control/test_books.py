@@ -47,7 +47,7 @@ async def test_an_entry_that_is_not_signed_is_refused(
         status, answer = await post(production, name, **body, **signed, **value)
 
         assert (status, answer["error"]["code"]) == (400, "bad_request")
-        assert "say why in reason and who in by" in answer["error"]["message"]
+        assert "reason and by must be set" in answer["error"]["message"]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,8 @@ async def test_what_the_books_do_not_allow_is_a_conflict(production: Sandbox) ->
     status, answer = await post(production, "resolve", transaction="T1", to="fees", **SIGNED)
 
     assert (status, answer["error"]["code"]) == (409, "entry_refused")
-    assert answer["error"]["message"] == "nothing stands in suspense for payment T1"
+    assert answer["error"]["message"] == "nothing is in suspense for payment T1"
+    assert answer["error"]["field"] == "transaction"
 
 
 async def test_a_period_ends_at_a_time_that_is_shown_in_utc(production: Sandbox) -> None:

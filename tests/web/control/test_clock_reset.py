@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sandbox_sim.adapters.clock import SystemClock
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.ports.clock import ClockState
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.web.control_api import DEAD, ask, assert_error, get, post

@@ -151,9 +151,9 @@ class TestWhoHearsWhat:
     @pytest.mark.parametrize(
         ("query", "named"),
         [
-            ("types=callbacks", "types must be some of request, transaction, callback"),
+            ("types=callbacks", "types must be a list of request, transaction, callback"),
             ("types=", "types must be"),
-            ("types=sms, callback", "no spaces"),
+            ("types=sms, callback", "without spaces"),
             ("service_id=x", "service_id must be an integer"),
             ("service_id=0", "service_id must be an integer"),
             ("service_id=55&service_id=56", "service_id must be given once"),

@@ -27,7 +27,7 @@ async def test_a_list_refuses_it_and_lists_the_values(
 ) -> None:
     seen = await ask(sandbox, "GET", f"/_sandbox/{plural}?{field}={value}")
 
-    assert_error(seen, 400, f"{field} '{value}' is none of {listed}")
+    assert_error(seen, 400, f"{field} '{value}' is not one of {listed}")
 
 
 @pytest.mark.parametrize("search", ["find", "count", "wait"])
@@ -37,7 +37,7 @@ async def test_so_does_a_search_and_at_once(
 ) -> None:
     seen = await post(sandbox, f"{plural}/{search}", match={field: value})
 
-    assert_error(seen, 400, f"{field} '{value}' is none of {listed}")
+    assert_error(seen, 400, f"{field} '{value}' is not one of {listed}")
 
 
 async def test_no_operation_is_null(sandbox: Sandbox) -> None:

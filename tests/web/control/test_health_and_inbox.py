@@ -229,7 +229,7 @@ class TestWaiting:
 
         answer = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", body)
 
-        assert_error(answer, 400, f"match: '{field}' is no field", "json")
+        assert_error(answer, 400, f"match: '{field}' is not a field", "json")
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])

@@ -25,6 +25,8 @@ STATIC = (
     "handset.js",
     "icon.svg",
     "inbox.js",
+    "docs.css",
+    "docs.js",
     "live.js",
     "networks.js",
     "pages.css",
@@ -50,7 +52,12 @@ FORMS = {
     ("*", "/_sandbox/inbox/{name}"),
 }
 # Pages that redirect a browser without a session to the login.
-PAGES = {("GET", "/_sandbox/"), ("HEAD", "/_sandbox/"), ("GET", "/_sandbox/certify")}
+PAGES = {
+    ("GET", "/_sandbox/"),
+    ("HEAD", "/_sandbox/"),
+    ("GET", "/_sandbox/certify"),
+    ("GET", "/_sandbox/docs"),
+}
 
 EVIL = b"evil.example"
 FROM_EVIL = b"Origin: http://evil.example"
@@ -74,7 +81,7 @@ class Route(NamedTuple):
 
 def routes(app: web.Application) -> Iterator[Route]:
     """Yield every route of the server; the same route under the base path is yielded separately."""
-    for route in app[CONTROL]().router.routes():
+    for route in app[CONTROL]().application.router.routes():
         assert route.resource is not None
         yield Route(route.method, route.resource.canonical)
 

@@ -11,8 +11,8 @@ from tests.web.overriding import listed, override
 
 BAD: list[tuple[dict[str, Any], str]] = [
     ({}, "outcome, delay_ms or callback"),
-    ({"outcome": {}}, "must ask for something"),
-    ({"delay_ms": 0, "callback": {"drop": False}}, "must ask for something"),
+    ({"outcome": {}}, "must be set"),
+    ({"delay_ms": 0, "callback": {"drop": False}}, "must be set"),
     ({"outcome": {"status": "004"}}, "outcome.status must be one of 000, 001, 002, 003"),
     ({"outcome": {"status": 3}}, "outcome.status"),
     (
@@ -58,7 +58,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"outcome": {"status": "003"}, "match": {"amount": {"min": 0}}}, "match.amount"),
     (
         {"delay_ms": 5, "match": {"amount": {"min": 2, "max": 1}}},
-        "match.amount.min is above",
+        "match.amount.min is greater than",
     ),
     (
         {"outcome": {"status": "003"}, "match": {"amount": {"most": 5}}},

@@ -200,7 +200,7 @@ class TestWhatIsWrong:
             ("transactions?limit=0", "limit"),
             (
                 "requests?after=%00",
-                "after must be the id after which the list goes on, without NUL",
+                "after must be the id of the last item of the previous page",
             ),
             ("sms?status=SENT&status=FAILED", "status"),
             ("transactions/x/T1", "service_id"),

@@ -45,5 +45,5 @@ async def test_its_operator_sees_the_success_and_the_reversal(reversed_payment: 
     assert shown["waiting"] == []
     html = await page(reversed_payment, f"?open=t:55:{shown['network_transaction_id']}")
     assert "Settled" in html
-    assert "The network took it back." in html
+    assert "The network reversed it." in html
     assert "the network took it back after its success" in html  # the line of the ledger

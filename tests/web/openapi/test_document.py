@@ -16,7 +16,7 @@ from sandbox_sim.records.transactions import Status
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.json_text import compact
 from sandbox_sim.values.response_codes import CATALOGUE
-from sandbox_sim.web.api.response_models import CALLBACK_MODELS
+from sandbox_sim.web.api.responses import CALLBACK_MODELS
 from sandbox_sim.web.app import ROUTES
 from sandbox_sim.web.openapi.document import openapi_document
 from sandbox_sim.web.openapi.routes import ServerFacts

@@ -4,7 +4,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from sandbox_sim.web.openapi.json_schema import Schemas
+from sandbox_sim.web.openapi.document import Schemas
 
 
 def model(name: str, **fields: Any) -> Any:

@@ -1,11 +1,12 @@
-"""The page of the OpenAPI document: complete, offline, without scripts."""
+"""The page of the OpenAPI document: complete, offline, in the look of the other pages."""
 
 import re
 from html.parser import HTMLParser
 from typing import Any
+from urllib.parse import urljoin
 
-import pytest
-
+from sandbox_sim.operations import Operation
+from sandbox_sim.web.pages.dashboard import VIEWS
 from tests.conftest import Sandbox, StartSandbox
 
 
@@ -27,7 +28,7 @@ class Read(HTMLParser):
         given = dict(attrs)
         self.anchors += [anchor] if (anchor := given.get("id")) else []
         self.links += [link] if (link := given.get("href")) else []
-        if tag not in {"meta", "link"}:
+        if tag not in {"meta", "link", "input"}:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
@@ -62,31 +63,45 @@ async def test_each_item_of_the_description_is_a_paragraph(sandbox: Sandbox) -> 
 async def test_every_link_leads_somewhere(sandbox: Sandbox) -> None:
     page = Read((await page_of(sandbox))[0])
 
-    within = {link[1:] for link in page.links if link.startswith("#")}
+    within = {link[1:] for link in page.links if link.startswith("#") and link != "#main"}
     assert within <= set(page.anchors)
-    assert {link for link in page.links if not link.startswith("#")} == {
-        "openapi.json",
-        "docs/style.css",
+    for link in {link for link in page.links if not link.startswith("#")}:
+        address = urljoin(f"{sandbox.url}/_sandbox/docs", link)
+        async with sandbox.session.get(address, headers={"Accept": "text/html"}) as answer:
+            assert answer.status == 200, link
+
+
+async def test_it_has_the_navigation_of_the_dashboard(sandbox: Sandbox) -> None:
+    page = Read((await page_of(sandbox))[0])
+
+    assert {link for link in page.links if "?view=" in link} == {
+        f"../_sandbox/?view={name}" for name in VIEWS if name != "settings"
     }
 
 
-async def test_it_needs_no_script_and_no_other_host(sandbox: Sandbox) -> None:
+async def test_it_has_a_form_for_each_request_that_gets_json(sandbox: Sandbox) -> None:
+    text, _ = await page_of(sandbox)
+
+    forms = set(re.findall(r'data-method="(\w+)" data-path="([^"]*)"', text))
+    assert {("POST", "overrides"), ("GET", "transactions/{id}"), ("DELETE", "faults/{id}")} <= forms
+    assert not {path for _, path in forms if path.startswith(("static/", "pay/", "docs"))}
+    assert len(re.findall("data-send-first=", text)) == len({each.row.path for each in Operation})
+
+
+async def test_it_loads_nothing_from_another_host(sandbox: Sandbox) -> None:
     text, headers = await page_of(sandbox)
     page = Read(text)
 
-    assert page.tags.isdisjoint({"script", "style", "iframe", "img", "form", "object"})
+    assert page.tags.isdisjoint({"style", "iframe", "img", "object"})
     assert not {name for name in page.attributes if name == "style" or name.startswith("on")}
     policy = headers["Content-Security-Policy"]
-    assert policy.startswith("default-src 'none'; style-src 'self';")
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize("base_path", ["", "/v1"])
-async def test_its_style_sheet_is_beside_it(start_sandbox: StartSandbox, base_path: str) -> None:
-    sandbox = await start_sandbox(base_path=base_path)
+async def test_it_asks_for_the_token(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(control_token="s3cret")
 
-    text, headers = await page_of(sandbox, f"{base_path}/_sandbox/docs/style.css")
-
-    assert headers["Content-Type"].startswith("text/css")
-    assert "prefers-color-scheme" in text or "light-dark(" in text
-    assert not re.search(r"url\(|@import", text)
+    url = f"{sandbox.url}/_sandbox/docs"
+    async with sandbox.session.get(url, allow_redirects=False) as answer:
+        assert answer.status == 303

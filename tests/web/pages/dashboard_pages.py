@@ -35,3 +35,8 @@ def words(html: str) -> str:
 async def post(sandbox: Sandbox, to: str, **body: Any) -> Any:
     async with sandbox.session.post(f"{sandbox.url}/_sandbox/{to}", json=body) as answer:
         return await answer.json()
+
+
+async def get(sandbox: Sandbox, path: str) -> Any:
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/{path}") as answer:
+        return await answer.json()

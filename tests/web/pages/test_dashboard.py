@@ -3,12 +3,13 @@
 import re
 from datetime import timedelta
 from html import unescape
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from aiohttp import web
 
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.http_servers import listening
 from tests.web.pages.dashboard_pages import BROWSER, page, post, rows, steps, words
@@ -78,17 +79,30 @@ class TestPayments:
         assert len(rows(await page(sandbox, "?view=requests"))) == 1
 
     @pytest.mark.decision("D39")
-    async def test_a_request_shows_its_mode_and_is_found_by_it(self, sandbox: Sandbox) -> None:
+    async def test_a_request_is_found_by_its_mode(self, sandbox: Sandbox) -> None:
         await sandbox.collect()
         await sandbox.session.post(f"{sandbox.url}/sms/send", headers={"Authorization": "Basic x"})
 
         unknown, collection = rows(await page(sandbox, "?view=requests"))
 
-        assert "202 accepted mode S" in collection
-        assert "100 rejected mode unknown" in unknown
+        assert "202 accepted" in collection
+        assert "100 rejected" in unknown
+        assert "mode" not in unknown + collection  # only production has several
         for search, found in (("mode:s", [collection]), ("mode:none", [unknown]), ("mode:p", [])):
             assert rows(await page(sandbox, f"?view=requests&q={search}")) == found
         assert len(rows(await page(sandbox, "?view=payments&q=mode:s"))) == 1
+
+    async def test_a_status_query_shows_the_status_of_the_payment(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+        await sandbox.status("T1")
+        await sandbox.status("unknown")
+
+        html = await page(sandbox, "?view=requests")
+
+        unknown, pending, _ = rows(html)
+        assert unknown.startswith("09:00:00 Status query 027 rejected")
+        assert pending == "09:00:00 Status query 002 pending T1"
+        assert rows(await page(sandbox, "?view=requests&q=status:002")) == [pending]
 
     async def test_many_payments_come_in_pages_each_once(self, sandbox: Sandbox) -> None:
         for number in range(60):
@@ -170,6 +184,70 @@ class TestTimeline:
         assert "X-Service-Signature" in attempt
         assert following.startswith("Attempt 2 due 09:05:01.000")
         assert "Retry now" in following
+
+    @pytest.mark.decision("D16", "D31", "D33")
+    @pytest.mark.parametrize(
+        ("settings", "override", "by_hand", "why"),
+        [
+            ({}, None, False, "After the setting settle_delay_ms = 1000."),
+            ({}, None, True, "A person settled it by hand."),
+            (
+                {"approval": "handset"},
+                None,
+                False,
+                "No answer within the setting approval_timeout_s.",
+            ),
+            ({"approval": "handset"}, None, True, "A person settled it by hand."),
+            (
+                {},
+                {"delay_ms": 1500, "callback": {"duplicate": 2}},
+                False,
+                "By an override: it settles 1.5 s later; the callback is sent twice.",
+            ),
+            (
+                {"magic_outcomes": {"0244000001": "001"}},
+                None,
+                False,
+                "By the setting magic_outcomes: the transaction ends as 001 failed.",
+            ),
+        ],
+    )
+    async def test_it_says_what_settled_the_payment(
+        self,
+        start_sandbox: StartSandbox,
+        settings: dict[str, Any],
+        override: dict[str, Any] | None,
+        *,
+        by_hand: bool,
+        why: str,
+    ) -> None:
+        sandbox = await start_sandbox(**settings)
+        if override:
+            await post(sandbox, "overrides", **override)
+        await sandbox.collect()
+        if by_hand:
+            await post(sandbox, "transactions/55/T1/settle", status="000")
+        await sandbox.advance(minutes=3)
+
+        settled = next(each for each in steps(await page(sandbox)) if each.startswith("Settled"))
+
+        assert settled.endswith(why)
+
+    @pytest.mark.parametrize("processed", [True, False])
+    async def test_an_answer_that_was_lost_is_no_answer(
+        self, sandbox: Sandbox, *, processed: bool
+    ) -> None:
+        await post(sandbox, "faults", fault={"timeout": True}, processed=processed)
+        await post(sandbox, "requests/send", path="/make_payment", body=sandbox.payment())
+
+        html = await page(sandbox, "?view=requests")
+
+        (row,) = rows(html)
+        assert "no answer" in row
+        answered = steps(html)[1]
+        assert answered.startswith("Not answered no answer")
+        assert "The answer was lost: the client was left waiting." in answered
+        assert f"The answer that was lost: HTTP {202 if processed else 500}" in answered
 
     @pytest.mark.decision("D27")
     async def test_an_acknowledged_callback_that_nobody_asked_about_names_both_remedies(
@@ -253,7 +331,7 @@ class TestTimeline:
         assert "Refunded REFUNDED" in told
 
     async def test_a_record_that_is_gone_says_so(self, sandbox: Sandbox) -> None:
-        assert "Kept no more" in await page(sandbox, "?open=t:55:12345678901")
+        assert "No longer kept" in await page(sandbox, "?open=t:55:12345678901")
 
 
 async def test_what_a_client_wrote_is_shown_as_text(sandbox: Sandbox) -> None:
@@ -354,3 +432,77 @@ class TestSending:
 
         assert of_55["status"] == 200
         assert of_99["error"]["code"] == "no_credentials"
+
+
+class TestRules:
+    @pytest.mark.parametrize(
+        ("rule", "which", "what"),
+        [
+            ({"outcome": {"status": "001"}}, "Every request", "The transaction ends as 001 failed"),
+            (
+                {"outcome": {"status": "002"}, "match": {"service_id": 55, "operation": "bill"}},
+                "Service 55, operation Bill",
+                "The transaction stays 002 pending",
+            ),
+            (
+                {"outcome": {"response_code": "019"}, "match": {"customer_number": "0244000001"}},
+                "Number or account 0244 000 001",
+                "The answer is 019 (",
+            ),
+            (
+                {"callback": {"delay_ms": 20, "profile": "flat"}, "match": {"amount": 5}},
+                "Amount 5.00",
+                "The callback comes 20 ms later; the callback has the profile flat",
+            ),
+            (
+                {"callback": {"drop": True}, "match": {"amount": {"min": 1, "max": 2}}},
+                "Amount from 1.00 to 2.00",
+                "No callback is sent",
+            ),
+            (
+                {"fault": {"status": 429}, "retry_after_s": 7, "probability": 0.5},
+                "Every request",
+                "The answer is HTTP 429 with Retry-After 7; the probability is 0.5",
+            ),
+            (
+                {"fault": {"latency": {"uniform_ms": [10, 1500]}}, "match": {"nw": "MTN"}},
+                "Nw MTN",
+                "The answer comes 10 ms to 1.5 s late",
+            ),
+            (
+                {"fault": {"latency": {"lognormal_ms": {"median": 90, "sigma": 0.4}}}, "every": 3},
+                "Every request",
+                "The answer comes late: lognormal, median 90 ms, sigma 0.4; one of 3 requests",
+            ),
+            (
+                {"fault": {"timeout": True}, "processed": False, "match": {"amount": {"max": 9}}},
+                "Amount of at most 9.00",
+                "The answer never comes; the request is not processed",
+            ),
+        ],
+    )
+    async def test_each_is_shown_in_words(
+        self, sandbox: Sandbox, rule: dict[str, Any], which: str, what: str
+    ) -> None:
+        plural = "faults" if "fault" in rule else "overrides"
+        await post(sandbox, plural, **rule)
+
+        table = words((await page(sandbox, f"?view={plural}")).partition("<tbody>")[2])
+
+        assert table.startswith(f"{which} {what}")
+
+
+@pytest.mark.parametrize(
+    ("moved", "told"),
+    [
+        ({}, "the time of the machine"),
+        ({"seconds": 61}, "1 minute 1 second ahead of the machine"),
+        ({"days": 1, "hours": 2}, "1 day 2 hours ahead of the machine"),
+    ],
+)
+async def test_the_offset_of_the_clock_is_in_words(
+    sandbox: Sandbox, moved: dict[str, int], told: str
+) -> None:
+    await sandbox.advance(**moved or {"seconds": 0})
+
+    assert f"Gateway time , {told}, stopped." in words(await page(sandbox))

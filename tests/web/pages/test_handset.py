@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,24 @@ class TestApproval:
         (prompt,) = (await handset(asking))["prompts"]
         assert (prompt["amount"], prompt["reference"]) == ("10.5", "Order 1")
         assert prompt["times_out_at"] == "2026-01-01T09:02:00.000Z"
+
+    @pytest.mark.parametrize("named", [True, False])
+    async def test_the_page_names_who_asks(
+        self, start_sandbox: StartSandbox, *, named: bool
+    ) -> None:
+        names = {"55": "Adwoa's Market"} if named else {}
+        sandbox = await start_sandbox(approval="handset", merchant_names=names)
+        await sandbox.collect(nw="VOD", customer_number="0200000001")
+        card = await sandbox.card(transaction_id="C1")
+
+        shown = unescape(await page(sandbox, "0200000001"))
+        async with sandbox.session.get(card.body["redirect_url"], headers=BROWSER) as paying:
+            pays = unescape(await paying.text())
+
+        merchant = "Adwoa's Market" if named else "service 55"
+        assert f"to {merchant}</strong>" in shown
+        assert f"To <strong>{merchant}</strong>" in pays
+        assert "Vodafone (Telecel)" in shown
 
     @pytest.mark.parametrize(
         ("decision", "ends"),
@@ -310,7 +329,7 @@ class TestAccess:
             assert seen.status == 401
         async with phone.get(code, allow_redirects=False) as seen:
             assert seen.status == 404
-            assert "works no more" in await seen.text()
+            assert "is used up" in await seen.text()
 
     async def test_the_cookie_answers_from_our_page_only(
         self, guarded: Sandbox, phone: ClientSession, code: str

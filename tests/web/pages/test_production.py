@@ -70,9 +70,9 @@ class TestClock:
         await pay(production)
 
         html = await page(production)
-        bar = html.partition('id="clock"')[2].partition("</header>")[0]
+        bar = html.partition('id="clock"')[2].partition('class="tools"')[0]
 
-        assert "Next: question to a network" in words(bar)
+        assert "Next: question" in words(bar)
         assert "<button" not in bar
         assert "data-next-due" not in html
 
@@ -109,7 +109,7 @@ class TestSettle:
         settled = await post(production, path, status="000", reason="on their list", by="Ama")
 
         assert with_nul["error"]["code"] == "bad_request"
-        assert "say why in reason and who decides in by" in refused["error"]["message"]
+        assert "set reason, and by to your name" in refused["error"]["message"]
         assert settled["status"] == "000"
         html = await page(production)
         decided = next(step for step in steps(html) if step.startswith("Settled"))
@@ -145,7 +145,7 @@ class TestSettle:
         ledger = words(await page(production, "?view=ledger"))
 
         assert entry["manual"]["reference"] == "slip 3"
-        assert "A person settled it with 8, not 10.5." in shown
+        assert "The network confirmed 8, not 10.5." in shown
         assert "+2 on the collection balance of service 55: corrected by a person." in shown
         assert "By Ama: On their list (slip 3)." in shown
         assert "adjusted, Ama: on their list" in ledger
@@ -174,7 +174,8 @@ class TestSettle:
         assert settled["network_said"] == "network silent says pending"
         decided = " ".join(steps(await page(production, "?view=sms")))
         assert (
-            "Ama, by force: they say so (asked just before, network silent says pending)" in decided
+            "Ama, forced: they say so (the network was asked first: network silent says pending)"
+            in decided
         )
 
     async def test_what_is_final_takes_its_own_status_only(self, production: Sandbox) -> None:
@@ -343,7 +344,7 @@ class TestNetworks:
 
         html = await page(production, "?view=networks")
 
-        assert 'href="?view=networks"' in await page(production)
+        assert "/?view=networks" in await page(production)
         assert "data-check-networks" in html
         silent, idle = [words(each) for each in re.findall(r"<tr><td>.*?</tr>", html, re.DOTALL)]
         assert silent.startswith("silent simulated open 5 faults in a row Opened at 09:00:00 5 ")
@@ -382,6 +383,12 @@ class TestTheSameIdInBothModes:
         assert len(rows(await page(both))) == 2
         assert [("GHS 2.00" in row, "015 declined" in row) for row in of_s] == [(True, True)]
         assert [("GHS 1.00" in row, "015 declined" in row) for row in of_p] == [(True, False)]
+
+    async def test_each_request_shows_its_mode(self, both: Sandbox) -> None:
+        found = rows(await page(both, "?view=requests"))
+
+        assert sorted("mode P" in row for row in found) == [False, True]
+        assert sorted("mode S" in row for row in found) == [False, True]
 
     async def test_each_timeline_begins_with_its_own_request(self, both: Sandbox) -> None:
         for search, amount in (("mode:s", 2), ("mode:p", 1)):

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from sandbox_sim.adapters.clock import VirtualClock
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from tests.conftest import Sandbox, StartSandbox
@@ -109,15 +109,3 @@ def test_where_all_are_busy_the_newest_is_closed() -> None:
         clients.add(each)
 
     assert [each.aborted for each in all_three] == [False, False, True]
-
-
-def test_one_that_was_closed_to_make_room_is_not_counted_again() -> None:
-    clients = ClientConnections(1, VirtualClock())
-    first, second = Connected(is_idle=True), Connected(is_idle=True)
-    clients.add(first)
-    clients.add(second)
-
-    clients.note_use(first)
-    clients.add(Connected(is_idle=True))
-
-    assert second.aborted

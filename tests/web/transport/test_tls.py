@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, TCPConnector, web
 
-from sandbox_sim.adapters.clock import VirtualClock
-from sandbox_sim.adapters.ids import RandomIds
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.adapters.tls import from_files
 from sandbox_sim.bootstrap import build
 from sandbox_sim.settings.schema import Settings

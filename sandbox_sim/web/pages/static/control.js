@@ -2,14 +2,22 @@
 
 const BASE = new URL("../", import.meta.url);
 
-async function call(method, path, body) {
+/** Send a request to the control API; returns the HTTP status and the JSON of the answer. */
+export async function send(method, path, body) {
   const answer = await fetch(new URL(path, BASE), {
     method,
     body,
     headers: { "Content-Type": "application/json", Accept: "application/json" },
   });
-  const document = await answer.json().catch(() => ({}));
-  if (!answer.ok) throw new Error(document.error?.message ?? `The server answered HTTP ${answer.status}`);
+  return { status: answer.status, ok: answer.ok, document: await answer.json().catch(() => ({})) };
+}
+
+async function call(method, path, body) {
+  const { status, ok, document } = await send(method, path, body);
+  if (!ok) {
+    const message = document.error?.message ?? `The server answered HTTP ${status}`;
+    throw Object.assign(new Error(message), { field: document.error?.field });
+  }
   return document;
 }
 
@@ -59,6 +67,7 @@ function isLeftOut(field) {
 
 function valueOf(field) {
   if (field.type === "checkbox") return true;
+  if (field.hasAttribute("data-next-day")) return new Date(field.valueAsNumber + 86_400_000).toISOString();
   if (field.type === "number" || field.hasAttribute("data-number")) return Number(field.value);
   return field.hasAttribute("data-boolean") ? field.value === "true" : field.value;
 }
@@ -79,4 +88,47 @@ export function bodyOf(form) {
     inside[names.at(-1)] = valueOf(field);
   }
   return body;
+}
+
+/** Take the problems away that a form shows. */
+export function clearProblems(form) {
+  for (const each of form.querySelectorAll(".problem")) each.remove();
+  for (const field of form.querySelectorAll("[aria-invalid]")) {
+    field.removeAttribute("aria-invalid");
+    field.removeAttribute("aria-describedby");
+  }
+}
+
+function fieldOf(form, name) {
+  const fields = [...form.elements].filter((each) => each.name && !each.matches(":disabled"));
+  return name && (fields.find((each) => each.name === name)
+    ?? fields.find((each) => each.name.startsWith(`${name}.`)));
+}
+
+/**
+ * Show a refusal in a form: each problem at its field, any other one at the end. A problem begins
+ * with the name of its field, as the control API writes it, or the error names the field.
+ */
+export function showProblems(form, { message, field: named }) {
+  clearProblems(form);
+  const problems = named ? [message] : message.split("; ");
+  let first = null;
+  problems.forEach((text, place) => {
+    const field = fieldOf(form, named ?? text.split(" ")[0]);
+    const note = document.createElement("p");
+    note.className = "problem";
+    note.textContent = text;
+    if (field) {
+      note.id = `problem-${form.dataset.postForm.replaceAll("/", "-")}-${place}`;
+      field.setAttribute("aria-invalid", "true");
+      field.setAttribute("aria-describedby", note.id);
+      for (let each = field.closest("details"); each; each = each.parentElement.closest("details")) each.open = true;
+      field.after(note);
+      first ??= field;
+    } else {
+      note.setAttribute("role", "alert");
+      (form.querySelector(".acts:last-of-type") ?? form).before(note);
+    }
+  });
+  first?.focus();
 }

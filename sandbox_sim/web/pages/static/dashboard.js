@@ -1,7 +1,9 @@
 // The dashboard: asks for its own address again when something happens, and puts in what changed.
 // Everything is rendered by the server; no text of a record is ever made into markup here.
 
-import { get, patch, post, say, bodyOf, changesOf, remove } from "./control.js";
+import {
+  bodyOf, changesOf, clearProblems, get, patch, post, remove, say, showProblems,
+} from "./control.js";
 import { askDoctor } from "./doctor.js";
 import { GatewayClock, keepFresh } from "./live.js";
 import { checkNetworks } from "./networks.js";
@@ -63,12 +65,20 @@ function isEdited() {
   return $("#list [data-edited]") !== null;
 }
 
-/** The address of what is shown, with the record that is open. */
+/** Whether somebody is busy with the record that is open. */
+function isBusy() {
+  return isTyping() || $("#detail :is(dialog, details)[open]") !== null
+    || Boolean($("#detail")?.contains(document.activeElement));
+}
+
+/**
+ * The address of what is shown. Until somebody chooses a record it is the newest one, which stays
+ * open while somebody is busy with it.
+ */
 function address() {
   const here = new URL(location.href);
-  if (here.searchParams.has("only")) return here; // always the newest record
   const current = $("#rows [aria-current]");
-  if (current) here.searchParams.set("open", current.closest("[data-key]").dataset.key);
+  if (current && isBusy()) here.searchParams.set("open", current.closest("[data-key]").dataset.key);
   return here;
 }
 
@@ -155,7 +165,7 @@ function tick() {
 
 // ---- acts ----
 
-async function act(button, work, done) {
+async function act(button, work, done, refused = (problem) => say(problem.message, { bad: true })) {
   button.disabled = true;
   try {
     const answer = await work();
@@ -163,7 +173,7 @@ async function act(button, work, done) {
     await refresh();
     return true;
   } catch (problem) {
-    say(problem.message, { bad: true });
+    refused(problem);
     return false;
   } finally {
     button.disabled = false;
@@ -289,7 +299,7 @@ document.addEventListener("click", (event) => {
     const button = event.target.closest(selector);
     if (button) { event.preventDefault(); work(button); return; }
   }
-  const link = event.target.closest("#main a[href^='?'], #troubles a[href^='?'], .bar nav a[href^='?']");
+  const link = event.target.closest("#main a[href^='?'], #troubles a[href^='?'], .bar nav a[href*='?view=']");
   if (link && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
     go(link.href).then(() => link.dataset.then && $(`#${link.dataset.then}`)?.showModal());
@@ -300,6 +310,18 @@ document.addEventListener("input", (event) => {
   const form = event.target.closest?.("#list [data-post-form]");
   if (form) form.dataset.edited = "";
 });
+
+/** What the page says of the answer to a form. */
+function doneWords(form) {
+  if ("enters" in form.dataset) {
+    return ({ id, amount, debit, credit }) => `Entry ${id}: ${amount} from ${debit} to ${credit}`;
+  }
+  if ("closes" in form.dataset) {
+    return ({ period, total, currency, lines }) =>
+      `Period ${period} is closed: ${total} ${currency} in ${lines.length} ${lines.length === 1 ? "line" : "lines"}`;
+  }
+  return form.dataset.done;
+}
 
 /** Post a form. The next refresh puts an empty one in its place if it is in the list. */
 async function send(form) {
@@ -317,7 +339,10 @@ document.addEventListener("submit", async (event) => {
     event.preventDefault();
     const button = event.submitter ?? $("button", form);
     if (form.hasAttribute("data-confirm") && !confirm("Reset? This cannot be undone.")) return;
-    const done = await act(button, () => send(form), form.dataset.done);
+    clearProblems(form);
+    const done = await act(
+      button, () => send(form), doneWords(form), (problem) => showProblems(form, problem),
+    );
     if (done && form.closest("dialog")) form.closest("dialog").close();
   } else if (form.hasAttribute("data-search")) {
     event.preventDefault();

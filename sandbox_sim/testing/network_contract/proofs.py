@@ -1,0 +1,714 @@
+"""The proofs: submits, what an adapter makes of the words of its network, and its process.
+
+A submit arrives once, exactly, and ends in the right outcome whatever breaks: after every proof
+`bench.opened` compares what arrived. Status answers and notifications are read right. An adapter
+must not stop the others in its process.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from itertools import product
+from typing import Final
+
+from sandbox_sim.adapters.clock_and_ids import SystemClock
+from sandbox_sim.operations import Operation
+from sandbox_sim.ports.network import Notification, SubmitRequest, UnreadableNotification
+from sandbox_sim.records.attempts import Change, apply
+from sandbox_sim.records.exchanges import NotificationTrust, RawNotification
+from sandbox_sim.records.reports import Echo, Field, Outcome, Report, Source, differences
+from sandbox_sim.testing.network_contract.bench import (
+    TAKEN,
+    Bench,
+    Disproved,
+    NotProven,
+    opened,
+    require,
+)
+from sandbox_sim.testing.network_contract.peer import (
+    CANARY_CARD,
+    Address,
+    Decided,
+    DecidingPeer,
+    Fault,
+    NotifyingPeer,
+    Peer,
+    Signature,
+    Submitted,
+    with_card,
+)
+
+# What is compared where the other side tells it, in the request and as it arrived.
+_ASKED: Final[Mapping[str, Callable[[SubmitRequest], object]]] = {
+    "currency": lambda request: request.operation is not Operation.SMS and request.currency,
+    "operation": lambda request: request.operation,
+    "party": lambda request: request.party,
+}
+
+_TOLD: Final[Mapping[str, Callable[[Submitted], object]]] = {
+    "currency": lambda submitted: submitted.currency,
+    "operation": lambda submitted: submitted.operations,
+    "party": lambda submitted: submitted.party,
+}
+
+FIELDS: Final = tuple(_TOLD)
+
+_MANY: Final = 20
+
+
+async def the_field_arrives(peer: Peer, field: str) -> None:
+    """The field arrives as it was submitted, with each operation and in each currency."""
+    async with opened(peer) as bench:
+        can, told, silent = bench.network.capabilities, 0, set()
+        pairs = product(sorted(can.operations), sorted(can.currencies))
+        for number, (operation, currency) in enumerate(pairs):
+            request = replace(bench.numbered(number, operation), currency=currency)
+            if not _ASKED[field](request) or can.objection(request):
+                continue
+            await bench.submit(request)
+            for arrived in (each for each in peer.submits if each.reference == request.reference):
+                told += bool(_TOLD[field](arrived))
+                silent |= set() if _TOLD[field](arrived) else {operation}
+    if not told:
+        raise NotProven(f"the other side does not tell the {field} of a submit; look at a real one")
+    require(not silent, f"the {field} does not arrive with {', '.join(sorted(silent))}")
+
+
+async def twenty_at_once_are_not_mixed(peer: Peer) -> None:
+    """Of twenty submits at once that have nothing in common each arrives, with its own answer."""
+    async with opened(peer) as bench:
+        requests = [_mixed(bench, number) for number in range(_MANY)]
+        results = await asyncio.gather(*map(bench.submit, requests))
+        for request, result in zip(requests, results, strict=True):
+            require(result.outcome in TAKEN, f"one of twenty at once ends as {result}")
+            require(bench.arrived(request) == 1, "one of twenty at once does not arrive once")
+            wrong = differences(result.report, bench.attempt(request).sent, frozenset())
+            require(not wrong, f"one of twenty at once gets the answer of another: {wrong}")
+
+
+async def the_network_takes_a_repeat_once(peer: Peer) -> None:
+    """Only the network can tell, so this is never proven."""
+    async with opened(peer) as bench:
+        within = bench.network.capabilities.repeats_within
+    if within is None:
+        raise NotProven("the network declares that it takes no repeat")
+    raise NotProven(
+        f"only the network knows: ask it whether for {within.total_seconds():g} s a second request "
+        "with the same reference is the same payment, with each operation, also while the first is "
+        "under way"
+    )
+
+
+def _mixed(bench: Bench, number: int) -> SubmitRequest:
+    """A request with an operation, and a currency where it can have each, by its number."""
+    can = bench.network.capabilities
+    operations, currencies = sorted(can.operations), sorted(can.currencies)
+    request = bench.numbered(number, operations[number % len(operations)])
+    in_another = replace(request, currency=currencies[number % len(currencies)])
+    is_large = request.operation is bench.peer.large_operation
+    return in_another if is_large and not can.objection(in_another) else request
+
+
+_UNKNOWN: Final = frozenset({Outcome.UNKNOWN})
+
+# What an adapter may say, and how many whole submits the other side may have counted.
+EXPECTED: Final[Mapping[Fault, tuple[frozenset[Outcome], int]]] = {
+    Fault.CLOSE_BEFORE_READ: (_UNKNOWN, 0),
+    Fault.CLOSE_AFTER_READ: (_UNKNOWN, 1),
+    Fault.RESET_AFTER_READ: (_UNKNOWN, 1),
+    Fault.HALF_ANSWER: (_UNKNOWN, 1),
+    Fault.CLOSE_AFTER_ANSWER: (TAKEN, 1),
+    Fault.SILENCE: (_UNKNOWN, 1),
+    Fault.HTML_502: (_UNKNOWN, 1),
+    Fault.EMPTY_200: (_UNKNOWN, 1),
+    Fault.CUT_JSON: (_UNKNOWN | TAKEN, 1),  # the status alone may say that it was taken
+    Fault.UNKNOWN_WORD: (_UNKNOWN, 1),
+    Fault.TOO_MANY_REQUESTS: (_UNKNOWN | {Outcome.REFUSED}, 1),
+    Fault.CONFLICT: (_UNKNOWN, 1),
+    Fault.REDIRECT: (_UNKNOWN, 1),
+}
+
+
+async def every_declared_operation_arrives_once(peer: Peer) -> None:
+    """Each operation of the capabilities is taken, and arrives once with its reference."""
+    async with opened(peer) as bench:
+        for number, operation in enumerate(sorted(bench.network.capabilities.operations)):
+            request = bench.request(operation, reference=f"reference-{number}")
+            result = await bench.submit(request)
+            require(result.outcome in TAKEN, f"{operation} ends as {result}")
+            require(bench.arrived(request) == 1, f"{operation} arrives {bench.arrived(request)}x")
+
+
+async def nothing_undeclared_is_sent(peer: Peer) -> None:
+    """What the capabilities do not declare is NOT_SENT, and the other side sees nothing."""
+    async with opened(peer) as bench:
+        can = bench.network.capabilities
+        requests = [bench.request(currency="XXX")]
+        requests += [
+            replace(bench.request(), operation=operation)
+            for operation in Operation
+            if operation not in can.operations
+        ]
+        if can.nws:
+            requests.append(bench.request(nw="no such network"))
+        for request in requests:
+            result = await bench.submit(request)
+            require(result.outcome is Outcome.NOT_SENT, f"{request} ends as {result}")
+        require(not peer.submits, f"the other side has {len(peer.submits)} submits")
+
+
+async def no_connection_is_not_sent(peer: Peer) -> None:
+    """Where nothing listens, the outcome is NOT_SENT and counts as a network fault."""
+    await _not_sent(peer, Address.CLOSED)
+
+
+async def broken_tls_is_not_sent(peer: Peer) -> None:
+    """Where TLS fails, the outcome is NOT_SENT and counts as a network fault."""
+    await _not_sent(peer, Address.BROKEN_TLS)
+
+
+async def _not_sent(peer: Peer, address: Address) -> None:
+    if address not in peer.addresses:
+        raise NotProven(f"the other side has no address that is {address}")
+    async with opened(peer, address) as bench:
+        result = await bench.submit(bench.request())
+        require(result.outcome is Outcome.NOT_SENT, f"{address} ends as {result}")
+        require(result.network_fault, "the circuit breaker does not hear of it")
+        require(not peer.submits, "the other side has a submit")
+
+
+async def submit_under_fault(peer: Peer, fault: Fault) -> None:
+    """The outcome leaves every doubt open, and the request is not sent again."""
+    if fault not in peer.faults:
+        raise NotProven(f"the other side cannot show {fault}")
+    outcomes, arrived = EXPECTED[fault]
+    async with opened(peer) as bench:
+        await bench.get_token()
+        before, strays = peer.connections, peer.strays
+        peer.misbehave(fault)
+        request = bench.request()
+        result = await bench.ended(bench.submit(request), fault)
+        require(result.outcome in outcomes, f"{fault} ends as {result}")
+        found = bench.arrived(request)
+        require(found == arrived, f"{fault}: {found} submits arrived and not {arrived}")
+        require(peer.connections - before <= 1, f"{fault}: the request was sent again")
+        require(peer.strays == strays, f"{fault}: the redirect was followed")
+
+
+async def amounts_arrive_exactly(peer: Peer) -> None:
+    """An amount arrives to the last digit: odd cents, and those that a float cannot hold."""
+    async with opened(peer) as bench:
+        if bench.network.capabilities.operations <= {Operation.SMS}:
+            raise NotProven("a message is sent without an amount")
+        for text in ("0.01", "0.29", "10.37", "10.50", "19.99", "10000000000000001"):
+            request = bench.request(
+                peer.large_operation, reference=f"reference {text}", amount=Decimal(text)
+            )
+            await bench.submit(request)
+            arrived = [e.amount for e in peer.submits if e.reference == request.reference]
+            require(arrived == [Decimal(text)], f"{text} arrives as {arrived}")
+
+
+async def a_repeat_is_the_same_request(peer: Peer) -> None:
+    """A second submit with the same reference is neither refused nor failed."""
+    async with opened(peer) as bench:
+        if bench.network.capabilities.repeats_within is None:
+            raise NotProven("the network declares that it takes no repeat")
+        request = bench.request()
+        await bench.submit(request)
+        result = await bench.submit(replace(request, repeated=True))
+        expected = TAKEN | {Outcome.UNKNOWN}
+        require(result.outcome in expected, f"the repeat ends as {result}")
+        require(bench.arrived(request) == 2, "the repeat has another reference")
+
+
+async def fifty_at_once_renew_a_token_once(peer: Peer) -> None:
+    """With an expired token, fifty submits at once ask for one new token, and each arrives once."""
+    if peer.tokens is None:
+        raise NotProven("the network uses no tokens")
+    async with opened(peer) as bench:
+        await bench.get_token()
+        peer.expire_tokens()
+        before = peer.tokens
+        requests = [bench.request(reference=f"reference-{number}") for number in range(50)]
+        results = await asyncio.gather(*map(bench.submit, requests))
+        require(
+            all(result.outcome in TAKEN for result in results),
+            f"some of fifty end as {sorted({result.outcome for result in results})}",
+        )
+        renewed = peer.tokens - before
+        require(renewed == 1, f"fifty submits asked for {renewed} tokens")
+        require(all(bench.arrived(request) == 1 for request in requests), "some arrive twice")
+
+
+async def secrets_stay_secret(peer: Peer) -> None:
+    """No secret, card number or customer is in the journal, the log, a result or a traceback."""
+    for address in sorted(peer.addresses):
+        async with opened(peer, address) as bench:
+            await bench.submit(with_card(bench.request()))
+            await bench.health()
+            require(bench.told.exchanges, "the adapter reported nothing to the journal")
+    for fault in sorted(peer.faults - {Fault.SILENCE}):
+        async with opened(peer) as bench:
+            await bench.get_token()
+            request = with_card(bench.request(reference=f"reference {fault.replace('_', ' ')}"))
+            peer.misbehave(fault)
+            await bench.submit(request)
+            if bench.network.capabilities.has_status:
+                peer.misbehave(fault)
+                await bench.status(request)
+            peer.misbehave(fault)
+            await bench.health()
+
+
+async def close_ends_everything(peer: Peer) -> None:
+    """A close during a submit ends it without a definite word, and leaves no task."""
+    if Fault.SILENCE not in peer.faults:
+        raise NotProven("the other side always answers at once")
+    async with opened(peer) as bench:
+        await bench.get_token()
+        peer.misbehave(Fault.SILENCE)
+        request = bench.request()
+        sending = asyncio.create_task(bench.submit(request))
+        while not bench.arrived(request) and not sending.done():
+            await bench.clock.pause(0)
+        await bench.network.close()
+        result = await sending
+        require(result.outcome is Outcome.UNKNOWN, f"a submit cut off by close ends as {result}")
+
+
+async def health_submits_nothing(peer: Peer) -> None:
+    """`health` answers also without a listener or an answer, and makes the network do nothing."""
+    async with opened(peer) as bench:
+        require((await bench.health()).ok, "a network that answers is called ill")
+        require(not peer.submits, "health submitted something")
+    if Address.CLOSED in peer.addresses:
+        async with opened(peer, Address.CLOSED) as bench:
+            require(not (await bench.health()).ok, "a closed address is called healthy")
+    if Fault.SILENCE in peer.faults:
+        async with opened(peer) as bench:
+            peer.misbehave(Fault.SILENCE)
+            await bench.ended(bench.health(), Fault.SILENCE)
+
+
+# What an echo says in each field in place of what was sent.
+_WRONG: Final[Mapping[Field, object]] = {
+    Field.REFERENCE: "another-reference",
+    Field.AMOUNT: Decimal("10.51"),
+    Field.CURRENCY: "USD",
+    Field.OPERATION: Operation.BALANCE,
+}
+_DAY: Final = timedelta(days=1)
+# What a network says of an attempt, and the age of the attempt.
+_SAID: Final[Mapping[Outcome, timedelta]] = {
+    Outcome.PENDING: timedelta(0),
+    Outcome.SUCCEEDED: _DAY,
+    Outcome.FAILED: _DAY,
+}
+_UNREADABLE: Final = (b"", b"[]", b"{}", b"null", b"\xff\xfe", b'{"status"', b"<xml/>")
+# Amounts that a float, or one decimal, would change; the smallest difference that there is.
+_ODD: Final = tuple(map(Decimal, ("0.01", "0.29", "10.37", "19.99", "9999.95")))
+_CENT: Final = Decimal("0.01")
+
+
+def _echo(request: SubmitRequest) -> Echo:
+    return Echo(request.reference, request.amount, request.currency, request.operation)
+
+
+async def status_is_read_right(peer: Peer) -> None:
+    """`status` returns pending, succeeded and failed; a pending payment was submitted just now."""
+    async with opened(peer) as bench:
+        _needs_status(bench)
+        for outcome, age in _SAID.items():
+            request = bench.request(reference=f"reference {outcome}")
+            await bench.submit(request)
+            peer.decide(Decided(request, outcome, _echo(request)))
+            found = await bench.status(request, age)
+            require(found.outcome is outcome, f"{outcome} is read as {found}")
+            require(found.found, f"{outcome} is read as a reference that is not known")
+
+
+async def twenty_questions_at_once_are_not_mixed(peer: Peer) -> None:
+    """Of twenty status queries at once, each has its own answer."""
+    async with opened(peer) as bench:
+        _needs_status(bench)
+        outcomes = list(_SAID)
+        asked = [(bench.numbered(each), outcomes[each % len(outcomes)]) for each in range(_MANY)]
+        for request, outcome in asked:
+            await bench.submit(request)
+            peer.decide(Decided(request, outcome, _echo(request)))
+        calls = (bench.status(request, _SAID[outcome]) for request, outcome in asked)
+        for (request, outcome), found in zip(asked, await asyncio.gather(*calls), strict=True):
+            require(found.outcome is outcome, f"one of twenty that is {outcome} is read as {found}")
+            wrong = differences(found.report, bench.attempt(request).sent, bench.terms.always_sent)
+            require(not wrong, f"one of twenty gets the answer of another: {wrong}")
+
+
+async def a_decision_at_once_is_read_right(peer: Peer) -> None:
+    """A submit succeeds only where its answer says so, and only where that is declared."""
+    async with opened(peer) as bench:
+        declared = bench.network.capabilities.succeeds_at_once
+        request = bench.request()
+        decided = Decided(request, Outcome.SUCCEEDED, _echo(request))
+        report = await _reported(bench, Source.SUBMIT, decided)
+        if report is None:
+            raise NotProven(
+                "the other side has no answer with a decision (decided_at_once); ask the network "
+                "which of its answers are final"
+                if declared
+                else "the network declares no success at once"
+            )
+        judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
+        ended = judged.change is Change.ENDED
+        require(ended is declared, f"a success at once is read as {report}")
+        only_taken = await bench.submit(bench.request(reference="only taken"))
+        pending = only_taken.outcome is Outcome.PENDING
+        require(pending, f"a request that is taken and not decided ends as {only_taken}")
+
+
+async def a_refusal_is_read_right(peer: Peer) -> None:
+    """A definite no of the network is REFUSED, with a code of the interface for the client."""
+    async with opened(peer) as bench:
+        decided = Decided(bench.request(), Outcome.REFUSED)
+        if not isinstance(peer, DecidingPeer) or not peer.decide_at_once(decided):
+            raise NotProven(
+                "the other side shows no refusal (refused); ask the network which of its answers "
+                "say that nothing was taken"
+            )
+        result = await bench.submit(decided.request)
+        require(result.outcome is Outcome.REFUSED, f"a refusal is read as {result}")
+
+
+async def a_confirmed_amount_counts_to_the_cent(peer: Peer) -> None:
+    """A success of the amount counts, with odd cents too; one of a cent more or less does not."""
+    async with opened(peer) as bench:
+        can = bench.network.capabilities
+        if can.operations <= {Operation.SMS}:
+            raise NotProven("a message is sent without an amount")
+        ways = {
+            Source.SUBMIT: can.succeeds_at_once,
+            Source.STATUS: can.has_status,
+            Source.NOTIFICATION: can.trust is NotificationTrust.SIGNED,
+        }
+        compared = {source for source, name in can.always_sent if name is Field.AMOUNT}
+        for source in (source for source, is_used in ways.items() if is_used):
+            wrong = (-_CENT, _CENT) if source in compared else ()
+            for amount, change in product(_ODD, (Decimal(0), *wrong)):
+                await _counts(bench, source, amount, amount + change)
+    if not compared:
+        raise NotProven(
+            "the network repeats no amount, so a success of another one is not noticed; compare "
+            "its statements, with `sandbox-sim reconcile`"
+        )
+
+
+async def _counts(bench: Bench, source: Source, amount: Decimal, said: Decimal) -> None:
+    """A success counts for a request of this amount if it says this amount, and not otherwise."""
+    request = bench.request(reference=f"reference {source} {amount} {said}", amount=amount)
+    echo = _echo(request)._replace(amount=said)
+    report = await _reported(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
+    if report is None:
+        return
+    judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
+    expected = Change.ENDED if said == amount else Change.MISMATCH
+    sentence = f"a success of {said} by {source} counts as {judged.change} where {amount} was sent"
+    require(judged.change is expected, sentence)
+
+
+async def an_unknown_reference_is_unknown(peer: Peer) -> None:
+    """A reference that the network does not know is UNKNOWN and not found, never failed."""
+    async with opened(peer) as bench:
+        _needs_status(bench)
+        found = await bench.status(bench.request(reference="never-submitted"))
+        require(found.outcome is Outcome.UNKNOWN, f"an unknown reference is read as {found}")
+        require(not found.found, "an unknown reference is read as one that was found")
+
+
+async def status_under_fault(peer: Peer, fault: Fault) -> None:
+    """A status query that fails says nothing: neither a decision nor that nothing is there."""
+    if fault not in peer.faults:
+        raise NotProven(f"the other side cannot show {fault}")
+    async with opened(peer) as bench:
+        _needs_status(bench)
+        request = bench.request()
+        await bench.submit(request)
+        peer.decide(Decided(request, Outcome.SUCCEEDED, _echo(request)))
+        strays = peer.strays
+        # A query may be repeated, so the fault is shown to each try.
+        for _ in range(3):
+            peer.misbehave(fault)
+        found = await bench.ended(bench.status(request), fault)
+        answered = fault is Fault.CLOSE_AFTER_ANSWER
+        expected = Outcome.SUCCEEDED if answered else Outcome.UNKNOWN
+        require(found.outcome is expected, f"{fault} is read as {found}")
+        require(found.found, f"{fault} is read as a reference that is not known")
+        require(peer.strays == strays, f"{fault}: the redirect was followed")
+        require(bench.arrived(request) == 1, f"{fault}: a status query submitted again")
+
+
+async def success_about_something_else_does_not_count(peer: Peer) -> None:
+    """A success with another, or without a field that is always sent, leaves the attempt open."""
+    async with opened(peer) as bench:
+        declared = sorted(bench.network.capabilities.always_sent)
+        if not declared:
+            raise NotProven("the network declares no field that it always sends")
+        for source, name in declared:
+            for what, value in (("wrong", _WRONG[name]), ("missing", None)):
+                request = bench.request(reference=f"reference {source} {name} {what}")
+                echo = Echo(**{**_echo(request)._asdict(), name: value})
+                report = await _reported(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
+                if report is None:
+                    continue
+                judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
+                said = f"a success by {source} counts although its {name} is {what}"
+                require(judged.change is Change.MISMATCH, said)
+
+
+async def _reported(bench: Bench, source: Source, decided: Decided) -> Report | None:
+    """The report of a decision by this way; None where it does not come so."""
+    peer = bench.peer
+    if source is Source.SUBMIT and isinstance(peer, DecidingPeer) and peer.decide_at_once(decided):
+        return (await bench.submit(decided.request)).report
+    if source is Source.STATUS:
+        await bench.submit(decided.request)
+        peer.decide(decided)
+        return (await bench.status(decided.request)).report
+    if source is Source.NOTIFICATION:
+        raw = peer.notification(decided, Signature.GOOD)
+        # Without a field it may be unreadable, and then it does not count either.
+        with contextlib.suppress(UnreadableNotification):
+            return None if raw is None else _read(bench, raw).report
+    return None
+
+
+async def only_the_right_signature_is_verified(peer: Peer) -> None:
+    """A signature that is absent, wrong, of another key or over other bytes proves nothing."""
+    async with opened(peer) as bench:
+        signed = bench.network.capabilities.trust is NotificationTrust.SIGNED
+        request = bench.request()
+        for signature in Signature:
+            decided = Decided(request, Outcome.SUCCEEDED, _echo(request))
+            raw = _sent(bench, decided, signature)
+            expected = signed and signature is Signature.GOOD
+            require(
+                bench.network.verify(raw) is expected,
+                f"a notification with a signature that is {signature} is "
+                + ("not verified" if expected else "verified"),
+            )
+
+
+async def a_changed_notification_is_not_verified(peer: Peer) -> None:
+    """The signature is over every byte of the body."""
+    async with opened(peer) as bench:
+        request = bench.request()
+        raw = _sent(bench, Decided(request, Outcome.FAILED, _echo(request)), Signature.GOOD)
+        for changed in (raw.body + b" ", b" " + raw.body, raw.body[:-1], b""):
+            require(
+                not bench.network.verify(raw._replace(body=changed)),
+                "a notification whose body was changed is verified",
+            )
+
+
+async def a_notification_names_its_attempt(peer: Peer) -> None:
+    """Each outcome is read right, and names the attempt by one of its three names."""
+    async with opened(peer) as bench:
+        for outcome in (Outcome.SUCCEEDED, Outcome.FAILED):
+            request = bench.request()
+            found = _notified(bench, Decided(request, outcome, _echo(request)))
+            require(found.outcome is outcome, f"{outcome} is read as {found}")
+            named = found.attempt_id == request.attempt_id or found.reference == request.reference
+            require(named or found.network_id, f"{found} names no attempt")
+
+
+async def notifications_in_any_order_end_the_same(peer: Peer) -> None:
+    """Before the answer, twice and against each other: one end, and a contradiction is noticed."""
+    async with opened(peer) as bench:
+        request = bench.request()
+        succeeded = _notified(bench, Decided(request, Outcome.SUCCEEDED, _echo(request)))
+        failed = _notified(bench, Decided(request, Outcome.FAILED, _echo(request)))
+        answer = (await bench.submit(request)).report
+        told = bench.attempt(request)
+        changes = []
+        for report in (succeeded.report, answer, succeeded.report, failed.report, failed.report):
+            told, change = apply(told, report, bench.terms, bench.clock.now())
+            changes.append(change)
+        expected = [
+            *(Change.ENDED, Change.NOTHING, Change.NOTHING),
+            *(Change.CONTRADICTION, Change.NOTHING),
+        ]
+        require(changes == expected, f"the notifications change {changes}")
+        require(told.outcome is Outcome.SUCCEEDED, f"the attempt ends as {told.outcome}")
+
+
+async def a_reversal_is_read_right(peer: Peer) -> None:
+    """A payment that the network took back after its success is REVERSED, once."""
+    async with opened(peer) as bench:
+        if not bench.network.capabilities.reports_reversals:
+            raise NotProven("the network declares no reversals (reports_reversals)")
+        _needs_status(bench)
+        request = bench.request()
+        await bench.submit(request)
+        told, changes = bench.attempt(request), []
+        for outcome in (Outcome.SUCCEEDED, Outcome.REVERSED, Outcome.REVERSED):
+            peer.decide(Decided(request, outcome, _echo(request)))
+            found = await bench.status(request, _DAY)
+            require(found.outcome is outcome, f"{outcome} is read as {found}")
+            told, change = apply(told, found.report, bench.terms, bench.clock.now())
+            changes.append(change)
+        expected = [Change.ENDED, Change.REVERSED, Change.NOTHING]
+        require(changes == expected, f"a success and its reversal change {changes}")
+
+
+async def what_is_unreadable_is_called_so(peer: Peer) -> None:
+    """What is not in the form of the network raises `UnreadableNotification`, not quoted in it."""
+    async with opened(peer) as bench:
+        request = bench.request()
+        await bench.submit(request)
+        raw = _sent(bench, Decided(request, Outcome.SUCCEEDED, _echo(request)), Signature.GOOD)
+        private = f'"{" ".join((CANARY_CARD, request.party, *peer.secrets))}'.encode()
+        for body in (*_UNREADABLE, private):
+            try:
+                bench.parse(raw._replace(body=body))
+            except UnreadableNotification:
+                continue
+            raise Disproved(f"parse takes {body!r}")
+
+
+def _needs_status(bench: Bench) -> None:
+    if not bench.network.capabilities.has_status:
+        raise NotProven("the network cannot be asked for the status")
+
+
+def _sent(bench: Bench, decided: Decided, signature: Signature) -> RawNotification:
+    raw = bench.peer.notification(decided, signature)
+    if raw is None:
+        raise NotProven("the network sends no notification by HTTP")
+    return raw
+
+
+def _notified(bench: Bench, decided: Decided) -> Notification:
+    """The notification of a decision, read."""
+    return _read(bench, _sent(bench, decided, Signature.GOOD))
+
+
+def _read(bench: Bench, raw: RawNotification) -> Notification:
+    found = bench.parse(raw._replace(received_at=bench.clock.now()))
+    require(len(found) == 1, f"one notification is read as {len(found)}")
+    return found[0]
+
+
+async def an_event_names_its_attempt(peer: Peer) -> None:
+    """Each outcome is read right, once, and names the attempt or the part of its message."""
+    notifying = _notifying(peer)
+    async with opened(peer) as bench:
+        for number, outcome in enumerate((Outcome.SUCCEEDED, Outcome.FAILED), 1):
+            request = bench.request(attempt_id=f"attempt-{number}", reference=f"reference-{number}")
+            await bench.submit(request)
+            taken = await notifying.notify(Decided(request, outcome))
+            require(taken, f"a notification of {outcome} is not acknowledged")
+            require(len(bench.told.notifications) == number, "it is not reported exactly once")
+            found = bench.told.notifications[-1]
+            require(found.outcome is outcome, f"{outcome} is read as {found}")
+            named = {found.attempt_id, *_attempts_of_part(bench, found.part_id)}
+            by_reference = found.reference == request.reference
+            require(request.attempt_id in named or by_reference, f"{found} names no attempt")
+
+
+async def an_event_is_acknowledged_after_it_is_saved(peer: Peer) -> None:
+    """A notification is not acknowledged before it is saved, and other work goes on meanwhile."""
+    notifying = _notifying(peer)
+    async with opened(peer) as bench:
+        request = bench.request()
+        await bench.submit(request)
+        bench.told.may_save.clear()
+        notifying_it = asyncio.create_task(notifying.notify(Decided(request, Outcome.SUCCEEDED)))
+        while not bench.told.arrived:
+            await bench.clock.pause(0)
+        await bench.submit(bench.request(attempt_id="attempt-2", reference="another"))
+        require(not notifying_it.done(), "a notification is acknowledged before it is saved")
+        bench.told.may_save.set()
+        require(await notifying_it, "a notification that was saved is not acknowledged")
+
+
+def _notifying(peer: Peer) -> NotifyingPeer:
+    if not isinstance(peer, NotifyingPeer):
+        raise NotProven("the network has no connection of its own for notifications")
+    return peer
+
+
+def _attempts_of_part(bench: Bench, part_id: str) -> set[str]:
+    return {each.attempt_id for each in bench.told.parts if part_id == each.network_id}
+
+
+# So long no call may keep the event loop, in seconds of real time.
+BLOCKED_S: Final = 0.25
+
+# A busy machine stops the loop too, but not each time.
+_TRIES: Final = 3
+
+_BEAT_S: Final = 0.01
+
+
+@dataclass
+class Heartbeat:
+    """longest_s: the longest time in which the event loop did nothing else, in real time."""
+
+    longest_s: float = 0.0
+
+
+async def the_event_loop_is_not_blocked(peer: Peer) -> None:
+    """No call keeps the event loop for 250 ms, also where the other side fails."""
+    blocked = []
+    for number in range(_TRIES):
+        async with _beating() as heart, opened(peer) as bench:
+            await _call_all(bench, number, heart)
+        if heart.longest_s < BLOCKED_S:
+            return
+        blocked.append(f"{heart.longest_s:.2f} s")
+    raise Disproved(f"the event loop is blocked for {', '.join(blocked)}; await what takes time")
+
+
+async def _call_all(bench: Bench, number: int, heart: Heartbeat) -> None:
+    """Call everything, once with each fault that ends by itself; stop where the loop is blocked."""
+    faults = (None, *sorted(bench.peer.faults - {Fault.SILENCE}))
+    for each, fault in enumerate(faults):
+        request = bench.numbered(number * len(faults) + each)
+        if fault is not None:
+            bench.peer.misbehave(fault)
+        await bench.submit(request)
+        if bench.network.capabilities.has_status:
+            if fault is not None:
+                bench.peer.misbehave(fault)
+            await bench.status(request)
+        if heart.longest_s >= BLOCKED_S:
+            return
+    await bench.health()
+    raw = bench.peer.notification(Decided(request, Outcome.SUCCEEDED), Signature.GOOD)
+    if raw is not None:
+        bench.network.verify(raw)
+        with contextlib.suppress(UnreadableNotification):
+            bench.parse(raw)
+
+
+@asynccontextmanager
+async def _beating() -> AsyncIterator[Heartbeat]:
+    """Measure, inside of the context, how long the event loop is kept."""
+    heart, clock = Heartbeat(), SystemClock()
+
+    async def beat() -> None:
+        while True:
+            before = clock.monotonic()
+            await clock.pause(_BEAT_S)
+            heart.longest_s = max(heart.longest_s, clock.monotonic() - before)
+
+    beats = asyncio.create_task(beat())
+    await clock.pause(0)  # it beats from here on
+    try:
+        yield heart
+        await clock.pause(_BEAT_S)  # the last call counts too
+    finally:
+        beats.cancel()

@@ -1,0 +1,76 @@
+"""Cases side by side: each on a gateway of its own, and reported in their order."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from sandbox_sim.certify.bench import open_bench
+from sandbox_sim.certify.cases import CertifyCase, Placed
+from sandbox_sim.certify.configuration import Configuration
+from sandbox_sim.certify.runner import Place, SideBySide, run
+from sandbox_sim.testing import SandboxGateway
+from tests.certify.test_application import Forgetful
+
+AT_ONCE = 3
+CONFIGURATION = Configuration.model_validate(
+    {
+        "gateway": {"port": 0},
+        "order": {"command": "{reference} {gateway}"},
+        "state": {"command": "x"},
+        "words": {"paid": ["PAID"], "pending": ["NEW"]},
+    }
+)
+
+
+class Meeting(Forgetful):
+    """An application where an order is placed once there are as many as run at once."""
+
+    def __init__(self) -> None:
+        self.barrier = threading.Barrier(AT_ONCE)
+        self.urls: set[str] = set()
+        self.happened: list[str] = []
+
+    def at(self, url: str) -> "Meeting":
+        self.urls.add(url)
+        return self
+
+    def place(self, order: Placed, reference: str, within: timedelta) -> str:
+        self.barrier.wait(within.total_seconds())
+        self.happened.append("order")
+        return reference
+
+    def restart(self) -> None:
+        self.happened.append("restart")
+
+
+def case(name: str, **step: Any) -> CertifyCase:
+    document = {"name": name, "title": "A case", "good": "G", "why": "W", "mend": "M"}
+    return CertifyCase.model_validate({**document, "steps": [step or {"order": {}}]})
+
+
+def test_cases_run_at_once_and_are_reported_in_the_order_of_the_seed() -> None:
+    application = Meeting()
+    cases = [case(name) for name in ("a", "b", "c", "d", "e")]
+    cases.append(case("f", restart="application"))
+
+    @contextmanager
+    def open_place(_: CertifyCase) -> Iterator[Place]:
+        with open_bench(CONFIGURATION, SandboxGateway, restarts=False, port=0) as bench:
+            yield Place(bench, application.at(bench.gateway_url))
+
+    reported: list[str] = []
+    with open_bench(CONFIGURATION, SandboxGateway, restarts=False) as bench:
+        found = run(
+            *(bench, application, [*cases, case("g")]),
+            seed=5,
+            done=lambda result: reported.append(result.case.name),
+            side_by_side=SideBySide(open_place, AT_ONCE),
+        )
+
+    assert [each.reason for each in found.results] == [""] * 7
+    assert application.happened == ["restart", *["order"] * 6]
+    assert len(application.urls) == 6
+    assert reported == [each.case.name for each in found.results]
+    assert reported != sorted(reported)

@@ -1,0 +1,46 @@
+"""`certify --watch` waits until a source file changes and nothing changes any more."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sandbox_sim.cli.commands import certify
+from sandbox_sim.cli.commands.certify import snapshot, wait_for_change
+
+
+def test_it_watches_source_files_and_nothing_that_the_application_writes(tmp_path: Path) -> None:
+    names = ("shop.py", "pages/order.html", ".env", "shop.db", "shop.log", ".git/hook.py")
+    for name in (*names, "node_modules/express/index.js"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+
+    assert {str(file.relative_to(tmp_path)) for file in snapshot(tmp_path)} == {
+        "shop.py",
+        "pages/order.html",
+        ".env",
+    }
+
+
+def test_it_returns_when_the_files_have_stopped_changing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(name: str) -> Callable[[], object]:
+        return lambda: (tmp_path / name).write_text("x")
+
+    happens: list[Callable[[], object]] = [
+        lambda: None,
+        write("shop.db"),
+        write("shop.py"),
+        write("receipt.py"),
+        lambda: None,
+    ]
+
+    class Pause:
+        def wait(self, _seconds: float) -> None:
+            happens.pop(0)()
+
+    monkeypatch.setattr(certify, "Event", Pause)
+    wait_for_change(tmp_path, snapshot(tmp_path))
+
+    assert happens == []
