@@ -83,11 +83,12 @@ class TestTogether:
             return found
 
         await one.run(promise)
-        found = await asyncio.gather(*(worker(store) for store in (one, other) * 4))
+        # Each store claims some, on a slow machine too; either may claim the rest.
+        first = [[each.subject for each in await claim(store, 7)] for store in (one, other)]
+        rest = await asyncio.gather(*(worker(store) for store in (one, other) * 4))
 
-        assert sorted(chain(*found)) == sorted(map(str, range(200)))
-        assert any(found[::2]), "one of them had nothing to do"
-        assert any(found[1::2]), "one of them had nothing to do"
+        assert [len(found) for found in first] == [7, 7]
+        assert sorted(chain(*first, *rest)) == sorted(map(str, range(200)))
 
     @pytest.mark.spec("sandbox.10")
     async def test_an_account_is_never_overdrawn(self, one: Store, other: Store) -> None:
