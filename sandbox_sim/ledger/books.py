@@ -34,7 +34,6 @@ from sandbox_sim.records.ledger import (
     Transfer,
     add,
     our_account,
-    subtract,
     wallet_of,
 )
 from sandbox_sim.values.clients import ServiceMode
@@ -184,13 +183,14 @@ class Books:
                     "the transaction",
                     "transaction",
                 )
-            await _check_suspense(unit, moved, must_stand=False)
+            await _check_suspense(unit, moved, may_grow=True)
         return await enter(unit, moved, signed)
 
     async def _check_network(self, unit: Unit, network: str) -> None:
-        known = {account.network for account in await unit.live_sums()} | {*self._networks}
-        if network not in known - {""}:
-            names = ", ".join(sorted(known - {""})) or "none"
+        moved = {account.network for account in await unit.live_sums()}
+        known = sorted(filter(None, moved.union(self._networks)))
+        if network not in known:
+            names = ", ".join(known) or "none"
             said = f"there is no network {network!r}" if network else "clearing needs a network"
             raise BadEntry(f"{said}: name one in network (there are {names})", "network")
 
@@ -211,7 +211,10 @@ class Books:
             done.credit, done.debit, done.amount, Reason.UNDONE, done.subject, self._clock.now()
         )
         if _SUSPENSE in {done.debit.kind, done.credit.kind}:
-            await _check_suspense(unit, undone, must_stand=done.reason is Reason.ADJUSTED)
+            lines = await _lines_of(unit, done.subject)
+            _, before = _standing(line for line in lines if line.number < number)
+            # What made an item smaller is put back. What began it, or made it larger, must stand.
+            await _check_suspense(unit, undone, may_grow=before * _change(done) < 0)
         return await enter(unit, undone, signed._replace(reverses=number))
 
     async def suspense(self) -> Sequence[SuspenseItem]:
@@ -277,29 +280,32 @@ def _standing(lines: Iterable[LedgerLine]) -> tuple[Account | None, Decimal]:
     suspense, standing = None, ZERO
     for line in lines:
         moved = line.transfer
-        enters = moved.credit.kind is _SUSPENSE
-        suspense = moved.credit if enters else moved.debit
-        standing = (add if enters else subtract)(standing, moved.amount)
+        suspense = moved.credit if moved.credit.kind is _SUSPENSE else moved.debit
+        standing = add(standing, _change(moved))
     return suspense, standing
 
 
-async def _check_suspense(unit: Unit, moved: Transfer, *, must_stand: bool) -> None:
+async def _check_suspense(unit: Unit, moved: Transfer, *, may_grow: bool) -> None:
     """Raise `BadEntry` where an entry would take more out of suspense than stands there.
 
-    must_stand: whether it takes back what stands there, and begins no new item.
+    may_grow: whether it may begin an item, or make it larger.
     """
     suspense, standing = _standing(await _lines_of(unit, moved.subject))
     if suspense not in {None, moved.credit, moved.debit}:
         raise BadEntry(f"the amount in suspense for this payment is in {suspense}")
-    change = moved.amount if moved.credit.kind is _SUSPENSE else -moved.amount
-    begins = not standing and not must_stand
-    grows = standing * change > 0 and not must_stand
-    if not (begins or grows or (standing * change < 0 and abs(change) <= abs(standing))):
+    change = _change(moved)
+    grows = standing * change >= 0
+    if not (may_grow if grows else abs(change) <= abs(standing)):
         raise BadEntry(
             f"{plain_decimal(standing)} is in suspense for this payment, and the entry would "
             f"change it by {plain_decimal(change)}",
             "amount",
         )
+
+
+def _change(moved: Transfer) -> Decimal:
+    """What a transfer adds to suspense; below zero what it takes out."""
+    return moved.amount if moved.credit.kind is _SUSPENSE else moved.amount.copy_negate()
 
 
 def _target(attempt: Attempt, to: AccountKind, asset: str, lines: Sequence[LedgerLine]) -> Account:
@@ -327,14 +333,14 @@ async def _items(unit: Unit) -> Sequence[SuspenseItem]:
 
 
 async def _item(unit: Unit, subject: str, lines: Sequence[LedgerLine]) -> SuspenseItem:
-    suspense, standing = _standing(lines)
-    attempts = await unit.attempts_of(subject)
-    service_id, transaction_id, network = 0, "", ""
-    if attempts:
-        newest = attempts[-1]
-        service_id, transaction_id, network = (
-            newest.service_id, newest.transaction_id, newest.network
-        )  # fmt: skip
-    asset = "" if suspense is None else suspense.asset
-    since = lines[-1].transfer.at
-    return SuspenseItem(service_id, transaction_id, subject, network, asset, standing, since)
+    newest = (await unit.attempts_of(subject))[-1]
+    oldest = lines[-1].transfer
+    return SuspenseItem(
+        newest.service_id,
+        newest.transaction_id,
+        subject,
+        newest.network,
+        oldest.debit.asset,
+        _standing(lines)[1],
+        oldest.at,
+    )
