@@ -45,7 +45,7 @@ MODULES: Final = (
 EQUIVALENT: Final = Path(__file__).with_name("equivalent.txt")
 TESTS: Final = (
     *("tests/values", "tests/records", "tests/callbacks", "tests/ledger", "tests/payments"),
-    *("tests/production", "tests/sms", "tests/control", "tests/overrides"),
+    *("tests/production", "tests/sms", "tests/control", "tests/overrides", "tests/stores"),
     *("tests/web/api", "tests/web/control"),
     *("tests/web/pages/test_card_page.py", "tests/web/pages/test_handset.py"),
     "tests/test_operations.py",
@@ -55,11 +55,14 @@ MOST_SURVIVORS: Final = 0.05
 TESTS_S: Final = 4.0  # so many seconds of the processor for the tests of one mutant
 LIMIT_S: Final = 20  # of the processor; a mutant that takes longer is in an endless loop
 LIMITS_WAITED: Final = 6  # so many limits of real time, for a mutant that waits for ever
-WORKERS: Final = os.cpu_count() or 1
+# As many as this process may use: `taskset -c 0 make mutate` leaves the others to other work.
+WORKERS: Final = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+# The rules are the same on every store, so those of one are enough.
+_STORE: Final = "not sqlite and not postgres"
 # pytest rewrites modules of plugins, as ours are, where it does not take assertions as they are.
 _OPTIONS: Final = (
-    *("-x", "--assert=plain", "--hypothesis-profile=mutate"),
-    *("-p", "no:cacheprovider", "-p", "no:xdist"),
+    *("-x", "--assert=plain", "--hypothesis-profile=mutate", "-k", _STORE),
+    *("-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=10"),  # one that waits for ever fails
 )
 
 
@@ -186,6 +189,8 @@ class _Mutating:
                 _assign_anew(mutant)
             return _fails(session, first(mutant.path, tests_of(mutant)))
 
+        for path in {mutant.path for mutant in self._todo}:
+            importlib.import_module(_module_name(path))  # some are imported by a test first
         functions = _functions()
         here = [
             number
@@ -266,9 +271,13 @@ def _replace_functions(
             function.__code__ = code
 
 
+def _module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+
 def _assign_anew(mutant: Mutant) -> None:
     """Run the changed assignment, and put its value wherever the old one was imported."""
-    name = ".".join(mutant.path.relative_to(ROOT).with_suffix("").parts)
+    name = _module_name(mutant.path)
     old = vars(sys.modules[name])
     new = dict(old)
     exec(mutant.code(False), new)  # noqa: S102 -- a statement of ours
