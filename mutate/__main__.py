@@ -46,13 +46,14 @@ EQUIVALENT: Final = Path(__file__).with_name("equivalent.txt")
 TESTS: Final = (
     *("tests/values", "tests/records", "tests/callbacks", "tests/ledger", "tests/payments"),
     *("tests/production", "tests/sms", "tests/control", "tests/overrides", "tests/stores"),
-    *("tests/web/api", "tests/web/control"),
-    *("tests/web/pages/test_card_page.py", "tests/web/pages/test_handset.py"),
+    *("tests/web/api", "tests/web/control", "tests/web/networks", "tests/web/test_behaviour.py"),
+    *("tests/web/pages/test_card_entry.py", "tests/web/pages/test_card_page.py"),
+    "tests/web/pages/test_handset.py",
     "tests/test_operations.py",
 )
 LIBRARIES: Final = ("aiohttp.web", "aiohttp_jinja2", "asyncpg", "click", "pydantic_settings")
 MOST_SURVIVORS: Final = 0.05
-TESTS_S: Final = 4.0  # so many seconds of the processor for the tests of one mutant
+TESTS_S: Final = 6.0  # so many seconds of the processor for the tests of one mutant
 LIMIT_S: Final = 20  # of the processor; a mutant that takes longer is in an endless loop
 LIMITS_WAITED: Final = 6  # so many limits of real time, for a mutant that waits for ever
 # As many as this process may use: `taskset -c 0 make mutate` leaves the others to other work.
@@ -154,17 +155,24 @@ class _Mutating:
         items = session.items
         list(_in_forks([partial(_cover, items, self._todo, self._found)], seconds=1_800))
         tests_of_line, durations = json.loads(self._found.read_text())
+        lines_of = _lines_of(tests_of_line)
 
         def first(path: Path, tests: Iterable[int]) -> list[Any]:
             """The tests of the module, then of its folder, then of others; the quickest first.
 
-            Each file has its turn. They end where they would take longer than `TESTS_S`.
+            Of the others first those that run other lines than each before, as a payout does after
+            a collection. Each file has its turn. They end where they would take longer than
+            `TESTS_S`.
             """
             own, of_file, places = ROOT / _own_tests(path), Counter[Path](), {}
+            seen: set[int] = set()
             for test in sorted(tests, key=durations.__getitem__):
                 file = items[test].path
                 of_file[file] += 1
-                places[test] = (file != own, file.parent != own.parent, of_file[file])
+                is_own, is_near = file == own, file.parent == own.parent
+                is_repeat = not is_near and lines_of[test] in seen
+                places[test] = (not is_own, not is_near, is_repeat, of_file[file])
+                seen.add(lines_of[test])
             ordered = sorted(places, key=places.__getitem__)
             spent = accumulate(durations[test] for test in ordered)
             within = zip(ordered, spent, strict=True)
@@ -244,6 +252,17 @@ def _cover(items: Sequence[Any], todo: Sequence[Mutant], found: Path) -> None:
         for path in paths
     }
     found.write_text(json.dumps([tests_of_line, durations]))
+
+
+def _lines_of(tests_of_line: Mapping[str, Mapping[str, Sequence[int]]]) -> Mapping[int, int]:
+    """A number for each test, which is the same for two that run the same lines."""
+    found: dict[int, int] = defaultdict(int)
+    for path, of_lines in tests_of_line.items():
+        for line, tests in of_lines.items():
+            number = hash((path, line))
+            for test in tests:
+                found[test] ^= number
+    return found
 
 
 def _functions() -> Mapping[tuple[object, ...], Sequence[FunctionType]]:
