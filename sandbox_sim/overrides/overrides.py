@@ -211,8 +211,7 @@ class Overrides:
         async def search() -> Sequence[Shown]:
             newest = Listing(service_id, limit=_NEWEST)
             kept = await self._store.run(lambda unit: unit.list_callbacks(newest))
-            ours = (each for each in kept if each.network_transaction_id == network_id)
-            return [shown for shown in map(callbacks.shown, ours) if shown["attempts"]][:1]
+            return list(filter(was_tried, map(callbacks.shown, kept)))
 
         wanted = Awaited(Subject(EventType.CALLBACK, service_id), "id", was_tried)
         with contextlib.suppress(StoreError):  # the payment itself is saved

@@ -106,6 +106,15 @@ async def test_what_cannot_be_saved_changes_nothing(
     assert (here.delay, there.delay) == (1000, 1000)
 
 
+async def test_what_is_changed_is_logged(here: Server, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "sandbox_sim"):
+        await here.control.change(lambda now: replace(now, given={"settle_delay_ms": 5}))
+        await here.control.undo()
+
+    changed = "settings changed while the server runs: "
+    assert caplog.messages == [f"{changed}{{'settle_delay_ms': 5}}", f"{changed}none"]
+
+
 async def test_a_change_that_is_refused_changes_nothing(here: Server) -> None:
     def refused(_now: Behaviour) -> Behaviour:
         raise ValueError("settle_delay_ms must be 0 or more")

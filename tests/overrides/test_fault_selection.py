@@ -1,16 +1,19 @@
 """The choice of a fault reads the store only if a fault matches the request."""
 
+from collections.abc import Mapping
+from typing import Any, Final
+
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
-from sandbox_sim.overrides.faults import Faults
+from sandbox_sim.overrides.faults import Faults, InjectedFault
 from sandbox_sim.overrides.overrides import UserRules
 from sandbox_sim.ports import StoreError
-from sandbox_sim.records.overrides import Match, MatchFacts, UserRuleKind
+from sandbox_sim.records.overrides import Match, MatchFacts, UserRule, UserRuleKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.fakes import FailingStore
 
-EFFECT = {"fault": {"status": 503}, "probability": 1.0, "every": 1}
+EFFECT: Final[Mapping[str, Any]] = {"fault": {"status": 503}, "probability": 1.0, "every": 1}
 
 
 class Desk:
@@ -22,8 +25,9 @@ class Desk:
         self.rules = UserRules(self.store, clock, ids)
         self.faults = Faults(self.store, self.rules, ids)
 
-    async def add(self) -> None:
-        await self.rules.add(UserRuleKind.FAULT, Match(service_id=55), EFFECT, times=1)
+    async def add(self, fault: Mapping[str, Any] = EFFECT["fault"]) -> UserRule:
+        effect = {**EFFECT, "fault": fault}
+        return await self.rules.add(UserRuleKind.FAULT, Match(service_id=55), effect, times=1)
 
     async def befalls(self, service_id: int) -> bool:
         return await self.faults.choose(MatchFacts(service_id)) is not None
@@ -58,3 +62,27 @@ async def test_there_are_none_until_one_is_added() -> None:
     await desk.add()
 
     assert desk.faults.loaded
+
+
+async def test_the_next_one_applies_where_another_server_used_the_first_up() -> None:
+    desk = Desk()
+    first = await desk.add()
+    second = await desk.add()
+    await desk.store.run(lambda unit: unit.save_user_rule(first.counted(applied=True)))
+
+    fault = await desk.faults.choose(MatchFacts(55))
+
+    assert fault is not None
+    assert fault.decided_by == second.id
+
+
+async def test_the_first_one_decides_and_every_delay_adds_up() -> None:
+    desk = Desk()
+    first, _, delay = [
+        await desk.add(fault)
+        for fault in ({"status": 503}, {"status": 500}, {"latency": {"fixed_ms": 5}})
+    ]
+
+    fault = await desk.faults.choose(MatchFacts(55))
+
+    assert fault == InjectedFault(5, (delay.id,), first.id, 503, processed=False)

@@ -1,12 +1,18 @@
 """How many rules users may set of each kind, and how they are taken out."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
+from sandbox_sim.events.waits import Waiters
+from sandbox_sim.operations import Operation
 from sandbox_sim.overrides import overrides
-from sandbox_sim.overrides.overrides import TooManyUserRules, UserRules
+from sandbox_sim.overrides.overrides import Overrides, TooManyUserRules, UserRules
 from sandbox_sim.records.listing import Listing
-from sandbox_sim.records.overrides import Match, UserRule, UserRuleKind
+from sandbox_sim.records.overrides import Match, MatchFacts, UserRule, UserRuleKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 
 pytestmark = pytest.mark.decision("D31")
@@ -18,15 +24,20 @@ class Rules:
     """Rules over a memory store, of which there may be two of each kind."""
 
     def __init__(self) -> None:
-        clock = VirtualClock()
-        self.store = MemoryStore(clock)
-        self.rules = UserRules(self.store, clock, RandomIds(seed=1))
+        self.clock = VirtualClock()
+        self.store = MemoryStore(self.clock)
+        self.rules = UserRules(self.store, self.clock, RandomIds(seed=1))
 
-    async def add(self, kind: UserRuleKind = OVERRIDE, times: int | None = None) -> UserRule:
-        return await self.rules.add(kind, Match(service_id=55), {}, times)
+    async def add(
+        self,
+        kind: UserRuleKind = OVERRIDE,
+        times: int | None = None,
+        effect: Mapping[str, Any] = MappingProxyType({}),
+    ) -> UserRule:
+        return await self.rules.add(kind, Match(service_id=55), effect, times)
 
-    async def ids(self, kind: UserRuleKind = OVERRIDE) -> list[str]:
-        return [each.id for each in await self.rules.listed(kind, Listing())]
+    async def ids(self, kind: UserRuleKind = OVERRIDE, **listing: Any) -> list[str]:
+        return [each.id for each in await self.rules.listed(kind, Listing(**listing))]
 
 
 @pytest.fixture
@@ -57,8 +68,39 @@ async def test_what_is_used_up_makes_room(rules: Rules) -> None:
 async def test_one_is_removed_by_its_kind_and_id(rules: Rules) -> None:
     one = await rules.add()
 
-    assert not await rules.rules.remove(FAULT, one.id)
-    assert not await rules.rules.remove(OVERRIDE, "unknown")
+    assert await rules.rules.remove(FAULT, one.id) is False
+    assert await rules.rules.remove(OVERRIDE, "unknown") is False
     assert await rules.ids() == [one.id]
     assert await rules.rules.remove(OVERRIDE, one.id) is True
     assert await rules.ids() == []
+
+
+async def test_a_page_follows_after_the_last_one_of_the_page_before(rules: Rules) -> None:
+    older, newer = await rules.add(), await rules.add()
+
+    assert await rules.ids(limit=1) == [newer.id]
+    assert await rules.ids(limit=1, after=newer.id) == [older.id]
+
+
+async def test_a_request_follows_none_that_is_removed_or_cleared(rules: Rules) -> None:
+    one = await rules.add()
+    await rules.rules.remove(OVERRIDE, one.id)
+    assert rules.rules.loaded[OVERRIDE] == []
+
+    await rules.add()
+    await rules.rules.clear(OVERRIDE, 55)
+    assert rules.rules.loaded[OVERRIDE] == []
+
+
+async def test_a_request_follows_the_next_one_where_another_server_used_the_first_up(
+    rules: Rules,
+) -> None:
+    effect = {"outcome": {"response_code": "410"}, "delay_ms": 0, "callback": {}}
+    first, second = [await rules.add(OVERRIDE, 1, effect) for _ in range(2)]
+    await rules.store.run(lambda unit: unit.save_user_rule(first.counted(applied=True)))
+
+    overridden = Overrides(rules.store, rules.rules, Waiters(rules.clock))
+    reply = await overridden.refusal(MatchFacts(55, Operation.SMS))
+
+    assert reply is not None
+    assert second.id in reply.why

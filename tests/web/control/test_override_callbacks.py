@@ -221,8 +221,14 @@ class TestBeforeTheAnswer:
     )
     @pytest.mark.parametrize("code", ["000", "001", "003"])
     async def test_the_transaction_is_decided_and_told_by_then(
-        self, sandbox: Sandbox, receiver: Receiver, operation: str, code: str
+        self,
+        sandbox: Sandbox,
+        receiver: Receiver,
+        monkeypatch: pytest.MonkeyPatch,
+        operation: str,
+        code: str,
     ) -> None:
+        monkeypatch.setattr(overrides, "LONGEST_WAIT_S", 3_600.0)  # the callback ends the wait
         await override(sandbox, outcome={"status": code}, callback={"before_response": True})
         answered = asyncio.Event()
         seen: list[tuple[bool, str]] = []
