@@ -149,8 +149,7 @@ class _Comparison:
         self._attempts = attempts
         self._named: dict[str, list[OurAttempt]] = defaultdict(list)
         for attempt in attempts:
-            names = {attempt.reference, attempt.network_id, attempt.transaction_id}
-            for name in names - {""}:
+            for name in {attempt.reference, attempt.network_id, attempt.transaction_id}:
                 self._named[name].append(attempt)
         self._of = {row.line: self._candidates(row) for row in rows}
         # The attempts that some row has below zero.
@@ -288,17 +287,18 @@ def _agrees(row: StatementRow, attempt: OurAttempt) -> bool:
     return abs(row.amount) == attempt.amount and row.currency in {"", attempt.currency}
 
 
-# The names that a column may have, in lower case and with blanks for _; ours goes first.
+# The names that a column may have besides ours, in lower case and with blanks for _. Of a network,
+# `transaction id` is its own; `transaction_id`, as we write it, is the client's.
 COLUMNS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
     {
-        "reference": ("reference", "transaction reference"),
+        "reference": ("transaction reference",),
         "network_id": ("network id", "financial transaction id", "transaction id", "id"),
         "transaction_id": ("external id", "external transaction id"),
-        "amount": ("amount", "amount paid"),
-        "currency": ("currency",),
-        "at": ("at", "paid at", "transaction date", "date", "created at"),
-        "status": ("status", "transaction status"),
-        "type": ("type", "transaction type"),
+        "amount": ("amount paid",),
+        "currency": (),
+        "at": ("paid at", "transaction date", "date", "created at"),
+        "status": ("transaction status",),
+        "type": ("transaction type",),
     }
 )
 
@@ -372,9 +372,9 @@ def _places(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int
     """Where each field stands."""
     names = [_plain(name) for name in header]
     places = {}
-    for field, known in COLUMNS.items():
+    for field, others in COLUMNS.items():
         given = named.get(field)
-        for name in known if given is None else (_plain(given),):
+        for name in (field, *others) if given is None else (_plain(given),):
             if name in names:
                 places[field] = names.index(name)
                 break
@@ -392,7 +392,8 @@ def _places(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int
 
 
 def _plain(name: str) -> str:
-    return " ".join(name.strip().lower().replace("_", " ").split())
+    name = name.strip().lower()
+    return name if name in COLUMNS else " ".join(name.replace("_", " ").split())
 
 
 def _row(line: int, values: Mapping[str, str], *, minor: bool) -> StatementRow:

@@ -1,13 +1,16 @@
 """Statements of networks: which columns they have, and what counts as carried out (D39, D45)."""
 
+import re
 from datetime import date
 from decimal import Decimal
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sandbox_sim.production.reconciliation import (
+    COLUMNS,
     BadStatement,
     NetworkStatement,
     StatementRow,
@@ -62,14 +65,53 @@ def test_a_report_of_mtn_is_read() -> None:
     assert (row.amount, row.word) == (Decimal("10.50"), "successful payment")
 
 
+NAMES = [
+    (field, name)
+    for field, others in re.findall(
+        r"^\| `(\w+)` \| (.*?) ?\|", Path("docs/books.md").read_text("utf-8"), re.MULTILINE
+    )
+    for name in (field, *re.findall("`(.+?)`", others))
+    if field in COLUMNS
+]
+
+
+@pytest.mark.parametrize(("field", "name"), NAMES)
+def test_a_column_has_any_of_the_names_in_the_docs(field: str, name: str) -> None:
+    cells = {
+        "reference": "R1", "network_id": "7", "transaction_id": "T1", "amount": "5",
+        "currency": "GHS", "at": "2026-01-31", "status": "Paid", "type": "Refund",
+    }  # fmt: skip
+    header = [name.upper() if each == field else each for each in cells]
+
+    read = statement(f"{','.join(header)}\n{','.join(cells.values())}\n")
+
+    row = StatementRow(2, "R1", "7", Decimal(5), "GHS", "T1", "paid refund")
+    assert read == NetworkStatement([row], [date(2026, 1, 31)], 0)
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        *("failed", "failure", "abandoned", "cancelled", "canceled", "declined", "rejected"),
+        *("pending", "ongoing", "processing", "queued", "expired", "timeout"),
+    ],
+)
+def test_what_was_not_carried_out_is_left_out(status: str) -> None:
+    read = statement(f"reference,amount,status\nR1,5,{status.upper()}\n")
+
+    assert (read.rows, read.left_out) == ([], 1)
+
+
 def test_a_column_of_another_name_is_named_by_the_user() -> None:
     row = only("Ref,Paid\nR1,5\n", named={"reference": "ref", "amount": "Paid"})
 
     assert (row.reference, row.amount) == ("R1", Decimal(5))
 
 
-def test_amounts_may_be_in_pesewas() -> None:
+def test_amounts_may_be_in_pesewas_or_the_smallest_unit_of_their_currency() -> None:
     assert only("reference,amount\nR1,1050\n", minor=True).amount == Decimal("10.50")
+    row = only("reference,amount,currency\nR1,1050,XOF\n", minor=True)
+    assert row.amount == Decimal(1050)
 
 
 def test_days_that_are_not_needed_are_not_read() -> None:
