@@ -54,8 +54,10 @@ TESTS: Final = (
 LIBRARIES: Final = ("aiohttp.web", "aiohttp_jinja2", "asyncpg", "click", "pydantic_settings")
 MOST_SURVIVORS: Final = 0.05
 TESTS_S: Final = 6.0  # so many seconds of the processor for the tests of one mutant
-LIMIT_S: Final = 20  # of the processor; a mutant that takes longer is in an endless loop
-LIMITS_WAITED: Final = 6  # so many limits of real time, for a mutant that waits for ever
+# A mutant outside of functions may be noticed by any test of its module.
+TESTS_OF_MODULE_S: Final = 20.0
+LIMIT_S: Final = 40  # of the processor; a mutant that takes longer is in an endless loop
+LIMITS_WAITED: Final = 3  # so many limits of real time, for a mutant that waits for ever
 # As many as this process may use: `taskset -c 0 make mutate` leaves the others to other work.
 WORKERS: Final = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 # The rules are the same on every store, so those of one are enough.
@@ -157,12 +159,11 @@ class _Mutating:
         tests_of_line, durations = json.loads(self._found.read_text())
         lines_of = _lines_of(tests_of_line)
 
-        def first(path: Path, tests: Iterable[int]) -> list[Any]:
+        def first(path: Path, tests: Iterable[int], seconds: float = TESTS_S) -> list[Any]:
             """The tests of the module, then of its folder, then of others; the quickest first.
 
             Of the others first those that run other lines than each before, as a payout does after
-            a collection. Each file has its turn. They end where they would take longer than
-            `TESTS_S`.
+            a collection. Each file has its turn. They end where they would take longer.
             """
             own, of_file, places = ROOT / _own_tests(path), Counter[Path](), {}
             seen: set[int] = set()
@@ -176,7 +177,7 @@ class _Mutating:
             ordered = sorted(places, key=places.__getitem__)
             spent = accumulate(durations[test] for test in ordered)
             within = zip(ordered, spent, strict=True)
-            return [items[test] for test, by_then in within if by_then < TESTS_S]
+            return [items[test] for test, by_then in within if by_then < seconds]
 
         def tests_of(mutant: Mutant) -> set[int]:
             of_line = tests_of_line[str(mutant.path)]
@@ -214,7 +215,7 @@ class _Mutating:
             path: list(
                 dict.fromkeys(
                     str(item.nodeid).partition("[")[0]
-                    for item in first(Path(path), tests_of_module(Path(path)))
+                    for item in first(Path(path), tests_of_module(Path(path)), TESTS_OF_MODULE_S)
                 )
             )
             for path in tests_of_line
