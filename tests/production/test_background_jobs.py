@@ -51,13 +51,16 @@ REFUSED = DataRefused("it cannot hold one of the values")
 
 @pytest.mark.parametrize("error", [ValueError("a bug of ours"), REFUSED], ids=["bug", "data"])
 async def test_one_that_fails_is_tried_on_the_schedule_and_listed_after_three(
-    error: Exception,
+    error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     working = Working(*[error] * 4)
 
     await working.run_until(after(minutes=10))
     assert working.tried == [NOW, after(minutes=1), after(minutes=6)]
     assert await working.listed() == [3]
+    assert [each for each in caplog.messages if each.endswith("listed")] == [
+        "ask-network A1 failed 3 times and is listed"
+    ]
 
     await working.run_until(after(days=1, minutes=7))
     assert await working.listed() == [4]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.ports.network import SubmitResult
+from sandbox_sim.ports.network import SubmitRequest, SubmitResult
 from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.decisions import ForceNeeded
 from sandbox_sim.production.manual_actions import Decision
@@ -41,10 +41,12 @@ async def test_a_message_is_queued_charged_and_sent() -> None:
 
     await desk.run_due()
     (request,) = desk.first.submits
-    assert (request.operation, request.party, request.text) == (
-        Operation.SMS,
-        "233244000001",
-        "Your code is 1234",
+    own = replace(request, attempt_id="", reference="", notification_url="")
+    assert own == SubmitRequest(
+        *("", "", answer["processing_id"], SERVICE, Operation.SMS, Decimal(1), "SMS", ""),
+        *("233244000001", "", "", "", ""),
+        text="Your code is 1234",
+        sender_id="Shop",
     )
     assert await statuses(desk) == ["QUEUED"]
 

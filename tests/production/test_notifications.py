@@ -1,12 +1,17 @@
 """Notifications of networks: saved as they came, then read (D39)."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from sandbox_sim.ports import Unit
 from sandbox_sim.ports.network import Notification
-from sandbox_sim.production.notifications import HINTS_OF_ATTEMPT, HINTS_WITHOUT_ATTEMPT
+from sandbox_sim.production.notifications import (
+    HINTS_OF_ATTEMPT,
+    HINTS_WITHOUT_ATTEMPT,
+    ExchangeLog,
+)
 from sandbox_sim.records.exchanges import (
     KeptNotification,
     NotificationQuery,
@@ -17,7 +22,7 @@ from sandbox_sim.records.exchanges import (
 )
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
-from tests.live_records import raw_notification
+from tests.live_records import exchange, raw_notification
 from tests.production.desk import SUCCEEDED, Desk, raising
 from tests.sample_records import after
 
@@ -38,8 +43,8 @@ async def receive(desk: Desk, outcome: Outcome = Outcome.SUCCEEDED, **fields: An
     await desk.run_due()
 
 
-async def status(desk: Desk) -> Status:
-    found = await desk.transaction()
+async def status(desk: Desk, transaction_id: str = "T1") -> Status:
+    found = await desk.transaction(transaction_id)
     assert found is not None
     return found.status
 
@@ -145,6 +150,19 @@ async def test_one_over_the_connection_of_an_adapter_counts() -> None:
     await desk.notifications.notified("first", said)
 
     assert await status(desk) is Status.CANCELLED
+
+
+async def test_one_that_names_an_attempt_and_a_reference_is_about_the_attempt() -> None:
+    desk = Desk()
+    for transaction_id in ("T1", "T2"):
+        await desk.pay(transaction_id=transaction_id)
+    one, other = desk.first.submits
+
+    said = Notification(Outcome.SUCCEEDED, one.attempt_id, other.reference)
+    await desk.notifications.notified("first", said)
+
+    assert await status(desk) is Status.SUCCESSFUL
+    assert await status(desk, "T2") is Status.PENDING
 
 
 async def test_one_over_a_connection_that_fits_nothing_is_kept_for_people() -> None:
@@ -269,7 +287,7 @@ async def test_a_fault_of_ours_is_tried_three_times_and_then_listed(
 
 
 async def test_a_fault_with_one_over_a_connection_is_stored_acknowledged_and_tried_again(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk = Desk()
     await desk.pay()
@@ -280,6 +298,7 @@ async def test_a_fault_with_one_over_a_connection_is_stored_acknowledged_and_tri
         await desk.notifications.notified("first", said)
         await desk.run_due()
 
+    assert "a notification of first could not be applied" in caplog.messages
     await desk.wait(minutes=1)
 
     assert await status(desk) is Status.SUCCESSFUL
@@ -338,3 +357,19 @@ async def test_what_an_older_release_left_is_scrubbed_and_what_is_old_is_deleted
     desk.clock.move_to(after(days=31))
     await desk.notifications.clean_up()
     assert [each.state for each in await stored(desk)] == [NotificationState.NEW]
+
+
+async def test_exchanges_are_saved_in_the_background_also_after_a_store_was_away() -> None:
+    desk = Desk()
+    exchanges = ExchangeLog(desk.store, desk.clock)
+    saving = asyncio.create_task(exchanges.run_forever())
+    desk.store.failures = 1
+
+    for body in ("first", "second"):
+        exchanges.note(exchange(request_body=body))
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+    saving.cancel()
+    found = await desk.store.run(lambda unit: unit.exchanges_of("A1"))
+    assert [each.request_body for each in found] == ["first", "second"]
