@@ -15,7 +15,6 @@ from sandbox_sim.production.registry import Networks
 from sandbox_sim.records import transactions
 from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision, PollingSchedule
 from sandbox_sim.records.exchanges import Exchange
-from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.ledger import LedgerQuery, NumberedPosting, shown_line
 from sandbox_sim.records.reports import Outcome, Report, Source, status_of
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord, TransactionView
@@ -164,8 +163,6 @@ def open_because(attempt: Attempt) -> str:
     return "; ".join((*said, asked + following))
 
 
-_ABOUT_ATTEMPTS: Final = frozenset({JobKind.ASK_NETWORK, JobKind.RECHECK_FINAL, JobKind.SEND_SMS})
-
 # More would say nothing new.
 _MOST_FAILING: Final = 1_000
 
@@ -290,10 +287,9 @@ class LiveRecordReader:
 async def _failing(unit: Unit) -> Sequence[tuple[Attempt, Sequence[str]]]:
     """The attempts whose jobs failed so often that people see it, each with the reason."""
     failed = await unit.failed_jobs(_MOST_FAILING)
-    # One job of each attempt; two say the same.
-    jobs = {job.subject: job for job in failed if job.kind in _ABOUT_ATTEMPTS}
     found = []
-    for job in jobs.values():
+    # One job of each attempt; two say the same.
+    for job in {job.subject: job for job in failed}.values():
         attempt = await unit.attempt(job.subject)
         if attempt is not None:
             why = f"fault: the job {job.kind} failed {job.failures} times; the log says why"

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
-from sandbox_sim.ports import DataRefused, Store, StoreError, Unit
+from sandbox_sim.ports import STORE_PAUSE_S, DataRefused, Store, StoreError, Unit
 from sandbox_sim.production.background_jobs import BackgroundJobs, GiveUp
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
@@ -75,12 +75,21 @@ async def test_one_that_works_at_last_is_listed_no_more() -> None:
     assert await working.listed() == []
 
 
-async def test_a_store_that_is_away_is_waited_for_and_is_no_failure() -> None:
+async def test_a_store_that_is_away_is_waited_for_and_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     working = Working(*[StoreError("the disk is full")] * 5)
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr(working.clock, "pause", pause)
 
     await working.run_until(after(minutes=1))
 
     assert len(working.tried) == 6
+    assert pauses == [STORE_PAUSE_S] * 5
     assert await working.listed() == []
 
 

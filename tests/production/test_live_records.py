@@ -8,9 +8,10 @@ from sandbox_sim.ports.network import Notification, StatusResult
 from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.manual_actions import Decision
 from sandbox_sim.records.exchanges import RawNotification
+from sandbox_sim.records.ledger import AccountKind
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
-from tests.production.desk import FAILED, LOST, NOT_SENT, SUCCEEDED, Desk, raising
+from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, Desk, raising
 from tests.sample_records import SERVICE
 
 pytestmark = pytest.mark.decision("D39")
@@ -123,9 +124,15 @@ async def test_a_contradiction_is_listed_where_the_transaction_is_gone() -> None
         "10.50",
     )
     assert found["waiting"] == ["contradiction: notification says succeeded after not_sent"]
+    unknown = ("reference", "nw", "party", "payment_mode", "callback_url")
+    assert [found[each] for each in unknown] == [""] * 5
     network_id = found["network_transaction_id"]
     assert await desk.actions.knows(network_id, SERVICE)
+    assert await desk.actions.knows(network_id, None)
     assert not await desk.actions.knows(network_id, SERVICE + 1)
+    await desk.books.resolve(network_id, AccountKind.FEES, None, SIGNED)
+    (entry,) = (await records(desk).transaction(network_id) or {})["entries"]
+    assert (entry["credit"], entry["amount"]) == ("fees/GHS", "10.5")
 
 
 async def test_the_timeline_has_every_exchange_and_notification_without_secrets() -> None:

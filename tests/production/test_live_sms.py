@@ -38,6 +38,10 @@ async def test_a_message_is_queued_charged_and_sent() -> None:
     assert (answer["status"], answer["status_code"]) == ("QUEUED", "Q")
     assert (answer["units_charged"], answer["sms_balance"]) == (1, 9)
     assert desk.first.submits == []
+    shown = await LiveRecordReader(desk.store, desk.clock, desk.networks).transaction(
+        answer["processing_id"]
+    )
+    assert (shown or {})["open_because"] == ["network first gives no outcome; not asked yet"]
 
     await desk.run_due()
     (request,) = desk.first.submits
@@ -100,6 +104,8 @@ async def test_the_next_network_is_tried_only_where_nothing_was_sent() -> None:
 
     (first,), (second,) = desk.first.submits, desk.second.submits
     assert first.reference != second.reference
+    tried = await desk.store.run(lambda unit: unit.list_attempts(AttemptQuery()))
+    assert [(each.network, each.number) for each in tried] == [("second", 2), ("first", 1)]
     desk.second.statuses.append(SUCCEEDED)
     await desk.wait(seconds=15)
     assert await statuses(desk) == ["SENT"]
