@@ -87,12 +87,17 @@ class FakeSender:
 
 
 class WatchedClock(VirtualClock):
-    """A frozen clock that records the end time of each wait."""
+    """A frozen clock that records the end time of each wait, and the seconds of each pause."""
 
     def __init__(self) -> None:
         super().__init__()
         self.waits: list[datetime | None] = []
+        self.pauses: list[float] = []
         self._asleep = asyncio.Event()
+
+    async def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        await super().pause(seconds)
 
     async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
         self.waits.append(until)

@@ -4,11 +4,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import STORE_PAUSE_S, DataRefused, Store, StoreError, Unit
 from sandbox_sim.production.background_jobs import BackgroundJobs, GiveUp
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
+from tests.fakes import WatchedClock
 from tests.sample_records import NOW, SERVICE, after
 
 pytestmark = pytest.mark.decision("D39")
@@ -18,7 +18,7 @@ class Working:
     """Background jobs whose work raises the errors of a test in turn, and then ends its job."""
 
     def __init__(self, *errors: Exception, give_up: GiveUp | None = None) -> None:
-        self.clock = VirtualClock()
+        self.clock = WatchedClock()
         self.store: Store = MemoryStore(self.clock)
         self.tried: list[datetime] = []
         self._errors = list(errors)
@@ -75,21 +75,13 @@ async def test_one_that_works_at_last_is_listed_no_more() -> None:
     assert await working.listed() == []
 
 
-async def test_a_store_that_is_away_is_waited_for_and_is_no_failure(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_store_that_is_away_is_waited_for_and_is_no_failure() -> None:
     working = Working(*[StoreError("the disk is full")] * 5)
-    pauses: list[float] = []
-
-    async def pause(seconds: float) -> None:
-        pauses.append(seconds)
-
-    monkeypatch.setattr(working.clock, "pause", pause)
 
     await working.run_until(after(minutes=1))
 
     assert len(working.tried) == 6
-    assert pauses == [STORE_PAUSE_S] * 5
+    assert working.clock.pauses == [STORE_PAUSE_S] * 5
     assert await working.listed() == []
 
 

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from sandbox_sim.ports import STORE_PAUSE_S
 from sandbox_sim.ports.network import NetworkEvents, Notification
 from sandbox_sim.production.notifications import ExchangeLog, NetworkEventSink
 from sandbox_sim.records.attempts import Attempt
 from sandbox_sim.records.exchanges import NotificationState
 from sandbox_sim.records.reports import Outcome
+from tests.fakes import WatchedClock
 from tests.production.desk import Desk
 from tests.production.texting import UNITS, a_desk, messages, send, statuses
 
@@ -147,7 +149,8 @@ async def test_a_report_that_decides_nothing_leaves_the_message_queued(outcome: 
 
 
 async def test_while_the_store_is_away_a_part_and_its_report_wait_for_it() -> None:
-    desk = await a_desk()
+    clock = WatchedClock()
+    desk = await a_desk(clock=clock)
     attempt_id = await sent(desk, pages=1)
 
     desk.store.failures = 3
@@ -156,3 +159,4 @@ async def test_while_the_store_is_away_a_part_and_its_report_wait_for_it() -> No
     await report(desk, "a")
 
     assert await statuses(desk) == ["SENT"]
+    assert clock.pauses == [STORE_PAUSE_S] * 6

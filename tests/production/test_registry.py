@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.ports.network import SubmitRequest, SubmitResult
+from sandbox_sim.ports.network import Health, SubmitRequest, SubmitResult
 from sandbox_sim.production.circuit_breaker import OPEN_FOR, BreakerState
 from sandbox_sim.records.reports import Outcome
 from tests.networks.fakes import request
-from tests.production.desk import LOST, NOT_SENT, Desk
+from tests.production.desk import LOST, NOT_SENT, Desk, raising
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -97,6 +97,17 @@ async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_faul
     results = [await desk.networks.submit("first", request()) for _ in range(6)]
 
     assert [each.outcome for each in results] == [Outcome.UNKNOWN] * 5 + [Outcome.NOT_SENT]
+
+
+async def test_an_adapter_that_cannot_tell_its_health_is_not_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    monkeypatch.setattr(desk.first, "health", raising(KeyError("status")))
+
+    assert await desk.networks.health("first") == Health(
+        ok=False, detail="the adapter failed: KeyError"
+    )
 
 
 async def test_each_submit_counts_by_its_outcome() -> None:

@@ -22,8 +22,8 @@ async def send(desk: Desk, *recipients: str, **fields: Any) -> Reply:
     return await desk.sms.send(request, lambda: "http://gateway.test")
 
 
-async def a_desk(units: int = 10) -> Desk:
-    desk = Desk()
+async def a_desk(units: int = 10, **options: Any) -> Desk:
+    desk = Desk(**options)
     if units:
         await desk.books.topup(SERVICE, Wallet.SMS, units, SIGNED)
     return desk
