@@ -1,4 +1,4 @@
-"""docs/certifying.md: the Flask shop on it gets the scorecard below it."""
+"""docs/certifying.md: the Flask shop on it gets the scorecard below it, and its table is true."""
 
 import shutil
 import subprocess
@@ -15,6 +15,7 @@ from sandbox_sim.certify.bench import free_port
 from sandbox_sim.certify.cases import CertifyCase, load
 from sandbox_sim.certify.files import read
 from sandbox_sim.cli import main
+from tests.certify.broken_shops import SHOPS
 from tests.docs.pages import Page
 from tests.requirements import missing
 
@@ -132,3 +133,13 @@ def test_the_case_of_the_page_is_one(tmp_path: Path) -> None:
 
     assert read(tmp_path / "callback_a_day_late.toml", CertifyCase).steps[2].verb == "advance"
     assert "callback_a_day_late" in {case.name for case in load([tmp_path])}
+
+
+def test_the_matrix_of_the_page_is_that_of_the_tests() -> None:
+    rows = {row[0]: row[1] for row in PAGE.table("What the cases catch")}
+
+    assert rows == {
+        name: ", ".join(f"`{case}`" for case in sorted(shop.fails))
+        for name, shop in SHOPS.items()
+        if shop.fails
+    }
