@@ -131,7 +131,8 @@ async def test_a_contradiction_is_listed_where_the_transaction_is_gone() -> None
     assert await desk.actions.knows(network_id, None)
     assert not await desk.actions.knows(network_id, SERVICE + 1)
     await desk.books.resolve(network_id, AccountKind.FEES, None, SIGNED)
-    (entry,) = (await records(desk).transaction(network_id) or {})["entries"]
+    shown: Any = await records(desk).transaction(network_id)
+    (entry,) = shown["entries"]
     assert (entry["credit"], entry["amount"]) == ("fees/GHS", "10.5")
 
 

@@ -41,7 +41,8 @@ async def test_a_message_is_queued_charged_and_sent() -> None:
     shown = await LiveRecordReader(desk.store, desk.clock, desk.networks).transaction(
         answer["processing_id"]
     )
-    assert (shown or {})["open_because"] == ["network first gives no outcome; not asked yet"]
+    assert shown is not None
+    assert shown["open_because"] == ["network first gives no outcome; not asked yet"]
 
     await desk.run_due()
     (request,) = desk.first.submits

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.ports import Unit
+from sandbox_sim.ports import STORE_PAUSE_S, Unit
 from sandbox_sim.ports.network import Notification
 from sandbox_sim.production.notifications import (
     HINTS_OF_ATTEMPT,
     HINTS_WITHOUT_ATTEMPT,
+    TOGETHER_S,
     ExchangeLog,
 )
 from sandbox_sim.records.exchanges import (
@@ -22,6 +23,7 @@ from sandbox_sim.records.exchanges import (
 )
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
+from tests.fakes import WatchedClock
 from tests.live_records import exchange, raw_notification
 from tests.production.desk import SUCCEEDED, Desk, raising
 from tests.sample_records import after
@@ -360,8 +362,9 @@ async def test_what_an_older_release_left_is_scrubbed_and_what_is_old_is_deleted
 
 
 async def test_exchanges_are_saved_in_the_background_also_after_a_store_was_away() -> None:
-    desk = Desk()
-    exchanges = ExchangeLog(desk.store, desk.clock)
+    clock = WatchedClock()
+    desk = Desk(clock=clock)
+    exchanges = ExchangeLog(desk.store, clock)
     saving = asyncio.create_task(exchanges.run_forever())
     desk.store.failures = 1
 
@@ -373,3 +376,4 @@ async def test_exchanges_are_saved_in_the_background_also_after_a_store_was_away
     saving.cancel()
     found = await desk.store.run(lambda unit: unit.exchanges_of("A1"))
     assert [each.request_body for each in found] == ["first", "second"]
+    assert clock.pauses == [TOGETHER_S, STORE_PAUSE_S, TOGETHER_S, TOGETHER_S]
