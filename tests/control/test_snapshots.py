@@ -1,7 +1,12 @@
-"""Snapshots, and the parts of the state that a server has in memory."""
+"""Snapshots and resets, and the parts of the state that a server has in memory."""
 
+from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.control.journal import Journal
-from sandbox_sim.control.manual_actions import Snapshots
+from sandbox_sim.control.manual_actions import ManualActions, Snapshots
+from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments.settlement import Settlement
+from sandbox_sim.records.behaviour import Behaviour
 from tests.conftest import Works
 from tests.sample_records import SERVICE, callback, entry
 
@@ -39,4 +44,18 @@ async def test_nobody_waits_for_a_receiver_that_hangs_with_what_is_no_more(works
     assert works.sender.at_work[url] == 2
 
     await snapshots.restore("before")
+    assert works.sender.at_work[url] == 1
+
+
+async def test_a_reset_breaks_off_the_deliveries_of_its_service(works: Works) -> None:
+    url = "http://slow.test/"
+    works.sender.hang(url)
+    await works.notify(callback("ours", url=url), callback("other", url=url, service_id=56))
+    await works.start()
+    settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
+    journal = Journal(works.store, works.clock)
+    actions = ManualActions(works.store, works.clock, journal, settlement, works.deliveries)
+
+    await actions.reset(SERVICE)
+
     assert works.sender.at_work[url] == 1
