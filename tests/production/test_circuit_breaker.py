@@ -4,8 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from sandbox_sim.production.circuit_breaker import OPEN_FOR, PROBE_ENDS_AFTER, Breaker
+from sandbox_sim.production.circuit_breaker import Breaker
 from tests.production.samples import NOON
+
+OPEN_FOR, PROBE_ENDS_AFTER = timedelta(seconds=30), timedelta(minutes=1)
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -36,6 +38,7 @@ def test_a_probe_that_never_ends_makes_room_for_another() -> None:
     later = NOON + OPEN_FOR
     probing, _ = after_faults(5).admit(later)
 
+    assert not probing.admit(later + PROBE_ENDS_AFTER - timedelta(seconds=1))[1]
     assert probing.admit(later + PROBE_ENDS_AFTER)[1]
 
 
