@@ -169,7 +169,7 @@ async def test_what_is_refused(recipients: Any, fields: dict[str, Any], code: st
     assert (await desk.balances())[UNITS] == 10
 
 
-async def test_without_a_network_nothing_is_taken() -> None:
+async def test_without_a_network_nothing_is_taken(caplog: pytest.LogCaptureFixture) -> None:
     desk = Desk()
     no_sms = replace(TAKES_ALL, operations=frozenset({Operation.COLLECT}))
     desk.first.capabilities = desk.second.capabilities = no_sms
@@ -177,6 +177,7 @@ async def test_without_a_network_nothing_is_taken() -> None:
 
     assert (await send(desk)).code == "371"
     assert (await desk.balances())[UNITS] == 5
+    assert "an SMS of service 55 fails: no route leads to a network for SMS" in caplog.text
 
 
 async def test_a_crash_while_it_is_sent_sends_nothing_twice() -> None:
