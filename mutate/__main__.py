@@ -66,7 +66,7 @@ _STORE: Final = "not sqlite and not postgres"
 # pytest rewrites modules of plugins, as ours are, where it does not take assertions as they are.
 _OPTIONS: Final = (
     *("-x", "--assert=plain", "--hypothesis-profile=mutate", "-k", _STORE),
-    *("-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=10"),  # one that waits for ever fails
+    *("-p", "no:cacheprovider", "-p", "no:xdist"),
 )
 
 
