@@ -207,6 +207,14 @@ async def test_it_goes_over_the_network_that_collected_whatever_the_routes_say()
     assert (len(desk.first.submits), len(desk.second.submits)) == (2, 0)
 
 
+async def test_one_whose_network_is_no_longer_configured_is_refused() -> None:
+    desk = await collected()
+    desk.networks.by_name = {"second": desk.networks.by_name["second"]}
+
+    with pytest.raises(RefundRefused, match="Nothing was paid"):
+        await desk.refund()
+
+
 async def test_too_little_in_the_wallet_refuses() -> None:
     desk = await collected()
     account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()

@@ -19,6 +19,7 @@ from sandbox_sim.records.attempts import (
     after_hint,
     apply,
     may_submit_again,
+    reversed_in_words,
 )
 from sandbox_sim.records.reports import FINAL, WITHOUT_MONEY, Echo, Field, Outcome, Report, Source
 from tests.production.samples import NOON, attempt, report
@@ -478,3 +479,14 @@ def test_no_payout_is_given_back_without_proof(operation: Operation, told: list[
             by_status = each.source is Source.STATUS and each.found
             assert by_submit or by_status
         subject = after
+
+
+@pytest.mark.decision("D45")
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [("", ""), ("Reversed", ""), ("chargeback", ": chargeback")],
+)
+def test_a_reversal_names_the_reason_of_the_network_where_it_says_more(
+    reason: str, words: str
+) -> None:
+    assert reversed_in_words(reason) == f"reversed by the network{words}"
