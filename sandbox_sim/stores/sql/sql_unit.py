@@ -113,8 +113,8 @@ _SAVE_TRANSACTION = (
 
 _DELETE_TRANSACTION = "DELETE FROM transactions WHERE network_transaction_id = ?"
 
-# The mode is a constant: SQLite compiles a statement anew for each value that it compared with the
-# condition of an index, and one index is of mode P only.
+# The mode is a constant: SQLite compiles a statement again for each value of a parameter that it
+# compares with the condition of an index, and one index is of mode P only.
 _TRANSACTION, _TRANSACTION_BY_NETWORK_ID = (
     {
         mode: select(
