@@ -199,7 +199,8 @@ class ConfiguredApplication:
     def _ask(
         self, question: Question, values: Mapping[str, str], within: timedelta
     ) -> ApplicationAnswer:
-        known = {"gateway": self._gateway_url, **values}
+        service_id = str(self._configuration.application.service_id)
+        known = {"gateway": self._gateway_url, "service_id": service_id, **values}
         if question.command is not None:
             return _run(filled(question.command, known, shlex.quote), within)
         return _call(question, known, within)
@@ -213,13 +214,15 @@ def filled(text: str, values: Mapping[str, str], quoted: Any = str) -> str:
 
 
 def _filled_document(document: Any, values: Mapping[str, str]) -> Any:
-    """JSON with the placeholders in its texts replaced; `{amount}` alone becomes a number."""
+    """JSON with the placeholders in its texts replaced; some of them alone become numbers."""
     if isinstance(document, dict):
         return {name: _filled_document(each, values) for name, each in document.items()}
     if isinstance(document, list):
         return [_filled_document(each, values) for each in document]
     if document == "{amount}" and "amount" in values:
         return float(values["amount"])
+    if document == "{service_id}":
+        return int(values["service_id"])
     return filled(document, values) if isinstance(document, str) else document
 
 
@@ -333,13 +336,16 @@ class CardPageVisit:
     request: the one that began the payment. within: how long the application may take to answer.
     """
 
-    def __init__(self, request: "Request", settings: Settings, within: timedelta) -> None:
-        """Raises `ValueError` where the gateway gave no page."""
+    def __init__(
+        self, request: "Request", gateway_url: str, settings: Settings, within: timedelta
+    ) -> None:
+        """gateway_url: where the pages are. Raises `ValueError` where the gateway gave no page."""
         answer: Any = request.answer
         body: Any = request.body
         if "redirect_url" not in answer:
             raise ValueError(f"card: the gateway gave no card page: {request.why}")
-        self._page: str = answer["redirect_url"]
+        self._gateway_url = gateway_url
+        self._page = f"{gateway_url}/_sandbox/{answer['redirect_url'].rpartition('/_sandbox/')[2]}"
         self._landing: str = body["landing_page"]
         self._settings = settings
         self._within = within
@@ -358,8 +364,7 @@ class CardPageVisit:
         return send("GET", self._landing, None, {"Accept": "text/html"}, self._within)
 
     def _ask(self, method: str, form: bytes | None) -> None:
-        parts = urlsplit(self._page)
-        headers = {"Content-Type": _FORM, "Origin": f"{parts.scheme}://{parts.netloc}"}
+        headers = {"Content-Type": _FORM, "Origin": self._gateway_url}
         tls = None
         if self._settings.trusted is not None:
             # Imported only here, as most gateways of tests speak plain HTTP.

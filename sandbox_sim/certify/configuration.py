@@ -1,12 +1,14 @@
 """The file certify.toml: the gateway that the application uses, and how the application is asked.
 
 Placeholders stand in addresses, bodies and commands: `{phone}`, `{network}`, `{amount}` and
-`{reference}` when an order is placed, `{order}` when its state is read, `{gateway}` in both.
+`{reference}` when an order is placed, `{order}` when its state is read, `{gateway}` and
+`{service_id}` in both.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 from urllib.parse import urlsplit
@@ -16,13 +18,15 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from sandbox_sim.certify.cases import State
 from sandbox_sim.certify.files import Duration, Table, read
 
-PLACEHOLDERS: Final = ("phone", "network", "amount", "reference", "order", "gateway")
+PLACEHOLDERS: Final = (
+    *("phone", "network", "amount", "reference", "order", "gateway", "service_id"),
+)
 TEMPLATE: Final = Path(__file__).parent / "certify.toml"
 APART: Final = (
     "cases that run at once have a gateway each, so order and card_order must tell the application "
-    "its base URL, with {gateway}"
+    "its base URL, with {gateway}, or its service, with {service_id}"
 )
-_PLACEHOLDER: Final = re.compile(r"\{([a-z]+)\}")
+_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 
 
 class Question(Table):
@@ -126,7 +130,7 @@ class CertifyTerms(Table):
 
 
 class Configuration(CertifyTerms):
-    """certify.toml. at_once: how many cases run at once, where the order names its gateway."""
+    """certify.toml. at_once: how many cases run at once, where an order says whose it is."""
 
     at_once: int = Field(4, ge=1, le=64)
     gateway: dict[str, Any] = Field({})
@@ -150,7 +154,7 @@ class Configuration(CertifyTerms):
 
     @model_validator(mode="after")
     def _finds_its_orders(self) -> Self:
-        if self.at_once > 1 and "at_once" in self.model_fields_set and not self.runs_at_once:
+        if self.at_once > 1 and "at_once" in self.model_fields_set and self.told_apart_by is None:
             raise ValueError(f"at_once: {APART}")
         for name, question in (("order", self.order), ("card_order", self.card_order)):
             if question is None or question.field or question.pattern:
@@ -165,18 +169,32 @@ class Configuration(CertifyTerms):
         return self
 
     @property
-    def runs_at_once(self) -> bool:
-        """Whether cases can run at once: each order says which gateway it is about."""
+    def told_apart_by(self) -> Literal["gateway", "service_id"] | None:
+        """The placeholder by which orders of several cases differ; None: they run one by one."""
         orders = [each for each in (self.order, self.card_order) if each is not None]
-        return all(each.names("gateway") for each in orders)
+        if all(each.names("gateway") for each in orders):
+            return "gateway"
+        return "service_id" if all(each.names("service_id") for each in orders) else None
 
-    def gateway_settings(self, store: str) -> Mapping[str, Any]:
-        """The settings of a gateway with this store."""
+    def services(self, cases: int) -> Sequence[int]:
+        """The services of a run: that of the file, and one for each case where they need one."""
+        own = self.application.service_id
+        following = (each for each in count(own + 1) if each % 10 != 9)
+        needed = cases if self.at_once > 1 and self.told_apart_by == "service_id" else 0
+        return [own, *islice(following, needed)]
+
+    def for_service(self, service_id: int) -> Self:
+        """The same for another service."""
+        application = self.application.model_copy(update={"service_id": service_id})
+        return self.model_copy(update={"application": application})
+
+    def gateway_settings(self, store: str, cases: int) -> Mapping[str, Any]:
+        """The settings of a gateway with this store, for so many cases beside one another."""
         own = self.application
         credentials = {
             "client_key": own.client_key,
             "secret_key": own.secret_key.get_secret_value(),
-            "service_ids": [own.service_id],
+            "service_ids": self.services(cases),
         }
         return {
             "port": 8233,

@@ -43,6 +43,7 @@ def shown_result(result: Result, secrets: Collection[str]) -> dict[str, Any]:
         "title": case.title,
         "verdict": result.verdict.value,
         "reason": result.reason,
+        "alone": result.alone,
         "took_s": round(result.took.total_seconds(), 3),
         "good": case.good.strip(),
         "why": case.why.strip(),
@@ -108,6 +109,16 @@ def not_run(document: dict[str, Any]) -> Iterator[str]:
             names.setdefault((case["verdict"], case["reason"]), []).append(case["name"])
     for (verdict, reason), cases in names.items():
         yield f"{MARKS[CaseVerdict(verdict)]:14}  {reason}: {', '.join(cases)}"
+
+
+def run_alone(document: dict[str, Any]) -> Iterator[str]:
+    """A line for each reason why cases did not run beside others, with their names."""
+    names: dict[str, list[str]] = {}
+    for case in document["cases"]:
+        names.setdefault(case["alone"], []).append(case["name"])
+    for reason, cases in names.items():
+        if reason:
+            yield f"{'run alone':14}  {reason}: {', '.join(cases)}"
 
 
 def summary(document: dict[str, Any]) -> str:

@@ -37,13 +37,17 @@ class TimelineEvent(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The verdict on a case. reason: why it is not passed; empty where it is."""
+    """The verdict on a case. reason: why it is not passed; empty where it is.
+
+    alone: why it did not run beside others; empty where it did, and where none runs beside another.
+    """
 
     case: CertifyCase
     verdict: CaseVerdict
     reason: str
     took: timedelta
     events: Sequence[TimelineEvent] = ()
+    alone: str = ""
 
     @property
     def is_good(self) -> bool:

@@ -78,8 +78,14 @@ def url(shop: HTTPServer, path: str = "/") -> str:
     return f"http://127.0.0.1:{shop.server_port}{path}"
 
 
-def test_json_has_the_values_of_the_order_and_a_number_for_the_amount(shop: HTTPServer) -> None:
-    body = {"to": "{gateway}", "lines": [{"price": "{amount}", "for": "GHS {amount}"}]}
+def test_json_has_the_values_of_the_order_and_numbers_for_amount_and_service(
+    shop: HTTPServer,
+) -> None:
+    body = {
+        "to": "{gateway}",
+        "service": "{service_id}",
+        "lines": [{"price": "{amount}", "for": "GHS {amount}"}],
+    }
     order = {
         "url": url(shop, "/pay/{phone}"),
         "headers": {"X-Key": "k"},
@@ -93,8 +99,25 @@ def test_json_has_the_values_of_the_order_and_a_number_for_the_amount(shop: HTTP
     assert (method, path, headers["x-key"]) == ("POST", "/pay/0244000001", "k")
     assert json.loads(sent) == {
         "to": "http://gateway:1",
+        "service": 55,
         "lines": [{"price": 12.5, "for": "GHS 12.50"}],
     }
+
+
+def test_each_case_has_a_service_after_that_of_the_file_where_orders_name_it() -> None:
+    document = {
+        "application": {"service_id": 57},
+        "order": {"command": "{reference} {service_id}"},
+        "state": {"command": "x"},
+        "words": WORDS,
+    }
+    configuration = Configuration.model_validate(document)
+
+    assert configuration.services(3) == [57, 58, 60, 61]
+    assert configuration.for_service(60).gateway_settings("memory:", 0)["credentials"] == [
+        {"client_key": "sandbox_key", "secret_key": "sandbox_secret", "service_ids": [60]}
+    ]
+    assert configuration.model_copy(update={"at_once": 1}).services(3) == [57]
 
 
 def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(

@@ -154,9 +154,25 @@ def test_where_no_request_comes_the_reason_names_the_address(shop: RunningShop) 
         Path("certify.toml").write_text(text.replace(f"port = {port}", f"port = {other}"))
         result = run("--case", "success")
 
-    assert f"no request came to http://127.0.0.1:{other}: is that its base URL?" in result.stdout
+    assert f"no request for service 55 came to http://127.0.0.1:{other}: are " in result.stdout
     together = "the control control_paid did not pass, so this would say nothing: success\n"
     assert f"INCONCLUSIVE    {together}" in result.stdout
+
+
+def test_an_application_that_does_not_use_the_service_of_the_order_is_told_so(
+    shop: RunningShop,
+) -> None:
+    text = Path("certify.toml").read_text()
+    Path("certify.toml").write_text(
+        text.replace('amount = "', 'service = "{service_id}"\namount = "')
+    )
+
+    result = run("--case", "success")
+
+    first, *rest = result.stdout.splitlines()
+    assert first.endswith(", services 55 to 58")
+    assert "no request for service 56 came to http://" in rest[1]
+    assert result.exit_code == 1
 
 
 def test_an_application_that_is_not_there_is_inconclusive() -> None:

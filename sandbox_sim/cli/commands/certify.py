@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
@@ -11,8 +11,8 @@ import click
 
 from sandbox_sim.certify import reports
 from sandbox_sim.certify.application import ConfiguredApplication
-from sandbox_sim.certify.bench import open_bench
-from sandbox_sim.certify.cases import CertifyCase, check_names, chosen, load
+from sandbox_sim.certify.bench import CertifyBench, open_bench
+from sandbox_sim.certify.cases import check_names, chosen, load
 from sandbox_sim.certify.configuration import (
     APART,
     TEMPLATE,
@@ -20,7 +20,7 @@ from sandbox_sim.certify.configuration import (
     load as load_configuration,
 )
 from sandbox_sim.certify.files import Duration, FileError, Table, parse
-from sandbox_sim.certify.runner import Place, SideBySide, run as run_cases
+from sandbox_sim.certify.runner import plan_side_by_side, run as run_cases
 from sandbox_sim.certify.verdicts import Result, Run
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
 from sandbox_sim.settings.loading import ConfigError
@@ -108,7 +108,7 @@ def _duration(_context: click.Context, _param: click.Parameter, text: str | None
 @click.option(
     "--at-once",
     type=click.IntRange(1, 64),
-    help="How many cases run at once, in place of the file's, where the order has {gateway}.",
+    help="How many cases run at once, in place of the file's; see Cases at once in the docs.",
 )
 @click.option(
     "--watch",
@@ -141,15 +141,18 @@ def run(
         wanted = chosen(cases, names)
         output = _Output(configuration, obj["as_json"], bool(names), junit, html)
         restarts = any(case.restarts("gateway") for case in wanted)
-        with open_bench(configuration, SandboxGateway, restarts=restarts) as bench:
-            output.begin(bench.gateway_url)
-            application = ConfiguredApplication(configuration, bench.gateway_url)
+        with open_bench(
+            configuration, SandboxGateway, restarts=restarts, cases=len(wanted)
+        ) as bench:
+            output.begin(bench.gateway_url, len(wanted))
+            application = _reached(configuration, bench)
+            beside = plan_side_by_side(configuration, bench, wanted, SandboxGateway, _reached)
             picked = wanted
             while True:
                 before = snapshot(Path()) if watch else {}
                 found = run_cases(
                     bench, application, picked,
-                    seed=seed, done=output.case, side_by_side=_side_by_side(configuration),
+                    seed=seed, done=output.case, side_by_side=beside,
                 )  # fmt: skip
                 output.end(found)
                 if not watch or (found.succeeded and picked is wanted):
@@ -165,26 +168,16 @@ def run(
         raise SystemExit(1)
 
 
+def _reached(configuration: Configuration, bench: CertifyBench) -> ConfiguredApplication:
+    return ConfiguredApplication(configuration, bench.gateway_url)
+
+
 def _with(configuration: Configuration, replaced: Mapping[str, Any]) -> Configuration:
     """The configuration with the options that are given. Raises `FileError`."""
     given = {name: value for name, value in replaced.items() if value is not None}
-    if given.get("at_once", 1) > 1 and not configuration.runs_at_once:
+    if given.get("at_once", 1) > 1 and configuration.told_apart_by is None:
         raise FileError(f"--at-once: {APART}")
     return configuration.model_copy(update=given)
-
-
-def _side_by_side(configuration: Configuration) -> SideBySide | None:
-    """How cases run at once; None where they run one after another."""
-    if configuration.at_once == 1 or not configuration.runs_at_once:
-        return None
-
-    @contextmanager
-    def open_place(case: CertifyCase) -> Iterator[Place]:
-        restarts = case.restarts("gateway")
-        with open_bench(configuration, SandboxGateway, restarts=restarts, port=0) as bench:
-            yield Place(bench, ConfiguredApplication(configuration, bench.gateway_url))
-
-    return SideBySide(open_place, configuration.at_once)
 
 
 class _Output:
@@ -207,9 +200,11 @@ class _Output:
         self._junit = junit
         self._html = html
 
-    def begin(self, gateway_url: str) -> None:
-        """Print where the gateway is."""
-        self._say(f"gateway at {gateway_url}, service {self._configuration.application.service_id}")
+    def begin(self, gateway_url: str, cases: int) -> None:
+        """Print where the gateway is, and which services it knows."""
+        first, *others = self._configuration.services(cases)
+        services = f"services {first} to {others[-1]}" if others else f"service {first}"
+        self._say(f"gateway at {gateway_url}, {services}")
 
     def case(self, result: Result) -> None:
         """Print the result of a case that was run; `end` prints the others together."""
@@ -226,6 +221,8 @@ class _Output:
             click.echo(json.dumps(document, indent=2))
         for line in reports.not_run(document):
             self._say(printable(line))
+        for line in reports.run_alone(document):
+            self._say(line)
         self._say(reports.summary(document))
         if document["counts"]["failed"] and not self._remedies:
             self._say("--case NAME shows how to mend a case")
