@@ -57,7 +57,15 @@ class RefundDesk:
             await client._post("/make_payment", {**body, "trans_type": "MTC"})
 
 
-_service: Final = ContextVar("_service", default=55)  # that of the order which is being placed
+class Placing:
+    """An order that is being placed: its service, and its number once that is known."""
+
+    def __init__(self, service_id: int = 55) -> None:
+        self.service_id = service_id
+        self.number = ""
+
+
+_placing: ContextVar[Placing] = ContextVar("_placing")
 
 
 class ShopWithRefunds(Shop):
@@ -74,11 +82,15 @@ class ShopWithRefunds(Shop):
 
     @web.middleware
     async def _name_the_order(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path.startswith("/buy/"):
-            _service.set(int(str((await request.post()).get("service_id", 55))))
+        if not request.path.startswith("/buy/"):
+            return await handler(request)
+        placing = Placing(int(str((await request.post()).get("service_id", 55))))
+        _placing.set(placing)
         response = await handler(request)
-        if request.path.startswith("/buy/") and response.status == 303:
-            response.headers["X-Order"] = list(self.book)[-1].key
+        if response.status == 303:
+            response.headers["X-Order"] = next(
+                each.key for each in self.book if str(each.number) == placing.number
+            )
         return response
 
     def _follow_services(self) -> None:
@@ -89,8 +101,10 @@ class ShopWithRefunds(Shop):
         async def post_once(path: str, body: Mapping[str, Any]) -> Any:
             about = f"{body.get('transaction_id', '')} {body.get('msg_body', '')}"
             (number,) = re.findall(r"(?:SHOP-|order )(\d+)", about)
-            service_id = self._services.setdefault(number, _service.get())
-            return await genuine(path, {**body, "service_id": service_id})
+            if number not in self._services:
+                placing = _placing.get(Placing())
+                placing.number, self._services[number] = number, placing.service_id
+            return await genuine(path, {**body, "service_id": self._services[number]})
 
         client._post_once = post_once
 
