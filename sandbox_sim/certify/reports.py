@@ -96,9 +96,13 @@ def timeline(case: dict[str, Any]) -> Iterator[str]:
 
 
 def _paragraph(name: str, text: str) -> Iterator[str]:
-    first, *rest = text.splitlines()
-    yield f"                  {name}: {first}"
-    yield from (f"                    {line}" for line in rest)
+    """Several lines stand below the name, so that code keeps its shape."""
+    parts = text.splitlines()
+    if len(parts) == 1:
+        yield f"                  {name}: {text}"
+        return
+    yield f"                  {name}:"
+    yield from (f"                    {line}" for line in parts)
 
 
 def not_run(document: dict[str, Any]) -> Iterator[str]:
