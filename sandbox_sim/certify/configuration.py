@@ -1,12 +1,12 @@
 """The file certify.toml: the gateway that the application uses, and how the application is asked.
 
-Placeholders stand in addresses, bodies and commands: `{phone}`, `{network}`, `{amount}` and
-`{reference}` when an order is placed, `{order}` when its state is read, `{gateway}` and
+Placeholders stand in addresses, headers, bodies and commands: `{phone}`, `{network}`, `{amount}`
+and `{reference}` when an order is placed, `{order}` when its state is read, `{gateway}` and
 `{service_id}` in both.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from itertools import count, islice
 from pathlib import Path
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from sandbox_sim.certify.cases import State
-from sandbox_sim.certify.files import Duration, Table, read
+from sandbox_sim.certify.files import Duration, FileError, Table, read
 
 PLACEHOLDERS: Final = (
     *("phone", "network", "amount", "reference", "order", "gateway", "service_id"),
@@ -26,7 +26,7 @@ APART: Final = (
     "cases that run at once have a gateway each, so order and card_order must tell the application "
     "its base URL, with {gateway}, or its service, with {service_id}"
 )
-_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
+_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]+)\}")
 
 
 class Question(Table):
@@ -75,16 +75,35 @@ class Question(Table):
             raise ValueError("must have json or form, not both")
         if self.field is not None and self.pattern is not None:
             raise ValueError("must have field or pattern, not both")
-        for name in _PLACEHOLDER.findall(repr((self.url, self.body, self.form, self.command))):
-            if name not in PLACEHOLDERS:
+        for name in _PLACEHOLDER.findall(self._texts):
+            is_meant = name.islower() or name.lower() in PLACEHOLDERS
+            if is_meant and name not in PLACEHOLDERS:
                 known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
                 raise ValueError(f"there is no placeholder {{{name}}}; there are {known}")
         return self
 
     def names(self, placeholder: str) -> bool:
         """Whether this placeholder stands in it."""
-        text = repr((self.url, self.body, self.form, self.command))
-        return placeholder in _PLACEHOLDER.findall(text)
+        return placeholder in _PLACEHOLDER.findall(self._texts)
+
+    @property
+    def wanted(self) -> str:
+        """The field of certify.toml that says where the answer has what is wanted."""
+        if self.pattern is None:
+            return "command" if self.field is None else "field"
+        return "pattern"
+
+    @property
+    def secrets(self) -> Iterable[str]:
+        """The values of its headers, without what placeholders add."""
+        for value in self.headers.values():
+            yield from _PLACEHOLDER.split(value.get_secret_value())[::2]
+
+    @property
+    def _texts(self) -> str:
+        """All that may have placeholders."""
+        headers = [value.get_secret_value() for value in self.headers.values()]
+        return repr((self.url, headers, self.body, self.form, self.command))
 
 
 class ApplicationTable(Table):
@@ -96,7 +115,7 @@ class ApplicationTable(Table):
     them.
     """
 
-    service_id: int = Field(55, ge=1)
+    service_id: int = Field(55, ge=1, le=10**12)
     client_key: str = "sandbox_key"
     secret_key: SecretStr = SecretStr("sandbox_secret")
     polls_every: Duration = timedelta(seconds=10)
@@ -210,11 +229,12 @@ class Configuration(CertifyTerms):
             *(self.order, self.card_order, self.refund, self.state),
             self.application.receipts,
         )
-        headers = [each.headers for each in questions if isinstance(each, Question)]
-        values = [value.get_secret_value() for each in headers for value in each.values()]
+        values = [part for each in questions if isinstance(each, Question) for part in each.secrets]
         return frozenset({self.application.secret_key.get_secret_value(), *values} - {""})
 
 
 def load(file: Path) -> Configuration:
     """Read the file. Raises `FileError`."""
+    if not file.exists():
+        raise FileError(f"{file}: there is no such file; sandbox-sim certify init {file} writes it")
     return read(file, Configuration)

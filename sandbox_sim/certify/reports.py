@@ -37,21 +37,22 @@ def shown(run: Run, secrets: Collection[str]) -> dict[str, Any]:
 def shown_result(result: Result, secrets: Collection[str]) -> dict[str, Any]:
     """The document of one result, masked."""
     case = result.case
-    document = {
+    happened = {
+        "reason": result.reason,
+        "took_s": round(result.took.total_seconds(), 3),
+        "events": [_shown_event(each) for each in result.events],
+    }
+    return {
         "name": case.name,
         "group": case.group,
         "title": case.title,
         "verdict": result.verdict.value,
-        "reason": result.reason,
         "alone": result.alone,
-        "took_s": round(result.took.total_seconds(), 3),
         "good": case.good.strip(),
         "why": case.why.strip(),
         "mend": case.mend.strip(),
-        "events": [_shown_event(each) for each in result.events],
+        **_without(redact_document(happened), sorted(secrets, key=len)[::-1]),
     }
-    masked: dict[str, Any] = _without(redact_document(document), sorted(secrets, key=len)[::-1])
-    return masked
 
 
 def _shown_event(event: TimelineEvent) -> dict[str, Any]:

@@ -202,7 +202,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["nothing.toml"], "nothing.toml: cannot be read: No such file or directory"),
+        (["nothing.toml"], "nothing.toml: there is no such file; sandbox-sim certify init noth"),
         (["--case", "sucess"], "there is no case sucess; did you mean success?"),
         (["--at-once", "2"], "--at-once: cases that run at once have a gateway each, so order"),
         (["--limit", "soon"], "must be a duration such as 90s or 10m"),
@@ -239,6 +239,8 @@ def test_what_cannot_work_is_refused(words: list[str], problem: str, tmp_path: P
         ('"10m"', '"10m"\nat_once = 2', "at_once: cases that run at once have a gateway each"),
         ('"10m"', '"ten"', 'limit: must be a duration such as "500ms"'),
         ("service_id = 55", "service_id = 59", "application.service_id: must not end in 9"),
+        ("service_id = 55", f"service_id = {10**13}", "application.service_id: must be less"),
+        ('"{phone}", n', '"{Phone}", n', "order: there is no placeholder {Phone}; there are {"),
         ("port = 8233", 'port = "x"', "port (from certify.toml): must be a valid integer"),
         ("port = 8233", "prot = 1", "prot (from certify.toml): there is no such setting"),
     ],

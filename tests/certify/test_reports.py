@@ -41,7 +41,7 @@ RUN = Run(
     seed=7,
     took=4 * SECOND,
 )
-DOCUMENT = reports.shown(RUN, {"s3cret-key", "Bearer tok"})
+DOCUMENT = reports.shown(RUN, {"s3cret-key", "Bearer tok", "callback"})
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,13 @@ def test_no_report_has_a_card_number_a_key_or_a_header(report: str) -> None:
     assert "411111******1111" in report
     for secret in ("4111111111111111", "s3cret-key", "Bearer tok"):
         assert secret not in report
+
+
+def test_a_secret_that_is_a_common_word_is_masked_in_what_happened_only() -> None:
+    shown = DOCUMENT["cases"][1]
+
+    assert shown["title"] == "A callback without a signature"
+    assert shown["events"][2]["text"] == "***"
 
 
 def test_the_document_has_the_verdicts_and_the_timeline() -> None:

@@ -71,7 +71,8 @@ def init(file: Path) -> None:
         raise CommandFailed(f"{file} exists already and was not changed") from None
     except OSError as error:
         raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
-    click.echo(f"{file} written; fill in how your application is reached, then: certify {file}")
+    how = "fill in how your application is reached, and run"
+    click.echo(f"{file} written; {how}: sandbox-sim certify {file}")
 
 
 class _Limit(Table):
