@@ -90,7 +90,7 @@ def open_bench(
         if port is not None:
             values["port"] = port
         values["port"] = values["port"] or held.enter_context(free_port())
-        settings = settings_from({**values, "quiet": True}, "certify.toml")
+        settings = settings_from({**values, "quiet": True}, "[gateway] of certify.toml")
         url = f"{settings.scheme}://{client_host(settings.host, settings.port)}"
         if front is None:
             bench = CertifyBench(configuration, make(settings, None), url)

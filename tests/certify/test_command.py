@@ -241,8 +241,16 @@ def test_what_cannot_work_is_refused(words: list[str], problem: str, tmp_path: P
         ("service_id = 55", "service_id = 59", "application.service_id: must not end in 9"),
         ("service_id = 55", f"service_id = {10**13}", "application.service_id: must be less"),
         ('"{phone}", n', '"{Phone}", n', "order: there is no placeholder {Phone}; there are {"),
-        ("port = 8233", 'port = "x"', "port (from certify.toml): must be a valid integer"),
-        ("port = 8233", "prot = 1", "prot (from certify.toml): there is no such setting"),
+        (
+            "port = 8233",
+            'port = "x"',
+            "port (from [gateway] of certify.toml): must be a valid integer",
+        ),
+        (
+            "port = 8233",
+            "prot = 1",
+            "prot (from [gateway] of certify.toml): there is no such setting",
+        ),
     ],
 )
 def test_a_wrong_certify_toml_is_named_with_its_field(old: str, new: str, problem: str) -> None:
