@@ -143,7 +143,7 @@ def test_a_case_that_may_need_more_than_the_limit_is_inconclusive_with_the_figur
 
     reason = "may need 16.8s of real time for it, and the limit of the run is 6s; raise limit"
     assert f"{reason}: swapped_callbacks\n" in result.stdout
-    assert result.exit_code == 1
+    assert result.exit_code == 3
 
 
 def test_where_no_request_comes_the_reason_names_the_address(shop: RunningShop) -> None:
@@ -185,7 +185,7 @@ def test_an_application_that_is_not_there_is_inconclusive() -> None:
 
     assert "POST http://127.0.0.1:1/orders failed: Connection refused" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("29 inconclusive, 13 not applicable")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
 
 
 def test_a_port_that_is_taken_is_named() -> None:

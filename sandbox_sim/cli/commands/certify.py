@@ -21,7 +21,7 @@ from sandbox_sim.certify.configuration import (
 )
 from sandbox_sim.certify.files import Duration, FileError, Table, parse
 from sandbox_sim.certify.runner import plan_side_by_side, run as run_cases
-from sandbox_sim.certify.verdicts import Result, Run
+from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
 from sandbox_sim.settings.loading import ConfigError
 from sandbox_sim.settings.schema import certify_report
@@ -29,6 +29,8 @@ from sandbox_sim.testing import SandboxGateway
 from sandbox_sim.values.redaction import printable
 
 DEFAULT_FILE = "certify.toml"
+# The exit code of a run without a failed case that could not judge them all.
+INCONCLUSIVE: Final = 3
 
 # Files that an application changes by itself, such as its database and its log, start no run.
 _SOURCES: Final = frozenset(
@@ -133,7 +135,7 @@ def run(
     junit: Path | None,
     html: Path | None,
 ) -> None:
-    """Run the cases. Exit 1 unless each one passes or is not applicable."""
+    """Run the cases. Exit 1 if one failed, 3 if one is inconclusive and none failed."""
     try:
         configuration, cases = load_configuration(file), load(folders)
         check_names(configuration.not_applicable, cases)
@@ -166,7 +168,7 @@ def run(
     except (FileError, ConfigError) as error:
         raise WrongUsage(str(error)) from None
     if not found.succeeded:
-        raise SystemExit(1)
+        raise SystemExit(1 if found.count(CaseVerdict.FAILED) else INCONCLUSIVE)
 
 
 def _reached(configuration: Configuration, bench: CertifyBench) -> ConfiguredApplication:
