@@ -25,7 +25,7 @@ from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from tests.fakes import WatchedClock
 from tests.live_records import exchange, raw_notification
-from tests.production.desk import SUCCEEDED, Desk, raising
+from tests.production.desk import SUCCEEDED, Desk, raising, turns
 from tests.sample_records import after
 
 SIGNED = {"x-signature": "valid"}
@@ -370,10 +370,29 @@ async def test_exchanges_are_saved_in_the_background_also_after_a_store_was_away
 
     for body in ("first", "second"):
         exchanges.note(exchange(request_body=body))
-        for _ in range(20):
-            await asyncio.sleep(0)
+        await turns()
 
     saving.cancel()
     found = await desk.store.run(lambda unit: unit.exchanges_of("A1"))
     assert [each.request_body for each in found] == ["first", "second"]
     assert clock.pauses == [TOGETHER_S, STORE_PAUSE_S, TOGETHER_S, TOGETHER_S]
+
+
+async def test_it_cleans_up_once_until_the_clock_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock of tests does not wait in `pause`: cleaning again at once would take a whole core."""
+    desk, cleaned = Desk(), 0
+
+    async def count() -> None:
+        nonlocal cleaned
+        cleaned += 1
+
+    monkeypatch.setattr(desk.notifications, "clean_up", count)
+    cleaning = asyncio.create_task(desk.notifications.run_forever())
+    await turns()
+    assert cleaned == 1
+
+    desk.clock.move_to(after(days=1))
+    await turns()
+    assert cleaned == 2
+
+    cleaning.cancel()
