@@ -106,6 +106,7 @@ def test_a_column_of_another_name_is_named_by_the_user() -> None:
     row = only("Ref,Paid\nR1,5\n", named={"reference": "ref", "amount": "Paid"})
 
     assert row == StatementRow(2, "R1", "", Decimal(5))
+    assert only("network_id,amount\n7,5\n") == StatementRow(2, "", "7", Decimal(5))
 
 
 def test_amounts_may_be_in_pesewas_or_the_smallest_unit_of_their_currency() -> None:

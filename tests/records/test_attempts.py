@@ -20,6 +20,7 @@ from sandbox_sim.records.attempts import (
     apply,
     may_submit_again,
     reversed_in_words,
+    undecided,
 )
 from sandbox_sim.records.reports import FINAL, WITHOUT_MONEY, Echo, Field, Outcome, Report, Source
 from tests.production.samples import NOON, attempt, report
@@ -479,6 +480,16 @@ def test_no_payout_is_given_back_without_proof(operation: Operation, told: list[
             by_status = each.source is Source.STATUS and each.found
             assert by_submit or by_status
         subject = after
+
+
+def test_of_the_attempts_of_a_payment_the_newest_that_is_undecided_is_asked_about() -> None:
+    pending, final = attempt(), attempt(outcome=Outcome.FAILED)
+    doubted = final._replace(contradiction="status says succeeded after failed")
+
+    assert undecided([pending, final]) is pending
+    assert undecided([doubted, final]) is doubted
+    assert undecided([pending, doubted]) is doubted
+    assert undecided([final, final._replace(number=2)]).number == 2
 
 
 @pytest.mark.decision("D45")
