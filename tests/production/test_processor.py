@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.ports import StoreError
+from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.ports.network import SubmitResult
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
@@ -104,6 +104,27 @@ async def test_of_two_that_arrive_at_once_one_is_219() -> None:
     assert sorted(reply.code for reply in replies) == ["202", "219"]
     assert len(desk.first.submits) == 1
     assert (await desk.balances())[HELD] == Decimal("10.50")
+
+
+async def test_one_that_another_server_saves_meanwhile_is_219_and_sets_nothing_aside(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    await desk.fund("30")
+    await desk.pay(**PAYOUT)
+    before = await desk.balances()
+
+    async def not_there_yet(*_asked: object) -> None: ...
+
+    async def kind(unit: Unit) -> type[Unit]:
+        return type(unit)
+
+    with monkeypatch.context() as earlier:
+        earlier.setattr(await desk.store.run(kind), "transaction", not_there_yet)
+        reply = await desk.pay(**PAYOUT)
+
+    assert (reply.code, len(desk.first.submits)) == ("219", 1)
+    assert await desk.balances() == before
 
 
 async def test_a_payout_is_held_and_a_short_one_is_402() -> None:
