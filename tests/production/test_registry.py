@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.ports.network import Health, SubmitRequest, SubmitResult
+from sandbox_sim.ports.network import Health, StatusResult, SubmitRequest, SubmitResult
 from sandbox_sim.production.circuit_breaker import OPEN_FOR, BreakerState
 from sandbox_sim.records.reports import Outcome
-from tests.networks.fakes import request
+from tests.networks.fakes import query, request
 from tests.production.desk import LOST, NOT_SENT, Desk, raising
 
 pytestmark = pytest.mark.decision("D39")
@@ -99,14 +99,18 @@ async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_faul
     assert [each.outcome for each in results] == [Outcome.UNKNOWN] * 5 + [Outcome.NOT_SENT]
 
 
-async def test_an_adapter_that_cannot_tell_its_health_is_not_well(
+async def test_an_adapter_that_fails_to_tell_its_health_or_a_status_is_unwell_and_says_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     desk = Desk()
-    monkeypatch.setattr(desk.first, "health", raising(KeyError("status")))
+    for name in ("health", "status"):
+        monkeypatch.setattr(desk.first, name, raising(KeyError("status")))
 
     assert await desk.networks.health("first") == Health(
         ok=False, detail="the adapter failed: KeyError"
+    )
+    assert await desk.networks.status("first", query()) == StatusResult(
+        Outcome.UNKNOWN, reason="the adapter failed"
     )
 
 
