@@ -1,4 +1,4 @@
-"""What a person reads about production mode: attempts, exchanges, and what waits for a decision.
+"""Views of production mode for people: attempts, exchanges, and what waits for a decision.
 
 Source: D39.
 """
@@ -25,7 +25,7 @@ from sandbox_sim.values.timestamps import Timestamp, iso
 
 
 class ExchangeView(TypedDict):
-    """A request to a network with its answer, or a notification of it; scrubbed."""
+    """A request to a network with its answer, or a notification from it; scrubbed."""
 
     purpose: Annotated[str, "submit, status, token, health or notification"]
     at: Timestamp
@@ -34,10 +34,10 @@ class ExchangeView(TypedDict):
     url: str
     request_headers: dict[str, str]
     request_body: str
-    status: Annotated[int | None, "the HTTP status; null where no answer came"]
+    status: Annotated[int | None, "the HTTP status; null if no answer came"]
     answer_headers: dict[str, str]
     answer_body: str
-    problem: Annotated[str, "what went wrong; empty where nothing did"]
+    problem: Annotated[str, "what went wrong, or empty"]
     tries: Annotated[int, "how many times it was sent"]
 
 
@@ -55,23 +55,23 @@ class NetworkAttemptView(TypedDict):
     operation: str
     amount: Annotated[str, "a decimal"]
     confirmed_amount: Annotated[
-        str | None, "what the network confirmed instead; null where that is `amount`"
+        str | None, "the amount that the network confirmed; null if it is `amount`"
     ]
     currency: str
-    sent_currency: Annotated[str, "what the network got; not `currency` in MTN's own sandbox only"]
+    sent_currency: Annotated[str, "differs from `currency` only in MTN's own sandbox"]
     outcome: Annotated[str, Outcome]
     reason: Annotated[str, "why it failed or was refused, in the network's words"]
     created_at: Timestamp
     decided_at: Annotated[str | None, "ISO 8601 in UTC; null while it is open"]
     next_ask_at: Annotated[str | None, "when the network is asked next; null if it is not"]
-    submits: Annotated[int, "how many times the request began to be sent"]
+    submits: Annotated[int, "how many times sending the request was begun"]
     polls: Annotated[int, "how many status queries were made"]
     mismatch: Annotated[str, "how a report differs from what was saved; empty if none does"]
-    contradiction: Annotated[str, "what the network says against the outcome; empty if nothing"]
+    contradiction: Annotated[str, "how the network contradicts the outcome, or empty"]
     settled_by: str
     settled_reason: str
     refund_of: Annotated[
-        str, "of a refund, the network transaction id of the collection; else empty"
+        str, "for a refund, the network transaction id of the collection; else empty"
     ]
 
 
@@ -89,7 +89,7 @@ class DecisionView(TypedDict):
 
 
 class AttemptDetails(NetworkAttemptView):
-    """An attempt with everything that was said to its network, and what people decided."""
+    """An attempt with its exchanges with the network, and the decisions of people."""
 
     decisions: Annotated[list[DecisionView], "oldest first"]
     exchanges: Annotated[list[ExchangeView], "oldest first"]
@@ -114,7 +114,7 @@ _exchange = viewer(ExchangeView)
 
 
 class Stuck(NamedTuple):
-    """How many payments and SMS of mode P do not end by themselves, or not soon."""
+    """How many payments and SMS of mode P wait for a person, and how many others are open."""
 
     waiting: int = 0
     open: int = 0
@@ -137,7 +137,7 @@ def details(
 
 
 def waits_because(attempt: Attempt, schedule: PollingSchedule, now: datetime) -> Sequence[str]:
-    """Why an attempt waits for a person, in words; empty where it does not."""
+    """Why an attempt waits for a person, in words; empty if it does not."""
     if attempt.settled_by:
         return ()
     found = []
@@ -166,7 +166,7 @@ def open_because(attempt: Attempt) -> str:
 
 _ABOUT_ATTEMPTS: Final = frozenset({JobKind.ASK_NETWORK, JobKind.RECHECK_FINAL, JobKind.SEND_SMS})
 
-# More would say nothing new.
+# A larger number would not tell a person more.
 _MOST_FAILING: Final = 1_000
 
 _MOST_ENTRIES: Final = 1_000
@@ -218,8 +218,8 @@ class LiveRecordReader:
     async def waiting(self) -> Sequence[Mapping[str, Any]]:
         """The transactions that wait for a person, newest first, each with the reasons.
 
-        One that was deleted, because its network took nothing, is shown as far as its attempt
-        tells; and so is an SMS.
+        SMS, and transactions that were deleted because their network did not take them, are shown
+        from the fields of their attempt.
         """
         return await self._store.run(self._waiting)
 
@@ -282,7 +282,7 @@ class LiveRecordReader:
         return waits_because(attempt, schedule, self._clock.now())
 
     def _soonest(self) -> timedelta:
-        """After how long the most impatient network is given up."""
+        """The shortest `give_up_after` of all networks."""
         by_name = self._networks.by_name.values()
         return min((each.terms.schedule.give_up_after for each in by_name), default=timedelta())
 
@@ -290,7 +290,7 @@ class LiveRecordReader:
 async def _failing(unit: Unit) -> Sequence[tuple[Attempt, Sequence[str]]]:
     """The attempts whose jobs failed so often that people see it, each with the reason."""
     failed = await unit.failed_jobs(_MOST_FAILING)
-    # One job of each attempt; two say the same.
+    # One job of each attempt is enough.
     jobs = {job.subject: job for job in failed if job.kind in _ABOUT_ATTEMPTS}
     found = []
     for job in jobs.values():
@@ -309,7 +309,7 @@ async def _entries(unit: Unit, subject: str) -> list[NumberedPosting]:
 
 
 async def transaction_or_stand_in(unit: Unit, attempt: Attempt) -> TransactionRecord:
-    """The transaction of an attempt; what the attempt tells of one that is not stored."""
+    """The transaction of an attempt; if it is not stored, one made from the attempt."""
     transaction = await transaction_of(unit, attempt)
     if transaction is not None:
         return transaction

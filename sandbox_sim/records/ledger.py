@@ -267,7 +267,7 @@ class PendingEnded(Exception):
 class Transfer(NamedTuple):
     """An amount from `debit` to `credit`; one of them at most is a wallet.
 
-    subject: the id of the transaction, send or batch that caused it; empty where there is none.
+    subject: the id of the transaction, send or batch that caused it; empty if there is none.
     pending: of one that posts or voids: the number of the pending transfer; else None.
     """
 

@@ -196,7 +196,7 @@ class TestAdjust:
 
     @pytest.mark.parametrize("network", ["", "frist"])
     async def test_clearing_is_of_a_network_that_is_known(self, network: str) -> None:
-        with pytest.raises(BadEntry, match=r"name one in network \(there are first, second\)"):
+        with pytest.raises(BadEntry, match=r"set network to one of first, second"):
             await Desk().books.adjust(adjustment(ours=CLEARING, network=network), SIGNED)
 
     async def test_suspense_needs_the_payment(self) -> None:
@@ -288,5 +288,5 @@ class TestReverse:
 
 @pytest.mark.parametrize("signed", [ManualEntry(" ", "why"), ManualEntry("ama", " ")])
 async def test_every_entry_has_a_name_and_a_reason(signed: ManualEntry) -> None:
-    with pytest.raises(BadEntry, match="set by to the person who makes the entry"):
+    with pytest.raises(BadEntry, match="by must name the person who makes the entry"):
         await Desk().books.adjust(adjustment(), signed)
