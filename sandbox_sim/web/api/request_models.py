@@ -1,8 +1,7 @@
 """Request bodies of docs/interface.md. Source: D5, D17, D24, D43, D37.
 
-JSON types are strict and unknown fields are ignored. `make_payment` is a union told apart by
-`trans_type`, then `payment_option`, then for cards `nw`, so only combinations that the interface
-lists can be built.
+JSON types are strict and unknown fields are ignored. `make_payment` is a union by `trans_type`,
+then `payment_option`, then for cards `nw`, so only combinations that the interface lists are valid.
 """
 
 import math
@@ -169,7 +168,7 @@ class OperationBody(BaseModel):
 
 
 def _required(*names: str) -> ConfigDict:
-    """The fields that the interface requires, where some may be missing for the model."""
+    """The fields that the interface requires, for a model in which some are optional."""
     return ConfigDict(json_schema_extra={"required": list(names)})
 
 
@@ -204,19 +203,19 @@ class PaymentBody(PaymentFields):
     nickname: Reference | None = None
 
     def payment(self) -> Payment:
-        """The payment that the body asks for; on a hosted page there is no party yet."""
-        told = vars(self)  # attributes of a model are looked up the long way
+        """The payment in the body; the party is empty if the hosted page asks for the card."""
+        given = vars(self)  # faster than the attributes of a model
         return Payment(
             self.operation,
-            told["service_id"],
-            told["transaction_id"],
-            told["reference"],
-            _exactly(told["amount"]),
-            told["nw"],
-            told.get("party", ""),
-            told["payment_option"] or told["trans_type"],
-            told["currency_code"] or DEFAULT_CURRENCY,
-            told["callback_url"],
+            given["service_id"],
+            given["transaction_id"],
+            given["reference"],
+            _exactly(given["amount"]),
+            given["nw"],
+            given.get("party", ""),
+            given["payment_option"] or given["trans_type"],
+            given["currency_code"] or DEFAULT_CURRENCY,
+            given["callback_url"],
         )
 
 

@@ -1,4 +1,4 @@
-"""What people enter by hand under `/_sandbox/ledger`, in mode P. Source: D44."""
+"""Manual entries of mode P under `/_sandbox/ledger`. Source: D44."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
@@ -114,7 +114,7 @@ class SuspenseView(TypedDict):
     network_transaction_id: str
     network: str
     asset: Annotated[str, "a currency, SMS or AIRTIME"]
-    amount: Annotated[str, "a decimal: above 0 where it came in, below 0 where it went out"]
+    amount: Annotated[str, "a decimal: above 0 if money came in, below 0 if it went out"]
     since: Timestamp
 
 
@@ -125,7 +125,7 @@ class SuspenseList(TypedDict):
 
 
 class BookRoutes:
-    """Enters corrections. books: None where production is off."""
+    """The routes of manual entries. books: None if production is off."""
 
     def __init__(self, books: Books | None, ids: RecordIds) -> None:
         self._books = books
@@ -181,11 +181,11 @@ class BookRoutes:
     async def reverse(
         self, _request: web.Request, asked: Reverse
     ) -> NumberedPosting | web.Response:
-        """Enter the opposite of an entry that a person made, whole and once."""
+        """Reverse a manual entry, for its full amount. An entry can be reversed once."""
         return await self._entered(lambda books: books.reverse(asked.entry, asked.signed))
 
     async def _subject(self, name: str, service_id: int | None) -> str:
-        """The network transaction id of the payment that an id names; else the name itself."""
+        """The network transaction id of the payment with this id; the id itself if unknown."""
         found = await self._ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         return name if found is None else str(found["network_transaction_id"])
 
@@ -205,7 +205,7 @@ def _is_off() -> web.Response:
 
 
 def suspense_view(item: SuspenseItem) -> SuspenseView:
-    """What is in suspense, as the control API shows it."""
+    """An amount in suspense, as the control API shows it."""
     return {
         "service_id": item.service_id,
         "transaction_id": item.transaction_id,

@@ -18,7 +18,7 @@ CONFIG = f"{CONTROL_PREFIX}/config"
 
 
 class ChangeableSettings(Protocol):
-    """The settings that the server was started with, and what a change makes of them."""
+    """The settings that the server was started with, and the behaviour after a change."""
 
     def changed(self, present: Behaviour, changes: Mapping[str, Any]) -> Behaviour:
         """The behaviour with these changes; raises `ChangeRefused`."""
@@ -64,7 +64,7 @@ class ConfigRoutes:
         ]  # fmt: skip
 
     async def show(self, _request: web.Request, _asked: Nothing) -> ConfigView:
-        """Show what holds now, and what was configured."""
+        """Show the present values and the configured ones."""
         return self._view()
 
     async def change(

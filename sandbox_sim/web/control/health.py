@@ -52,7 +52,7 @@ class Version(TypedDict):
 
 
 class HealthRoutes:
-    """What containers, scripts and Prometheus ask for; only the metrics need the token."""
+    """The routes for containers, scripts and Prometheus; only the metrics need the token."""
 
     def __init__(self, store: Store, clock: Clock, metering: Metering) -> None:
         self._store = store
@@ -84,7 +84,7 @@ class HealthRoutes:
         ]  # fmt: skip
 
     async def livez(self, _request: web.Request) -> Alive:
-        """Say that the process answers."""
+        """Answer that the process runs."""
         return {"status": "ok"}
 
     async def readyz(self, _request: web.Request) -> Ready:
@@ -164,7 +164,7 @@ class _Registry:
         )
         dropped = _counter(
             f"{_NETWORK}_notifications_dropped",
-            "Notifications that proved nothing and were not stored.",
+            "Unproven notifications that were not stored.",
             label,
         )
         for state in self._measured.networks:

@@ -78,7 +78,7 @@ class LedgerListQuery(ListQuery):
 
 
 class WalletView(TypedDict):
-    """What a wallet has."""
+    """The balance of a wallet."""
 
     mode: Annotated[str, ServiceMode]
     service_id: int
@@ -90,14 +90,14 @@ class WalletView(TypedDict):
 
 
 class OurAccountView(TypedDict):
-    """What an account of ours has."""
+    """The balance of an account of the gateway."""
 
     account: Annotated[str, "its name, such as network/mtn/clearing/GHS"]
     balance: Annotated[str, "a decimal: what was credited less what was debited"]
 
 
 class ViolationView(TypedDict):
-    """A rule of the ledger that does not hold, and what breaks it."""
+    """A rule of the ledger that is broken, and by what."""
 
     rule: str
     detail: str
@@ -110,7 +110,7 @@ class LedgerView(TypedDict):
     next: Annotated[int | None, "the value of `after` for the next page; null on the last one"]
     balances: NotRequired[list[WalletView]]
     accounts: NotRequired[
-        Annotated[list[OurAccountView], "in production: the accounts of no service, in mode P"]
+        Annotated[list[OurAccountView], "in production: the accounts of the gateway, in mode P"]
     ]
     agrees: NotRequired[Annotated[bool, "with audit=true: whether every rule of the ledger holds"]]
     violations: NotRequired[list[ViolationView]]
@@ -118,7 +118,7 @@ class LedgerView(TypedDict):
 
 
 class ToppedUp(TypedDict):
-    """What a service has after a top-up, of the account that was topped up."""
+    """The balance of the account that was topped up."""
 
     service_id: int
     mode: NotRequired[Annotated[Literal["P"], "left out in mode S"]]
@@ -127,7 +127,7 @@ class ToppedUp(TypedDict):
 
 
 class LedgerRoutes:
-    """The accounts of every service."""
+    """The routes of the ledger. books: None if production is off."""
 
     def __init__(self, ledger: Ledger, books: Books | None) -> None:
         self._ledger = ledger
@@ -148,7 +148,7 @@ class LedgerRoutes:
         ]  # fmt: skip
 
     async def topup(self, _request: web.Request, asked: Topup) -> ToppedUp | web.Response:
-        """Add SMS units to a service, or airtime in mode P; answer with what it has then."""
+        """Add SMS units to a service, or airtime in mode P; answer with the new balance."""
         if asked.mode == "S":
             if asked.account != "sms":
                 raise BadInput("account airtime is for mode P: in mode S airtime is not topped up")
@@ -170,10 +170,10 @@ class LedgerRoutes:
     async def list(self, _request: web.Request, asked: LedgerListQuery) -> LedgerView:
         """List postings, newest first; the first page also has the balances.
 
-        A posting is a transfer as it concerns one wallet. Amounts are plain decimals in strings,
-        in the currency of the wallet (in mode S GHS) or in SMS units. `balances` are those of the
-        mode and the service in the query, or of all, whatever the other filters are. With
-        `audit=true` the whole ledger is added up, and the answer says whether every rule holds.
+        A posting is the part of a transfer that concerns one wallet. Amounts are plain decimals in
+        strings, in the currency of the wallet (in mode S GHS) or in SMS units. Of the filters, only
+        mode and service apply to `balances`. With `audit=true` the whole ledger is added up, and
+        the answer says whether every rule holds.
         """
         page = await self._ledger.page(asked.query())
         answer: LedgerView = {

@@ -1,7 +1,7 @@
 """The networks of production, the attempts at them, and their notifications. Source: D32, D39.
 
-Notifications come in at `/_networks/{name}/…`, by POST and PUT. These paths ask for no credentials:
-`NetworkNotifications` decides what is stored. All is listed under `/_sandbox/`.
+Notifications come in at `/_networks/{name}/…`, by POST and PUT. These paths need no credentials:
+`NetworkNotifications` decides what is stored. Everything is listed under `/_sandbox/`.
 """
 
 import math
@@ -67,7 +67,7 @@ class NetworkView(TypedDict):
     name: str
     adapter: str
     operations: list[Annotated[str, Operation]]
-    nws: Annotated[list[str], "the values of `nw` that it takes; empty for every one"]
+    nws: Annotated[list[str], "the values of `nw` that it takes; empty for any"]
     currencies: list[str]
     notifications: Annotated[str, NotificationTrust]
     routes: list[RouteView]
@@ -152,23 +152,23 @@ class AttemptListQuery(ServiceListQuery):
         )
 
 
-# No network sends a longer notification.
+# Longer than any notification of a network.
 MOST_BODY_BYTES: Final = 64 * 1024
 _TOO_MANY: Final = ErrorCode(429, "too_many", "too many notifications do not belong to an attempt")
 
 
 class NotificationHandler:
-    """Takes a notification, and only then acknowledges it."""
+    """Stores notifications, and then acknowledges them."""
 
     def __init__(self, notifications: "NetworkNotifications", clock: Clock) -> None:
         self._notifications = notifications
         self._clock = clock
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """HTTP 200 with an empty body, also for one that is dropped.
+        """Answer HTTP 200 with an empty body, also if the notification is dropped.
 
-        404 for a network that is not configured, 413 for a body that is too long, and 429 for one
-        that proves nothing while too many of those name no attempt.
+        404 for a network that is not configured, 413 for a body that is too long, and 429 for an
+        unproven notification while too many of them name an unknown attempt.
         """
         name = request.match_info["name"]
         if not self._notifications.knows(name):
@@ -209,7 +209,7 @@ class NotificationListQuery(ListQuery):
 
 
 async def _body(request: web.Request) -> bytes | None:
-    """The body; None where it is too long, and then it is not read to its end."""
+    """The body; None if it is too long, without reading all of it."""
     if (request.content_length or 0) > MOST_BODY_BYTES:
         return None
     body = bytearray()
@@ -222,9 +222,9 @@ async def _body(request: web.Request) -> bytes | None:
 
 @dataclass(frozen=True, eq=False)
 class NetworkRoutes:
-    """What the networks do, and whether they work.
+    """The routes of networks, attempts and notifications.
 
-    notifications and live: those of production; None where it is off, and then they list nothing.
+    notifications, live: of production; None if it is off, and the lists are then empty.
     """
 
     overview: NetworkOverview

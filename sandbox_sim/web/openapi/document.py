@@ -1,6 +1,6 @@
 """The OpenAPI 3.1 document of the interface and the control API, made from the table of routes.
 
-JSON Schema of a `TypedDict` is made here, because pydantic reads one only on Python 3.12 and newer.
+The JSON Schema of a `TypedDict` is made here, because pydantic supports that only from Python 3.12.
 """
 
 import inspect
@@ -72,9 +72,9 @@ class Schemas:
         self._models: dict[str, Any] = {}
 
     def of(self, annotation: Any) -> Schema:
-        """The schema of an annotation. In `Annotated`, a text is the description of the value.
+        """The schema of an annotation.
 
-        An enumeration or a tuple in `Annotated` lists the values that a string can have.
+        In `Annotated`, a text is the description, and an enumeration or a tuple lists the values.
 
         Raises:
             ValueError: two different models have one name.
@@ -148,7 +148,7 @@ _NUMBER: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_INTEGER}
 
 
 class _Brief(GenerateJsonSchema):
-    """Leaves out what pydantic adds by itself: names as titles, and defaults that say nothing."""
+    """Leaves out titles that repeat names, and defaults that are null, lists or objects."""
 
     def field_title_should_be_set(self, _schema: Any) -> bool:
         return False
@@ -213,7 +213,7 @@ class Models:
         ]
 
     def _union(self, adapter: TypeAdapter[Any]) -> Schema:
-        """A tagged union; those inside of it become components, so that `mapping` can name them."""
+        """A tagged union; unions within it become components, so that `mapping` can name them."""
         schema = adapter.json_schema(ref_template=_TEMPLATE, schema_generator=_Brief)
         self.components |= schema.pop("$defs")
         return self._named(schema, "MakePayment")
@@ -243,7 +243,7 @@ def _is_model(model: Any) -> bool:
 
 
 def _not_null(schema: Schema) -> Schema:
-    """The schema of a field without null, which a query cannot spell."""
+    """The schema of a field without null, which a query cannot contain."""
     schema = dict(schema)
     match [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]:
         case []:
@@ -255,7 +255,7 @@ def _not_null(schema: Schema) -> Schema:
 
 
 def _filter_schema(query: Query, name: str) -> Schema:
-    """What a filter may be."""
+    """The schema of a filter."""
     if name in query.numbers:
         return _NUMBER
     if name in query.switches:
@@ -298,7 +298,7 @@ _COMMON: Final = (
     ErrorCode(401, "100", "the credentials are missing or wrong (D3)"),
     ErrorCode(403, "403", "a page or a Host that is not allowed (D42)"),
     ErrorCode(403, "403", "User-Agent is missing or blank (D4)"),
-    ErrorCode(413, "400", "the body is above the setting max_body_bytes (D5)"),
+    ErrorCode(413, "400", "the body is larger than the setting max_body_bytes (D5)"),
     ErrorCode(415, "400", "the request has the header Content-Encoding (D42)"),
     ErrorCode(429, "429", "too many requests (D10)"),
     ErrorCode(500, "500", "an internal error of the server"),
@@ -310,7 +310,7 @@ _FAULTS: Final = tuple(
 
 _SERVICE: Final = ErrorCode(403, "403", "the credentials are not for this service (D2)")
 
-_ON_REQUEST: Final = "only if an override or a fault of the control API asks for it"
+_ON_REQUEST: Final = "only if an override or a fault of the control API sets it"
 
 _ALWAYS: Final = ("X-Sandbox-Rule", "X-Sandbox-Request-Id")
 
@@ -354,7 +354,7 @@ def interface_responses(route: Route, schemas: Schemas, reject_status: int) -> S
 
 
 def _codes_by_status(operation: Operation, reject_status: int) -> Mapping[int, Sequence[str]]:
-    """Every rejection that an override or a fault can ask for, beside those of the rules."""
+    """Every rejection that the rules, an override or a fault can cause."""
     codes: dict[int, list[str]] = defaultdict(list)
     for code, row in CATALOGUE.items():
         if code in ACCEPTED:
@@ -393,7 +393,7 @@ def _rejection(status: int, codes: Sequence[str], schemas: Schemas) -> Schema:
     name = f"Rejection{status}"
     schema = {
         "type": "object",
-        "description": "A rejection, with nothing but these two fields.",
+        "description": "A rejection, which has only these two fields.",
         "properties": {
             "response_code": {"type": "string", "enum": list(codes)},
             "response_message": {"type": "string"},
@@ -472,13 +472,13 @@ def _error(codes: Iterable[str], schemas: Schemas) -> Schema:
 _METHODS: Final = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
 
 _ABOUT: Final = """\
-A stand-in for a Ghanaian payment, airtime, bill and SMS gateway, and the control API of it.
+A stand-in for a Ghanaian payment, airtime, bill and SMS gateway, with its control API.
 
-- The operations of the gateway take HTTP Basic credentials, and a `User-Agent` that is not blank. \
-Every answer has `response_code` and `response_message`. An override can ask for any rejection, \
-and a fault for HTTP 429, 500, 502 or 503, so every operation lists all of them.
-- The paths under `/_sandbox/` are the control API. Where the setting `control_token` is set, it \
-is the bearer token of these paths.
+- The operations of the gateway need HTTP Basic credentials and a `User-Agent` that is not blank. \
+Every answer has `response_code` and `response_message`. An override can set any rejection, and a \
+fault HTTP 429, 500, 502 or 503, so every operation lists all of them.
+- The paths under `/_sandbox/` are the control API. If the setting `control_token` is set, it is \
+the bearer token of these paths.
 - JSON types are strict. An integer has no fraction: the server refuses `55.0`, which JSON Schema \
 also counts as an integer.
 """
@@ -516,7 +516,7 @@ def openapi_document(routes: Iterable[Route], facts: ServerFacts) -> Schema:
                 "control": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "the setting control_token, where one is set",
+                    "description": "the setting control_token, if it is set",
                 },
             },
         },
@@ -524,7 +524,7 @@ def openapi_document(routes: Iterable[Route], facts: ServerFacts) -> Schema:
 
 
 def _share(paths: Schema) -> Schema:
-    """Move responses that several operations have to components, so that the document is short."""
+    """Move responses that several operations share to components, to shorten the document."""
     users: dict[str, list[tuple[Schema, str]]] = defaultdict(list)
     for responses in (each["responses"] for item in paths.values() for each in item.values()):
         for status, response in responses.items():

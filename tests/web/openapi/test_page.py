@@ -56,7 +56,7 @@ async def test_every_operation_and_schema_is_on_it(sandbox: Sandbox) -> None:
 async def test_each_item_of_the_description_is_a_paragraph(sandbox: Sandbox) -> None:
     page, _ = await page_of(sandbox)
 
-    assert "<p>The operations of the gateway take HTTP Basic credentials" in page
+    assert "<p>The operations of the gateway need HTTP Basic credentials" in page
     assert "<p>-" not in page
 
 
