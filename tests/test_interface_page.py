@@ -15,16 +15,14 @@ import pytest
 from sandbox_sim.bootstrap import build
 from sandbox_sim.cli import main
 from sandbox_sim.explanations import rules
-from sandbox_sim.records import callbacks, events, inbox, journal, messages, transactions
-from sandbox_sim.records.callbacks import DeliveryAttempt, Profile
+from sandbox_sim.records import callbacks
+from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.sms.sms_encoding import GSM_EXTENSION
 from sandbox_sim.values import response_codes, vocabulary
 from sandbox_sim.web.api import request_models
 from sandbox_sim.web.app import DISPATCHER, ROUTES
-from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.input import Input
-from sandbox_sim.web.routes import ANY_METHOD, Access
+from sandbox_sim.web.routes import Access
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.docs.pages import slug
 
@@ -322,13 +320,13 @@ async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) 
 FILE = re.compile(r"\.(?:js|css|svg)$")
 
 
-def routes() -> set[str]:
-    """Method and path of every route of the control API, but for the files of its pages."""
+def paths() -> set[str]:
+    """Every path below the prefix of the control API, but for the files of its pages."""
     return {
-        f"{route.method.replace(ANY_METHOD, 'ANY')} {route.path}"
+        route.path.removeprefix("/_sandbox/")
         for route in build(Settings(store="memory:")).app[ROUTES]()
         if route.access is not Access.CLIENT and not FILE.search(route.path)
-    }
+    } - {""}
 
 
 def unnamed(path: str) -> str:
@@ -336,74 +334,31 @@ def unnamed(path: str) -> str:
     return re.sub(r"\{\w+\}", "{}", path)
 
 
-def written_out(route: str) -> Iterator[str]:
-    """Each route that a row of the page names: `{records}` is four of them, `[…]` is optional."""
+def written_out(path: str) -> Iterator[str]:
+    """Each path that the page names: `{records}` is four of them, `[…]` is optional."""
     for records in ("requests", "transactions", "callbacks", "sms"):
-        named = route.replace("{records}", records)
+        named = path.replace("{records}", records)
         yield re.sub(r"[\[\]]", "", named)
         if "[" in named:
             yield re.sub(r"\[.*\]", "", named)
-        if named == route:
+        if named == path:
             return
 
 
-def test_the_control_api_has_the_routes_of_the_page_and_no_others() -> None:
-    rows_of_routes = re.findall(r"^\| `([A-Z]+ /_sandbox/[^`]*)` \|", CONTROL.text, re.MULTILINE)
-    named = [each for row in rows_of_routes for each in written_out(row)]
+def test_the_control_api_has_the_paths_of_the_page_and_no_others() -> None:
+    table = re.findall(r"^\|.*\| (.*) \|$", CONTROL.below("Paths"), re.MULTILINE)[1:]
+    named = [path for row in table for path in re.findall("`([^`]+)`", row)]
 
-    assert len(routes()) > 40
-    assert {unnamed(each) for each in named} == {unnamed(each) for each in routes()}
+    found = {unnamed(path) for each in named for path in written_out(each)}
+    assert len(found) > 40
+    assert found == {unnamed(path) for path in paths()}
     assert len(named) == len(set(named))
 
 
-def test_the_table_of_errors_is_the_catalogue() -> None:
-    table = {
-        code: (int(status), when)
-        for status, codes, when in rows(CONTROL.below("Errors"))[2:]
-        for code in re.findall(r"\w+", codes)
-    }
+def test_the_states_of_a_callback_are_those_of_the_table() -> None:
+    table = rows(CONTROL.below("Callbacks"))[2:]
 
-    assert {code: status for code, (status, _) in table.items()} == {
-        error.code: error.status for error in errors.CATALOGUE
-    }
-    for error in errors.CATALOGUE:
-        says = table[error.code][1]
-        assert says == error.when.strip("`") or says.startswith("see "), error
-
-
-@pytest.mark.parametrize(
-    ("heading", "fields"),
-    [
-        ("Requests", journal.SHOWN_FIELDS),
-        ("Transactions", transactions.SHOWN_FIELDS),
-        ("Callbacks", (*callbacks.SHOWN_FIELDS, *DeliveryAttempt._fields)),
-        ("SMS", messages.SHOWN_FIELDS),
-        ("Inbox", inbox.SHOWN_FIELDS),
-        ("Events", tuple(events.EventType)),
-    ],
-)
-def test_the_fields_of_a_record_are_named(heading: str, fields: tuple[str, ...]) -> None:
-    section = CONTROL.below(heading)
-
-    assert [name for name in fields if f"`{name}`" not in section] == []
-
-
-def inputs(
-    base: type[Input] = Input,
-) -> Iterator[type[Input]]:
-    for model in base.__subclasses__():
-        yield model
-        yield from inputs(model)
-
-
-def test_every_field_that_the_control_api_takes_is_named() -> None:
-    text = CONTROL.text + page("overrides-and-faults.md").text
-    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
-    words = {word for span in re.findall("`[^`]+`", prose) for word in re.findall("[a-z_]+", span)}
-    taken = {name for model in inputs() for name in model.model_fields}
-
-    assert {"match", "timeout_s", "before_response", "retry_after_s"} <= taken
-    assert taken - words == set()
+    assert [row[0] for row in table] == list(callbacks.DeliveryState)
 
 
 def commands(group: click.Group, above: str = "") -> Iterator[tuple[str, click.Command]]:

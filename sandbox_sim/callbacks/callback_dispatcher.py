@@ -282,14 +282,21 @@ class CallbackDispatcher:
         return [*self._queue.callbacks, *self._in_hand.values()]
 
     async def wait_for(self, callbacks: Iterable[CallbackRecord]) -> None:
-        """Return when each of these callbacks, which were taken, has had its attempt."""
+        """Return when each of these callbacks, which were taken, has had its attempt.
+
+        They go before the others of their receivers, of which new ones may come all the time.
+        """
         wait = _Wait({each.id for each in callbacks}, asyncio.Event())
         if wait.callback_ids:
+            self._queue.hurry(wait.callback_ids)
             self._waits.append(wait)
+            self._start_senders()
             try:
                 await wait.over.wait()
             finally:
                 self._waits.remove(wait)
+                if not self._waits:
+                    self._queue.end_hurry()
 
     async def wait_idle(self) -> None:
         """Return when every callback taken so far has had its attempt."""

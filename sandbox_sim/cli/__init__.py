@@ -117,7 +117,7 @@ def _store_in_group(context: click.Context, option: click.Parameter, value: Any)
     "--endpoint-url",
     default=_DEFAULT_ENDPOINT,
     show_default=True,
-    envvar="SANDBOX_SIM_ENDPOINT_URL",
+    envvar=["SANDBOX_SIM_ENDPOINT_URL", "SANDBOX_SIM_URL"],
     help="The running gateway that a command talks to.",
 )
 @click.option(

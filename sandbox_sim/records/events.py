@@ -1,6 +1,6 @@
 """The events of the live feed, each as the control API shows it.
 
-Source: docs/control-api.md. A new type is a name in `EventType`, a note in the units of work, and a
+Source: docs/records.md. A new type is a name in `EventType`, a note in the units of work, and a
 line in `events.event_feed`.
 """
 

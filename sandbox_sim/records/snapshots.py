@@ -1,4 +1,4 @@
-"""Snapshots: the state of one service, or of all, saved under a name. Source: docs/control-api.md.
+"""Snapshots: the state of one service, or of all, saved under a name. Source: docs/state.md.
 
 Gateway time goes on between a snapshot and its restore, and a restore cannot turn back the clock,
 which all services share. So a restore adds the elapsed time to every time in the records: a job

@@ -86,6 +86,22 @@ def test_a_receiver_that_refused_gets_one_attempt_at_a_time_until_one_reaches_it
     assert queue.takeable == 9
 
 
+def test_those_that_an_advance_waits_for_go_first_and_a_refusal_does_not_hold_them_back() -> None:
+    queue = DeliveryQueue()
+    tried(queue, "a", ReceiverStanding.REFUSED)
+    for number in range(PER_RECEIVER):
+        queue.add("a", job("C1"), callback(f"C{number}"))
+
+    queue.hurry({"C7", "C5"})
+    first = [take(queue) for _ in range(PER_RECEIVER)]
+    queue.end_hurry()
+
+    assert queue.take() is None
+    assert [each.callback.id for each in first[:2]] == ["C5", "C7"]
+    queue.done(first[0].receiver, ReceiverStanding.REFUSED)
+    assert queue.take() is None, "the others are still under way"
+
+
 def test_a_refusal_is_remembered_while_no_callback_waits() -> None:
     queue = DeliveryQueue()
     for name in ("a", *(f"other{n}" for n in range(IN_ALL - 1))):

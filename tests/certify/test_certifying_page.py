@@ -143,20 +143,3 @@ def test_the_matrix_of_the_page_is_that_of_the_tests() -> None:
         for name, shop in SHOPS.items()
         if shop.fails
     }
-
-
-def test_the_options_of_the_page_are_those_of_the_command() -> None:
-    named = " ".join(row[0] for row in PAGE.table("Options"))
-
-    for option in (
-        "--case",
-        "--cases",
-        "--seed",
-        "--limit",
-        "--at-once",
-        "--watch",
-        "--junit",
-        "--html",
-        "--json",
-    ):
-        assert f"`{option}" in named

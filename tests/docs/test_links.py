@@ -1,4 +1,4 @@
-"""Every link between pages leads to a file and a heading that exist, also in the source archive."""
+"""Links between pages lead to files and headings, also in the source archive; pages stay short."""
 
 import tomllib
 from pathlib import Path
@@ -55,3 +55,9 @@ def test_the_source_archive_has_every_file_that_is_linked() -> None:
 
     assert "docs" in included
     assert linked - included == set()
+
+
+def test_the_pages_stay_short() -> None:
+    counted = [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+
+    assert sum(len(page.read_text("utf-8").splitlines()) for page in counted) <= 5800

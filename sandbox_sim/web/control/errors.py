@@ -65,7 +65,7 @@ NO_METRICS: Final = ErrorCode(501, "no_metrics", "the extra `metrics` is not ins
 NO_FILE: Final = ErrorCode(409, "no_file", "the store is not a SQLite file")
 STORE_UNAVAILABLE: Final = ErrorCode(503, "store_unavailable", "the state cannot be read or saved")
 
-# The catalogue of docs/control-api.md: all of the above.
+# All of the above; the OpenAPI document lists those of each route.
 CATALOGUE: Final = tuple(each for each in tuple(vars().values()) if isinstance(each, ErrorCode))
 # It is written to a connection that is closed, so no client reads it.
 DISCONNECTED: Final = ErrorCode(408, "disconnected", "the client closed the connection")

@@ -1,4 +1,4 @@
-"""The built-in receivers of callbacks under `/_sandbox/inbox/`. Source: docs/control-api.md."""
+"""The built-in receivers of callbacks under `/_sandbox/inbox/`. Source: docs/callbacks.md."""
 
 import asyncio
 from collections.abc import Collection, Sequence

@@ -305,6 +305,17 @@ class TestReadyz:
 
         assert (result.exit_code, result.output) == (0, told)
 
+    @pytest.mark.parametrize("variable", ["SANDBOX_SIM_ENDPOINT_URL", "SANDBOX_SIM_URL"])
+    def test_a_variable_names_the_gateway(
+        self, variable: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Those who set `SANDBOX_SIM_URL` for the fixture need no second variable."""
+        with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as url:
+            monkeypatch.setenv(variable, url)
+            result = in_process("readyz")
+
+        assert (result.exit_code, result.output) == (0, "ready\n")
+
     def test_nobody_listens(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]

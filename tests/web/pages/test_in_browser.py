@@ -204,6 +204,8 @@ class TestDashboard:
             await page.goto(dashboard(stage, "?view=overrides"))
             bar = page.locator(".bar")
             assert await bar.evaluate("each => each.offsetHeight") < 60, "the bar is one line"
+            hidden = bar.locator(".skip")
+            assert await hidden.evaluate_all("all => all.every(each => each.offsetWidth == 1)")
             await page.set_viewport_size(NARROW)
             assert await bar.evaluate("each => each.offsetHeight") <= NARROW["height"] / 6
             await page.set_viewport_size(DESK)
