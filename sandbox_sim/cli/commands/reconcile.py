@@ -80,7 +80,7 @@ def reconcile(
     *,
     minor: bool,
 ) -> None:
-    """Compare the statement of a network with our successful attempts.
+    """Compare the statement of a network with our attempts.
 
     The output ends with what to do about each difference.
 
