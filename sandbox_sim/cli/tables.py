@@ -23,6 +23,7 @@ _COLOURS: Final = {
     **dict.fromkeys(("001 failed", "003 cancelled", "failed", "REFUNDED", "invalid"), "red"),
 }
 _GAP: Final = "  "
+_LONG: Final = frozenset({"response_body", "body", "message"})
 
 Shown = Mapping[str, Any]
 # From each heading of a table to the function that returns the cell for a record.
@@ -128,15 +129,13 @@ def _inside(value: object, indent: str) -> Iterator[str]:
         yield from outline(value, indent)
     elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
         # Long texts, such as the answer of a receiver, are in the last columns.
-        names = sorted(dict.fromkeys(name for each in value for name in each), key=_is_long)
+        names = sorted(
+            dict.fromkeys(name for each in value for name in each), key=_LONG.__contains__
+        )
         rows = [[each.get(name) for name in names] for each in value]
         yield from (indent + line for line in table(names, rows, shorten=False))
     elif isinstance(value, list):
         yield from (indent + shown(each) for each in value)
-
-
-def _is_long(name: str) -> bool:
-    return name in {"response_body", "body", "message"}
 
 
 def shown(value: object) -> str:

@@ -128,7 +128,8 @@ class MatchCollector:
             name, value = self._selective
             candidates = [each for each in records if getattr(each, name) == value]
         if self._named:
-            candidates = [each for each in candidates if _transaction_id(each) in self._named]
+            named = self._named
+            candidates = [e for e in candidates if getattr(e, "transaction_id", None) in named]
         for record in candidates:
             if self.is_full:
                 return
@@ -155,10 +156,6 @@ def _named(match: Mapping[str, object]) -> tuple[str, ...]:
     named = match.get("transaction_id")
     masked = redact_text(named) if isinstance(named, str) else named
     return () if named == masked else (str(named), str(masked))
-
-
-def _transaction_id(record: object) -> object:
-    return getattr(record, "transaction_id", None)
 
 
 def next_size(size: int, took_s: float) -> int:

@@ -151,11 +151,11 @@ class Records(Sequence[R], Generic[R]):
 
     def _rejections(self, wanted: Mapping[str, object]) -> Iterator[str]:
         """Lines about the newest rejected requests that may explain a missing record."""
+        same = {name: wanted[name] for name in ("transaction_id",) if name in wanted}
         rejected = [
             each
             for each in self.requests()
-            if each.response_code not in ACCEPTED
-            and ("transaction_id" not in wanted or not _misses(each, _same_transaction(wanted)))
+            if each.response_code not in ACCEPTED and not _misses(each, same)
         ]
         for each in rejected[-_SHOWN_REJECTIONS:]:
             name = " ".join(filter(None, ("the request", each.operation, each.transaction_id)))
@@ -178,10 +178,6 @@ class Records(Sequence[R], Generic[R]):
         if len(shown) < len(self):
             yield f"  (the last {len(shown)} of {len(self)})"
         yield from aligned(columns, rows)
-
-
-def _same_transaction(wanted: Mapping[str, object]) -> Mapping[str, object]:
-    return {"transaction_id": wanted["transaction_id"]}
 
 
 class Messages(Records[Sms]):

@@ -23,6 +23,7 @@ from sandbox_sim.certify.files import Duration, FileError, Table, parse
 from sandbox_sim.certify.runner import Place, SideBySide, run as run_cases
 from sandbox_sim.certify.verdicts import Result, Run
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
+from sandbox_sim.cli.commands.configuration import write_new
 from sandbox_sim.settings.loading import ConfigError
 from sandbox_sim.settings.schema import certify_report
 from sandbox_sim.testing import SandboxGateway
@@ -64,13 +65,7 @@ def certify() -> None:
 @click.argument("file", type=click.Path(path_type=Path), default=DEFAULT_FILE)
 def init(file: Path) -> None:
     """Write certify.toml for you to fill in."""
-    try:
-        with file.open("x", encoding="utf-8") as target:
-            target.write(TEMPLATE.read_text("utf-8"))
-    except FileExistsError:
-        raise CommandFailed(f"{file} already exists and was not changed") from None
-    except OSError as error:
-        raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
+    write_new(file, TEMPLATE.read_text("utf-8"))
     click.echo(f"wrote {file}; fill it in, then run: sandbox-sim certify {file}")
 
 

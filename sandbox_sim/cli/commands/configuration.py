@@ -194,14 +194,19 @@ def init(file: Path) -> None:
     if str(file) == "-":
         click.echo(commented(), nl=False)
         return
+    write_new(file, commented())
+    click.echo(f"wrote {file}; use it with: sandbox-sim serve --config {file}")
+
+
+def write_new(file: Path, text: str) -> None:
+    """Write a file. Raises `CommandFailed` if it exists or cannot be written."""
     try:
         with file.open("x", encoding="utf-8") as new:
-            new.write(commented())
+            new.write(text)
     except FileExistsError:
         raise CommandFailed(f"{file} already exists and was not changed") from None
     except OSError as error:
         raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
-    click.echo(f"wrote {file}; use it with: sandbox-sim serve --config {file}")
 
 
 def commented() -> str:

@@ -170,10 +170,7 @@ def about_payments(payments: GatewayPayments, other_service: int | None) -> str:
             f"the receiver queried the status with service {other_service}, but the payments are "
             f"of service {payments.service_id}: add --service-id {other_service}"
         )
-    return (
-        f"the payments exist in service {payments.service_id} of the gateway; "
-        "status queries find them"
-    )
+    return f"the payments exist in service {payments.service_id}; status queries find them"
 
 
 def tested(works: Sequence[Profile] | None, configured: ConfiguredProfile) -> dict[str, object]:
@@ -192,10 +189,7 @@ def about_profiles(works: Sequence[Profile] | None, configured: ConfiguredProfil
         yield f"{name} is {profile}. Other receivers may need:"
         for reads, advised in PROFILE_ADVICE:
             yield f"  {reads + ':':34}callback_profile = {advised}"
-        yield (
-            "An acknowledgement does not show that the order is marked as paid; --paid 'COMMAND' "
-            "checks this."
-        )
+        yield "An acknowledgement does not show that the order is paid; --paid 'COMMAND' checks it."
     elif not works:
         yield "no profile works: the order of a successful payment never counts as paid"
     else:

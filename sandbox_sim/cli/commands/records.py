@@ -32,6 +32,12 @@ from sandbox_sim.cli.tables import transaction_lines
 from sandbox_sim.records.transactions import STATUS_WORDS, status_words
 from sandbox_sim.values.redaction import printable_document
 
+_mode = click.option(
+    "--mode",
+    type=click.Choice(["S", "P"]),
+    help="The service mode, if both modes have a transaction with this id.",
+)
+
 
 def _amount(_context: click.Context, _param: click.Parameter, text: str | None) -> str | None:
     """An amount as a text for the control API, so that no digit is lost."""
@@ -54,11 +60,7 @@ def _amount(_context: click.Context, _param: click.Parameter, text: str | None) 
 @click.option("--by", default=getpass.getuser, help="Who refunds; by default your user name.")
 @click.option("--reason", required=True, help="Why; it is saved with your name.")
 @click.option("--id", "transaction_id", help="The id of the refund; a repeated one is refused.")
-@click.option(
-    "--mode",
-    type=click.Choice(["S", "P"]),
-    help="The service mode, if both modes have a transaction with this id.",
-)
+@_mode
 @asks
 def refund(session: Session, /, ids: tuple[str, ...], **body: str | None) -> None:
     """Refund a successful collection, or a part of it, to its payer.
@@ -116,11 +118,7 @@ transactions.add_command(refund)
 
 @transactions.command("show")
 @click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=ids_of)
-@click.option(
-    "--mode",
-    type=click.Choice(["S", "P"]),
-    help="The service mode, if both modes have a transaction with this id.",
-)
+@_mode
 @click.option(
     "--exchanges", is_flag=True, help="Mode P: also print the exchanges with the network."
 )

@@ -84,11 +84,9 @@ def backup(session: Session, /) -> None:
     The copy is written to the same folder. Requests wait while it is written.
     """
     given: dict[str, Any] = {"body": {}, "timeout_s": BACKUP_TIMEOUT_S}
-    session.ask("POST", "backup", **given, lines=_copy)
-
-
-def _copy(document: dict[str, Any]) -> Iterator[str]:
-    yield f"{document['path']} has {document['bytes']} bytes"
+    session.ask(
+        "POST", "backup", **given, lines=lambda copy: [f"{copy['path']} has {copy['bytes']} bytes"]
+    )
 
 
 @click.command()

@@ -123,7 +123,7 @@ class Authentication:
     """Checks requests against the credential sets and the rate limit."""
 
     def __init__(self, clients: Iterable[Client], clock: Clock, behaviour: BehaviourHolder) -> None:
-        self._clients = [(_pair(c.client_key, c.secret_key), c) for c in clients]
+        self._clients = [(f"{c.client_key}:{c.secret_key}".encode(), c) for c in clients]
         # The usual form of the header, looked up whole: a lookup takes the same time however many
         # of its characters are right.
         self._by_header = {_basic(pair): client for pair, client in self._clients}
@@ -196,10 +196,6 @@ def service_refusal(client: Client, service_id: int) -> Reply | None:
             Code.FORBIDDEN, "D2", why, f"You do not have access to service_id {service_id}"
         )
     return None
-
-
-def _pair(client_key: str, secret_key: str) -> bytes:
-    return f"{client_key}:{secret_key}".encode()
 
 
 def _basic(pair: bytes) -> str:

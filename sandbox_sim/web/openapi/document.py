@@ -121,7 +121,8 @@ class Schemas:
                 case str():
                     schema["description"] = extra
                 case tuple():
-                    schema["enum"] = [*extra, *([None] if _may_be_null(annotation) else [])]
+                    nothing = [None] if NoneType in get_args(annotation) else []
+                    schema["enum"] = [*extra, *nothing]
                 case type() if issubclass(extra, Enum):
                     values = tuple(each.value for each in extra)
                     schema |= self._annotated(annotation, [values])
@@ -136,10 +137,6 @@ class Schemas:
 
 def _value_type(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is NotRequired else hint
-
-
-def _may_be_null(annotation: Any) -> bool:
-    return NoneType in get_args(annotation)
 
 
 _TEMPLATE = REF + "{model}"
