@@ -82,7 +82,7 @@ class Dispatcher:
                 path = self._of_interface(path, request)
                 raw, received_at = body, at
                 if not isinstance(raw, bytes):
-                    raw, received_at = await _read(request, raw), self.clock.now()
+                    raw, received_at = await read_body(request, raw), self.clock.now()
                 is_plain = needs_no_masking(raw)
                 address = partial(self.public_address, request)
                 call = Call(admitted, raw, received_at, address, path.operation)
@@ -269,8 +269,8 @@ def encoded_body(headers: Mapping[str, str]) -> str | None:
     return f"the header Content-Encoding says {quoted(given)}: send the body without encoding"
 
 
-async def _read(request: IncomingRequest, read: ReadBody) -> bytes:
-    """The body, after a `100 Continue` if the client waits for it. Raises for an encoded body."""
+async def read_body(request: IncomingRequest, read: ReadBody) -> bytes:
+    """The body, after a `100 Continue` if the client waits for it. Raises if it is encoded."""
     if encoded_body(request.headers) is not None:
         raise web.HTTPUnsupportedMediaType
     if hdrs.EXPECT in request.headers:
