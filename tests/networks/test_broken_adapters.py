@@ -184,7 +184,7 @@ async def test_a_submit_that_the_other_side_cannot_read_counts() -> None:
 
 
 async def test_that_a_network_takes_a_repeat_once_is_left_to_ask() -> None:
-    with pytest.raises(NotProven, match="ask the operator of the network whether .* within 600 s"):
+    with pytest.raises(NotProven, match=r"ask the operator of the network whether .* within 600 s"):
         await prove(OF[UNPROVABLE], http_peer(UpstreamDialect()))
 
 

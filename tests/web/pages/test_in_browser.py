@@ -411,7 +411,7 @@ async def test_settings_change_on_the_page_and_come_back(stage: Stage) -> None:
         await page.get_by_role("link", name="Settings").click()
         await page.get_by_label("duplicates").select_option("reject")
         await page.get_by_label("sms_transition_ms").fill("5")
-        await page.get_by_role("button", name="Change").click()
+        await page.get_by_role("button", name="Change", exact=True).click()
 
         await expect(page.get_by_text("changed", exact=True)).to_have_count(2)
         await page.goto(dashboard(stage))
