@@ -1,7 +1,10 @@
-"""The rules and response codes as data, for `sandbox-sim explain` and docs/fidelity.md."""
+"""The rules, response codes and fields as data.
+
+`sandbox-sim explain`, docs/fidelity.md and the OpenAPI document have their words.
+"""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -67,6 +70,11 @@ def code_meanings() -> list[CodeMeaning]:
 def markers() -> list[Marker]:
     """`override` and `fault`."""
     return [Marker(**table) for table in _document("rules.toml")["marker"]]
+
+
+def field_meanings() -> Mapping[str, str]:
+    """What a field means wherever it is, by its name."""
+    return _document("fields.toml")
 
 
 def introduction() -> str:

@@ -66,12 +66,14 @@ class ListOf(NamedTuple):
     """The model of an answer with records under a plural name.
 
     has_next: the field `next`, from which the list goes on. has_dropped: the field `dropped`.
+    order: of the records, in words.
     """
 
     plural: str
     item: Any
     has_next: bool = True
     has_dropped: bool = False
+    order: str = "newest first"
 
 
 class Query(NamedTuple):

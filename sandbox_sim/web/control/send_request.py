@@ -36,7 +36,7 @@ class SentRequest(TypedDict):
     """What the gateway answered."""
 
     status: Annotated[int | None, "the HTTP status; null where a fault lost the answer"]
-    headers: dict[str, str]
+    headers: Annotated[dict[str, str], "of the answer"]
     body: Annotated[object, "the JSON of the answer; a string where it is not JSON"]
 
 

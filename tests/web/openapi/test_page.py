@@ -60,6 +60,13 @@ async def test_each_item_of_the_description_is_a_paragraph(sandbox: Sandbox) -> 
     assert "<p>-" not in page
 
 
+async def test_a_field_has_its_type_its_description_and_its_default(sandbox: Sandbox) -> None:
+    page, _ = await page_of(sandbox)
+
+    assert "<dd>number: milliseconds from the head of the request to its answer</dd>" in page
+    assert "from 0 to 9223372036854775807 (default <code>42</code>)</dd>" in page
+
+
 async def test_every_link_leads_somewhere(sandbox: Sandbox) -> None:
     page = Read((await page_of(sandbox))[0])
 
