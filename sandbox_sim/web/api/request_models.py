@@ -184,7 +184,7 @@ _RECIPIENTS = {
 class PaymentFields(OperationBody):
     """The common fields of every payment.
 
-    trans_type: CTM for a collection, DTTW a deposit, MTC a payout, BLP a bill, ATP airtime.
+    trans_type: the kind of payment.
     callback_url: where the gateway sends the outcome.
     """
 

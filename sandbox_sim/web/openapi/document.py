@@ -168,7 +168,8 @@ def _explained(model: type) -> tuple[str, Mapping[str, str]]:
 def _meaning_of(values: type[Enum]) -> Sequence[str]:
     """The meaning of the values in one text, if their class explains them."""
     meanings = _explained(values)[1]
-    texts = [f"{each.value}: {meanings[each.value]}" for each in values if each.value in meanings]
+    known = [each.value for each in values if each.value in meanings]
+    texts = [f"`{value}`: {meanings[value]}" for value in known]
     return ["; ".join(texts)] if texts else []
 
 
