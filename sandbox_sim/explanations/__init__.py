@@ -18,22 +18,16 @@ class Rule:
     """One `[[rule]]` of rules.toml.
 
     provoke: how to see it; `needs` is the setting for that, as NAME=VALUE.
-    later: what is not there yet, and why.
+    scope: who follows it: the code, or the operator of the server.
     """
 
     id: str
     section: str
     states: str
     settings: Sequence[str] = ()
-    scope: Literal["sandbox", "production", "control", "demo", "operator"] = "sandbox"
-    later: str = ""
+    scope: Literal["sandbox", "operator"] = "sandbox"
     provoke: str = ""
     needs: str = ""
-
-    @property
-    def in_scope(self) -> bool:
-        """Whether the sandbox follows the rule today."""
-        return self.scope == "sandbox"
 
 
 @dataclass(frozen=True)

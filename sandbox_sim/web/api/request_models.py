@@ -203,7 +203,8 @@ class PaymentBody(PaymentFields):
     payment_option: MOM is mobile money, CRD a card, CRM a card or mobile money, BNK a bank account;
     a bill and airtime need none.
     currency_val: the currency value for display.
-    nickname: the display name of the customer or the account; required in production.
+    nickname: the display name of the customer or the account; production requires it, except for a
+    bill or airtime.
     """
 
     operation: ClassVar[Operation]
