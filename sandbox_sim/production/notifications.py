@@ -134,7 +134,8 @@ class NetworkNotifications:
                 await self.clean_up()
             except StoreError as error:
                 log.warning("old notifications of networks wait for the store: %s", error)
-            await self._clock.pause(CLEANED_EACH_S)
+            # `pause` does not wait on a clock of tests. A change of the clock ends this wait.
+            await self._clock.wait_at_most(asyncio.Event(), CLEANED_EACH_S)
 
     async def clean_up(self) -> None:
         """Scrub what is done with, also by older releases, and delete what is too old.

@@ -26,7 +26,7 @@ from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.reports import Outcome
 from tests.networks.fakes import KeptEvents, query, request
 from tests.networks.smpp.stepped_clock import SteppedClock
-from tests.production.desk import Desk, ScriptedNetwork
+from tests.production.desk import Desk, ScriptedNetwork, turns
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -105,12 +105,6 @@ class Hanging:
     def ask(self, times: int = 1) -> list["asyncio.Task[StatusResult]"]:
         """Begin to ask the first network for a status."""
         return [asyncio.create_task(self.networks.status("first", query())) for _ in range(times)]
-
-
-async def turns() -> None:
-    """Let the other tasks run until all of them wait."""
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 @asynccontextmanager

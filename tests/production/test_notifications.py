@@ -1,5 +1,6 @@
 """Notifications of networks: saved as they came, then read (D39)."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from sandbox_sim.records.exchanges import (
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from tests.live_records import raw_notification
-from tests.production.desk import SUCCEEDED, Desk, raising
+from tests.production.desk import SUCCEEDED, Desk, raising, turns
 from tests.sample_records import after
 
 SIGNED = {"x-signature": "valid"}
@@ -338,3 +339,23 @@ async def test_what_an_older_release_left_is_scrubbed_and_what_is_old_is_deleted
     desk.clock.move_to(after(days=31))
     await desk.notifications.clean_up()
     assert [each.state for each in await stored(desk)] == [NotificationState.NEW]
+
+
+async def test_it_cleans_up_once_until_the_clock_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock of tests does not wait in `pause`: cleaning again at once would take a whole core."""
+    desk, cleaned = Desk(), 0
+
+    async def count() -> None:
+        nonlocal cleaned
+        cleaned += 1
+
+    monkeypatch.setattr(desk.notifications, "clean_up", count)
+    cleaning = asyncio.create_task(desk.notifications.run_forever())
+    await turns()
+    assert cleaned == 1
+
+    desk.clock.move_to(after(days=1))
+    await turns()
+    assert cleaned == 2
+
+    cleaning.cancel()

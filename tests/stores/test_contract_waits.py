@@ -19,6 +19,7 @@ from sandbox_sim.control.record_search import (
 from sandbox_sim.events.event_feed import ChangePublisher, Feed
 from sandbox_sim.events.waits import Came, Waiters
 from sandbox_sim.ports import Store, Unit
+from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.messages import SmsStatus
 from tests.sample_records import NOW, callback, delivery, entry, message, transaction
 from tests.stores.conftest import eventually
@@ -195,11 +196,18 @@ async def test_many_that_begin_at_once_read_the_records_once(server: Server) -> 
 
     await server.store.run(fill)
     read: list[int] = []
-    stretch = server.records._page
+    first_pages, all_have_begun = 0, asyncio.Event()
+    page = server.records._page
 
-    async def counted(*args: object) -> object:
-        records = await stretch(*args)  # type: ignore[arg-type]
+    async def counted(kind: Kind, listing: Listing) -> object:
+        nonlocal first_pages
+        if listing.after is not None:
+            await all_have_begun.wait()
+        records = await page(kind, listing)
         read.append(len(records))
+        first_pages += listing.after is None
+        if first_pages == 20 + 1:  # that of each wait, and of the one that reads first
+            all_have_begun.set()
         return records
 
     server.records._page = counted  # type: ignore[method-assign, assignment]

@@ -113,16 +113,18 @@ _SAVE_TRANSACTION = (
 
 _DELETE_TRANSACTION = "DELETE FROM transactions WHERE network_transaction_id = ?"
 
-_TRANSACTION = select(
-    rows.TRANSACTION.columns,
-    "transactions",
-    "service_id = ? AND transaction_id = ? AND mode = ? ORDER BY number DESC LIMIT 1",
-)
-
-_TRANSACTION_BY_NETWORK_ID = select(
-    rows.TRANSACTION.columns,
-    "transactions",
-    "network_transaction_id = ? AND service_id = ? AND mode = ?",
+# The mode is a constant: SQLite compiles a statement again for each value of a parameter that it
+# compares with the condition of an index, and one index is of mode P only.
+_TRANSACTION, _TRANSACTION_BY_NETWORK_ID = (
+    {
+        mode: select(
+            rows.TRANSACTION.columns,
+            "transactions",
+            f"service_id = ? AND {name} = ? AND mode = '{mode.value}' ORDER BY number DESC LIMIT 1",
+        )
+        for mode in ServiceMode
+    }
+    for name in ("transaction_id", "network_transaction_id")
 )
 
 _REFUNDS_OF = select(rows.TRANSACTION.columns, "transactions", "refund_of = ? ORDER BY number")
@@ -216,7 +218,7 @@ class SqlUnit(
     ) -> TransactionRecord | None:
         if mode is ServiceMode.SANDBOX:
             await self._lock("transaction", service_id, transaction_id)
-        row = await self._fetch_one(_TRANSACTION, service_id, transaction_id, mode.value)
+        row = await self._fetch_one(_TRANSACTION[mode], service_id, transaction_id)
         return None if row is None else rows.TRANSACTION.record(row)
 
     async def transaction_by_network_id(
@@ -226,8 +228,8 @@ class SqlUnit(
         mode: ServiceMode = ServiceMode.SANDBOX,
     ) -> TransactionRecord | None:
         await self._lock("network id", network_transaction_id)
-        key = network_transaction_id, service_id, mode.value
-        row = await self._fetch_one(_TRANSACTION_BY_NETWORK_ID, *key)
+        statement = _TRANSACTION_BY_NETWORK_ID[mode]
+        row = await self._fetch_one(statement, service_id, network_transaction_id)
         return None if row is None else rows.TRANSACTION.record(row)
 
     async def add_transaction(self, transaction: TransactionRecord) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ from sandbox_sim.control.record_search import CALLBACKS, MESSAGES, TRANSACTIONS,
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.ports.clock import ClockState
 from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.transactions import Status
 from sandbox_sim.stores.sqlite.sqlite_store import APPLICATION_ID, Durability, SqliteStore
+from sandbox_sim.values.clients import ServiceMode
 from tests.sample_records import (
     NOW,
     SERVICE,
     after,
+    callback,
     delivery,
+    entry,
     job,
     posting,
     postings_of,
@@ -49,6 +54,47 @@ async def all_but_claims(unit: Unit) -> dict[str, Any]:
 
 async def claimed(store: SqliteStore) -> list[str]:
     return [each.subject for each in await store.run(lambda unit: unit.claim_due(NOW, 10))]
+
+
+async def payment(number: int, unit: Unit) -> None:
+    """What a payment writes and reads until its callback is sent."""
+    for mode in ServiceMode:
+        found = await unit.transaction(SERVICE, f"T{number}", mode)
+        assert found is None
+        added = transaction(f"1000000{mode}{number}", transaction_id=f"T{number}", mode=mode)
+        await unit.add_transaction(added)
+        await unit.add_job(job(added.network_transaction_id))
+        for due in await unit.claim_due(NOW, 1):
+            found = await unit.transaction_by_network_id(SERVICE, due.subject, mode)
+            assert found == added
+            await unit.finish(due)
+        await unit.save_transaction(added.moved(Status.SUCCESSFUL, NOW))
+        await unit.save_callback(callback(f"C{mode}{number}", mode=mode))
+        await unit.callback(SERVICE, f"C{mode}{number}")
+    await unit.add_transfer(posting("1"))
+    await unit.add_entries([entry(f"R{number}")])
+
+
+async def test_no_statement_of_a_payment_is_compiled_twice(path: Path) -> None:
+    """SQLite asks its authorizer about each table and column of a statement that it compiles."""
+    compiled: list[object] = []
+
+    def allow(*asked: object) -> int:
+        compiled.append(asked)
+        return sqlite3.SQLITE_OK
+
+    async def listen(unit: Unit) -> None:
+        connection_of(unit).set_authorizer(allow)
+
+    async with opened(path) as store:
+        await store.run(listen)
+        await store.run(partial(payment, 1))
+        assert compiled
+        compiled.clear()
+
+        await store.run(partial(payment, 2))
+
+    assert compiled == []
 
 
 class TestClosedAndOpenedAgain:
