@@ -38,7 +38,7 @@ class JobView(TypedDict):
     due_at: Timestamp
     kind: Annotated[str, JobKind]
     service_id: int
-    subject: Annotated[str, "the record that it was about"]
+    subject: Annotated[str, "the identifier that `kind` has in brackets"]
 
 
 class AdvancedClock(ClockView):
