@@ -23,13 +23,15 @@ from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.certify.cases import CertifyCase, Placed, State
 from sandbox_sim.certify.configuration import Configuration, Question
 from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.msisdn import to_international
 
 if TYPE_CHECKING:
     from sandbox_sim.testing import Request
 
 RESTART: Final = timedelta(seconds=60)
 # What a reader of a page does not see.
-_MARKUP: Final = re.compile(r"<(head|script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_UNSEEN: Final = re.compile(r"<(head|script|style)\b.*?</\1>", re.DOTALL | re.IGNORECASE)
+_MARKUP: Final = re.compile(_UNSEEN.pattern + "|<[^>]*>", re.DOTALL | re.IGNORECASE)
 _MOST_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -136,7 +138,7 @@ class ConfiguredApplication:
             differs = {getattr(each, name) for each in case.orders} != {
                 Placed.model_fields[name].default
             }
-            if differs and not configuration.order.names(name):
+            if differs and not any(map(configuration.order.names, (name, f"{name}_233"))):
                 return f"the order in certify.toml has no {{{name}}}"
         return None
 
@@ -146,6 +148,7 @@ class ConfiguredApplication:
         question = by_card or self._configuration.order
         values = {
             "phone": order.phone,
+            "phone_233": to_international(order.phone),
             "network": order.network,
             "amount": order.amount,
             "reference": reference,
@@ -157,7 +160,8 @@ class ConfiguredApplication:
         if found is not None:
             return found
         if answer.status < 400:
-            raise ApplicationUnreachable(f"order: the answer has no number: {_short(answer)}")
+            found_nothing = f"order.{question.wanted} finds no number in the answer"
+            raise ApplicationUnreachable(f"{found_nothing}: {_short(answer, question)}")
         raise OrderRefused(answer.status, _short(answer))
 
     def refund(self, order: str, within: timedelta) -> None:
@@ -171,7 +175,8 @@ class ConfiguredApplication:
         answer = self._ask(question, {"order": order}, self._patience)
         word = _wanted(question, answer)
         if word is None:
-            raise OrderUnreadable(f"the state of the order cannot be read: {_short(answer)}")
+            found_nothing = f"state.{question.wanted} finds no state in the answer"
+            raise OrderUnreadable(f"{found_nothing}: {_short(answer, question)}")
         for state, words in self._configuration.words.items():
             if word in words:
                 return state
@@ -189,7 +194,12 @@ class ConfiguredApplication:
 
     def restart(self) -> None:
         """Run the command of `restart`."""
-        _run(self._configuration.application.restart or "false", RESTART)
+        try:
+            _run(self._configuration.application.restart or "false", RESTART)
+        except ApplicationHangs as error:
+            raise ApplicationUnreachable(
+                f"application.restart must end, and leave the application running: {error}"
+            ) from None
 
     @property
     def _patience(self) -> timedelta:
@@ -199,7 +209,8 @@ class ConfiguredApplication:
     def _ask(
         self, question: Question, values: Mapping[str, str], within: timedelta
     ) -> ApplicationAnswer:
-        known = {"gateway": self._gateway_url, **values}
+        service_id = str(self._configuration.application.service_id)
+        known = {"gateway": self._gateway_url, "service_id": service_id, **values}
         if question.command is not None:
             return _run(filled(question.command, known, shlex.quote), within)
         return _call(question, known, within)
@@ -213,19 +224,22 @@ def filled(text: str, values: Mapping[str, str], quoted: Any = str) -> str:
 
 
 def _filled_document(document: Any, values: Mapping[str, str]) -> Any:
-    """JSON with the placeholders in its texts replaced; `{amount}` alone becomes a number."""
+    """JSON with the placeholders in its texts replaced; some of them alone become numbers."""
     if isinstance(document, dict):
         return {name: _filled_document(each, values) for name, each in document.items()}
     if isinstance(document, list):
         return [_filled_document(each, values) for each in document]
     if document == "{amount}" and "amount" in values:
         return float(values["amount"])
+    if document == "{service_id}":
+        return int(values["service_id"])
     return filled(document, values) if isinstance(document, str) else document
 
 
 def _call(question: Question, values: Mapping[str, str], within: timedelta) -> ApplicationAnswer:
     address = filled(question.url or "", values, lambda value: quote(value, safe=":/"))
-    headers = {name: value.get_secret_value() for name, value in question.headers.items()}
+    secrets = question.headers.items()
+    headers = {name: filled(value.get_secret_value(), values) for name, value in secrets}
     body: str | None = None
     if question.body is not None:
         body = json.dumps(_filled_document(question.body, values))
@@ -319,8 +333,15 @@ def _wanted(question: Question, answer: ApplicationAnswer) -> str | None:
     return None if found is None or isinstance(found, dict | list) else str(found)
 
 
-def _short(answer: ApplicationAnswer) -> str:
-    begins = " ".join(_MARKUP.sub(" ", answer.body or answer.text).split())[:120]
+def _short(answer: ApplicationAnswer, question: Question | None = None) -> str:
+    """How the answer begins. question: its pattern may be about headers and tags, so show them."""
+    text = answer.body or answer.text
+    if question is not None and question.pattern is not None:
+        location = re.search("^Location: .*", answer.text, re.MULTILINE)
+        text = _UNSEEN.sub(" ", answer.body) if location is None else location[0]
+    else:
+        text = _MARKUP.sub(" ", text)
+    begins = " ".join(text.split())[:120]
     return f"HTTP {answer.status}, {begins}" if answer.status else begins or "no output"
 
 
@@ -333,13 +354,16 @@ class CardPageVisit:
     request: the one that began the payment. within: how long the application may take to answer.
     """
 
-    def __init__(self, request: "Request", settings: Settings, within: timedelta) -> None:
-        """Raises `ValueError` where the gateway gave no page."""
+    def __init__(
+        self, request: "Request", gateway_url: str, settings: Settings, within: timedelta
+    ) -> None:
+        """gateway_url: where the pages are. Raises `ValueError` where the gateway gave no page."""
         answer: Any = request.answer
         body: Any = request.body
         if "redirect_url" not in answer:
             raise ValueError(f"card: the gateway gave no card page: {request.why}")
-        self._page: str = answer["redirect_url"]
+        self._gateway_url = gateway_url
+        self._page = f"{gateway_url}/_sandbox/{answer['redirect_url'].rpartition('/_sandbox/')[2]}"
         self._landing: str = body["landing_page"]
         self._settings = settings
         self._within = within
@@ -358,8 +382,7 @@ class CardPageVisit:
         return send("GET", self._landing, None, {"Accept": "text/html"}, self._within)
 
     def _ask(self, method: str, form: bytes | None) -> None:
-        parts = urlsplit(self._page)
-        headers = {"Content-Type": _FORM, "Origin": f"{parts.scheme}://{parts.netloc}"}
+        headers = {"Content-Type": _FORM, "Origin": self._gateway_url}
         tls = None
         if self._settings.trusted is not None:
             # Imported only here, as most gateways of tests speak plain HTTP.

@@ -16,6 +16,8 @@ from sandbox_sim.values.hosts import client_host
 if TYPE_CHECKING:
     from sandbox_sim.testing import SandboxGateway
 
+# Makes a gateway, behind another one where that is given.
+MakeGateway = Callable[[Settings, "SandboxGateway | None"], "SandboxGateway"]
 # Clients get ports above these for their connections.
 _FIRST_PORT: Final = 20_000
 _PORTS: Final = 10_000
@@ -66,29 +68,34 @@ def free_port() -> Iterator[int]:
 @contextmanager
 def open_bench(
     configuration: Configuration,
-    make: Callable[[Settings], "SandboxGateway"],
+    make: MakeGateway,
     *,
     restarts: bool = True,
+    cases: int = 0,
     port: int | None = None,
+    front: CertifyBench | None = None,
 ) -> Iterator[CertifyBench]:
     """A bench whose gateway runs. Raises `ConfigError`, and `FileError` where the port is taken.
 
     make: makes the gateway. restarts: whether a case restarts it; its state is in a file then, and
-    in memory, which is faster, where not. port: in place of that of certify.toml; 0 takes a free
-    one.
+    in memory, which is faster, where not. cases: how many may run behind it. port: in place of that
+    of certify.toml; 0 takes a free one. front: the one whose gateway it is behind.
     """
     with ExitStack() as held:
         store = "memory:"
         if restarts:
             folder = held.enter_context(TemporaryDirectory(prefix="sandbox-sim-certify-"))
             store = f"sqlite:{folder}/certify.db"
-        values = dict(configuration.gateway_settings(store))
+        values = dict(configuration.gateway_settings(store, cases))
         if port is not None:
             values["port"] = port
         values["port"] = values["port"] or held.enter_context(free_port())
-        settings = settings_from({**values, "quiet": True}, "certify.toml")
+        settings = settings_from({**values, "quiet": True}, "[gateway] of certify.toml")
         url = f"{settings.scheme}://{client_host(settings.host, settings.port)}"
-        bench = CertifyBench(configuration, make(settings), url)
+        if front is None:
+            bench = CertifyBench(configuration, make(settings, None), url)
+        else:
+            bench = CertifyBench(configuration, make(settings, front.gateway), front.gateway_url)
         try:
             bench.start()
         except OSError as error:

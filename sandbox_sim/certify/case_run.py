@@ -150,7 +150,9 @@ class CaseRun:
         """Do what the customer does there; afterwards the browser is at the landing page."""
         about = self._payment(name)
         (_, request), *_ = self._timeline.requests(_CARD)[::-1]
-        page = CardPageVisit(request, self._bench.settings, self._own.places_within)
+        page = CardPageVisit(
+            request, self._gateway.url, self._bench.settings, self._own.places_within
+        )
         self._timeline.note("certify", "gateway", f"card page of {about.transaction_id}: {choice}")
         self._meanwhile(partial(page.do, choice))
         if choice in {"pay", "return"}:
@@ -347,7 +349,10 @@ class CaseRun:
             return ""
         if requests:
             return f"; its last request got {requests[-1].response_code}: {requests[-1].why}"
-        return f"; no request came to {self._bench.gateway_url}: is that its base URL?"
+        return (
+            f"; no request for service {self._own.service_id} came to {self._bench.gateway_url}: "
+            "are these the service_id and the base URL that it uses?"
+        )
 
     def _meanwhile(self, work: Callable[[], T]) -> T:
         """Run this in a thread, and note what happens meanwhile."""

@@ -1,12 +1,14 @@
 """The file certify.toml: the gateway that the application uses, and how the application is asked.
 
-Placeholders stand in addresses, bodies and commands: `{phone}`, `{network}`, `{amount}` and
-`{reference}` when an order is placed, `{order}` when its state is read, `{gateway}` in both.
+Placeholders stand in addresses, headers, bodies and commands: `{phone}` such as 0244000001,
+`{phone_233}` such as 233244000001, `{network}`, `{amount}` and `{reference}` when an order is
+placed, `{order}` when its state is read, `{gateway}` and `{service_id}` in both.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 from urllib.parse import urlsplit
@@ -14,15 +16,17 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from sandbox_sim.certify.cases import State
-from sandbox_sim.certify.files import Duration, Table, read
+from sandbox_sim.certify.files import Duration, FileError, Table, read
 
-PLACEHOLDERS: Final = ("phone", "network", "amount", "reference", "order", "gateway")
+PLACEHOLDERS: Final = (
+    *("phone", "phone_233", "network", "amount", "reference", "order", "gateway", "service_id"),
+)
 TEMPLATE: Final = Path(__file__).parent / "certify.toml"
 APART: Final = (
     "cases that run at once have a gateway each, so order and card_order must tell the application "
-    "its base URL, with {gateway}"
+    "its base URL, with {gateway}, or its service, with {service_id}"
 )
-_PLACEHOLDER: Final = re.compile(r"\{([a-z]+)\}")
+_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
 class Question(Table):
@@ -71,16 +75,35 @@ class Question(Table):
             raise ValueError("must have json or form, not both")
         if self.field is not None and self.pattern is not None:
             raise ValueError("must have field or pattern, not both")
-        for name in _PLACEHOLDER.findall(repr((self.url, self.body, self.form, self.command))):
-            if name not in PLACEHOLDERS:
+        for name in _PLACEHOLDER.findall(self._texts):
+            is_meant = name.islower() or name.lower() in PLACEHOLDERS
+            if is_meant and name not in PLACEHOLDERS:
                 known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
                 raise ValueError(f"there is no placeholder {{{name}}}; there are {known}")
         return self
 
     def names(self, placeholder: str) -> bool:
         """Whether this placeholder stands in it."""
-        text = repr((self.url, self.body, self.form, self.command))
-        return placeholder in _PLACEHOLDER.findall(text)
+        return placeholder in _PLACEHOLDER.findall(self._texts)
+
+    @property
+    def wanted(self) -> str:
+        """The field of certify.toml that says where the answer has what is wanted."""
+        if self.pattern is None:
+            return "command" if self.field is None else "field"
+        return "pattern"
+
+    @property
+    def secrets(self) -> Iterable[str]:
+        """The values of its headers, without what placeholders add."""
+        for value in self.headers.values():
+            yield from _PLACEHOLDER.split(value.get_secret_value())[::2]
+
+    @property
+    def _texts(self) -> str:
+        """All that may have placeholders."""
+        headers = [value.get_secret_value() for value in self.headers.values()]
+        return repr((self.url, headers, self.body, self.form, self.command))
 
 
 class ApplicationTable(Table):
@@ -92,7 +115,7 @@ class ApplicationTable(Table):
     them.
     """
 
-    service_id: int = Field(55, ge=1)
+    service_id: int = Field(55, ge=1, le=10**12)
     client_key: str = "sandbox_key"
     secret_key: SecretStr = SecretStr("sandbox_secret")
     polls_every: Duration = timedelta(seconds=10)
@@ -126,7 +149,7 @@ class CertifyTerms(Table):
 
 
 class Configuration(CertifyTerms):
-    """certify.toml. at_once: how many cases run at once, where the order names its gateway."""
+    """certify.toml. at_once: how many cases run at once, where an order says whose it is."""
 
     at_once: int = Field(4, ge=1, le=64)
     gateway: dict[str, Any] = Field({})
@@ -150,7 +173,7 @@ class Configuration(CertifyTerms):
 
     @model_validator(mode="after")
     def _finds_its_orders(self) -> Self:
-        if self.at_once > 1 and "at_once" in self.model_fields_set and not self.runs_at_once:
+        if self.at_once > 1 and "at_once" in self.model_fields_set and self.told_apart_by is None:
             raise ValueError(f"at_once: {APART}")
         for name, question in (("order", self.order), ("card_order", self.card_order)):
             if question is None or question.field or question.pattern:
@@ -165,18 +188,32 @@ class Configuration(CertifyTerms):
         return self
 
     @property
-    def runs_at_once(self) -> bool:
-        """Whether cases can run at once: each order says which gateway it is about."""
+    def told_apart_by(self) -> Literal["gateway", "service_id"] | None:
+        """The placeholder by which orders of several cases differ; None: they run one by one."""
         orders = [each for each in (self.order, self.card_order) if each is not None]
-        return all(each.names("gateway") for each in orders)
+        if all(each.names("gateway") for each in orders):
+            return "gateway"
+        return "service_id" if all(each.names("service_id") for each in orders) else None
 
-    def gateway_settings(self, store: str) -> Mapping[str, Any]:
-        """The settings of a gateway with this store."""
+    def services(self, cases: int) -> Sequence[int]:
+        """The services of a run: that of the file, and one for each case where they need one."""
+        own = self.application.service_id
+        following = (each for each in count(own + 1) if each % 10 != 9)
+        needed = cases if self.at_once > 1 and self.told_apart_by == "service_id" else 0
+        return [own, *islice(following, needed)]
+
+    def for_service(self, service_id: int) -> Self:
+        """The same for another service."""
+        application = self.application.model_copy(update={"service_id": service_id})
+        return self.model_copy(update={"application": application})
+
+    def gateway_settings(self, store: str, cases: int) -> Mapping[str, Any]:
+        """The settings of a gateway with this store, for so many cases beside one another."""
         own = self.application
         credentials = {
             "client_key": own.client_key,
             "secret_key": own.secret_key.get_secret_value(),
-            "service_ids": [own.service_id],
+            "service_ids": self.services(cases),
         }
         return {
             "port": 8233,
@@ -192,11 +229,12 @@ class Configuration(CertifyTerms):
             *(self.order, self.card_order, self.refund, self.state),
             self.application.receipts,
         )
-        headers = [each.headers for each in questions if isinstance(each, Question)]
-        values = [value.get_secret_value() for each in headers for value in each.values()]
+        values = [part for each in questions if isinstance(each, Question) for part in each.secrets]
         return frozenset({self.application.secret_key.get_secret_value(), *values} - {""})
 
 
 def load(file: Path) -> Configuration:
     """Read the file. Raises `FileError`."""
+    if not file.exists():
+        raise FileError(f"{file}: there is no such file; sandbox-sim certify init {file} writes it")
     return read(file, Configuration)

@@ -37,20 +37,22 @@ def shown(run: Run, secrets: Collection[str]) -> dict[str, Any]:
 def shown_result(result: Result, secrets: Collection[str]) -> dict[str, Any]:
     """The document of one result, masked."""
     case = result.case
-    document = {
+    happened = {
+        "reason": result.reason,
+        "took_s": round(result.took.total_seconds(), 3),
+        "events": [_shown_event(each) for each in result.events],
+    }
+    return {
         "name": case.name,
         "group": case.group,
         "title": case.title,
         "verdict": result.verdict.value,
-        "reason": result.reason,
-        "took_s": round(result.took.total_seconds(), 3),
+        "alone": result.alone,
         "good": case.good.strip(),
         "why": case.why.strip(),
         "mend": case.mend.strip(),
-        "events": [_shown_event(each) for each in result.events],
+        **_without(redact_document(happened), sorted(secrets, key=len)[::-1]),
     }
-    masked: dict[str, Any] = _without(redact_document(document), sorted(secrets, key=len)[::-1])
-    return masked
 
 
 def _shown_event(event: TimelineEvent) -> dict[str, Any]:
@@ -95,9 +97,13 @@ def timeline(case: dict[str, Any]) -> Iterator[str]:
 
 
 def _paragraph(name: str, text: str) -> Iterator[str]:
-    first, *rest = text.splitlines()
-    yield f"                  {name}: {first}"
-    yield from (f"                    {line}" for line in rest)
+    """Several lines stand below the name, so that code keeps its shape."""
+    parts = text.splitlines()
+    if len(parts) == 1:
+        yield f"                  {name}: {text}"
+        return
+    yield f"                  {name}:"
+    yield from (f"                    {line}" for line in parts)
 
 
 def not_run(document: dict[str, Any]) -> Iterator[str]:
@@ -108,6 +114,16 @@ def not_run(document: dict[str, Any]) -> Iterator[str]:
             names.setdefault((case["verdict"], case["reason"]), []).append(case["name"])
     for (verdict, reason), cases in names.items():
         yield f"{MARKS[CaseVerdict(verdict)]:14}  {reason}: {', '.join(cases)}"
+
+
+def run_alone(document: dict[str, Any]) -> Iterator[str]:
+    """A line for each reason why cases did not run beside others, with their names."""
+    names: dict[str, list[str]] = {}
+    for case in document["cases"]:
+        names.setdefault(case["alone"], []).append(case["name"])
+    for reason, cases in names.items():
+        if reason:
+            yield f"{'run alone':14}  {reason}: {', '.join(cases)}"
 
 
 def summary(document: dict[str, Any]) -> str:

@@ -1,9 +1,10 @@
 """What a run finds: a verdict on each case, with all that happened in it, in order."""
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from sandbox_sim.certify.application import ApplicationTime
 from sandbox_sim.certify.cases import CertifyCase
@@ -11,6 +12,8 @@ from sandbox_sim.certify.cases import CertifyCase
 if TYPE_CHECKING:
     from sandbox_sim.testing import Callback, Request, SandboxGateway
 
+# The ids of overrides and faults, which say nothing here: the case has made them.
+_ID: Final = re.compile(r"\b(override|fault) [0-9a-f]{32}")
 Party = Literal["application", "gateway", "certify"]
 
 
@@ -37,13 +40,17 @@ class TimelineEvent(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The verdict on a case. reason: why it is not passed; empty where it is."""
+    """The verdict on a case. reason: why it is not passed; empty where it is.
+
+    alone: why it did not run beside others; empty where it did, and where none runs beside another.
+    """
 
     case: CertifyCase
     verdict: CaseVerdict
     reason: str
     took: timedelta
     events: Sequence[TimelineEvent] = ()
+    alone: str = ""
 
     @property
     def is_good(self) -> bool:
@@ -138,6 +145,6 @@ def _answered(request: "Request") -> str:
     if request.operation == "status" and isinstance(request.answer, dict):
         record = request.answer.get("response_data")
         inner = f", status {record['status']} inside" if isinstance(record, dict) else ""
-    is_lost = request.rule == "fault" and request.http_status < 400
-    lost = "; the answer is lost" if is_lost else ""
-    return f"HTTP {request.http_status}, code {request.response_code}{inner}: {request.why}{lost}"
+    effects = request.warnings[-1:] if request.rule == "fault" else ()
+    why = _ID.sub(r"\1", "; ".join((request.why, *effects)))
+    return f"HTTP {request.http_status}, code {request.response_code}{inner}: {why}"

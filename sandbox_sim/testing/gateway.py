@@ -33,10 +33,18 @@ class SandboxGateway(ServiceGateway):
     `aio` has the three calls that wait for the application under test, for tests in coroutines.
     """
 
-    def __init__(self, checked: Settings | None = None, /, **settings: Any) -> None:
+    def __init__(
+        self,
+        checked: Settings | None = None,
+        front: "SandboxGateway | None" = None,
+        /,
+        **settings: Any,
+    ) -> None:
         """Check the settings; the gateway starts in `with`.
 
-        checked: settings that were checked before, in place of keywords.
+        checked: settings that were checked before, in place of keywords. front: a gateway that
+        runs; its port takes the requests about the services of these credentials too, and this one
+        answers them.
         """
         chosen = {"store": "memory:", "port": 0, "quiet": True, **settings}
         self.settings = checked or settings_from(chosen, "a keyword")
@@ -44,13 +52,14 @@ class SandboxGateway(ServiceGateway):
         auth = (credentials.client_key, credentials.secret_key.get_secret_value())
         super().__init__(auth, service_ids(credentials.service_ids))
         self._running: Server | None = None
+        self._front = None if front is None else front._server  # noqa: SLF001 -- of its own class
         self.aio = Awaitables(lambda: (self._server, self._view))
 
     def __enter__(self) -> Self:
         """Start the gateway."""
         if self.is_running:
             raise RuntimeError("the gateway runs already")
-        self._running = Server(self.settings)
+        self._running = Server(self.settings, self._front)
         self._begun = self._server.gateway.clock.state
         return self
 

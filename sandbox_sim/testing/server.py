@@ -8,17 +8,24 @@ an event loop until a callback is answered, where the same loop has to answer it
 import asyncio
 import logging
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 from aiohttp import web
+from pydantic_core import from_json
 
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.bootstrap import Gateway, build, tls_context
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.hosts import client_host
+from sandbox_sim.web.api.dispatcher import Dispatcher, read_body
+from sandbox_sim.web.api.responses import GatewayAnswer
+from sandbox_sim.web.app import DISPATCHER
+from sandbox_sim.web.transport.requests import IncomingRequest, ReadBody
 from sandbox_sim.web.transport.server import GatewayRunner
 
 T = TypeVar("T")
@@ -40,12 +47,49 @@ class _Loop(asyncio.SelectorEventLoop):
         return SystemClock.monotonic()
 
 
+@dataclass(frozen=True, eq=False)
+class _FrontDispatcher(Dispatcher):
+    """Also answers for the gateways behind it: each has the requests with its service id."""
+
+    behind: dict[int, Dispatcher] = field(default_factory=dict, kw_only=True)
+
+    async def handle(self, request: IncomingRequest, body: bytes | ReadBody) -> GatewayAnswer:
+        """Answer by the gateway of the service, by this one where there is none."""
+        if not self.behind:
+            return await super().handle(request, body)
+        try:
+            raw = body if isinstance(body, bytes) else await read_body(request, body)
+        except Exception as error:
+            return await super().handle(request, _failing_with(error))
+        other = self.behind.get(_service_id(raw))
+        return await (super().handle(request, raw) if other is None else other.handle(request, raw))
+
+
+def _failing_with(error: Exception) -> ReadBody:
+    async def fail() -> bytes:
+        raise error
+
+    return fail
+
+
+def _service_id(raw: bytes) -> int:
+    """The service id in a body, also one in quotes, which its gateway refuses; 0 without one."""
+    try:
+        return int(from_json(raw)["service_id"])
+    except (ValueError, LookupError, TypeError, OverflowError):
+        return 0
+
+
 class Server:
     """A running gateway; `url` has no trailing slash."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Start the server. Raises the error that prevents the start."""
+    def __init__(self, settings: Settings, front: "Server | None" = None) -> None:
+        """Start the server. Raises the error that prevents the start.
+
+        front: a server whose port also takes the requests for this one; both share one event loop.
+        """
         self._settings = settings
+        self._front = front
         self._started: Future[None] = Future()
         self._thread = threading.Thread(target=self._live, name="sandbox_sim", daemon=True)
         self._thread.start()
@@ -53,6 +97,9 @@ class Server:
 
     def _live(self) -> None:
         try:
+            if self._front is not None:
+                asyncio.run_coroutine_threadsafe(self._serve(), self._front.loop).result()
+                return
             with asyncio.Runner(loop_factory=_Loop) as runner:
                 runner.run(self._serve())
         except BaseException as error:
@@ -61,18 +108,31 @@ class Server:
             self._started.set_exception(error)
 
     async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         runner = await self._start()
-        self._started.set_result(None)
-        await self._stop.wait()
+        with self._behind_the_front():
+            self._started.set_result(None)
+            await self._stop.wait()
         await self.gateway.deliveries.close(grace=0)
         await runner.cleanup()
+
+    @contextmanager
+    def _behind_the_front(self) -> Iterator[None]:
+        """Let the front, if there is one, give this gateway the requests of its services."""
+        behind = {} if self._front is None else self._front.dispatcher.behind
+        services = self._settings.credentials[0].service_ids
+        behind.update(dict.fromkeys(services, self.dispatcher))
+        yield
+        for service_id in services:
+            del behind[service_id]
 
     async def _start(self) -> GatewayRunner:
         self.gateway: Gateway = build(self._settings, clock=SystemClock(frozen_at=BEGINNING))
         tls = tls_context(self._settings)
-        runner = GatewayRunner(self.gateway.app, shutdown_timeout=_GRACE_S, tls=tls)
+        app = self.gateway.app
+        app[DISPATCHER] = self.dispatcher = _FrontDispatcher(**vars(app[DISPATCHER]))
+        runner = GatewayRunner(app, shutdown_timeout=_GRACE_S, tls=tls)
         try:
             await runner.setup()
             await web.TCPSite(runner, self._settings.host, self._settings.port).start()
@@ -84,7 +144,7 @@ class Server:
 
     def stop(self) -> None:
         """Stop the server without waiting for receivers of callbacks or for readers of events."""
-        self._loop.call_soon_threadsafe(self._stop.set)
+        self.loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 
     def run(self, work: Coroutine[Any, Any, T], instead: str = "") -> T:
@@ -108,21 +168,21 @@ class Server:
                 result.set_exception(error)
 
         try:
-            self._loop.call_soon_threadsafe(lambda: tasks.append(self._loop.create_task(tell())))
+            self.loop.call_soon_threadsafe(lambda: tasks.append(self.loop.create_task(tell())))
             while instead and _in_event_loop() and not wait([result], BLOCKED_AFTER_S).done:
                 self._refuse_to_hang(instead)
             return _outcome(result)
         except BaseException:
             # Ctrl-C or pytest-timeout, for example: cancel the work, or it would move the clock of
             # the next test.
-            self._loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
+            self.loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
             raise
 
     async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
         """Run `work` on the event loop of the server, while the loop of the caller goes on."""
         __tracebackhide__ = True
         self._refuse_in_a_fork(work)
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     def _refuse_in_a_fork(self, work: Coroutine[Any, Any, object]) -> None:
         __tracebackhide__ = True

@@ -5,10 +5,12 @@ state as JSON, and refunds.
 """
 
 import asyncio
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
@@ -21,10 +23,10 @@ from sandbox_sim.certify.application import (
     ApplicationUnreachable,
     ConfiguredApplication,
 )
-from sandbox_sim.certify.bench import open_bench
+from sandbox_sim.certify.bench import CertifyBench, open_bench
 from sandbox_sim.certify.cases import CertifyCase, Placed
 from sandbox_sim.certify.configuration import Configuration
-from sandbox_sim.certify.runner import run
+from sandbox_sim.certify.runner import plan_side_by_side, run
 from sandbox_sim.certify.verdicts import Run
 from sandbox_sim.demo.clock_and_ids import Clock, new_transaction_id
 from sandbox_sim.demo.gateway_client import ShopSettings, Unanswered, _wallet_fields
@@ -55,22 +57,56 @@ class RefundDesk:
             await client._post("/make_payment", {**body, "trans_type": "MTC"})
 
 
+class Placing:
+    """An order that is being placed: its service, and its number once that is known."""
+
+    def __init__(self, service_id: int = 55) -> None:
+        self.service_id = service_id
+        self.number = ""
+
+
+_placing: ContextVar[Placing] = ContextVar("_placing")
+
+
 class ShopWithRefunds(Shop):
-    """The demo shop with refunds."""
+    """The demo shop with refunds, which uses the service that an order came with."""
 
     def __init__(self, settings: ShopSettings, clock: Clock | None) -> None:
         super().__init__(settings, clock=clock)
         self.desk = RefundDesk(self)
+        self._services: dict[str, int] = {}  # that of each order, by its number
+        self._follow_services()
         self.app.middlewares.append(self._name_the_order)
         self.app.router.add_get("/state/{key}", self._state)
         self.app.router.add_post("/refund/{key}", self._refund)
 
     @web.middleware
     async def _name_the_order(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if not request.path.startswith("/buy/"):
+            return await handler(request)
+        placing = Placing(int(str((await request.post()).get("service_id", 55))))
+        _placing.set(placing)
         response = await handler(request)
-        if request.path.startswith("/buy/") and response.status == 303:
-            response.headers["X-Order"] = list(self.book)[-1].key
+        if response.status == 303:
+            response.headers["X-Order"] = next(
+                each.key for each in self.book if str(each.number) == placing.number
+            )
         return response
+
+    def _follow_services(self) -> None:
+        """Send every request about an order with the service id that the order came with."""
+        client: Any = self._gateway
+        genuine = client._post_once
+
+        async def post_once(path: str, body: Mapping[str, Any]) -> Any:
+            about = f"{body.get('transaction_id', '')} {body.get('msg_body', '')}"
+            (number,) = re.findall(r"(?:SHOP-|order )(\d+)", about)
+            if number not in self._services:
+                placing = _placing.get(Placing())
+                placing.number, self._services[number] = number, placing.service_id
+            return await genuine(path, {**body, "service_id": self._services[number]})
+
+        client._post_once = post_once
 
     async def _state(self, request: web.Request) -> web.Response:
         order = self.book.of_key(request.match_info["key"])
@@ -96,8 +132,9 @@ ORDER: Final = {
 }
 
 
-def certify_toml(shop_url: str, **changes: Any) -> Mapping[str, Any]:
+def certify_toml(shop_url: str, *, by_service: bool = False) -> Mapping[str, Any]:
     """The document of certify.toml for a shop at this address."""
+    order = {**ORDER, "service_id": "{service_id}"} if by_service else ORDER
     numbered = {"url": f"{shop_url}/buy/airtime", "pattern": r"X-Order: ([\w-]+)"}
     return {
         "gateway": {"port": 0, "callback_profile": "event", "sandbox_card_entry": True},
@@ -108,8 +145,8 @@ def certify_toml(shop_url: str, **changes: Any) -> Mapping[str, Any]:
             "restart": "true",
             "receipts": "sms",
         },
-        "order": {"form": ORDER, **numbered},
-        "card_order": {"form": {**ORDER, "pay_by": "card"}, **numbered},
+        "order": {"form": order, **numbered},
+        "card_order": {"form": {**order, "pay_by": "card"}, **numbered},
         "refund": {"url": f"{shop_url}/refund/{{order}}", "method": "POST"},
         "state": {"url": f"{shop_url}/state/{{order}}", "field": "state"},
         "words": {
@@ -118,7 +155,6 @@ def certify_toml(shop_url: str, **changes: Any) -> Mapping[str, Any]:
             "failed": [OrderState.FAILED],
             "cancelled": [OrderState.CANCELLED],
         },
-        **changes,
     }
 
 
@@ -299,16 +335,29 @@ def certified(
     *,
     forgets: bool = False,
     seed: int | None = None,
-    **changes: Any,
+    by_service: bool = False,
 ) -> Run:
-    """Run the cases against the demo shop with this fault, without waiting."""
+    """Run the cases against the demo shop with this fault, without waiting.
+
+    by_service: each case has a gateway and a service of its own, behind one port. `ShopTime` waits
+    for one case at a time, so they follow one another all the same.
+    """
     time = ShopTime()
     shop = RunningShop(breaks, forgets=forgets, time=time)
-    configuration = Configuration.model_validate(certify_toml(shop.url, **changes))
+    document = certify_toml(shop.url, by_service=by_service)
+    configuration = Configuration.model_validate(document)
     restarts = any(case.restarts("gateway") for case in cases)
     with (
-        open_bench(configuration, SandboxGateway, restarts=restarts) as bench,
+        open_bench(configuration, SandboxGateway, restarts=restarts, cases=len(cases)) as bench,
         shop.running(bench.gateway_url) as restart,
     ):
-        application = TimedApplication(configuration, bench.gateway, time, restart)
-        return run(bench, application, cases, seed=seed)
+
+        def reach(configuration: Configuration, bench: CertifyBench) -> TimedApplication:
+            return TimedApplication(configuration, bench.gateway, time, restart)
+
+        plan = plan_side_by_side(configuration, bench, cases, SandboxGateway, reach)
+        return run(
+            *(bench, reach(configuration, bench), cases),
+            seed=seed,
+            side_by_side=plan and plan._replace(at_once=1),
+        )

@@ -78,8 +78,14 @@ def url(shop: HTTPServer, path: str = "/") -> str:
     return f"http://127.0.0.1:{shop.server_port}{path}"
 
 
-def test_json_has_the_values_of_the_order_and_a_number_for_the_amount(shop: HTTPServer) -> None:
-    body = {"to": "{gateway}", "lines": [{"price": "{amount}", "for": "GHS {amount}"}]}
+def test_json_has_the_values_of_the_order_and_numbers_for_amount_and_service(
+    shop: HTTPServer,
+) -> None:
+    body = {
+        "to": "{gateway}",
+        "service": "{service_id}",
+        "lines": [{"price": "{amount}", "for": "GHS {amount}"}],
+    }
     order = {
         "url": url(shop, "/pay/{phone}"),
         "headers": {"X-Key": "k"},
@@ -93,8 +99,25 @@ def test_json_has_the_values_of_the_order_and_a_number_for_the_amount(shop: HTTP
     assert (method, path, headers["x-key"]) == ("POST", "/pay/0244000001", "k")
     assert json.loads(sent) == {
         "to": "http://gateway:1",
+        "service": 55,
         "lines": [{"price": 12.5, "for": "GHS 12.50"}],
     }
+
+
+def test_each_case_has_a_service_after_that_of_the_file_where_orders_name_it() -> None:
+    document = {
+        "application": {"service_id": 57},
+        "order": {"command": "{reference} {service_id}"},
+        "state": {"command": "x"},
+        "words": WORDS,
+    }
+    configuration = Configuration.model_validate(document)
+
+    assert configuration.services(3) == [57, 58, 60, 61]
+    assert configuration.for_service(60).gateway_settings("memory:", 0)["credentials"] == [
+        {"client_key": "sandbox_key", "secret_key": "sandbox_secret", "service_ids": [60]}
+    ]
+    assert configuration.model_copy(update={"at_once": 1}).services(3) == [57]
 
 
 def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(
@@ -103,12 +126,12 @@ def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(
     Shop.answer = (303, {"location": "/orders/A-9"}, "")
     order = {
         "url": url(shop),
-        "form": {"phone": "{phone}"},
+        "form": {"phone": "{phone}", "other_form": "{phone_233}"},
         "pattern": r"Location: /orders/(\S+)",
     }
 
     assert application(order=order).place(Placed(), "R1", SOON) == "A-9"
-    assert [each[3] for each in Shop.requests] == ["phone=0244000001"]
+    assert [each[3] for each in Shop.requests] == ["phone=0244000001&other_form=233244000001"]
 
 
 def test_an_order_that_is_refused_shows_the_answer(shop: HTTPServer) -> None:
@@ -121,14 +144,53 @@ def test_an_order_that_is_refused_shows_the_answer(shop: HTTPServer) -> None:
 
 def test_an_answer_without_a_number_is_shown(shop: HTTPServer) -> None:
     Shop.answer = (303, {"X-Shop": "Ama"}, "")
-    with pytest.raises(ApplicationUnreachable, match=r"no number: HTTP 303, .*X-Shop: Ama"):
+    with pytest.raises(
+        ApplicationUnreachable, match=r"field finds no number .*: HTTP 303, .*X-Shop: Ama"
+    ):
         application(order={"url": url(shop), "field": "id"}).place(Placed(), "R1", SOON)
 
     Shop.answer = (200, {}, "<head><title>Shop</title></head><h1>Thank you</h1>")
     order = {"url": url(shop), "json": {}, "field": "id"}
 
-    with pytest.raises(ApplicationUnreachable, match=r"no number: HTTP 200, Thank you$"):
+    with pytest.raises(ApplicationUnreachable, match=r": HTTP 200, Thank you$"):
         application(order=order).place(Placed(), "R1", SOON)
+
+
+def test_an_answer_that_a_pattern_does_not_fit_is_shown_with_what_patterns_see(
+    shop: HTTPServer,
+) -> None:
+    Shop.answer = (302, {"location": "/thanks/7"}, "<p>Redirecting to /thanks/7</p>")
+    order = {"url": url(shop), "form": {}, "pattern": r"Location: /orders/(\S+)"}
+    with pytest.raises(
+        ApplicationUnreachable, match=r"^order\.pattern finds .*, Location: /thanks/7$"
+    ):
+        application(order=order).place(Placed(), "R1", SOON)
+
+    Shop.answer = (200, {}, "<head></head><b class=status>PAID</b>")
+    state = {"url": url(shop), "pattern": 'class="status">(.*)<'}
+    with pytest.raises(
+        OrderUnreadable, match=r"^state\.pattern finds .*, <b class=status>PAID</b>$"
+    ):
+        application(state=state).state("7")
+
+
+def test_headers_have_the_values_of_the_order(shop: HTTPServer) -> None:
+    headers = {"X-Service": "{service_id}", "Authorization": "Bearer token-1 {phone}"}
+    tested = application(order={"url": url(shop), "headers": headers, "json": {}, "field": "order"})
+    Shop.answer = (200, {}, '{"order": 7}')
+
+    tested.place(Placed(), "R1", SOON)
+
+    sent = Shop.requests[0][2]
+    assert (sent["x-service"], sent["authorization"]) == ("55", "Bearer token-1 0244000001")
+    assert tested._configuration.secrets == {"sandbox_secret", "Bearer token-1 "}
+
+
+def test_a_restart_that_does_not_end_says_what_it_must_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox_sim.certify.application.RESTART", timedelta(milliseconds=10))
+
+    with pytest.raises(ApplicationUnreachable, match="restart must end, and leave the application"):
+        application(application={"restart": "exec sleep 60"}).restart()
 
 
 def test_a_command_gets_each_value_as_one_argument(tmp_path: Path) -> None:

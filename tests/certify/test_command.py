@@ -92,7 +92,7 @@ def test_one_case_runs_after_the_controls(shop: RunningShop, tmp_path: Path) -> 
     assert result.exit_code == 0, result.output
     assert 'tests="3"' in (tmp_path / "junit.xml").read_text()
     page = (tmp_path / "page.html").read_text()
-    assert "<h1>Certified</h1>" in page
+    assert ">Certified</h1>" in page
     assert certify_report().read_text() == page
 
 
@@ -143,7 +143,7 @@ def test_a_case_that_may_need_more_than_the_limit_is_inconclusive_with_the_figur
 
     reason = "may need 16.8s of real time for it, and the limit of the run is 6s; raise limit"
     assert f"{reason}: swapped_callbacks\n" in result.stdout
-    assert result.exit_code == 1
+    assert result.exit_code == 3
 
 
 def test_where_no_request_comes_the_reason_names_the_address(shop: RunningShop) -> None:
@@ -154,9 +154,25 @@ def test_where_no_request_comes_the_reason_names_the_address(shop: RunningShop) 
         Path("certify.toml").write_text(text.replace(f"port = {port}", f"port = {other}"))
         result = run("--case", "success")
 
-    assert f"no request came to http://127.0.0.1:{other}: is that its base URL?" in result.stdout
+    assert f"no request for service 55 came to http://127.0.0.1:{other}: are " in result.stdout
     together = "the control control_paid did not pass, so this would say nothing: success\n"
     assert f"INCONCLUSIVE    {together}" in result.stdout
+
+
+def test_an_application_that_does_not_use_the_service_of_the_order_is_told_so(
+    shop: RunningShop,
+) -> None:
+    text = Path("certify.toml").read_text()
+    Path("certify.toml").write_text(
+        text.replace('amount = "', 'service = "{service_id}"\namount = "')
+    )
+
+    result = run("--case", "success")
+
+    first, *rest = result.stdout.splitlines()
+    assert first.endswith(", services 55 to 58")
+    assert "no request for service 56 came to http://" in rest[1]
+    assert result.exit_code == 1
 
 
 def test_an_application_that_is_not_there_is_inconclusive() -> None:
@@ -169,7 +185,7 @@ def test_an_application_that_is_not_there_is_inconclusive() -> None:
 
     assert "POST http://127.0.0.1:1/orders failed: Connection refused" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("29 inconclusive, 13 not applicable")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
 
 
 def test_a_port_that_is_taken_is_named() -> None:
@@ -186,7 +202,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["nothing.toml"], "nothing.toml: cannot be read: No such file or directory"),
+        (["nothing.toml"], "nothing.toml: there is no such file; sandbox-sim certify init noth"),
         (["--case", "sucess"], "there is no case sucess; did you mean success?"),
         (["--at-once", "2"], "--at-once: cases that run at once have a gateway each, so order"),
         (["--limit", "soon"], "must be a duration such as 90s or 10m"),
@@ -223,8 +239,18 @@ def test_what_cannot_work_is_refused(words: list[str], problem: str, tmp_path: P
         ('"10m"', '"10m"\nat_once = 2', "at_once: cases that run at once have a gateway each"),
         ('"10m"', '"ten"', 'limit: must be a duration such as "500ms"'),
         ("service_id = 55", "service_id = 59", "application.service_id: must not end in 9"),
-        ("port = 8233", 'port = "x"', "port (from certify.toml): must be a valid integer"),
-        ("port = 8233", "prot = 1", "prot (from certify.toml): there is no such setting"),
+        ("service_id = 55", f"service_id = {10**13}", "application.service_id: must be less"),
+        ('"{phone}", n', '"{Phone}", n', "order: there is no placeholder {Phone}; there are {"),
+        (
+            "port = 8233",
+            'port = "x"',
+            "port (from [gateway] of certify.toml): must be a valid integer",
+        ),
+        (
+            "port = 8233",
+            "prot = 1",
+            "prot (from [gateway] of certify.toml): there is no such setting",
+        ),
     ],
 )
 def test_a_wrong_certify_toml_is_named_with_its_field(old: str, new: str, problem: str) -> None:

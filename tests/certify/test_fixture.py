@@ -77,7 +77,7 @@ def test_a_case_that_does_not_hold_says_how_to_mend_it_and_what_happened(
     told = str(error.value)
     assert "FAILED          success: An ordinary payment\n" in told
     assert "the order is paid, and must be pending" in told
-    assert "mend: if answer" in told
+    assert "mend:\n                    if answer" in told
     assert "application to gateway: status CERTIFY-" in told
 
 

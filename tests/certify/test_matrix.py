@@ -27,6 +27,26 @@ def test_each_broken_shop_fails_exactly_its_cases(name: str) -> None:
     assert found.succeeded is not bool(shop.fails)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "the demo shop as it is",
+        "charges twice after a lost answer",
+        "refunds at each click",
+    ],
+)
+def test_a_shop_fails_the_same_cases_where_each_case_has_a_service_of_its_own(name: str) -> None:
+    shop = SHOPS[name]
+
+    found = certified(CASES, shop.breaks, by_service=True)
+
+    verdicts = {each.case.name: each.verdict for each in found.results}
+    assert {name for name, each in verdicts.items() if each is CaseVerdict.FAILED} == shop.fails
+    assert CaseVerdict.NOT_APPLICABLE not in verdicts.values()
+    alone = {each.case.name for each in found.results if each.alone}
+    assert alone == {"application_restarted", "gateway_restarted"}
+
+
 def test_each_case_is_failed_by_a_shop_or_stands_for_what_no_fault_here_shows() -> None:
     caught = frozenset[str]().union(*(shop.fails for shop in SHOPS.values()))
 

@@ -41,7 +41,7 @@ RUN = Run(
     seed=7,
     took=4 * SECOND,
 )
-DOCUMENT = reports.shown(RUN, {"s3cret-key", "Bearer tok"})
+DOCUMENT = reports.shown(RUN, {"s3cret-key", "Bearer tok", "callback"})
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,13 @@ def test_no_report_has_a_card_number_a_key_or_a_header(report: str) -> None:
     assert "411111******1111" in report
     for secret in ("4111111111111111", "s3cret-key", "Bearer tok"):
         assert secret not in report
+
+
+def test_a_secret_that_is_a_common_word_is_masked_in_what_happened_only() -> None:
+    shown = DOCUMENT["cases"][1]
+
+    assert shown["title"] == "A callback without a signature"
+    assert shown["events"][2]["text"] == "***"
 
 
 def test_the_document_has_the_verdicts_and_the_timeline() -> None:
@@ -83,7 +90,9 @@ def test_the_remedy_of_a_failed_case_is_shown_where_it_is_asked_for() -> None:
 
     assert passed == ["passed          success: An ordinary payment"]
     assert failed[0].startswith("FAILED          forged_unsigned: ")
-    assert any("mend: genuine = hmac.new(" in line for line in failed)
+    begin = failed.index("                  mend:")
+    assert failed[begin + 1].startswith("                    genuine = hmac.new(")
+    assert failed[begin + 3] == f"{' ' * 24}return 401                 # before the body is parsed"
     assert len(list(reports.lines(DOCUMENT["cases"][1], remedies=False))) == 2
 
 
@@ -107,16 +116,17 @@ def test_junit_has_failures_errors_and_skips() -> None:
 def test_the_page_stands_alone_and_escapes_what_it_shows() -> None:
     page = reports.html(DOCUMENT)
 
-    assert re.findall(r"(?:src|href)=|url\(|@import|<script", page) == []
+    assert re.findall(r'(?:src|href)="[^#]|url\(|@import|<script', page) == []
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
     assert "prefers-color-scheme: dark" in page
-    assert page.count("<details open>") == 1
+    assert re.findall(r'<details id="(\w+)" open>', page) == ["forged_unsigned"]
+    assert re.findall(r'<a href="#(\w+)">', page) == ["forged_unsigned"]
     assert "seed 7" in page
 
 
 def test_the_page_draws_each_message_between_the_lanes_of_its_parties() -> None:
     page = reports.html(DOCUMENT)
 
-    drawn = re.findall(r'class="message (\w+)" style="grid-column: (\d) / (\d)"', page)
-    assert drawn == [("right", "2", "4"), ("self", "3", "4"), ("left", "3", "5")]
+    drawn = re.findall(r'class="message (\w+)" style="grid-column: (\d) / span (\d);', page)
+    assert drawn == [("right", "2", "2"), ("self", "3", "1"), ("left", "3", "2")]

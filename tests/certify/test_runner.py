@@ -60,16 +60,20 @@ def test_cases_run_at_once_and_are_reported_in_the_order_of_the_seed() -> None:
         with open_bench(CONFIGURATION, SandboxGateway, restarts=False, port=0) as bench:
             yield Place(bench, application.at(bench.gateway_url))
 
+    def alone(case: CertifyCase) -> str | None:
+        return "it restarts" if case.restarts("application") else None
+
     reported: list[str] = []
     with open_bench(CONFIGURATION, SandboxGateway, restarts=False) as bench:
         found = run(
             *(bench, application, [*cases, case("g")]),
             seed=5,
             done=lambda result: reported.append(result.case.name),
-            side_by_side=SideBySide(open_place, AT_ONCE),
+            side_by_side=SideBySide(open_place, AT_ONCE, alone),
         )
 
     assert [each.reason for each in found.results] == [""] * 7
+    assert [each.case.name for each in found.results if each.alone == "it restarts"] == ["f"]
     assert application.happened == ["restart", *["order"] * 6]
     assert len(application.urls) == 6
     assert reported == [each.case.name for each in found.results]

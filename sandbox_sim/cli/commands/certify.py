@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
@@ -11,8 +11,8 @@ import click
 
 from sandbox_sim.certify import reports
 from sandbox_sim.certify.application import ConfiguredApplication
-from sandbox_sim.certify.bench import open_bench
-from sandbox_sim.certify.cases import CertifyCase, check_names, chosen, load
+from sandbox_sim.certify.bench import CertifyBench, open_bench
+from sandbox_sim.certify.cases import check_names, chosen, load
 from sandbox_sim.certify.configuration import (
     APART,
     TEMPLATE,
@@ -20,8 +20,8 @@ from sandbox_sim.certify.configuration import (
     load as load_configuration,
 )
 from sandbox_sim.certify.files import Duration, FileError, Table, parse
-from sandbox_sim.certify.runner import Place, SideBySide, run as run_cases
-from sandbox_sim.certify.verdicts import Result, Run
+from sandbox_sim.certify.runner import plan_side_by_side, run as run_cases
+from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
 from sandbox_sim.settings.loading import ConfigError
 from sandbox_sim.settings.schema import certify_report
@@ -29,6 +29,8 @@ from sandbox_sim.testing import SandboxGateway
 from sandbox_sim.values.redaction import printable
 
 DEFAULT_FILE = "certify.toml"
+# The exit code of a run without a failed case that could not judge them all.
+INCONCLUSIVE: Final = 3
 
 # Files that an application changes by itself, such as its database and its log, start no run.
 _SOURCES: Final = frozenset(
@@ -71,7 +73,8 @@ def init(file: Path) -> None:
         raise CommandFailed(f"{file} exists already and was not changed") from None
     except OSError as error:
         raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
-    click.echo(f"{file} written; fill in how your application is reached, then: certify {file}")
+    how = "fill in how your application is reached, and run"
+    click.echo(f"{file} written; {how}: sandbox-sim certify {file}")
 
 
 class _Limit(Table):
@@ -108,7 +111,7 @@ def _duration(_context: click.Context, _param: click.Parameter, text: str | None
 @click.option(
     "--at-once",
     type=click.IntRange(1, 64),
-    help="How many cases run at once, in place of the file's, where the order has {gateway}.",
+    help="How many cases run at once, in place of the file's; see Cases at once in the docs.",
 )
 @click.option(
     "--watch",
@@ -132,7 +135,7 @@ def run(
     junit: Path | None,
     html: Path | None,
 ) -> None:
-    """Run the cases. Exit 1 unless each one passes or is not applicable."""
+    """Run the cases. Exit 1 if one failed, 3 if one is inconclusive and none failed."""
     try:
         configuration, cases = load_configuration(file), load(folders)
         check_names(configuration.not_applicable, cases)
@@ -141,15 +144,18 @@ def run(
         wanted = chosen(cases, names)
         output = _Output(configuration, obj["as_json"], bool(names), junit, html)
         restarts = any(case.restarts("gateway") for case in wanted)
-        with open_bench(configuration, SandboxGateway, restarts=restarts) as bench:
-            output.begin(bench.gateway_url)
-            application = ConfiguredApplication(configuration, bench.gateway_url)
+        with open_bench(
+            configuration, SandboxGateway, restarts=restarts, cases=len(wanted)
+        ) as bench:
+            output.begin(bench.gateway_url, len(wanted))
+            application = _reached(configuration, bench)
+            beside = plan_side_by_side(configuration, bench, wanted, SandboxGateway, _reached)
             picked = wanted
             while True:
                 before = snapshot(Path()) if watch else {}
                 found = run_cases(
                     bench, application, picked,
-                    seed=seed, done=output.case, side_by_side=_side_by_side(configuration),
+                    seed=seed, done=output.case, side_by_side=beside,
                 )  # fmt: skip
                 output.end(found)
                 if not watch or (found.succeeded and picked is wanted):
@@ -162,29 +168,19 @@ def run(
     except (FileError, ConfigError) as error:
         raise WrongUsage(str(error)) from None
     if not found.succeeded:
-        raise SystemExit(1)
+        raise SystemExit(1 if found.count(CaseVerdict.FAILED) else INCONCLUSIVE)
+
+
+def _reached(configuration: Configuration, bench: CertifyBench) -> ConfiguredApplication:
+    return ConfiguredApplication(configuration, bench.gateway_url)
 
 
 def _with(configuration: Configuration, replaced: Mapping[str, Any]) -> Configuration:
     """The configuration with the options that are given. Raises `FileError`."""
     given = {name: value for name, value in replaced.items() if value is not None}
-    if given.get("at_once", 1) > 1 and not configuration.runs_at_once:
+    if given.get("at_once", 1) > 1 and configuration.told_apart_by is None:
         raise FileError(f"--at-once: {APART}")
     return configuration.model_copy(update=given)
-
-
-def _side_by_side(configuration: Configuration) -> SideBySide | None:
-    """How cases run at once; None where they run one after another."""
-    if configuration.at_once == 1 or not configuration.runs_at_once:
-        return None
-
-    @contextmanager
-    def open_place(case: CertifyCase) -> Iterator[Place]:
-        restarts = case.restarts("gateway")
-        with open_bench(configuration, SandboxGateway, restarts=restarts, port=0) as bench:
-            yield Place(bench, ConfiguredApplication(configuration, bench.gateway_url))
-
-    return SideBySide(open_place, configuration.at_once)
 
 
 class _Output:
@@ -207,9 +203,11 @@ class _Output:
         self._junit = junit
         self._html = html
 
-    def begin(self, gateway_url: str) -> None:
-        """Print where the gateway is."""
-        self._say(f"gateway at {gateway_url}, service {self._configuration.application.service_id}")
+    def begin(self, gateway_url: str, cases: int) -> None:
+        """Print where the gateway is, and which services it knows."""
+        first, *others = self._configuration.services(cases)
+        services = f"services {first} to {others[-1]}" if others else f"service {first}"
+        self._say(f"gateway at {gateway_url}, {services}")
 
     def case(self, result: Result) -> None:
         """Print the result of a case that was run; `end` prints the others together."""
@@ -226,6 +224,8 @@ class _Output:
             click.echo(json.dumps(document, indent=2))
         for line in reports.not_run(document):
             self._say(printable(line))
+        for line in reports.run_alone(document):
+            self._say(line)
         self._say(reports.summary(document))
         if document["counts"]["failed"] and not self._remedies:
             self._say("--case NAME shows how to mend a case")

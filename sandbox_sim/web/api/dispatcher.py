@@ -82,7 +82,7 @@ class Dispatcher:
                 path = self._of_interface(path, request)
                 raw, received_at = body, at
                 if not isinstance(raw, bytes):
-                    raw, received_at = await _read(request, raw), self.clock.now()
+                    raw, received_at = await read_body(request, raw), self.clock.now()
                 is_plain = needs_no_masking(raw)
                 address = partial(self.public_address, request)
                 call = Call(admitted, raw, received_at, address, path.operation)
@@ -269,7 +269,7 @@ def encoded_body(headers: Mapping[str, str]) -> str | None:
     return f"the header Content-Encoding says {quoted(given)}: send the body as it is, without it"
 
 
-async def _read(request: IncomingRequest, read: ReadBody) -> bytes:
+async def read_body(request: IncomingRequest, read: ReadBody) -> bytes:
     """The body, for which the client may wait to be asked. Raises what answers an encoded one."""
     if encoded_body(request.headers) is not None:
         raise web.HTTPUnsupportedMediaType

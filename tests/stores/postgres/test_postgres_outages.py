@@ -148,8 +148,11 @@ async def test_a_unit_whose_session_ends_on_the_way_is_rolled_back(
 
 class TestItDoesNotAnswer:
     @pytest.fixture(autouse=True)
-    def _impatient(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        postgres.server_url()
+    async def _impatient(
+        self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A store gives up after a moment; making the tables takes longer, so they exist."""
+        await (await open_postgres()).close()
         from sandbox_sim.stores.postgres import (  # noqa: PLC0415
             postgres_connection as connection,
             postgres_store as store,

@@ -1,0 +1,176 @@
+"""Gateways behind the port of another: each answers for its services as at a port of its own."""
+
+import http.client
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from sandbox_sim import SandboxGateway
+from sandbox_sim.adapters.tls import client_context
+from sandbox_sim.settings.loading import settings_from
+from sandbox_sim.settings.schema import Settings
+from tests.testing.conftest import collection
+
+
+def settings(*service_ids: int, **others: Any) -> Settings:
+    credentials = {"client_key": "a", "secret_key": "b", "service_ids": service_ids}
+    chosen = {"store": "memory:", "port": 0, "quiet": True, "credentials": [credentials], **others}
+    return settings_from(chosen, "a test")
+
+
+Serve = Callable[..., tuple[SandboxGateway, SandboxGateway, SandboxGateway]]
+
+
+@pytest.fixture
+def serve() -> Iterator[Serve]:
+    """Starts a front for the services 55 to 57 with gateways behind it, for 56 and for 57."""
+    with ExitStack() as running:
+
+        def start(**others: Any) -> tuple[SandboxGateway, SandboxGateway, SandboxGateway]:
+            front = SandboxGateway(settings(55, 56, 57, **others))
+            running.enter_context(front)
+            behind = [SandboxGateway(settings(number, **others), front) for number in (56, 57)]
+            first, second = map(running.enter_context, behind)
+            return front, first, second
+
+        yield start
+
+
+class Client:
+    """A connection to a gateway that stays open."""
+
+    def __init__(self, gateway: SandboxGateway) -> None:
+        parts = urlsplit(gateway.url)
+        self._gateway = gateway
+        self.connection = http.client.HTTPConnection(parts.netloc, timeout=5)
+        if gateway.settings.trusted is not None:
+            context = client_context(gateway.settings.trusted)
+            self.connection = http.client.HTTPSConnection(parts.netloc, timeout=5, context=context)
+
+    def post(self, service_id: Any, path: str = "/make_payment", **fields: Any) -> tuple[int, str]:
+        body = {**collection(self._gateway), "service_id": service_id, **fields}
+        return self.send(path, json.dumps(body).encode())
+
+    def send(self, path: str, body: Any, **headers: str) -> tuple[int, str]:
+        self.connection.request("POST", path, body, {**self._gateway.headers, **headers})
+        response = self.connection.getresponse()
+        return response.status, json.loads(response.read())["response_code"]
+
+
+Connect = Callable[[SandboxGateway], Client]
+
+
+@pytest.fixture
+def connect() -> Iterator[Connect]:
+    """Opens connections, and closes them."""
+    clients: list[Client] = []
+
+    def connected(gateway: SandboxGateway) -> Client:
+        clients.append(Client(gateway))
+        return clients[-1]
+
+    yield connected
+    for client in clients:
+        client.connection.close()
+
+
+def test_each_service_is_answered_by_its_gateway_over_one_connection(
+    serve: Serve, connect: Connect
+) -> None:
+    front, first, second = serve()
+    client = connect(front)
+
+    assert [client.post(number) for number in (55, 56, 57)] == [(202, "202")] * 3
+    assert [len(each.transactions) for each in (front, first, second)] == [1, 1, 1]
+
+    first.advance(minutes=1)
+
+    assert (first.transactions[0].status, second.transactions[0].status) == ("000", "002")
+
+
+@pytest.mark.parametrize(
+    ("service_id", "answer"), [(58, (403, "403")), ("56", (400, "400")), (None, (400, "400"))]
+)
+def test_a_service_that_none_has_gets_the_answer_of_the_interface(
+    serve: Serve, connect: Connect, service_id: object, answer: tuple[int, str]
+) -> None:
+    front, _, _ = serve()
+
+    assert connect(front).post(service_id) == answer
+
+
+def test_a_service_whose_gateway_has_stopped_is_answered_by_the_front(
+    serve: Serve, connect: Connect
+) -> None:
+    front, first, _ = serve()
+    client = connect(front)
+    client.post(56)
+    first.__exit__(None, None, None)
+
+    assert client.post(56, "/get_transaction_status") == (200, "027")
+    first.__enter__()
+
+
+def test_a_connection_is_cut_for_the_service_that_has_the_fault_only(
+    serve: Serve, connect: Connect
+) -> None:
+    front, first, _ = serve()
+    other, cut = connect(front), connect(front)
+    other.post(57)
+    first.fault(connection_reset=True)
+
+    with pytest.raises(ConnectionError):
+        cut.post(56)
+
+    assert other.post(57, transaction_id="T2") == (202, "202")
+
+
+def test_who_waits_for_an_answer_keeps_no_other_service_waiting(
+    serve: Serve, connect: Connect
+) -> None:
+    front, first, _ = serve()
+    waiting = connect(front)
+    first.fault(timeout=True)
+    waiting.connection.request(
+        *("POST", "/make_payment", json.dumps({**collection(front), "service_id": 56})),
+        front.headers,
+    )
+
+    assert connect(front).post(57) == (202, "202")
+    first.__exit__(None, None, None)  # ends the wait
+    with pytest.raises(http.client.RemoteDisconnected):
+        waiting.connection.getresponse()
+    first.__enter__()
+
+
+def test_a_body_in_chunks_and_one_that_is_refused_unread(serve: Serve, connect: Connect) -> None:
+    front, first, _ = serve()
+    body = json.dumps({**collection(front), "service_id": 56}).encode()
+
+    assert connect(front).send("/make_payment", iter([body[:9], body[9:]])) == (202, "202")
+    assert first.transactions[0].transaction_id == "T1"
+    refused = connect(front).send("/make_payment", body, **{"Content-Encoding": "gzip"})
+    assert refused == (415, "400")
+
+
+def test_it_speaks_https(
+    serve: Serve, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    front, first, _ = serve(tls=True)
+
+    assert connect(front).post(56) == (202, "202")
+    assert len(first.transactions) == 1
+
+
+def test_a_port_that_is_taken_is_an_error_as_at_any_start(serve: Serve) -> None:
+    front, _, _ = serve()
+    taken = urlsplit(front.url).port
+
+    with pytest.raises(OSError, match="address already in use"):
+        SandboxGateway(settings(58, port=taken), front).__enter__()
