@@ -23,6 +23,7 @@ from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.certify.cases import CertifyCase, Placed, State
 from sandbox_sim.certify.configuration import Configuration, Question
 from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.msisdn import to_international
 
 if TYPE_CHECKING:
     from sandbox_sim.testing import Request
@@ -137,7 +138,7 @@ class ConfiguredApplication:
             differs = {getattr(each, name) for each in case.orders} != {
                 Placed.model_fields[name].default
             }
-            if differs and not configuration.order.names(name):
+            if differs and not any(map(configuration.order.names, (name, f"{name}_233"))):
                 return f"the order in certify.toml has no {{{name}}}"
         return None
 
@@ -147,6 +148,7 @@ class ConfiguredApplication:
         question = by_card or self._configuration.order
         values = {
             "phone": order.phone,
+            "phone_233": to_international(order.phone),
             "network": order.network,
             "amount": order.amount,
             "reference": reference,

@@ -1,8 +1,8 @@
 """The file certify.toml: the gateway that the application uses, and how the application is asked.
 
-Placeholders stand in addresses, headers, bodies and commands: `{phone}`, `{network}`, `{amount}`
-and `{reference}` when an order is placed, `{order}` when its state is read, `{gateway}` and
-`{service_id}` in both.
+Placeholders stand in addresses, headers, bodies and commands: `{phone}` such as 0244000001,
+`{phone_233}` such as 233244000001, `{network}`, `{amount}` and `{reference}` when an order is
+placed, `{order}` when its state is read, `{gateway}` and `{service_id}` in both.
 """
 
 import re
@@ -19,14 +19,14 @@ from sandbox_sim.certify.cases import State
 from sandbox_sim.certify.files import Duration, FileError, Table, read
 
 PLACEHOLDERS: Final = (
-    *("phone", "network", "amount", "reference", "order", "gateway", "service_id"),
+    *("phone", "phone_233", "network", "amount", "reference", "order", "gateway", "service_id"),
 )
 TEMPLATE: Final = Path(__file__).parent / "certify.toml"
 APART: Final = (
     "cases that run at once have a gateway each, so order and card_order must tell the application "
     "its base URL, with {gateway}, or its service, with {service_id}"
 )
-_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]+)\}")
+_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]\w*)\}")
 
 
 class Question(Table):

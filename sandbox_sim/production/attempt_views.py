@@ -31,22 +31,22 @@ class ExchangeView(TypedDict):
     at: Timestamp
     duration_ms: int
     method: str
-    url: str
-    request_headers: dict[str, str]
-    request_body: str
-    status: Annotated[int | None, "the HTTP status; null if no answer came"]
-    answer_headers: dict[str, str]
-    answer_body: str
-    problem: Annotated[str, "what went wrong, or empty"]
+    url: Annotated[str, "the address of the request"]
+    request_headers: Annotated[dict[str, str], "names in lower case"]
+    request_body: Annotated[str, "at most 8 KiB"]
+    status: Annotated[int | None, "the HTTP status; null where no answer came"]
+    answer_headers: Annotated[dict[str, str], "names in lower case"]
+    answer_body: Annotated[str, "at most 8 KiB"]
+    problem: Annotated[str, "what went wrong; empty where nothing did"]
     tries: Annotated[int, "how many times it was sent"]
 
 
 class NetworkAttemptView(TypedDict):
     """An attempt at a network."""
 
-    id: str
+    id: Annotated[str, "the gateway's own identifier"]
     service_id: int
-    transaction_id: str
+    transaction_id: Annotated[str, "the client's, or of an SMS its processing_id"]
     network_transaction_id: str
     number: Annotated[int, "1 for the first attempt of its transaction"]
     network: str
@@ -67,9 +67,9 @@ class NetworkAttemptView(TypedDict):
     submits: Annotated[int, "how many times sending the request was begun"]
     polls: Annotated[int, "how many status queries were made"]
     mismatch: Annotated[str, "how a report differs from what was saved; empty if none does"]
-    contradiction: Annotated[str, "how the network contradicts the outcome, or empty"]
-    settled_by: str
-    settled_reason: str
+    contradiction: Annotated[str, "what the network says against the outcome; empty if nothing"]
+    settled_by: Annotated[str, "who settled it by hand; empty if no one did"]
+    settled_reason: Annotated[str, "why; empty if no one did"]
     refund_of: Annotated[
         str, "for a refund, the network transaction id of the collection; else empty"
     ]
@@ -80,8 +80,8 @@ class DecisionView(TypedDict):
 
     at: Timestamp
     status: Annotated[str, "000, 001 or 003"]
-    by: str
-    reason: str
+    by: Annotated[str, "who decided"]
+    reason: Annotated[str, "why"]
     forced: Annotated[bool, "whether it was against what the network said, or too early"]
     network_said: Annotated[str, "what the network answered just before, in words"]
     amount: Annotated[str | None, "the amount that the network confirmed; null if not given"]

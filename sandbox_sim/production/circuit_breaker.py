@@ -20,7 +20,12 @@ PROBE_ENDS_AFTER: Final = timedelta(seconds=60)
 
 
 class BreakerState(StrEnum):
-    """What a breaker does with submits."""
+    """What a breaker does with submits.
+
+    closed: they are sent.
+    open: they are not sent.
+    probing: one is sent, to find out.
+    """
 
     CLOSED = "closed"
     OPEN = "open"

@@ -148,7 +148,7 @@ class OutcomeRecorder:
         await self._call_back(unit, taken_back, now)
 
     async def _call_back(self, unit: Unit, decided: TransactionRecord, now: datetime) -> None:
-        """Add the callback of a transaction. A refund, which a person ordered, has none."""
+        """Plan the callback of any outcome (D31); a refund has none: no client asked for it."""
         if decided.refund_of is not None:
             return
         callback = self._callback_for(decided, now)._replace(mode=ServiceMode.PRODUCTION)

@@ -1,4 +1,4 @@
-"""The payment processor of production mode: accept, submit, record. Source: D32, D39.
+"""The payment processor of production mode: accept, submit, record. Source: D14, D32, D39.
 
 1. accept, one unit of work: the transaction, its hold, its attempt and the job that asks for the
    outcome are committed. The first attempt counts as submitted from here on.

@@ -171,11 +171,16 @@ def together(parts: Sequence[MessagePart]) -> Outcome:
 
 
 class NotificationTrust(StrEnum):
-    """What the notifications of a network are worth."""
+    """What the notifications of a network are worth.
 
-    SIGNED = "signed"  # proven by a signature over the exact bytes, or by the connection itself
-    HINT = "hint"  # anybody may have sent it
-    NONE = "none"  # the network sends none
+    signed: proven by a signature over the exact bytes, or by the connection itself.
+    hint: anybody may have sent it, so it only makes the gateway ask.
+    none: the network sends none.
+    """
+
+    SIGNED = "signed"
+    HINT = "hint"
+    NONE = "none"
 
 
 class Standing(StrEnum):
@@ -205,13 +210,19 @@ class RawNotification(NamedTuple):
 
 
 class NotificationState(StrEnum):
-    """What was done with a kept notification."""
+    """What was done with a kept notification.
 
-    NEW = "new"  # still to be read
+    new: still to be read.
+    unmatched: it belongs to no attempt yet.
+    refused: it cannot be read, or its signature is wrong.
+    failed: it raised an error three times, and the log has the traceback.
+    """
+
+    NEW = "new"
     APPLIED = "applied"
-    UNMATCHED = "unmatched"  # it belongs to no attempt yet
-    REFUSED = "refused"  # it cannot be read, or proves nothing
-    FAILED = "failed"  # reading it raised three times; the log has the traceback
+    UNMATCHED = "unmatched"
+    REFUSED = "refused"
+    FAILED = "failed"
 
 
 class KeptNotification(NamedTuple):

@@ -64,13 +64,15 @@ class Answer(NamedTuple):
 class ListOf(NamedTuple):
     """The model of an answer with records under a plural name.
 
-    has_next: whether it has the field `next`. has_dropped: whether it has the field `dropped`.
+    has_next: the field `next`, from which the list goes on. has_dropped: the field `dropped`.
+    order: of the records, in words.
     """
 
     plural: str
     item: Any
     has_next: bool = True
     has_dropped: bool = False
+    order: str = "newest first"
 
 
 class Query(NamedTuple):

@@ -126,12 +126,12 @@ def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(
     Shop.answer = (303, {"location": "/orders/A-9"}, "")
     order = {
         "url": url(shop),
-        "form": {"phone": "{phone}"},
+        "form": {"phone": "{phone}", "other_form": "{phone_233}"},
         "pattern": r"Location: /orders/(\S+)",
     }
 
     assert application(order=order).place(Placed(), "R1", SOON) == "A-9"
-    assert [each[3] for each in Shop.requests] == ["phone=0244000001"]
+    assert [each[3] for each in Shop.requests] == ["phone=0244000001&other_form=233244000001"]
 
 
 def test_an_order_that_is_refused_shows_the_answer(shop: HTTPServer) -> None:

@@ -104,9 +104,8 @@ def _of_rule(rule: Rule) -> dict[str, Any]:
         "section": rule.section,
         "is": _CHOICE if _is_choice(rule.id) else _STATED,
         "states": " ".join(rule.states.split()),
-        "later": rule.later,
         "codes": codes,
-        "see": _cited(rule.states + rule.later, rule.id),
+        "see": _cited(rule.states, rule.id),
         "read": f"{_PAGES}/{'fidelity' if _is_choice(rule.id) else 'interface'}.md#{_anchor(rule)}",
         "provoke": _with_needs(rule.provoke, rule.needs),
         "change": _settings(rule.settings),
@@ -153,8 +152,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     elif "section" in document:
         head += f", {document['is']} ({document['section']})"
     yield click.style(head, bold=True)
-    later = f" Later: {document['later']}" if document.get("later") else ""
-    yield from _field("means", document["states"] + later)
+    yield from _field("means", document["states"])
     for name, states in document.get("see", {}).items():
         yield from _field("rule" if "message" in document else "see", f"{name}: {states}")
     yield from _field("codes", ", ".join(document.get("codes", ())))

@@ -183,6 +183,7 @@ def explain(entry: JournalEntry, activity: ActivityLog) -> None:
 
 
 _Encoding = Literal["GSM", "UNICODE"]
+_FirstSmsStatus = Annotated[str, SmsStatus, "ACKNOWLEDGED in mode S, QUEUED in mode P"]
 _StatusLetter = Annotated[str, tuple(status.code for status in SmsStatus)]
 
 
@@ -201,7 +202,7 @@ class PaymentAccepted(ResponseBody):
 class MobilePayoutAccepted(PaymentAccepted):
     """The 202 of a mobile payout (sandbox.5)."""
 
-    status: Literal["success"]
+    status: Annotated[Literal["success"], "of a payout to a mobile wallet"]
 
 
 class CardAccepted(ResponseBody):
@@ -231,10 +232,10 @@ class StatusFound(ResponseBody):
 class BalanceRecord(TypedDict):
     """The balances of a service, in its base currency and in SMS units."""
 
-    payout_balance: float
-    collection_balance: float
+    payout_balance: Annotated[float, "what payouts can use"]
+    collection_balance: Annotated[float, "what collections brought in"]
     sms_balance: float
-    airtime_balance: float
+    airtime_balance: Annotated[float, "what airtime is paid from"]
 
 
 class BalanceFound(ResponseBody):
@@ -248,14 +249,14 @@ class SmsSendRecord(TypedDict):
     """One SMS that was accepted."""
 
     processing_id: str
-    batch_id: None
-    status: Annotated[str, SmsStatus]
+    batch_id: Annotated[None, "a single send has no batch"]
+    status: _FirstSmsStatus
     status_code: _StatusLetter
     page_count: int
     units_charged: int
     char_count: int
     encoding: _Encoding
-    sms_balance: Annotated[int, "the units that are left"]
+    sms_balance: int
 
 
 class SmsAccepted(ResponseBody):
@@ -269,12 +270,12 @@ class SmsBulkRecord(TypedDict):
     """A bulk SMS that was accepted."""
 
     batch_id: str
-    total_recipients: int
+    total_recipients: Annotated[int, "how many SMS are sent; a repeated number counts each time"]
     page_count: int
-    units_per_recipient: int
-    total_units_charged: int
-    sms_balance: Annotated[int, "the units that are left"]
-    status: Annotated[str, SmsStatus]
+    units_per_recipient: Annotated[int, "one for each page"]
+    total_units_charged: Annotated[int, "the units of all recipients"]
+    sms_balance: int
+    status: _FirstSmsStatus
     status_code: _StatusLetter
     encoding: _Encoding
 
@@ -289,26 +290,26 @@ class BulkSmsAccepted(ResponseBody):
 class Pagination(TypedDict):
     """The position of a page in the history."""
 
-    total_no_of_records: int
-    total_pages: int
-    current_page: int
-    items_per_page: int
+    total_no_of_records: Annotated[int, "how many SMS fit the filters"]
+    total_pages: Annotated[int, "how many pages they fill"]
+    current_page: Annotated[int, "from 1"]
+    items_per_page: Annotated[int, "the limit that holds, at most 100"]
 
 
 class HistoryFound(ResponseBody):
     """A page of the SMS of the service, newest first."""
 
     response_code: Literal["393"]
-    response_data: list[HistoryItem]
+    response_data: Annotated[list[HistoryItem], "newest first"]
     pagination: Pagination
 
 
 class SmsBalanceRecord(TypedDict):
     """The SMS units of a service."""
 
-    entity_service_id: int
+    entity_service_id: Annotated[int, "the service_id of the request"]
     sms_balance: int
-    last_updated: Timestamp
+    last_updated: Annotated[str, "when the balance last changed, ISO 8601 in UTC"]
 
 
 class SmsBalanceFound(ResponseBody):
@@ -355,8 +356,9 @@ class FlatCallback(_Notification):
 class EventCallback(_Notification):
     """The body of the profile `event`, which the storefront plugin reads."""
 
-    event_type: Literal[
-        "payment_success", "payment_failure", "payment_pending", "payment_cancelled"
+    event_type: Annotated[
+        Literal["payment_success", "payment_failure", "payment_pending", "payment_cancelled"],
+        "the status as a word",
     ]
     order_id: Annotated[str, "the reference of the payment"]
 

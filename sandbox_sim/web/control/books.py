@@ -13,7 +13,7 @@ from sandbox_sim.ledger.books import Adjustment, BadEntry, Books, SuspenseItem
 from sandbox_sim.records.ledger import AccountKind, LedgerLine, NumberedPosting, shown_line
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal
-from sandbox_sim.values.timestamps import Timestamp, iso
+from sandbox_sim.values.timestamps import iso
 from sandbox_sim.values.vocabulary import (
     DEFAULT_CURRENCY,
     MAX_IDENTIFIER,
@@ -55,7 +55,11 @@ class Resolve(SignedInput):
 
 
 class Adjust(SignedInput):
-    """The body of `POST ledger/adjust`."""
+    """The body of `POST ledger/adjust`; one of `debit` and `credit` is a wallet of the service.
+
+    network: where one of them is clearing.
+    transaction: where one of them is suspense, or to show the entry with this payment.
+    """
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     amount: str = Field(pattern=AMOUNT, description=AN_AMOUNT)
@@ -114,14 +118,14 @@ class SuspenseView(TypedDict):
     network_transaction_id: str
     network: str
     asset: Annotated[str, "a currency, SMS or AIRTIME"]
-    amount: Annotated[str, "a decimal: above 0 if money came in, below 0 if it went out"]
-    since: Timestamp
+    amount: Annotated[str, "a decimal: above 0 where it came in, below 0 where it went out"]
+    since: Annotated[str, "when the first of it came or went, ISO 8601 in UTC"]
 
 
 class SuspenseList(TypedDict):
     """All amounts in suspense."""
 
-    suspense: list[SuspenseView]
+    suspense: Annotated[list[SuspenseView], "one for each payment"]
 
 
 class BookRoutes:

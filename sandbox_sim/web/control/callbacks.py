@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from aiohttp import web
 from pydantic import Field
@@ -44,7 +44,11 @@ DOCTOR: Final = "/_sandbox/doctor"
 class DoctorBody(Input):
     """The body of `doctor`: the receiver, the service that signs, and the profiles to send.
 
-    The receiver is given by its address or by a callback, whose shown address has no secrets.
+    The receiver is that of an address, or of a callback: a callback shows no secret of its address.
+
+    url: the receiver.
+    service_id: the service whose credentials of mode S sign the samples.
+    profiles: the forms of the body to send; by default all.
     """
 
     url: WebAddress | None = Field(None, description=EXPECTED)
@@ -58,9 +62,9 @@ class DoctorBody(Input):
 
 
 class DoctorReport(ReceiverReport):
-    """The report. complete: false if the time limit ended the examination early."""
+    """The report."""
 
-    complete: bool
+    complete: Annotated[bool, "false where the time was over before all checks were made"]
 
 
 @dataclass(frozen=True, eq=False)

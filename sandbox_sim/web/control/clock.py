@@ -22,7 +22,10 @@ MAX_S = 366 * 86_400
 
 
 class Advance(Input):
-    """The body of `advance`."""
+    """The body of `advance`.
+
+    seconds: how far to move gateway time.
+    """
 
     seconds: float = Field(
         ge=0, le=MAX_S, allow_inf_nan=False, description=f"a number of seconds from 0 to {MAX_S}"
@@ -35,13 +38,13 @@ class JobView(TypedDict):
     due_at: Timestamp
     kind: Annotated[str, JobKind]
     service_id: int
-    subject: Annotated[str, "the id of the transaction, callback, page or send"]
+    subject: Annotated[str, "the identifier that `kind` has in brackets"]
 
 
 class AdvancedClock(ClockView):
     """Gateway time after a step, and the jobs that ran on the way, in order."""
 
-    ran: list[JobView]
+    ran: Annotated[list[JobView], "oldest first"]
 
 
 class ClockRoutes:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypedDict
+from typing import Annotated, Any, Protocol, TypedDict
 
 from aiohttp import web
 from pydantic import ConfigDict
@@ -36,7 +36,7 @@ class ConfigChanges(Input):
 class ConfigView(TypedDict):
     """The settings that can change while the server runs, by their names."""
 
-    settings: dict[str, SettingView]
+    settings: Annotated[dict[str, SettingView], "by their names"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,6 +67,7 @@ _TYPE: Final = f"({'|'.join(EventType)})"
 class EventsQuery(Input):
     """The query of the feed.
 
+    types: gap means that events are missing.
     after: the same as the header `Last-Event-ID`, for readers that cannot send that header.
     """
 

@@ -5,7 +5,7 @@ The metrics, in the format of Prometheus, need the package prometheus-client, th
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 
 from aiohttp import web
 
@@ -35,20 +35,20 @@ _INSTALL: Final = (
 class Alive(TypedDict):
     """The process answers."""
 
-    status: Literal["ok"]
+    status: Annotated[Literal["ok"], "the process answers"]
 
 
 class Ready(TypedDict):
     """The store takes writes."""
 
-    status: Literal["ready"]
+    status: Annotated[Literal["ready"], "the store takes writes"]
 
 
 class Version(TypedDict):
     """The program and its version."""
 
-    name: Literal["sandbox_sim"]
-    version: str
+    name: Annotated[Literal["sandbox_sim"], "of the program"]
+    version: Annotated[str, "such as 0.1.0"]
 
 
 class HealthRoutes:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal, TypedDict
+from typing import Annotated, Final, Literal, TypedDict
 
 from aiohttp import web
 
@@ -47,7 +47,7 @@ _INBOX: Final = "/_sandbox/inbox/{name}"
 class Received(TypedDict):
     """The inbox has the delivery."""
 
-    status: Literal["received"]
+    status: Annotated[Literal["received"], "the delivery is kept"]
 
 
 def inbox_name(request: web.Request) -> str:

@@ -50,6 +50,9 @@ class Input(BaseModel):
     """A body or a query of the control API. It has strict types and refuses unknown fields.
 
     The description of a field ends the sentence "service_id must be …". Error messages contain it.
+    Lines of the docstring say what a field means, for the OpenAPI document, as this one does:
+
+    service_id: the service.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", defer_build=True)
@@ -157,7 +160,12 @@ def time_of(name: str, text: str) -> datetime:
 
 
 class Wait(Input):
-    """The body of `wait`: how many records have to match, and for how much real time to wait."""
+    """The body of `wait`.
+
+    match: what the records must have; a dot reaches inside, as in `request.amount`.
+    count: how many of them to wait for.
+    timeout_s: how much real time to wait at most.
+    """
 
     match: dict[str, Any] = Field({}, description="an object with fields and their values")
     count: int = Field(1, ge=1, le=1000, description="an integer from 1 to 1000")

@@ -36,7 +36,11 @@ MAX_TOPUP = 1_000_000_000
 
 
 class Topup(SignedInput):
-    """The body of `POST ledger/topup`; mode P also takes who adds the units, and why."""
+    """The body of `POST ledger/topup`; mode P also takes who adds the units, and why.
+
+    units: how many to add.
+    account: what they are added to.
+    """
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     units: int = Field(gt=0, le=MAX_TOPUP, description=f"an integer from 1 to {MAX_TOPUP}")
@@ -47,7 +51,11 @@ class Topup(SignedInput):
 
 
 class LedgerListQuery(ListQuery):
-    """The query of `GET ledger`; all but `limit`, `after` and `audit` are filters."""
+    """The query of `GET ledger`; all but `limit`, `after` and `audit` are filters.
+
+    account: the wallet.
+    audit: whether to add up the whole ledger, which may take a while.
+    """
 
     mode: Literal["S", "P"] | None = Field(None, description="the service mode, S or P")
     service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
@@ -82,11 +90,11 @@ class WalletView(TypedDict):
 
     mode: Annotated[str, ServiceMode]
     service_id: int
-    account: Annotated[str, Wallet]
+    account: Annotated[str, Wallet, "the wallet"]
     asset: Annotated[str, "a currency, SMS or AIRTIME"]
     balance: Annotated[str, "a decimal: what is available and what is pending"]
     pending: Annotated[str, "what open payments have set aside, in mode P"]
-    available: str
+    available: Annotated[str, "what can be spent"]
 
 
 class OurAccountView(TypedDict):
@@ -99,22 +107,22 @@ class OurAccountView(TypedDict):
 class ViolationView(TypedDict):
     """A rule of the ledger that is broken, and by what."""
 
-    rule: str
-    detail: str
+    rule: Annotated[str, "what must hold"]
+    detail: Annotated[str, "where it does not"]
 
 
 class LedgerView(TypedDict):
     """A page of postings, newest first; the first page also has the balances."""
 
-    postings: list[NumberedPosting]
+    postings: Annotated[list[NumberedPosting], "newest first"]
     next: Annotated[int | None, "the value of `after` for the next page; null on the last one"]
-    balances: NotRequired[list[WalletView]]
+    balances: NotRequired[Annotated[list[WalletView], "on the first page"]]
     accounts: NotRequired[
         Annotated[list[OurAccountView], "in production: the accounts of the gateway, in mode P"]
     ]
     agrees: NotRequired[Annotated[bool, "with audit=true: whether every rule of the ledger holds"]]
-    violations: NotRequired[list[ViolationView]]
-    postings_checked: NotRequired[int]
+    violations: NotRequired[Annotated[list[ViolationView], "with audit=true: what does not hold"]]
+    postings_checked: NotRequired[Annotated[int, "with audit=true: how many were added up"]]
 
 
 class ToppedUp(TypedDict):

@@ -38,7 +38,10 @@ def _address(url: str) -> str:
 
 
 class ListenQuery(Input):
-    """The query of a listener."""
+    """The query of a listener.
+
+    forward_to: where the listener sends callbacks, which attempts show as `sent_to`.
+    """
 
     forward_to: Annotated[str, AfterValidator(_address)] = Field(
         max_length=MAX_CHARACTERS, description="an address such as http://127.0.0.1:5000/callback"
@@ -47,7 +50,13 @@ class ListenQuery(Input):
 
 
 class ListenAnswerBody(Input):
-    """The receiver's answer; without a status, `problem` says why there is none."""
+    """What the receiver answered.
+
+    status_code: null where no answer came.
+    response_body: the answer.
+    problem: why no answer came.
+    failure: where to look for the cause.
+    """
 
     number: int = Field(ge=1, le=LARGEST_INTEGER, description="the number of the callback")
     status_code: int | None = Field(

@@ -49,8 +49,8 @@ if TYPE_CHECKING:  # serve starts faster without what only production needs
 class RouteView(TypedDict):
     """A route of the configuration; an empty list fits everything."""
 
-    operation: list[Annotated[str, Operation]]
-    nw: list[str]
+    operation: Annotated[list[Annotated[str, Operation]], "those that it fits"]
+    nw: Annotated[list[str], "the codes that it fits"]
 
 
 class BreakerView(TypedDict):
@@ -58,22 +58,22 @@ class BreakerView(TypedDict):
 
     state: Annotated[str, BreakerState]
     faults: Annotated[int, "consecutive network faults"]
-    opened_at: str | None
+    opened_at: Annotated[str | None, "ISO 8601 in UTC; null while it is closed"]
 
 
 class NetworkView(TypedDict):
     """A network of the configuration."""
 
-    name: str
-    adapter: str
-    operations: list[Annotated[str, Operation]]
-    nws: Annotated[list[str], "the values of `nw` that it takes; empty for any"]
-    currencies: list[str]
+    name: Annotated[str, "its name in the configuration"]
+    adapter: Annotated[str, "what speaks its protocol"]
+    operations: Annotated[list[Annotated[str, Operation]], "those that it carries out"]
+    nws: Annotated[list[str], "the values of `nw` that it takes; empty for every one"]
+    currencies: Annotated[list[str], "those that it takes"]
     notifications: Annotated[str, NotificationTrust]
-    routes: list[RouteView]
+    routes: Annotated[list[RouteView], "those that lead to it"]
     breaker: BreakerView
     open_attempts: Annotated[int, "attempts without an outcome yet"]
-    kept_notifications: Annotated[dict[str, int], "by state"]
+    kept_notifications: Annotated[dict[str, int], "how many are stored, by state"]
     dropped_notifications: Annotated[
         int, "unproven notifications that were not stored, in the process that answers"
     ]
@@ -82,14 +82,17 @@ class NetworkView(TypedDict):
 class HealthView(TypedDict):
     """Whether a network can be reached."""
 
-    ok: bool
-    detail: str
+    ok: Annotated[bool, "it can be reached and accepts our credentials"]
+    detail: Annotated[str, "what it answered, in words"]
 
 
 class CheckedNetworkView(NetworkView):
     """A network, and what it answered when it was asked for its health."""
 
     health: HealthView
+
+
+_networks = partial(ListOf, "networks", has_next=False, order="in the order of the configuration")
 
 
 def network_view(state: NetworkState) -> NetworkView:
@@ -236,12 +239,12 @@ class NetworkRoutes:
         return [
             route(
                 "GET", "/_sandbox/networks", self.list, "list the networks of production",
-                answers=(Answer(ListOf("networks", NetworkView, has_next=False)),),
+                answers=(Answer(_networks(NetworkView)),),
             ),
             route(
                 "POST", "/_sandbox/networks/check", self.check,
                 "check whether each network can be reached",
-                answers=(Answer(ListOf("networks", CheckedNetworkView, has_next=False)),),
+                answers=(Answer(_networks(CheckedNetworkView)),),
             ),
             route(
                 "GET", "/_sandbox/networks/notifications", self.kept,

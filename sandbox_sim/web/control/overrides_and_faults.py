@@ -71,7 +71,10 @@ class MatchBody(ServiceBody):
 
 
 class UserRuleBody(Input):
-    """The fields of every rule; each kind adds those of its effect."""
+    """The fields of every rule; each kind adds those of its effect.
+
+    times: how many requests it applies to; without it all.
+    """
 
     match: MatchBody = Field(
         MatchBody(), description="an object with the fields that a request must have"
@@ -162,11 +165,17 @@ _DELAY = f"an integer of milliseconds from 0 to {MAX_DELAY_MS}"
 
 _SWITCH = "true or false"
 
+_AS_ADDED = "as in the body that added it"
+
 _CODES = f"^({'|'.join(CATALOGUE)})$"
 
 
 class OutcomeBody(Input):
-    """The answer to the request, and the status that the transaction ends with."""
+    """The answer to the request, and the status that the transaction ends with.
+
+    status: how an accepted payment ends; 002 stays pending.
+    response_code: the code of the answer.
+    """
 
     status: Annotated[Status | None, StatusWord] = Field(
         None, description=f"one of {worded(Status)}"
@@ -183,7 +192,16 @@ class OutcomeBody(Input):
 
 
 class BehaviourBody(Input):
-    """The effect of an override on the callback."""
+    """How the callback behaves.
+
+    drop: it is not sent.
+    duplicate: how many times it is sent.
+    delay_ms: how much later it is sent, in gateway time.
+    reorder: it waits until the next callback of the service was tried.
+    bad_signature: it has a wrong signature.
+    profile: the form of its body.
+    before_response: it is sent before the request is answered.
+    """
 
     drop: bool = Field(False, description=_SWITCH)
     duplicate: int | None = Field(
@@ -199,13 +217,16 @@ class BehaviourBody(Input):
 class OverrideView(UserRuleView):
     """An override as the control API shows it."""
 
-    outcome: dict[str, str]
-    delay_ms: int
-    callback: dict[str, Any]
+    outcome: Annotated[dict[str, str], _AS_ADDED]
+    delay_ms: Annotated[int, _AS_ADDED]
+    callback: Annotated[dict[str, Any], _AS_ADDED]
 
 
 class OverrideBody(UserRuleBody):
-    """The body that adds an override: the requests that it applies to, and their outcome."""
+    """The body that adds an override: the requests that it applies to, and their outcome.
+
+    delay_ms: how much later a payment is settled, in gateway time.
+    """
 
     outcome: OutcomeBody = Field(
         OutcomeBody(), description="an object with status or response_code"
@@ -298,7 +319,15 @@ class Latency(OneOf):
 
 
 class OneFault(OneOf):
-    """The fault: exactly one of these fields."""
+    """What goes wrong; exactly one of these.
+
+    latency: the answer comes later.
+    status: the HTTP status of the answer; the request is not processed.
+    connection_reset: the connection is reset.
+    empty_response: the connection is closed without an answer.
+    malformed_json: the body of the answer is cut off.
+    timeout: nothing is answered for five minutes.
+    """
 
     latency: Latency | None = Field(None, description=Latency.described())
     status: Literal[FAULT_STATUSES] | None = Field(  # type: ignore[valid-type]
@@ -313,15 +342,21 @@ class OneFault(OneOf):
 class FaultView(UserRuleView):
     """A fault as the control API shows it."""
 
-    fault: dict[str, Any]
-    probability: float
-    every: int
-    retry_after_s: NotRequired[int]
-    processed: NotRequired[bool]
+    fault: Annotated[dict[str, Any], _AS_ADDED]
+    probability: Annotated[float, _AS_ADDED]
+    every: Annotated[int, _AS_ADDED]
+    retry_after_s: NotRequired[Annotated[int, _AS_ADDED]]
+    processed: NotRequired[Annotated[bool, _AS_ADDED]]
 
 
 class FaultBody(UserRuleBody):
-    """The body that adds a fault."""
+    """The body that adds a fault.
+
+    probability: the share of the requests that it applies to.
+    every: 3 applies it to each third request.
+    retry_after_s: the header Retry-After, with status 429.
+    processed: whether the gateway processes a request whose answer is lost.
+    """
 
     fault: OneFault = Field(description=OneFault.described())
     probability: float = Field(1, ge=0, le=1, description="a number from 0 to 1")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -106,7 +106,10 @@ TRANSACTION_OF_SERVICE: Final = "/_sandbox/transactions/{service_id}/{id}"
 
 
 class Search(Wait):
-    """The body of `find`, `count` and `wait`."""
+    """The body of `find`, `count` and `wait`.
+
+    limit: how many to return at most; only `find` reads it.
+    """
 
     limit: int = Field(100, ge=1, le=1000, description="an integer from 1 to 1000")
 
@@ -145,7 +148,7 @@ class ModeQuery(Input):
 class Count(TypedDict):
     """How many records match."""
 
-    count: int
+    count: Annotated[int, "their number"]
 
 
 @dataclass(frozen=True, eq=False)

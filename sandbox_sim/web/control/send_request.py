@@ -35,9 +35,9 @@ class SendBody(Input):
 class SentRequest(TypedDict):
     """The answer of the gateway."""
 
-    status: Annotated[int | None, "the HTTP status; null if a fault lost the answer"]
-    headers: dict[str, str]
-    body: Annotated[object, "the JSON of the answer, or a string if it is not JSON"]
+    status: Annotated[int | None, "the HTTP status; null where a fault lost the answer"]
+    headers: Annotated[dict[str, str], "of the answer"]
+    body: Annotated[object, "the JSON of the answer; a string where it is not JSON"]
 
 
 class SendRoutes:

@@ -44,7 +44,10 @@ _SETTLED: Final = ("000", "001", "003")
 
 
 class SettleBody(Input):
-    """The body of `settle`."""
+    """The body of `settle`.
+
+    status: how the transaction ends.
+    """
 
     status: Annotated[str, StatusWord] = Field(
         pattern=f"^({'|'.join(_SETTLED)})$", description=f"one of {worded(_SETTLED)}"

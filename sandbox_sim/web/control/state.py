@@ -34,7 +34,11 @@ _INBOX = "/_sandbox/inbox/seed"
 
 
 class SeedBody(Input):
-    """The body of `seed`; every field is optional."""
+    """The body of `seed`; every field is optional.
+
+    seed: the same number makes the same people.
+    count: how many payments and how many SMS to make.
+    """
 
     seed: int = Field(
         42, ge=0, le=LARGEST_INTEGER, description=f"an integer from 0 to {LARGEST_INTEGER}"
@@ -46,20 +50,20 @@ class SeedBody(Input):
 class PersonView(TypedDict):
     """A made-up customer."""
 
-    name: str
-    customer_number: str
+    name: Annotated[str, "first name and surname"]
+    customer_number: Annotated[str, "the phone number"]
     nw: str
 
 
 class Seeded(TypedDict):
     """The records that `seed` made."""
 
-    seed: int
+    seed: Annotated[int, "the number that they were made of"]
     service_id: int
-    payments: int
-    messages: int
-    fewer: list[str]
-    people: list[PersonView]
+    payments: Annotated[int, "how many were made"]
+    messages: Annotated[int, "how many SMS were made"]
+    fewer: Annotated[list[str], "why there are fewer than were asked for, in sentences"]
+    people: Annotated[list[PersonView], "the customers of the payments and the SMS"]
 
 
 _NAMES = (
@@ -87,7 +91,7 @@ class BackupView(TypedDict):
     """A copy of the file of the store."""
 
     path: Annotated[str, "where it is, on the machine of the server"]
-    bytes: int
+    bytes: Annotated[int, "its size"]
 
 
 @dataclass(frozen=True, eq=False)

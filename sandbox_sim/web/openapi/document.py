@@ -25,9 +25,10 @@ from typing import (
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
-from pydantic_core.core_schema import WithDefaultSchema
+from pydantic_core.core_schema import ModelSchema, WithDefaultSchema
 
 from sandbox_sim import __version__
+from sandbox_sim.explanations import field_meanings
 from sandbox_sim.operations import Operation
 from sandbox_sim.overrides.faults import FAULT_STATUSES
 from sandbox_sim.records.callbacks import SIGNATURE_HEADER
@@ -125,7 +126,7 @@ class Schemas:
                     schema["enum"] = [*extra, *nothing]
                 case type() if issubclass(extra, Enum):
                     values = tuple(each.value for each in extra)
-                    schema |= self._annotated(annotation, [values])
+                    schema |= self._annotated(annotation, [values, *_meaning_of(extra)])
         return schema
 
     def _union(self, members: Sequence[Any]) -> Schema:
@@ -144,8 +145,47 @@ _TEMPLATE = REF + "{model}"
 _NUMBER: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_INTEGER}
 
 
+# The beginning of a line of a docstring that says what a field or a value means.
+_FIELD: Final = re.compile(r"^([\w-]+): ", re.MULTILINE)
+
+
+def _explained(model: type) -> tuple[str, Mapping[str, str]]:
+    """What a docstring says of the whole, and of each field or value in a line `name: text`.
+
+    The fields of the bases of a model are explained in theirs.
+    """
+    about, meanings = "", dict[str, str]()
+    for each in reversed(model.__mro__):
+        about, *parts = _FIELD.split(inspect.cleandoc(each.__doc__ or ""))
+        texts = (" ".join(text.split()).removesuffix(".") for text in parts[1::2])
+        meanings |= dict(zip(parts[::2], texts, strict=True))
+    return about.strip(), meanings
+
+
+def _meaning_of(values: type[Enum]) -> Sequence[str]:
+    """The meaning of the values in one text, if their class explains them."""
+    meanings = _explained(values)[1]
+    known = [each.value for each in values if each.value in meanings]
+    texts = [f"`{value}`: {meanings[value]}" for value in known]
+    return ["; ".join(texts)] if texts else []
+
+
 class _Brief(GenerateJsonSchema):
-    """Leaves out titles that repeat names, and defaults that are null, lists or objects."""
+    """Leaves out what pydantic adds by itself: names as titles, and defaults that say nothing.
+
+    The meaning of a field comes from the docstring of its model. The description of a field says
+    what an input must be.
+    """
+
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        made = super().model_schema(schema)
+        about, meanings = _explained(schema["cls"])
+        made["description"] = about
+        for name, field in made.get("properties", {}).items():
+            texts = (meanings.get(name), field.get("description"))
+            if description := "; ".join(filter(None, texts)):
+                field["description"] = description
+        return made
 
     def field_title_should_be_set(self, _schema: Any) -> bool:
         return False
@@ -428,7 +468,11 @@ def _model(model: Any, schemas: Schemas) -> Schema:
     if not isinstance(model, ListOf):
         return schemas.of(model)
     properties: Schema = {
-        model.plural: {"type": "array", "items": schemas.of(model.item)},
+        model.plural: {
+            "type": "array",
+            "description": model.order,
+            "items": schemas.of(model.item),
+        },
     }
     if model.has_next:
         text = "the value of `after` for the next page; null on the last one"
@@ -448,9 +492,10 @@ def _error(codes: Iterable[str], schemas: Schemas) -> Schema:
             "properties": {
                 "error": {
                     "type": "object",
+                    "description": "what is wrong",
                     "properties": {
-                        "code": {"type": "string"},
-                        "message": {"type": "string"},
+                        "code": {"type": "string", "description": "for programs"},
+                        "message": {"type": "string", "description": "for people"},
                         "field": {
                             "type": "string",
                             "description": "of `entry_refused`: the field that it is about",
@@ -464,6 +509,15 @@ def _error(codes: Iterable[str], schemas: Schemas) -> Schema:
     )
     code = {"properties": {"code": {"enum": list(codes)}}}
     return {"allOf": [{"$ref": REF + "Error"}, {"properties": {"error": code}}]}
+
+
+def _describe(components: Schema) -> None:
+    """Describe each field that its model does not describe by what its name means everywhere."""
+    meanings = field_meanings()
+    for schema in components.values():
+        for name, field in schema.get("properties", {}).items():
+            if name in meanings and "$ref" not in field:
+                field.setdefault("description", meanings[name])
 
 
 _METHODS: Final = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
@@ -494,6 +548,8 @@ def openapi_document(routes: Iterable[Route], facts: ServerFacts) -> Schema:
             item = paths.setdefault(route.path, {})
             item[method.lower()] = _operation(route, method, models, schemas, facts)
     responses = _share(paths)
+    components = {**models.components, **schemas.components}
+    _describe(components)
     return {
         "openapi": "3.1.0",
         "info": {"title": "sandbox_sim", "version": __version__, "description": _ABOUT},
@@ -501,7 +557,7 @@ def openapi_document(routes: Iterable[Route], facts: ServerFacts) -> Schema:
         "tags": [{"name": name} for name in dict.fromkeys(route.group for route in routes)],
         "paths": paths,
         "components": {
-            "schemas": {**models.components, **schemas.components},
+            "schemas": components,
             "responses": responses,
             "headers": HEADERS,
             "securitySchemes": {

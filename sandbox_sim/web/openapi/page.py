@@ -210,8 +210,11 @@ def _fields(fields: Iterable[tuple[str, Schema, bool]]) -> str:
 
 
 def _described(schema: Schema) -> str:
+    """The description of a field, and its default."""
     text = schema.get("description", "")
-    return f": {_inline(text)}" if text else ""
+    default = json.dumps(schema.get("default", "")).strip('"')
+    end = f" (default <code>{escape(default)}</code>)" if default else ""
+    return f": {_inline(text)}{end}" if text else end
 
 
 def _type(schema: Schema) -> str:

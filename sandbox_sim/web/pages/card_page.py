@@ -30,10 +30,10 @@ _BRANDS: Final = {"VIS": "Visa", "MAS": "Mastercard"}
 class CardForm(TypedDict):
     """The form of the page."""
 
-    choice: Annotated[str, Choice]
-    card_number: NotRequired[Annotated[str, "if the page asks for it"]]
-    expiry: NotRequired[Annotated[str, "MM / YY; only its format is checked"]]
-    cvc: NotRequired[Annotated[str, "3 or 4 digits; only its format is checked"]]
+    choice: Annotated[str, Choice, "how the payment ends"]
+    card_number: NotRequired[Annotated[str, "where the page asks for it"]]
+    expiry: NotRequired[Annotated[str, "MM / YY; only its form is checked"]]
+    cvc: NotRequired[Annotated[str, "3 or 4 digits; only its form is checked"]]
 
 
 @dataclass(frozen=True, eq=False)

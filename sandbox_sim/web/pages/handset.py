@@ -31,7 +31,7 @@ from sandbox_sim.records.transactions import TransactionView
 from sandbox_sim.values import msisdn
 from sandbox_sim.values.hosts import is_loopback
 from sandbox_sim.values.redaction import redact_text
-from sandbox_sim.values.timestamps import Timestamp, iso
+from sandbox_sim.values.timestamps import iso
 from sandbox_sim.web.control.access import give_cookie, go_to, handset_cookie, prefix_of
 from sandbox_sim.web.control.errors import NOT_FOUND, NOT_WAITING, error_response
 from sandbox_sim.web.control.events import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
@@ -100,7 +100,7 @@ class PromptView(TypedDict):
     amount: Annotated[str, "a decimal"]
     currency_code: str
     reference: str
-    times_out_at: Timestamp
+    times_out_at: Annotated[str, "when it becomes 003 without an answer, ISO 8601 in UTC"]
 
 
 class HandsetView(TypedDict):

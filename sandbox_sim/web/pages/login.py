@@ -46,7 +46,7 @@ class InvitationQuery(Input):
 class LoginForm(TypedDict):
     """The form of the page."""
 
-    token: str
+    token: Annotated[str, "the control token"]
     next: NotRequired[Annotated[str, "the path of the page that was asked for"]]
 
 
