@@ -21,7 +21,7 @@ _LOG_BYTES: Final = 1_000_000
 _MOST_WAITED_FOR: Final = 1_500
 _OBSERVED_S: Final = 20.0
 # Part of the verdict on an attempt that failed because the server had no descriptors left.
-_OUR_SHORTAGE: Final = ("Too many open files", "no call can leave this machine")
+_OUR_SHORTAGE: Final = ("Too many open files", "this machine cannot open a connection")
 
 
 async def attack(plan: Plan) -> list[Result]:

@@ -1,7 +1,7 @@
 """The pytest plugin: `sandbox_gateway`, `make_sandbox_gateway`, and the report of a failed test.
 
-pytest loads this module in every test run where the package is installed, so it imports nothing of
-the package before a fixture is used.
+pytest loads this module in every test run if the package is installed, so the rest of the package
+is imported only when a fixture is used.
 """
 
 import sys
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from sandbox_sim.testing.remote import RemoteGateway
     from sandbox_sim.testing.service_gateway import ServiceGateway
 
-# The gateway of a test, kept here because `funcargs` lacks it after `getfixturevalue`.
+# The gateway of a test, stored here because `getfixturevalue` does not add it to `funcargs`.
 _OF_THE_TEST = pytest.StashKey["ServiceGateway"]()
 
 
 @pytest.fixture(scope="session")
 def _remote_sandbox_gateway() -> "RemoteGateway | None":
-    """The gateway elsewhere that `SANDBOX_SIM_URL` names; None where the variable is not set."""
+    """The gateway at `SANDBOX_SIM_URL`; None if the variable is not set."""
     from sandbox_sim.testing.remote import RemoteGateway  # noqa: PLC0415 -- not before it is needed
 
     return RemoteGateway.of_environment()
@@ -34,8 +34,8 @@ def make_sandbox_gateway(
 ) -> Iterator[Callable[..., "SandboxGateway"]]:
     """Start a gateway with settings, such as `make_sandbox_gateway(settle_delay_ms=0)`.
 
-    It runs until the session ends, so call it in a fixture of session or module scope. For one test
-    use `with SandboxGateway(settle_delay_ms=0) as gateway:`.
+    It runs until the session ends, so call it in a fixture with session or module scope. For a
+    single test use `with SandboxGateway(settle_delay_ms=0) as gateway:`.
     """
     if _remote_sandbox_gateway is not None:
         yield _remote_sandbox_gateway.make
@@ -53,7 +53,7 @@ def make_sandbox_gateway(
 
 @pytest.fixture(scope="session")
 def _sandbox_gateway(make_sandbox_gateway: Callable[..., "SandboxGateway"]) -> "SandboxGateway":
-    """One server for all tests of a session, or of one pytest-xdist worker."""
+    """The server for all tests of a session, or of a pytest-xdist worker."""
     return make_sandbox_gateway()
 
 
@@ -63,11 +63,11 @@ def sandbox_gateway(
 ) -> Iterator["SandboxGateway | RemoteGateway"]:
     """A payment, airtime, bill and SMS gateway for one test, with a clock that only the test moves.
 
-    Give your application `sandbox_gateway.url`, `.service_id` and `.auth`. Move the clock with
-    `.advance(minutes=5)`, or to the next callback with `.wait_callback(transaction_id="T1")`.
+    Configure your application with `sandbox_gateway.url`, `.service_id` and `.auth`. Move the clock
+    with `.advance(minutes=5)`, or to the next callback with `.wait_callback(transaction_id="T1")`.
 
-    With `SANDBOX_SIM_URL` it is a service of its own at the gateway of that address, whose clock
-    runs.
+    If `SANDBOX_SIM_URL` is set, each test gets its own service in the gateway at that address,
+    whose clock runs.
     """
     if _remote_sandbox_gateway is not None:
         _remote_sandbox_gateway.begin()
@@ -82,7 +82,7 @@ def sandbox_gateway(
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that takes `certify_case` once for each case of certify."""
+    """Run a test with the argument `certify_case` once for each certification case."""
     if "certify_case" in metafunc.fixturenames:
         from sandbox_sim.certify.cases import load  # noqa: PLC0415 -- not before it is needed
 
@@ -93,7 +93,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item,
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Add the reports of its gateways to a failed test."""
+    """Add the reports of the gateways of a failed test."""
     report = yield
     if report.failed:
         for gateway in _gateways(item):
@@ -102,7 +102,7 @@ def pytest_runtest_makereport(
 
 
 def _gateways(item: pytest.Item) -> Iterator["ServiceGateway"]:
-    """The running gateways that a test has as fixtures or attributes of its class, each once."""
+    """The running gateways among the fixtures of a test and the attributes of its class."""
     module = sys.modules.get("sandbox_sim.testing.service_gateway")
     if module is None:
         return

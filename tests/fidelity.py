@@ -183,8 +183,6 @@ def _table(title: str, *rows: Sequence[str]) -> str:
 
 def _row(rule: Rule, modules: Sequence[str], tests: Sequence[str]) -> Sequence[str]:
     holds = " ".join(rule.states.split())
-    if rule.later:
-        holds += f" *{'Later' if rule.in_scope else rule.scope.capitalize()}: {rule.later}*"
     held = [f"`{test}`" for test in tests[:SHOWN_TESTS]]
     if len(tests) > SHOWN_TESTS:
         held.append(f"and {len(tests) - SHOWN_TESTS} more")

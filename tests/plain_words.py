@@ -34,6 +34,7 @@ PATTERNS: Final = tuple(
         (r"\bbut for (?:the|those|what|one|its|a)\b", "except for …"),
         (r"\bonce only\b", "only once"),
         (r"\bwhatever the routes\b", "for any routes"),
+        (r"\b(?:after|for|within|in) so (?:many|much|long)\b(?! as\b| that\b)", "this many …"),
     )
 )
 _THERE: Final = re.compile(r"\bthere\s+\Z", re.IGNORECASE)

@@ -69,7 +69,7 @@ def test_with_one_it_is_healthy_and_ends_by_sigterm(tmp_path: Path) -> None:
         code, out, _ = end(server, signal.SIGTERM)
 
     assert address == "sandbox-sim ready at http://127.0.0.1"
-    assert f"  from other machines: any address of this one, port {port}\n" in out
+    assert f"  from other machines: any address of this machine, port {port}\n" in out
     assert (checked.returncode, checked.stdout) == (0, "ready\n")
     assert said("STOPSIGNAL") == ["SIGTERM"]
     assert code == 0

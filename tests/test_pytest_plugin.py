@@ -294,7 +294,7 @@ WRONG_ARGUMENTS = {
     "wait_callback(state='Failed')": "ValueError: state 'Failed' is not one of pending,",
     "override(status='009')": "ValueError: ",
     "fault(status=418)": "ValueError: ",
-    "advance(minutes=-1)": "ValueError: the clock moves by",
+    "advance(minutes=-1)": "ValueError: the clock can move by",
 }
 
 

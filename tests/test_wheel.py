@@ -130,7 +130,10 @@ def test_it_is_typed_and_comes_from_the_wheel(python: Path, tmp_path: Path) -> N
 def test_compare_has_its_cases_with_it(python: Path, tmp_path: Path) -> None:
     done = run(python, "-m", "sandbox_sim", "compare", "https://gateway.invalid", cwd=tmp_path)
 
-    assert (done.returncode, done.stderr) == (2, "nothing was sent: --yes sends it\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "nothing was sent; use --yes to send these requests\n",
+    )
     assert "01-collection-success" in done.stdout
 
 

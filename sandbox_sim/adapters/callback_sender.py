@@ -1,7 +1,7 @@
 """Sends callbacks over shared aiohttp sessions. Source: delivery.2, D29, D30.
 
 The setting `callback_hosts` is checked when a socket is created, for the exact address that it will
-connect to. So no DNS lookup happens after the check, and no way to write an address avoids it.
+connect to. So no DNS lookup happens after the check, and no spelling of an address avoids it.
 """
 
 import errno
@@ -31,11 +31,11 @@ MARKERS: Final = ("/.dockerenv", "/run/.containerenv")
 
 
 def in_container() -> bool:
-    """Whether one of the files is there."""
+    """Whether this process runs in a container: whether one of `MARKERS` exists."""
     return any(Path(marker).exists() for marker in MARKERS)
 
 
-# Shorter than receivers keep idle connections, so that none is reused while it is being closed.
+# Receivers keep idle connections for longer, so no connection is reused while they close it.
 _KEEPALIVE_S = 1.0
 
 # This many idle connections are kept for the next callbacks; others are closed after the response.
@@ -44,7 +44,7 @@ KEPT_IDLE: Final = 32
 # Seconds of real time for the body; the status alone decides.
 _BODY_TIMEOUT_S: Final = 2.0
 
-# With these errors no call left this machine.
+# This machine could not open the connection.
 _SHORTAGE_ERRNOS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 # How OpenSSL names an answer that is not TLS: that of a server which speaks plain HTTP.
@@ -57,10 +57,10 @@ _OWN_LOCALHOST: Final = (
     "host.docker.internal, or the setting callback_rewrites"
 )
 
-# So many public receivers are warned of, because clients choose them.
+# Clients choose the receivers, so the number of warnings is limited.
 _MOST_WARNINGS: Final = 100
 
-_NO_ADDRESS = "callback_url is not an address that can be called"
+_NO_ADDRESS = "callback_url is not a valid http or https address"
 
 _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__version__}"}
 
@@ -69,13 +69,13 @@ log = logging.getLogger("sandbox_sim.callbacks")
 
 
 class _PublicReceivers:
-    """Warns once of each receiver on the public internet: some clients name their live site."""
+    """Warns once about each receiver on the public internet: some clients name their live site."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def warn_of(self, url: str, address: str) -> None:
-        """Warn if this address of the receiver is public."""
+        """Log a warning if this address of the receiver is public and it had no warning yet."""
         receiver = receiver_of(url)
         if receiver in self._known or len(self._known) >= _MOST_WARNINGS or not is_public(address):
             return
@@ -127,7 +127,7 @@ class _DestinationCheck:
         self._any_allowed = False
 
     def allows_host(self) -> bool:
-        """Whether to look the host up at all."""
+        """Whether the name of the host may be looked up."""
         return self._record(self._host, admitted=self._hosts.allows_host(self._host))
 
     def allows_address(self, address: str) -> bool:
@@ -160,7 +160,7 @@ _DESTINATION_CHECK: ContextVar[_DestinationCheck] = ContextVar("_DESTINATION_CHE
 
 @dataclass(slots=True)
 class _AttemptData:
-    """The data of an attempt so far, also where it fails."""
+    """What an attempt has received so far; an attempt that fails keeps it."""
 
     check: _DestinationCheck | None = None
     status: int | None = None
@@ -177,13 +177,13 @@ def _socket(address_info: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.
 
 
 class HttpCallbackSender:
-    """An async context manager that owns the sessions.
+    """Posts callbacks; an async context manager that owns the HTTP sessions.
 
     hosts: where callbacks may go.
     resolver: looks names up; by default the machine's resolver.
     trusted: a PEM file of one more certificate authority that receivers may use.
-    containerized: the gateway runs in a container, so `localhost` is the container; by default
-    it is found out.
+    containerized: the gateway runs in a container, so `localhost` is the container; None detects
+    it.
     warns_of_public: log a warning once for each receiver on the public internet.
     """
 
@@ -321,7 +321,7 @@ def _describe(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
         case OSError() if error.errno in _SHORTAGE_ERRNOS:
             return (
                 FailureKind.RESOURCES,
-                f"no call can leave this machine: {os.strerror(error.errno)}",
+                f"this machine cannot open a connection: {os.strerror(error.errno)}",
             )
         case aiohttp.ClientConnectorError():
             reason = os.strerror(error.errno) if error.errno else str(error)
@@ -331,7 +331,7 @@ def _describe(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:
         case aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return FailureKind.EXCHANGE, "the receiver closed the connection without an answer"
         case _:
-            problem = f"the exchange broke off: {str(error) or type(error).__name__}"
+            problem = f"the connection failed: {str(error) or type(error).__name__}"
             return FailureKind.EXCHANGE, problem
 
 

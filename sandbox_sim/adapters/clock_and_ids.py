@@ -42,7 +42,7 @@ class SystemClock:
         return self._state.now(datetime.now(UTC))
 
     def machine_now(self) -> datetime:
-        """The machine's time, in UTC, wherever gateway time is."""
+        """The machine's time, in UTC, however gateway time is set."""
         return datetime.now(UTC)
 
     # Real time in seconds, for durations only.
@@ -122,7 +122,7 @@ _NETWORK_IDS: Final = 8 * 10**10
 class RandomIds:
     """Identifiers that start at a random number; with a `seed` they are the same in every run.
 
-    That holds for a new state only: see `use_numbers`.
+    A store that already has records continues after their numbers: see `use_numbers`.
     """
 
     def __init__(self, seed: int | None = None) -> None:
@@ -146,7 +146,7 @@ class RandomIds:
     def network_transaction_id(self) -> str:
         """Eleven digits, increasing (D18).
 
-        Raises `StoreError` where no reserved numbers are left.
+        Raises `StoreError` if all reserved numbers are used.
         """
         number = next(self._numbers, None)
         if number is None:

@@ -25,15 +25,15 @@ _TEXTS: Final = (
     "{name}, the rider with order {order} is in your street. Please keep your phone on.",
     "Medaase, {name}! 🎉 Show this at the counter and the next delivery is free.",
     (
-        "Dear {name}, on Saturday our shop in Osu moves to the new house opposite the market. From "
-        "Monday on you find us there from eight to six, with parking behind the house and the same "
-        "people at the till."
+        "Dear {name}, on Saturday our shop in Osu moves to the new building opposite the market. "
+        "From Monday you will find us there from eight to six, with parking behind the building "
+        "and the same people at the till."
     ),
 )
 # One of this many people has a declined number; one of this many payments is pending.
 _DECLINED_EVERY: Final = 6
 _PENDING_EVERY: Final = 8
-# Network ids outside the range of real payments; the first digit is no 0 (D18).
+# Network ids outside the range of real payments; the first digit is not 0 (D18).
 _FIRST_NETWORK_ID: Final = 9 * 10**10
 _NETWORK_IDS: Final = 10**10
 _MAX_RECORDS: Final = 1000
@@ -60,7 +60,7 @@ class FakePeople:
         self._senders = behaviour.approved_senders or ("Shop",)
 
     def sample_records(self, seed: int, service_id: int, count: int) -> SampleRecords:
-        """The records of `count` payments and `count` SMS, of half as many people."""
+        """`count` payments and `count` SMS of half as many people."""
         own = _Seed(seed, service_id)
         people = self._people(own, (count + 1) // 2)
         customers = [people[number % len(people)] for number in range(count)]

@@ -1,4 +1,4 @@
-"""The process: how many sockets it may open, and an event loop that ends though a task does not.
+"""The process: how many sockets it may open, and an event loop that abandons tasks that hang.
 
 Every connection takes a file descriptor, and the system limits them for each process (`ulimit -n`).
 Callbacks get at most a quarter and clients the rest, so receivers that hang cannot keep clients
@@ -79,9 +79,9 @@ log = logging.getLogger("sandbox_sim.serve")
 
 
 def run(main: Coroutine[Any, Any, T], clock: Clock | None = None) -> T:
-    """As `asyncio.run`, which would wait for ever for a task that ignores its cancellation.
+    """Like `asyncio.run`, but abandons tasks that ignore their cancellation.
 
-    clock: tells how long `CANCELLATION_S` is.
+    clock: measures `CANCELLATION_S`, after which they are abandoned.
     """
     runner = asyncio.Runner()
     try:
@@ -104,7 +104,7 @@ async def _end_tasks(clock: Clock) -> bool:
         with suppress(TimeoutError):
             async with clock.timeout(CANCELLATION_S):
                 await asyncio.wait(tasks)
-    deaf = [task.get_name() for task in tasks if not task.done()]
-    if deaf:
-        log.warning("tasks that ignore their cancellation are abandoned: %s", ", ".join(deaf))
-    return not deaf
+    running = [task.get_name() for task in tasks if not task.done()]
+    if running:
+        log.warning("tasks that ignore their cancellation are abandoned: %s", ", ".join(running))
+    return not running

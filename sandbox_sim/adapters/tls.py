@@ -60,9 +60,9 @@ def from_files(cert: str, key: str) -> ssl.SSLContext:
 def for_development(folder: Path, names: Iterable[str], now: datetime) -> ssl.SSLContext:
     """The context of a server with a certificate of the authority in this folder.
 
-    folder: is made, with a new authority, if it is not there.
-    names: host names and addresses that the certificate is for, beside those of loopback. Names
-    that no certificate can have are left out.
+    folder: created, with a new authority, if it does not exist.
+    names: host names and addresses that the certificate is for, in addition to those of loopback.
+    Names that no certificate can have are left out.
     now: the certificate is valid for 397 days from then on.
     Raises `TlsError` if the authority cannot be read or written.
     """
@@ -71,7 +71,8 @@ def for_development(folder: Path, names: Iterable[str], now: datetime) -> ssl.SS
     except (OSError, ValueError) as error:
         reason = f"the authority in {folder} cannot be used: {error}"
         raise TlsError(f"{reason}; remove the folder, or give --cert and --key") from None
-    valid = dict.fromkeys(name for name in (*_ALWAYS, *names, _own_name()) if _can_be_named(name))
+    wanted = (*_ALWAYS, *names, socket.gethostname())
+    valid = dict.fromkeys(name for name in wanted if _can_be_named(name))
     leaf = authority.issue_cert(
         *valid,
         organization_name=_ORGANIZATION,
@@ -90,9 +91,9 @@ def authority_file(folder: Path) -> Path:
 
 
 def client_context(trusted: Path) -> ssl.SSLContext:
-    """The context of a client that trusts what this machine trusts, and a PEM file if it is there.
+    """The context of a client that trusts what this machine trusts, and a PEM file if it exists.
 
-    The file may be missing or hold no certificate; it then adds nothing.
+    A file without a certificate adds nothing.
     """
     context = ssl.create_default_context()
     with contextlib.suppress(OSError):  # `SSLError` is one
@@ -116,7 +117,7 @@ def _no_passphrase() -> str:
 
 
 def _authority(folder: Path) -> "trustme.CA":
-    """The authority of a folder; servers that start at once get the same."""
+    """The authority of a folder; servers that start at the same time get the same one."""
     import trustme  # noqa: PLC0415 -- only `tls` needs it
 
     file = folder / _AUTHORITY_KEY
@@ -124,7 +125,7 @@ def _authority(folder: Path) -> "trustme.CA":
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = trustme.CA(organization_name=_ORGANIZATION, path_length=0)
         content = new.private_key_pem.bytes() + new.cert_pem.bytes()
-        # The error: another server was first.
+        # `FileExistsError`: another server was first.
         with _written(folder, content) as made, contextlib.suppress(FileExistsError):
             file.hardlink_to(made)
     key, _, cert = file.read_bytes().partition(_END_OF_KEY)
@@ -139,7 +140,7 @@ def _authority(folder: Path) -> "trustme.CA":
 
 @contextlib.contextmanager
 def _written(folder: Path, content: bytes) -> Iterator[Path]:
-    """A file that only its owner reads; removed at the end, unless it has another name by then."""
+    """A file that only its owner can read; deleted at the end if it was not renamed."""
     with NamedTemporaryFile(dir=folder, delete=False) as file:
         file.write(content)
         file.flush()
@@ -149,10 +150,6 @@ def _written(folder: Path, content: bytes) -> Iterator[Path]:
         yield made
     finally:
         made.unlink(missing_ok=True)
-
-
-def _own_name() -> str:
-    return socket.gethostname()
 
 
 def _can_be_named(name: str) -> bool:

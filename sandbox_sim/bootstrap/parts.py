@@ -101,7 +101,7 @@ class Gateway:
         self.watch = ChangeWaiter(store, clock)
         self.id_allocation = IdAllocation(store, clock, ids)
         self.fault_injection = FaultInjection(clock)
-        self.store_failures = StoreFailures(clock, told=not settings.serves_others)
+        self.store_failures = StoreFailures(clock, shown=not settings.serves_others)
         self.public_address = PublicAddress(settings.public_url, settings.base_path)
         self.allowed_hosts = AllowedHosts(settings.host, settings.listed_hosts())
         self.behaviour_control = BehaviourControl(store, self.behaviour)
@@ -212,13 +212,13 @@ class Gateway:
         )
 
     async def end_streams(self, app: web.Application) -> None:
-        """End what would keep answers open: the server waits for each when it stops."""
+        """End the answers that would stay open: the server waits for each when it stops."""
         await self.fault_injection.stop(app)
         self.feed.close()
         self.listeners.close()
 
     async def background(self, _app: web.Application) -> AsyncIterator[None]:
-        """Open the store, load what is copied from it, and run the loops while the app runs."""
+        """Open the store, load the copies kept in memory, and run the loops while the app runs."""
         await self.store.open()
         try:
             await self.id_allocation.reserve()

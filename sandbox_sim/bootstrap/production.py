@@ -51,7 +51,7 @@ def _configured(name: str, table: NetworkTable, network: Network) -> ConfiguredN
 
 
 def warn_of_sandboxes(networks: Iterable[ConfiguredNetwork]) -> None:
-    """Log each currency that a network gets in place of that of the payment (D41)."""
+    """Log a warning for each currency that a network replaces by another (D41)."""
     for each in networks:
         for asked, sent in each.network.capabilities.sent_as.items():
             log.warning(
@@ -65,8 +65,8 @@ async def refuse_dropped(store: Store, networks: Mapping[str, object]) -> None:
     """Raise `NetworkConfigError` if attempts are open at networks that are not configured."""
     counts = await store.run(lambda unit: unit.open_attempts())
     problems = [
-        f"networks.{name}: {count} attempts at it are open, and only it can tell their outcome; "
-        "keep its table and production = true until they have ended"
+        f"networks.{name}: {count} attempts at it are open, and only this network knows their "
+        "outcome; keep its table and production = true until they have ended"
         for name, count in dropped(counts, networks).items()
     ]
     if problems:

@@ -36,12 +36,12 @@ from sandbox_sim.web.control.networks import NotificationHandler
 from sandbox_sim.web.control.production_guard import guarded
 from sandbox_sim.web.routes import Route
 
-# Real time, in seconds, that submits under way have to end when the server stops.
+# How long submits under way may take to end when the server stops, in seconds of real time.
 CLOSING_S: Final = 10.0
 
 
 class Production:
-    """What the flag `--production` adds.
+    """The parts that the flag `--production` adds.
 
     Raises `NetworkConfigError` where a network cannot be made.
     """
@@ -79,7 +79,10 @@ class Production:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Keep the networks open. Raises `NetworkConfigError` if one with open attempts is gone."""
+        """Keep the networks open while the context lasts.
+
+        Raises `NetworkConfigError` if attempts are open at a network that is not configured.
+        """
         await refuse_dropped(self._store, self.networks.by_name)
         warn_of_sandboxes(self.networks.by_name.values())
         await self.asking.bring_back()
@@ -102,7 +105,7 @@ class Production:
             await self.exchanges.save()
 
     def overview(self) -> NetworkOverview:
-        """What people ask about the networks."""
+        """What the pages and the control API show of the networks."""
         return NetworkOverview(self._store, self.networks, self.notifications.dropped)
 
     def job_handlers(self) -> Mapping[JobKind, JobHandler]:
@@ -124,7 +127,7 @@ class Production:
     def guarded(
         self, routes: Sequence[Route], clients: Iterable[Client], records: RecordSearch
     ) -> list[Route]:
-        """The routes, of which those that could falsify money are refused for mode P."""
+        """The routes; those that could falsify money refuse records and services of mode P."""
         return guarded(routes, partial(is_only_live, tuple(clients)), records)
 
     def _events_of(self, network: str) -> NetworkEventSink:

@@ -99,7 +99,7 @@ class ControlParts:
 
     @cached_property
     def browser_pages(self) -> BrowserPages:
-        """What a browser gets outside the control API."""
+        """Answers browsers outside the control API."""
         paths = self._parts.app[DISPATCHER].paths
         return BrowserPages(self._parts.settings.base_path, paths, self.templates, self.files)
 
@@ -164,7 +164,7 @@ class ControlParts:
         return [HealthRoutes(store, clock, metering), networks]
 
     def _receiver_examination(self) -> doctor.ReceiverExamination:
-        """Examines receivers, by the sender and the settings of callbacks."""
+        """Examines receivers with the sender and the settings that callbacks use."""
         parts = self._parts
         return doctor.ReceiverExamination(
             parts.store,
@@ -211,7 +211,7 @@ class ControlParts:
         )
 
     def _server_facts(self) -> ServerFacts:
-        """What the OpenAPI document says of this server."""
+        """What the OpenAPI document says about this server."""
         settings = self._parts.settings
         return ServerFacts(
             settings.base_path,

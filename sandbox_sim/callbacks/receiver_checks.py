@@ -468,48 +468,48 @@ _VERDICTS = tuple(verdict.value for verdict in Verdict)
 class SampleView(TypedDict):
     """A sample callback as it was sent."""
 
-    what: str
+    what: Annotated[str, "what it is, in words"]
     transaction_id: str
-    headers: dict[str, str]
-    body: str
+    headers: Annotated[dict[str, str], "with the signature"]
+    body: Annotated[str, "the exact text that is signed"]
 
 
 class ResponseView(TypedDict):
     """What the receiver answered."""
 
-    status_code: int | None
-    body: str
+    status_code: Annotated[int | None, "the HTTP status; null where there was no answer"]
+    body: Annotated[str, "the first 4 KiB of the answer"]
     duration_ms: int
-    problem: str | None
+    problem: Annotated[str | None, "why there was no answer; else null"]
 
 
 class CheckView(TypedDict):
-    """One check; `sent` and `came` are null if nothing was sent for it."""
+    """One check of the receiver."""
 
-    check: str
-    profile: str | None
-    verdict: Annotated[str, _VERDICTS]
-    says: str
-    remedy: str | None
-    sent: SampleView | None
-    came: ResponseView | None
+    check: Annotated[str, "its name"]
+    profile: Annotated[str | None, "that of the sample; null where nothing was sent"]
+    verdict: Annotated[
+        str, _VERDICTS, "note: wrong, or a warning, for a profile that the gateway does not send"
+    ]
+    says: Annotated[str, "what was found"]
+    remedy: Annotated[str | None, "what to change; null where nothing has to be"]
+    sent: Annotated[SampleView | None, "null if nothing was sent"]
+    came: Annotated[ResponseView | None, "null if nothing was sent"]
 
 
 class ReceiverReport(TypedDict):
-    """The whole report.
+    """The whole report."""
 
-    signed_with: a client key, `--secret-key`, or null for unsigned. judged: the profiles that the
-    receiver must take; about the others there are notes.
-    """
-
-    url: str
-    profiles: list[str]
-    judged: list[str]
-    signed_with: str | None
-    timeout_s: float
-    healthy: bool
-    counts: dict[str, int]
-    checks: list[CheckView]
+    url: Annotated[str, "the receiver, with a password masked"]
+    profiles: Annotated[list[str], "those that were sent"]
+    judged: Annotated[
+        list[str], "the profiles that the receiver must take; about the others there are notes"
+    ]
+    signed_with: Annotated[str | None, "a client key, or --secret-key; null without signing"]
+    timeout_s: Annotated[float, "seconds that the receiver has for one sample"]
+    healthy: Annotated[bool, "no check found anything wrong"]
+    counts: Annotated[dict[str, int], "how many checks have each verdict"]
+    checks: Annotated[list[CheckView], "in the order in which they were made"]
 
 
 def shown(receiver: "Receiver", owner: str | None, findings: Sequence[Finding]) -> ReceiverReport:

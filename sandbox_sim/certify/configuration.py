@@ -208,7 +208,7 @@ class Configuration(CertifyTerms):
         return self.model_copy(update={"application": application})
 
     def gateway_settings(self, store: str, cases: int) -> Mapping[str, Any]:
-        """The settings of a gateway with this store, for so many cases beside one another."""
+        """The settings of a gateway with this store, for this many cases beside one another."""
         own = self.application
         credentials = {
             "client_key": own.client_key,

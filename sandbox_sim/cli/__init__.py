@@ -15,7 +15,7 @@ from sandbox_sim import __version__
 
 INTERRUPTED: Final = 130
 _DEFAULT_ENDPOINT: Final = "http://127.0.0.1:8233"
-# The module of each command; the command has its name there.
+# The module of each command; there the function has the name of the command.
 _MODULES: Final = {
     **dict.fromkeys(("callbacks", "inbox", "requests", "sms", "transactions"), "commands.records"),
     **dict.fromkeys(("backup", "clock", "readyz", "reset", "seed", "snapshot"), "commands.state"),
@@ -34,7 +34,7 @@ _MODULES: Final = {
     "trigger": "commands.trigger",
 }
 
-# These talk to no running gateway, and so have no options that say where one is.
+# These commands need no running gateway, so they have no options for its address.
 _WITHOUT_GATEWAY: Final = frozenset(
     {
         *("compare", "config check", "config init", "demo", "explain", "openapi"),
@@ -46,7 +46,7 @@ _OF_GATEWAY: Final = frozenset({"endpoint_url", "token"})
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Switch the garbage collector off: what is imported or built meanwhile leaves no garbage."""
+    """Switch the garbage collector off during imports: they leave no garbage, and finish sooner."""
     gc.disable()
     try:
         yield
@@ -55,9 +55,9 @@ def without_collector() -> Iterator[None]:
 
 
 class _Commands(click.Group):
-    """Imports a command when it is called; `--help` imports all.
+    """A group that imports a command when it is called; `--help` imports all.
 
-    The options of the group may stand before or after the command.
+    The options of the group may be given before or after the command.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -84,9 +84,9 @@ class _Commands(click.Group):
 
 
 def _add_options(command: click.Command, name: str, options: Sequence[click.Option]) -> None:
-    """Add the options of the top group to a command and to the commands below it.
+    """Add the options of the top group to a command and its subcommands.
 
-    name: the words that call the command, after `sandbox-sim`.
+    name: the full name of the command, without `sandbox-sim`.
     """
     if isinstance(command, click.Group):
         for below in command.commands.values():
@@ -98,7 +98,7 @@ def _add_options(command: click.Command, name: str, options: Sequence[click.Opti
 
 
 def _copy_for_command(option: click.Option) -> click.Option:
-    """Return a copy of the option for use after a command; it replaces the value given before."""
+    """Return a copy of the option for use after a command; it overrides the value given before."""
     repeated = copy.copy(option)
     repeated.default, repeated.envvar, repeated.expose_value = None, None, False
     repeated.show_default = repeated.show_envvar = False
@@ -124,7 +124,7 @@ def _store_in_group(context: click.Context, option: click.Parameter, value: Any)
     "--token",
     envvar="SANDBOX_SIM_TOKEN",
     show_envvar=True,
-    help="The control_token of that gateway, where it has one.",
+    help="The control_token of that gateway, if it has one.",
 )
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of text.")
 @click.version_option(__version__, prog_name="sandbox-sim")

@@ -1,7 +1,7 @@
-"""The HTTP client of the commands, and how a command prints an answer.
+"""The HTTP client of the commands, and the printing of answers.
 
 The client uses the standard library, because that imports quickly. It uses only the public
-interface of a running gateway, and no proxy.
+interface of a running gateway. It ignores proxy settings.
 """
 
 import base64
@@ -22,16 +22,16 @@ from sandbox_sim.values.redaction import printable, printable_document, printabl
 
 P = ParamSpec("P")
 
-# Seconds for an answer that comes at once.
+# Seconds for a request that the gateway answers without waiting.
 REQUEST_TIMEOUT_S: Final = 30.0
 _BRIEFLY_S: Final = 2.0
-# A larger answer is not read; lists of a thousand records take some megabytes.
+# A larger answer is an error; a list of a thousand records has a few megabytes.
 _MOST_BYTES: Final = 256 * 1024 * 1024
 # Arguments that are not UTF-8 are sent as the bytes that were typed.
 _AS_GIVEN: Final = "surrogateescape"
 _USER_AGENT: Final = f"sandbox-sim/{__version__}"
 
-# What code raises that reads an answer with fields that are missing or of another type.
+# The errors of code that reads an answer in which a field is missing or has another type.
 MISREAD: Final = (
     *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
 )
@@ -47,18 +47,18 @@ class CommandFailed(click.ClickException):
 
 
 class WrongUsage(CommandFailed):
-    """The arguments cannot work with any gateway: exit code 2."""
+    """The arguments are wrong for every gateway: exit code 2."""
 
     exit_code = 2
 
 
 class Unreachable(CommandFailed):
-    """No HTTP answer came; `reason` says what happened instead."""
+    """There was no HTTP answer; `reason` says why."""
 
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(
             f"{address} cannot be reached ({reason}): start a gateway with `sandbox-sim serve`, "
-            "or say with --endpoint-url where one is"
+            "or give its address with --endpoint-url"
         )
         self.reason = reason
 
@@ -80,14 +80,14 @@ class ReceivedAnswer(NamedTuple):
 
     @property
     def document(self) -> Any:
-        """The text as JSON. Raises `ValueError` or `RecursionError` where it is not."""
+        """The parsed text. Raises `ValueError` or `RecursionError` if it is not JSON."""
         return json.loads(self.text)
 
 
 class _Deadline:
-    """Ends a connection after so many seconds, however slowly or endlessly its server writes.
+    """A context that closes a connection after `seconds`, even while its server still writes.
 
-    Then leaving it raises `TimeoutError`.
+    If it closed the connection, its end raises `TimeoutError`.
     """
 
     def __init__(self, connection: http.client.HTTPConnection, seconds: float) -> None:
@@ -138,12 +138,13 @@ class RunningGateway:
         keeps_null: bool = False,
         timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> ReceivedAnswer:
-        """Send one request to the control API, to `/_sandbox/` and the parts of the path.
+        """Send one request to the control API; `path` has the parts after `/_sandbox/`.
 
-        What is None in the query is left out, and in the body unless it `keeps_null`.
+        Query parameters that are None are left out, and so are such fields of the body unless
+        `keeps_null`.
 
         Raises `ControlApiError` with the message of an error answer, `Unreachable`, and
-        `CommandFailed` for an answer that no gateway gives.
+        `CommandFailed` if the server is not a gateway.
         """
         parts = (quote(str(part), safe="", errors=_AS_GIVEN) for part in path)
         target = "/".join(("/_sandbox", *parts))
@@ -165,10 +166,10 @@ class RunningGateway:
         credentials: tuple[str, str],
         timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> ReceivedAnswer:
-        """Send one request to the gateway's own interface, and return every kind of answer.
+        """Send one request to the client interface; return its answer, also if it is a refusal.
 
-        Raises `CommandFailed` if no valid answer comes; it names the fault that caused this, if the
-        journal of the gateway has one.
+        Raises `CommandFailed` if there is no valid answer; its message names the fault that caused
+        this, if the journal of the gateway has one.
         """
         pair = base64.b64encode(":".join(credentials).encode(errors=_AS_GIVEN)).decode()
         headers = {"Authorization": f"Basic {pair}"}
@@ -189,8 +190,9 @@ class RunningGateway:
         body: Mapping[str, object] | None = None,
         timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> ReceivedAnswer:
-        """Send one request and return its answer. Raises `Unreachable` unless it comes whole
-        within `timeout_s`.
+        """Send one request and return its answer.
+
+        Raises `Unreachable` if the whole answer does not arrive within `timeout_s`.
         """
         sent = {"User-Agent": _USER_AGENT, **headers}
         raw = None
@@ -234,9 +236,9 @@ class RunningGateway:
 
         host, port = self._host or "", self._port or http.client.HTTP_PORT
         with suppress(OSError):
-            ssl.get_server_certificate((host, port), timeout=_BRIEFLY_S)  # asks for no trust
+            ssl.get_server_certificate((host, port), timeout=_BRIEFLY_S)  # verifies nothing
             secure = self.address.replace("http", "https", 1)
-            raise CommandFailed(f"{self.address} takes HTTPS only: say --endpoint-url {secure}")
+            raise CommandFailed(f"{self.address} serves HTTPS only: use --endpoint-url {secure}")
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
         host = self._host or ""
@@ -250,7 +252,7 @@ class RunningGateway:
         return http.client.HTTPSConnection(host, self._port, timeout=timeout_s, context=context)
 
     def _fault_of(self, body: Mapping[str, object]) -> CommandFailed | None:
-        """Return what a fault did to the newest request with these ids; None without a fault."""
+        """The error for a fault that applied to the newest request with these ids; None if none."""
         match = {name: body[name] for name in ("service_id", "transaction_id") if name in body}
         search = {"match": match, "limit": 1}
         try:
@@ -267,12 +269,12 @@ class RunningGateway:
         return None
 
     def _document(self, answer: ReceivedAnswer) -> dict[str, Any]:
-        """Return the JSON object of an answer. Raises `CommandFailed` if there is none."""
+        """Return the JSON object in the body. Raises `CommandFailed` if there is none."""
         says = f"{self.address} answers HTTP {answer.status}"
         if 300 <= answer.status < 400:
             where = answer.headers.get("location", "another address")
             raise CommandFailed(
-                f"{says} and leads to {where}: give --endpoint-url the gateway's own"
+                f"{says} and redirects to {where}: set --endpoint-url to the gateway's own address"
             )
         try:
             document = answer.document
@@ -283,16 +285,16 @@ class RunningGateway:
         return document
 
     def _error_message(self, status: int, document: Mapping[str, Any]) -> str:
-        """Return the message of an error; if the token is missing, also how to give it."""
+        """Return the message of an error; for status 401, also how to give the token."""
         error = document.get("error")
         message = error.get("message") if isinstance(error, dict) else None
         if status == 401:
-            return f"{message}: give it by --token or SANDBOX_SIM_TOKEN"
+            return f"{message}: give it with --token or SANDBOX_SIM_TOKEN"
         return str(message or f"{self.address} answers HTTP {status}")
 
 
 def _read(response: http.client.HTTPResponse) -> bytes:
-    """The whole body. Raises `HTTPException` where it ends early, or is too large."""
+    """The whole body. Raises `HTTPException` if it ends early or is too large."""
     content = response.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
         raise http.client.HTTPException(f"its answer is larger than {_MOST_BYTES} bytes")
@@ -308,9 +310,9 @@ class Session(NamedTuple):
     as_json: bool
 
     def show(self, answer: ReceivedAnswer, lines: Callable[[Any], Iterable[str]]) -> None:
-        """Print the JSON of an answer, or without --json the lines that `lines` makes of it.
+        """Print an answer: with --json its JSON, otherwise the result of `lines`.
 
-        What a server sent is printed without anything that a terminal would obey.
+        Control characters from the server are removed, so that they cannot act on the terminal.
         """
         if self.as_json:
             click.echo(printable_json(answer.text))
@@ -328,9 +330,9 @@ class Session(NamedTuple):
 
 
 def asks(command: Callable[Concatenate[Session, P], None]) -> Callable[P, None]:
-    """Call a command with its session as the first argument.
+    """Make a command get its `Session` as the first argument.
 
-    Raises `CommandFailed` where the command cannot read what the server answers.
+    It raises `CommandFailed` if the answer of the server has missing or unexpected fields.
     """
 
     @functools.wraps(command)

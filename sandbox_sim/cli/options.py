@@ -1,9 +1,8 @@
 """The options that several commands share, and how their values are read.
 
-Values that select records are compared as the control API shows them. In `field=value`, digits are
-a number if the field holds numbers, and text otherwise: `transaction_id=1001` is text. `null`,
-`true`, `false` and JSON in quotes, brackets or braces are read as JSON. `--match-json` takes
-everything else.
+In `field=value`, digits are a number if the field has numbers in the control API, and text
+otherwise: `transaction_id=1001` is text. `null`, `true`, `false` and values in quotes, brackets or
+braces are JSON. For all other cases there is `--match-json`.
 """
 
 import functools
@@ -27,8 +26,8 @@ LIMIT_OF_LISTS: Final = 100
 MOST_FOUND: Final = click.IntRange(1, 1000)
 # Longer addresses are cut in the error message.
 _SHOWN_CHARACTERS: Final = 80
-# Fields that hold numbers, by the last part of their name. `amount` holds a number in a request
-# only; elsewhere it is a decimal in a string.
+# Fields that hold numbers, by the last part of their name. `amount` is a number in requests only;
+# elsewhere it is a decimal in a string.
 _NUMBERS: Final = frozenset(
     {
         *("service_id", "http_status", "duration_ms", "char_count", "page_count", "page", "limit"),
@@ -44,14 +43,14 @@ _NUMBERS_IN_FULL: Final = frozenset({"request.amount"})
 def ids_of(
     _context: click.Context, param: click.Parameter, ids: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """An id, and before it the service where it is given."""
+    """Check that there is one id, or a service_id and an id. Raises `BadParameter`."""
     if len(ids) > 2:
-        raise click.BadParameter(f"give {param.metavar}, and nothing else")
+        raise click.BadParameter(f"give {param.metavar} only")
     return ids
 
 
 def address(_context: click.Context, _param: click.Parameter, url: str | None) -> str | None:
-    """An address for callbacks, as given; exits with 2 if it cannot be called. Source: D37."""
+    """Return a callback address unchanged. Raises `BadParameter` if it is invalid. Source: D37."""
     if url is None:
         return None
     from sandbox_sim.http_addresses import BadAddress, check  # noqa: PLC0415
@@ -73,7 +72,9 @@ def pairs(_context: click.Context, param: click.Parameter, texts: Sequence[str])
     split = [text.partition("=") for text in texts]
     for text, (name, equals, _) in zip(texts, split, strict=True):
         if not (name and equals):
-            raise click.BadParameter(f"{text} is not of the form {(param.metavar or '').lower()}")
+            raise click.BadParameter(
+                f"{text} does not have the form {(param.metavar or '').lower()}"
+            )
     return [(name, value) for name, _, value in split]
 
 
@@ -90,12 +91,12 @@ set_option = click.option(
     multiple=True,
     metavar="NAME=VALUE",
     callback=lambda *given: dict(pairs(*given)),
-    help="Any setting of `config show`; may be repeated.",
+    help="Set a setting; `config show` lists them. May be repeated.",
 )
 
 
 def credential_options(command: C) -> C:
-    """Add both options; by default they name the client that exists without a configuration."""
+    """Add the options for credentials; their defaults are those of a gateway without settings."""
     for name, default in (
         ("secret_key", SANDBOX_CLIENT.secret_key),
         ("client_key", SANDBOX_CLIENT.client_key),
@@ -111,19 +112,17 @@ def credential_options(command: C) -> C:
 
 
 class Duration(click.ParamType[float]):
-    """A duration in seconds, written `90`, `0.8s`, `5m` or `1h30m`."""
+    """A duration such as `90`, `0.8s`, `5m` or `1h30m`, in seconds."""
 
     name = "duration"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the seconds; wrong usage otherwise."""
+        """Return the seconds, or fail."""
         seconds = seconds_of(str(value))
         if seconds is None:
-            self.fail(
-                f"{value!r} is not a duration; write for example 90, 0.8s, 5m or 1h30m", param, ctx
-            )
+            self.fail(f"{value!r} is not a duration, such as 90, 0.8s, 5m or 1h30m", param, ctx)
         return seconds
 
 
@@ -131,9 +130,10 @@ DURATION: Final = Duration()
 
 
 class Filter(NamedTuple):
-    """A field that has an option of its own, by default with its name.
+    """A field with its own option, which by default has the name of the field.
 
-    switch: the option takes no value and means true. type: of its values, where it is not text.
+    says: the records that it selects, for the help. switch: the option is a flag for the value
+    true. type: the type of its values; None for text.
     """
 
     field: str
@@ -144,7 +144,10 @@ class Filter(NamedTuple):
 
 
 def value_of(text: str, *, number: bool) -> object:
-    """Return the value that a text means; number: whether digits are a number."""
+    """Return the value of a text: JSON if it is JSON, else the text.
+
+    number: whether digits are a number.
+    """
     try:
         value: object = json.loads(text, parse_constant=_refused)
     except (ValueError, RecursionError):
@@ -158,7 +161,7 @@ def _refused(constant: str) -> object:
 
 
 def holds_numbers(name: str) -> bool:
-    """Return whether this field holds numbers; the name may have dots."""
+    """Whether this field holds numbers; the name may have dots."""
     return name in _NUMBERS_IN_FULL or name.rpartition(".")[2] in _NUMBERS
 
 
@@ -175,7 +178,7 @@ def _object(
 
 
 def with_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
-    """Add these options, in the order in which the help lists them."""
+    """Add these options; the help lists them in this order."""
     return functools.reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
@@ -197,7 +200,7 @@ def selecting(
 ) -> Callable[[Command], Command]:
     """Add an option for each filter, `--where`, `--limit` and `--after`.
 
-    The command gets what is given of them as `query`.
+    The command gets the given ones as `query`.
     """
     further: Sequence[Callable[[Command], Command]] = [
         click.option(
@@ -217,7 +220,7 @@ def selecting(
         click.option(
             "--after",
             metavar="ID",
-            help="Continue after the record with this id, the last one of the previous page.",
+            help="Start after the record with this id, the last one of the previous page.",
         ),
     ]
     added = [*map(_filter_option, filters), *further[not where : 3 if pages else 1]]
@@ -238,14 +241,14 @@ def selecting(
 def matching(filters: Sequence[Filter] = ()) -> Callable[[Command], Command]:
     """Add an option for each filter, `--match` and `--match-json`.
 
-    The command gets the `match` of a search; for a field in several, `--match-json` wins.
+    The command gets them as `match`. `--match-json` overrides the others.
     """
     exactly = click.option(
         "--match-json",
         "exactly",
         metavar="OBJECT",
         callback=_object,
-        help="The same as a JSON object, for values whose type matters.",
+        help="The same as --match, as a JSON object, if the type of a value matters.",
     )
     match = click.option(
         "--match",
@@ -275,13 +278,13 @@ def wait_options(command: C) -> C:
         default=5,
         show_default=True,
         metavar="SECONDS",
-        help="How long to wait; on a timeout the exit code is 1.",
+        help="The longest time to wait; exit 1 after it.",
     )
     count = click.option(
         "--count",
         type=MOST_FOUND,
         default=1,
         show_default=True,
-        help="How many to wait for.",
+        help="How many records to wait for.",
     )
     return count(timeout(command))

@@ -1,7 +1,4 @@
-"""The kinds of record: their filters and columns, and the commands that each has.
-
-The commands are `list`, `show`, `find` and `wait`.
-"""
+"""The kinds of record: their filters and columns, and their commands list, show, find and wait."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from email.utils import parsedate_to_datetime
@@ -31,11 +28,12 @@ _MOST_PAGES: Final = 20_000
 
 
 class RecordView(NamedTuple):
-    """One kind; `plural` is its name in paths and answers, `words` its name in messages.
+    """How one kind of record is shown.
 
-    optional: columns that are left out where every cell is None.
-    of_lists: further filters of `list`.
-    whole: long cells are not cut.
+    plural: its name in paths and answers. words: its name in messages.
+    optional: columns that are left out if every cell is None.
+    of_lists: additional filters of `list`.
+    whole: whether long cells are printed in full.
     """
 
     plural: str
@@ -47,7 +45,7 @@ class RecordView(NamedTuple):
     whole: bool = False
 
     def lines(self, records: Sequence[Shown]) -> Iterator[str]:
-        """The records as a table, or the line that there are none."""
+        """The records as a table, or a line such as `no requests`."""
         shorten = not self.whole
         return tables.listing(records, self.words, self.columns, self.optional, shorten=shorten)
 
@@ -72,11 +70,11 @@ _TRANSACTION: Final = Filter("transaction_id", "records of this transaction")
 _MODE: Final = Filter("mode", "records of this mode, S or P")
 _OPERATION: Final = Filter("operation", "records of this operation")
 _OF_REQUESTS: Final = "requests answered with this"
-_OF_STATUS: Final = "transactions of this status: 000, 001, 002, 003, or its word, such as failed"
+_OF_STATUS: Final = "transactions of this status: 000, 001, 002, 003, or a word such as failed"
 _IN_STATE: Final = "callbacks in this state: pending, retrying, delivered, failed or dropped"
 _UNACKNOWLEDGED: Final = "callbacks that were tried and not acknowledged: retrying or failed"
 _WAITING: Final = "transactions of mode P that wait for a person, with the reason"
-_OPEN: Final = "transactions that have been pending for longer than this, such as 10m, with why"
+_OPEN: Final = "transactions that are pending for longer than this, such as 10m, with the reason"
 
 REQUESTS: Final = RecordView(
     "requests",
@@ -149,7 +147,7 @@ DELIVERIES: Final = RecordView(
 
 
 def every_record(session: Session, plural: str, query: Query) -> Iterator[dict[str, Any]]:
-    """All records of a list, page by page. Raises `CommandFailed` for a list without an end."""
+    """All records of a list, page by page. Raises `CommandFailed` if there are too many pages."""
     after: str | None = None
     for _ in range(_MOST_PAGES):
         asked = [*query, ("limit", LIMIT_OF_LISTS), ("after", after)]
@@ -171,7 +169,7 @@ def add_list(group: click.Group, kind: RecordView) -> None:
         def lines(document: Mapping[str, Any]) -> Iterator[str]:
             yield from kind.page(document)
             if document.get("dropped"):
-                yield f"{document['dropped']} older requests were removed to make room"
+                yield f"{document['dropped']} older requests were deleted to make room"
             if dict(query).get("state") == "failed" and not document[kind.plural]:
                 yield from _retrying(session, query)
             yield from _both_times(session)
@@ -180,7 +178,7 @@ def add_list(group: click.Group, kind: RecordView) -> None:
 
 
 def _retrying(session: Session, query: Query) -> Iterator[str]:
-    """The line that some callbacks are retried: the user looks for them most likely."""
+    """The line about retrying callbacks, because a user may mean these by failed ones."""
     chosen = {name: str(value) for name, value in query if name not in {"limit", "after"}}
     body = {"match": match_of([*(chosen | {"state": "retrying"}).items()])}
     count = session.gateway.control("POST", "callbacks", "count", body=body).document["count"]
@@ -190,7 +188,7 @@ def _retrying(session: Session, query: Query) -> Iterator[str]:
 
 
 def _both_times(session: Session) -> Iterator[str]:
-    """The line below a list whose times are not the machine's: gateway time, and the machine's."""
+    """The line with gateway time and the machine's time; none if they are the same."""
     answer = session.gateway.control("GET", "clock")
     clock = answer.document
     if clock["frozen"] or clock["shift_s"]:
@@ -199,7 +197,7 @@ def _both_times(session: Session) -> Iterator[str]:
 
 
 def add_show(group: click.Group, kind: RecordView, metavar: str, named: str = "") -> None:
-    """Add `show`, which shows every field of one record. named: a sentence about its ids."""
+    """Add `show`, which shows all fields of one record. named: a sentence about its id."""
     text = f"Show one of the {kind.words} with all its fields.\n\n{named}".strip()
 
     @group.command("show", help=text)
@@ -215,9 +213,9 @@ def add_find(group: click.Group, kind: RecordView) -> None:
     def lines(document: Mapping[str, Any]) -> Iterator[str]:
         yield from kind.lines(document[kind.plural])
         if document["next"] is not None:
-            yield "more may match: --limit"
+            yield "more may match; raise --limit"
 
-    @group.command("find", help=f"Find {kind.words} by any field; a dot reaches inside a body.")
+    @group.command("find", help=f"Find {kind.words} by any field, such as request.amount.")
     @matching(kind.filters)
     @click.option(
         "--limit",
@@ -234,7 +232,7 @@ def add_find(group: click.Group, kind: RecordView) -> None:
 
 
 def add_wait(group: click.Group, kind: RecordView) -> None:
-    """Add `wait`, which waits until enough records match, and shows them."""
+    """Add `wait`, which waits until `--count` records match, and shows them."""
 
     @group.command("wait", help=f"Wait until {kind.words} match, and show them.")
     @matching(kind.filters)
@@ -247,7 +245,7 @@ def add_wait(group: click.Group, kind: RecordView) -> None:
 def wait(
     session: Session, kind: RecordView, *path: str, match: object, count: int, timeout_s: float
 ) -> None:
-    """Wait until enough records match, and show them. path: that of their list."""
+    """Wait until `count` records match, and show them. path: the path of their list."""
     session.ask(
         *("POST", *path, "wait"),
         body={"match": match, "count": count, "timeout_s": timeout_s},

@@ -1,8 +1,8 @@
-"""Makes the payments of the doctor's samples at a running gateway, by its public interface.
+"""Makes the payments of the doctor's samples in a running gateway.
 
-So the gateway answers a receiver that asks for the status of a payment. An override keeps each
-payment pending and drops its callback; then it is settled by hand. That works with every setting,
-and on a frozen clock.
+With these, the gateway can answer a receiver that queries the status of a payment. An override
+keeps each payment pending and drops its callback; then the payment is settled by hand. This works
+with every setting and with a frozen clock.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from sandbox_sim.values.response_codes import Code
 
 T = TypeVar("T")
 
-# How many of the newest status queries are searched for those of the receiver.
+# How many of the newest status queries are searched for queries of the receiver.
 _SEARCHED: Final = 1000
 
 
 class GatewayPayments:
-    """Makes payments until one fails; then `problem` says why, and the others are not made."""
+    """Makes payments. After a failure it makes no more, and `problem` has the reason."""
 
     def __init__(self, gateway: RunningGateway, settings: Settings, service_id: int | None) -> None:
         clients = (entry.client() for entry in settings.credentials)
@@ -36,41 +36,40 @@ class GatewayPayments:
         self.service_id = service_of_samples(self._client, service_id)
 
     async def open(self) -> None:
-        """Look whether the gateway runs, and stop where it is in production."""
+        """Check that the gateway runs and is not in production."""
         await self._try(self._refuse_production)
 
     async def make(self, transaction: TransactionRecord) -> TransactionRecord:
-        """Make a payment that has ended as this one; returns it with the gateway's id of it."""
+        """Make a payment with the status of this one; return it with the gateway's own id."""
         network_id = await self._try(lambda: self._make(transaction))
         if network_id is None:
             return transaction
         return transaction._replace(network_transaction_id=network_id)
 
     async def other_service(self) -> int | None:
-        """The service that the receiver asked about in place of this one; None if it did not."""
+        """The wrong service in status queries of the receiver; None if there is none."""
         return await self._try(self._other_service)
 
     async def close(self) -> None:
-        """Delete what a service that only the doctor uses has at the gateway."""
+        """Delete the records of the doctor's own service from the gateway."""
         if self._made and self.service_id == OWN_SERVICE:
             await self._try(self._reset)
 
     async def _try(self, step: Callable[[], T]) -> T | None:
-        """The result of a step in a thread; None where it, or one before it, failed."""
+        """Run a step in a thread and return its result; None if it or an earlier step failed."""
         if self.problem is None:
             try:
                 return await asyncio.to_thread(step)
             except CommandFailed as failure:
                 self.problem = failure.message
             except MISREAD as error:
-                self.problem = f"{self._gateway.address} answers with other fields ({error})"
+                self.problem = f"{self._gateway.address} answers with unknown fields ({error})"
         return None
 
     def _refuse_production(self) -> None:
         if self._gateway.control("GET", "networks").document["networks"]:
             raise CommandFailed(
-                f"{self._gateway.address} is in production mode, so the doctor makes no payments "
-                "there"
+                f"{self._gateway.address} is in production, so the doctor makes no payments in it"
             )
 
     def _reset(self) -> None:
@@ -108,7 +107,7 @@ class GatewayPayments:
         answer = self._gateway.call(Operation.COLLECT.row.path, body, credentials).document
         if answer["response_code"] != Code.RECEIVED:
             says = f"{answer['response_code']} {answer['response_message']}"
-            raise CommandFailed(f"{self._gateway.address} rejects the payment of a sample: {says}")
+            raise CommandFailed(f"{self._gateway.address} rejects a sample payment: {says}")
 
     def _other_service(self) -> int | None:
         search = {"match": {"operation": Operation.STATUS.value}, "limit": _SEARCHED}

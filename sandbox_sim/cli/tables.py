@@ -1,6 +1,6 @@
-"""Records as text: tables with one line a record, and outlines with one line a field.
+"""Records as text: tables with a line for each record, outlines with a line for each field.
 
-A transaction is shown with each attempt at a network, who decided, and what to do next.
+A transaction is shown with its attempts at a network, who decided it, and what to do next.
 """
 
 import json
@@ -14,7 +14,7 @@ import click
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.redaction import printable
 
-# A table cuts longer texts; `show` prints them whole.
+# A table cuts longer texts; `show` prints them in full.
 _SHOWN_CHARACTERS: Final = 100
 _COLOURS: Final = {
     **dict.fromkeys(("000 successful", "delivered", "SENT", "valid"), "green"),
@@ -23,14 +23,15 @@ _COLOURS: Final = {
     **dict.fromkeys(("001 failed", "003 cancelled", "failed", "REFUNDED", "invalid"), "red"),
 }
 _GAP: Final = "  "
+_LONG: Final = frozenset({"response_body", "body", "message"})
 
 Shown = Mapping[str, Any]
-# For each heading of a table the function that returns the cell of a record.
+# From each heading of a table to the function that returns the cell for a record.
 Columns = Mapping[str, Callable[[Shown], object]]
 
 
 def fields(*headings: str) -> Columns:
-    """Columns from `heading=field`, or from the field alone if it is also the heading."""
+    """Columns from texts `heading=field`, or `field` if it is also the heading."""
     pairs = (text.partition("=") for text in headings)
     return {heading: itemgetter(name or heading) for heading, _, name in pairs}
 
@@ -45,7 +46,7 @@ def listing(
 ) -> Iterator[str]:
     """The records as a table, or the line `no …`.
 
-    optional: columns that are left out where every cell is None.
+    optional: columns that are left out if every cell is None.
     """
     if not records:
         yield f"no {words}"
@@ -61,7 +62,7 @@ def listing(
 
 
 def more(document: Shown) -> Iterator[str]:
-    """The line below a page that is not the last one."""
+    """The line that says how to get the next page; none below the last page."""
     if document["next"] is not None:
         yield f"more: --after {document['next']}"
 
@@ -74,7 +75,7 @@ def deleted(document: Shown) -> Iterator[str]:
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[object]], *, shorten: bool = True
 ) -> Iterator[str]:
-    """A line of headings and a line for each row, with aligned columns."""
+    """The lines of a table with headings and aligned columns."""
     cells = [[shown(value) for value in row] for row in rows]
     if shorten:
         cells = [[shortened(cell) for cell in row] for row in cells]
@@ -87,7 +88,7 @@ def table(
 
 
 def _width(cells: Iterable[str]) -> int:
-    """The width of the longest cell; one that is longer than a table shows makes none wider."""
+    """The width of a column; cells longer than `_SHOWN_CHARACTERS` do not count."""
     return max((length for length in map(len, cells) if length <= _SHOWN_CHARACTERS), default=0)
 
 
@@ -97,7 +98,7 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _coloured(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """The line of a record; a word for a state has a colour."""
+    """The line of a record; states have a colour."""
     padded = [
         status_word(cell) + " " * (width - len(cell))
         for cell, width in zip(cells, widths, strict=True)
@@ -106,12 +107,12 @@ def _coloured(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def status_word(word: str) -> str:
-    """A word for a state in its colour; any other text as it is."""
+    """A state in its colour; any other text unchanged."""
     return click.style(word, fg=_COLOURS[word]) if word in _COLOURS else word
 
 
 def outline(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    """Every field on a line of its own; the fields inside a field are indented below it."""
+    """A line for each field; the fields inside a field are indented below it."""
     width = _width(document)
     for name, value in document.items():
         inside = list(_inside(value, indent + _GAP))
@@ -123,24 +124,22 @@ def outline(document: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 
 
 def _inside(value: object, indent: str) -> Iterator[str]:
-    """The lines of a value that has several; none for a plain value."""
+    """The lines of an object or a list; none for a plain value."""
     if isinstance(value, Mapping) and value:
         yield from outline(value, indent)
     elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):
-        # The answer of a receiver may be long, so it is the last column.
-        names = sorted(dict.fromkeys(name for each in value for name in each), key=_is_long)
+        # Long texts, such as the answer of a receiver, are in the last columns.
+        names = sorted(
+            dict.fromkeys(name for each in value for name in each), key=_LONG.__contains__
+        )
         rows = [[each.get(name) for name in names] for each in value]
         yield from (indent + line for line in table(names, rows, shorten=False))
     elif isinstance(value, list):
         yield from (indent + shown(each) for each in value)
 
 
-def _is_long(name: str) -> bool:
-    return name in {"response_body", "body", "message"}
-
-
 def shown(value: object) -> str:
-    """A value in one line; `-` for None and for empty values."""
+    """A value as one line; `-` for None and empty values."""
     if value is None or value in ([], {}):
         return "-"
     if isinstance(value, bool):
@@ -161,7 +160,7 @@ _INDENT: Final = "  "
 def transaction_lines(transaction: Shown, *, exchanges: bool = False) -> Iterator[str]:
     """The lines of a transaction of either mode.
 
-    exchanges: with every request to its network, every answer and every notification.
+    exchanges: whether to print every request to the network, every answer and notification.
     """
     name = transaction["transaction_id"]
     whose = f"{name} of service {transaction['service_id']}, mode {transaction['mode']}"
@@ -180,7 +179,7 @@ def transaction_lines(transaction: Shown, *, exchanges: bool = False) -> Iterato
     entries = transaction.get("entries", ())
     if entries:
         yield ""
-        yield "entered by people"
+        yield "manual entries"
         yield from (_INDENT + line for entry in entries for line in _entry(entry))
     yield from _next(transaction)
 
@@ -206,7 +205,7 @@ def _facts(transaction: Shown) -> Iterator[str]:
     if transaction["override"] is not None:
         yield f"override: {json.dumps(transaction['override'])}"
     if transaction["replaced_by"] is not None:
-        yield f"replaced by: {transaction['replaced_by']}, a newer one with its transaction_id"
+        yield f"replaced by: {transaction['replaced_by']}, which has the same transaction_id"
     if transaction["expires_at"] is not None:
         verb = "expired" if transaction["expired"] else "expires"
         yield f"{verb} for status queries at {transaction['expires_at']}"
@@ -215,10 +214,10 @@ def _facts(transaction: Shown) -> Iterator[str]:
 def _attempt(attempt: Shown) -> Iterator[str]:
     decided = attempt["decided_at"]
     yield f"begun {attempt['created_at']}" + ("" if decided is None else f", decided {decided}")
-    called = f", the network calls it {attempt['network_id']}" if attempt["network_id"] else ""
+    called = f", network id {attempt['network_id']}" if attempt["network_id"] else ""
     yield f"reference {attempt['reference']}{called}"
     if attempt["sent_currency"] != attempt["currency"]:
-        yield f"it was sent in {attempt['sent_currency']} with the same amount (D41)"
+        yield f"sent in {attempt['sent_currency']}, with the same amount (D41)"
     if attempt["confirmed_amount"]:
         yield f"the network confirmed {attempt['confirmed_amount']}, not {attempt['amount']}"
     for name in ("reason", "mismatch", "contradiction"):
@@ -230,12 +229,12 @@ def _attempt(attempt: Shown) -> Iterator[str]:
         yield f"{decision['at']}  {decision['by']} decided {status}{force}"
         yield f"{_INDENT}because: {decision['reason']}"
         yield f"{_INDENT}the network was asked first: {decision['network_said']}"
-    if attempt["settled_by"] and not attempt["decisions"]:  # before decisions were kept
+    if attempt["settled_by"] and not attempt["decisions"]:  # records of older versions
         yield f"{attempt['settled_by']} decided: {attempt['settled_reason']}"
 
 
 def _entry(entry: Shown) -> Iterator[str]:
-    """An entry of a person in the ledger, with who made it and why."""
+    """A manual entry in the ledger, with who made it and why."""
     manual, amount = entry["manual"], entry["amount"].removeprefix("-")
     moved = f"{amount} from {entry['debit']} to {entry['credit']}"
     yield f"{entry['at']}  {manual['by']} {entry['reason']} {moved}"
@@ -243,7 +242,7 @@ def _entry(entry: Shown) -> Iterator[str]:
 
 
 def _exchange(exchange: Shown) -> Iterator[str]:
-    """A request to the network and its answer, or a notification of it."""
+    """A request to the network and its answer, or a notification from the network."""
     status = exchange["status"] and f"HTTP {exchange['status']}"
     answer = ", ".join(filter(None, (status, exchange["problem"]))) or "answered"
     yield ""
@@ -262,7 +261,7 @@ def _message(mark: str, headers: dict[str, Any], body: str) -> Iterator[str]:
 
 
 def _next(transaction: Shown) -> Iterator[str]:
-    """Why a transaction of mode P is open or waits for a person, and the commands for it."""
+    """Why a transaction of mode P is open or waits for a person, and which commands help."""
     is_open, waiting = transaction.get("open_because", ()), transaction.get("waiting", ())
     if not is_open and not waiting:
         return

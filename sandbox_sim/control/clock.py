@@ -1,7 +1,7 @@
-"""Sets the clock and saves how it is set; what keeps it from going back to the machine's time.
+"""Moves, freezes and resets the clock, and saves its state.
 
-A payment, callback or SMS that was created at a later gateway time, and still waits, would go on
-waiting until gateway time is there again: for hours, where the clock was moved on by hours.
+`reset` is refused while a payment, callback or SMS that was created after the machine's time still
+waits: it would wait until gateway time reaches it again, for hours if the clock was moved by hours.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ async def _created_after(
 
 
 async def _record_of(unit: Unit, job: Job) -> LaterRecord | None:
-    """The record that waits for a job; None where nothing does."""
+    """The record that waits for a job, or None."""
     service_id, subject = job.service_id, job.subject
     if job.kind is JobKind.SETTLE:
         transaction = await unit.transaction_by_network_id(service_id, subject)
@@ -83,7 +83,7 @@ def _refusal(later: Sequence[LaterRecord], now: datetime, machine: datetime) -> 
         f"gateway time is {iso(now)} and cannot go back to the machine's time, {iso(machine)}: "
         "these were created later than that and still wait"
     )
-    hint = "advance the clock until they are done, or forget them with reset"
+    hint = "advance the clock until they are done, or delete them with reset"
     lines = [
         f"  {each.description} of service {each.service_id}, created {iso(each.created_at)}"
         for each in later[:_LISTED]
@@ -95,7 +95,7 @@ def _refusal(later: Sequence[LaterRecord], now: datetime, machine: datetime) -> 
 class ClockControl:
     """Moves, freezes and resumes the clock, one change at a time, and follows other servers.
 
-    A method raises `StoreError` if the change cannot be saved.
+    Methods raise `StoreError` if the change cannot be saved.
     """
 
     def __init__(self, store: Store, clock: Clock, jobs: Scheduler) -> None:
@@ -107,7 +107,7 @@ class ClockControl:
         store.watch_topic(Topic.CLOCK, self._follow)
 
     async def start(self) -> None:
-        """Set the clock as it was saved, and announce it: a server may have died before it did."""
+        """Load the saved state and announce it: the server that saved it may have died before."""
         await self._follow()
         await self._store.run(lambda unit: unit.announce(Topic.CLOCK))
 
@@ -151,9 +151,9 @@ class ClockControl:
     async def _change(
         self, change: Callable[[], None], check: Callable[[], Awaitable[None]] | None = None
     ) -> None:
-        """Set the clock and save it; set it back if that fails.
+        """Set the clock and save it; set it back if it cannot be saved.
 
-        check: raises if the clock must stay as it is; nothing else sets it meanwhile.
+        check: raises if the clock must stay as it is; no other change happens meanwhile.
         """
         async with self._one_at_a_time:
             if check is not None:
@@ -173,7 +173,7 @@ class ClockControl:
                 raise
 
     async def _follow(self) -> None:
-        """Set the clock as it was saved. While it advances here, the saved state is its target."""
+        """Load the saved state, unless the clock advances here: then that state is its target."""
         state = await self._store.run(lambda unit: unit.clock())
         if state is not None and not self._advancing:
             self._clock.set_to(state)

@@ -11,7 +11,7 @@ from sandbox_sim.records.journal import KEPT_REQUESTS, JournalEntry
 log = logging.getLogger("sandbox_sim.journal")
 
 
-# Entries of so many seconds of real time are saved together; a crash loses those of that time.
+# Entries of this many seconds of real time are saved together; a crash loses them.
 TOGETHER_S: Final = 0.05
 
 # How many entries one unit of work saves, so that no payment waits long for it.
@@ -35,7 +35,7 @@ class Journal:
         self._noted.append(entry)
 
     async def run_forever(self) -> None:
-        """Save entries soon after they were noted."""
+        """Save entries soon after they were noted; never returns."""
         while True:
             await self._any.wait()
             await self._clock.pause(TOGETHER_S)

@@ -1,10 +1,11 @@
-"""What a person or a test does by hand: settle, resend, bring an attempt forward, reset.
+"""Actions of a person or a test: settle, reset, resend or retry a callback, snapshots.
 
-The attempts that follow keep the spacing of the schedule, counted from this one (D30).
+The attempts after a retry keep the spacing of the schedule, counted from the retry (D30).
 """
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -28,7 +29,7 @@ class Settled(NamedTuple):
 
 
 class ManualActions:
-    """A method that names a record returns None if there is none."""
+    """Settles, resets and resends; returns None for a record that does not exist."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class ManualActions:
         return await self._store.run(work)
 
     async def reset(self, service_id: int | None) -> None:
-        """Delete all that was done for a service; or for all (None), and changes of the behaviour.
+        """Delete the records of a service; None: of all services, and changes of the behaviour.
 
         Attempts at callbacks that are running are cancelled and not recorded.
         """
@@ -115,10 +116,10 @@ class CallbackRetries:
         self._ids = ids
 
     async def retry(self, any_id: str, service_id: int | None = None) -> Retried | None:
-        """Make the next attempt at the callback that an id names now; None where none has it.
+        """Make the next attempt at a callback now; None if no callback has this id.
 
-        One that is being attempted at this moment stays as it is. service_id: of this service
-        only. Raises `AmbiguousId` where the id names several.
+        any_id: as in `RecordIds`. service_id: only of this service.
+        An attempt that is under way continues. Raises `AmbiguousId` if the id names several.
         """
         found = await self._ids.callback(any_id, service_id)
         if found is None:
@@ -137,9 +138,9 @@ class CallbackRetries:
         return await self._store.run(work)
 
     async def retry_all(self, service_id: int | None) -> Sequence[CallbackRecord]:
-        """Make the next attempts at the retrying callbacks of a service now, or at all (None).
+        """Make the next attempt at each retrying callback of a service now; None: of all services.
 
-        Returns those that it brought forward, newest first.
+        Returns the callbacks that it brought forward, newest first.
         """
         match: dict[str, object] = {"state": DeliveryState.RETRYING.value}
         if service_id is not None:
@@ -148,11 +149,9 @@ class CallbackRetries:
         ids = [str(record["id"]) for record in found.records]
         retried: list[CallbackRecord] = []
         for first in range(0, len(ids), IN_ONE_UNIT):
-            retried += await self._retry_some(ids[first : first + IN_ONE_UNIT])
+            some = ids[first : first + IN_ONE_UNIT]
+            retried += await self._store.run(partial(self._bring_forward, callback_ids=some))
         return retried
-
-    async def _retry_some(self, callback_ids: Sequence[str]) -> Sequence[CallbackRecord]:
-        return await self._store.run(lambda unit: self._bring_forward(unit, callback_ids))
 
     async def _bring_forward(
         self, unit: Unit, callback_ids: Sequence[str]
@@ -168,14 +167,14 @@ class CallbackRetries:
         return retried
 
     async def _release(self, unit: Unit, callback: CallbackRecord) -> None:
-        """Let a callback go that an override holds back for a later one."""
+        """Release a callback that an override holds back until a later one is sent."""
         await unit.add_job(callback.delivery_job(self._clock.now()))
         await unit.save_callback(callback._replace(held=False))
         await unit.announce(Topic.HELD_CALLBACKS)
 
 
 class Snapshots:
-    """The snapshots of the control API."""
+    """Saves, restores, lists and deletes snapshots."""
 
     def __init__(
         self, store: Store, clock: Clock, journal: Journal, deliveries: CallbackDispatcher
@@ -186,13 +185,13 @@ class Snapshots:
         self._deliveries = deliveries
 
     async def save(self, name: str, service_id: int | None) -> Snapshot:
-        """Save the state of a service, or of all (None); replaces a snapshot of the same name."""
+        """Save the state of a service, or of all (None); replace a snapshot of the same name."""
         await self._journal.save()
         now = self._clock.now()
         return await self._store.run(lambda unit: unit.save_snapshot(name, service_id, now))
 
     async def restore(self, name: str) -> Snapshot | None:
-        """Replace the state by that of the snapshot; None if there is no such snapshot.
+        """Replace the state with that of a snapshot; None if the snapshot does not exist.
 
         Attempts at callbacks that are running are cancelled and not recorded.
         """
@@ -213,7 +212,7 @@ class Snapshots:
         return await self._store.run(work)
 
     async def delete(self, name: str) -> bool:
-        """Delete it; returns whether there was one."""
+        """Delete a snapshot; returns whether it existed."""
         return await self._store.run(lambda unit: unit.delete_snapshot(name))
 
     async def list(self, listing: Listing) -> Sequence[Snapshot]:

@@ -1,4 +1,4 @@
-"""What Prometheus asks for: counts of this process, and what the store says of all processes.
+"""The measurements for Prometheus: counts of this process, and of the store for all processes.
 
 Requests, attempts at callbacks, submits and breakers are those of this process, since it started.
 Open attempts and jobs are those of the store.
@@ -20,8 +20,8 @@ from sandbox_sim.records.callbacks import DeliveryState
 MOST_FAILING: Final = 1_000
 
 
-class Waiting(Protocol):
-    """What sends the callbacks."""
+class CallbackQueue(Protocol):
+    """The queue of callbacks to send."""
 
     @property
     def waiting(self) -> int:
@@ -29,9 +29,9 @@ class Waiting(Protocol):
 
 
 class StoreMeasurement(NamedTuple):
-    """What the store says, and how long it took.
+    """The counts of the store, and how long reading them took.
 
-    late_s: how long the earliest job that is not claimed is overdue, in seconds of gateway time.
+    late_s: how long the earliest unclaimed job is overdue, in seconds of gateway time.
     failing: how many jobs failed three times or more; `MOST_FAILING` at most.
     duration_s: of the reads, in real time.
     """
@@ -46,7 +46,7 @@ class Measurements(NamedTuple):
 
     requests: how many requests were answered, by path and response code.
     callback_attempts: how many attempts at callbacks were recorded, by the state that followed.
-    store: None where it could not be read; then no number of open attempts is known either.
+    store: None if it could not be read; the number of open attempts is then unknown too.
     """
 
     requests: Mapping[tuple[str, str], int]
@@ -64,7 +64,7 @@ class Metering:
         store: Store,
         clock: Clock,
         activity: ActivityLog,
-        callbacks: Waiting,
+        callbacks: CallbackQueue,
         networks: NetworkOverview,
     ) -> None:
         self._store = store
@@ -74,7 +74,7 @@ class Metering:
         self._networks = networks
 
     async def measure(self) -> Measurements:
-        """The numbers now. A store that is away is a number too, and raises nothing."""
+        """The numbers now. Does not raise if the store is unavailable; `store` is then None."""
         began = self._clock.monotonic()
         store, counts = None, StoredCounts()
         try:

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sandbox_sim.control.journal import Journal
-from sandbox_sim.events.waits import Awaited, Came, Shown, Subject, Waiters
+from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters, WaitResult
 from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.records import callbacks, inbox, journal, messages, transactions
 from sandbox_sim.records.events import EventType
@@ -76,7 +76,7 @@ class Kind:
     time: str = "at"
 
     def read(self, match: Mapping[str, object]) -> dict[str, object]:
-        """The match with words in it replaced; `ImpossibleValue` where no record can match."""
+        """The match with words replaced by values; `ImpossibleValue` if no record can match."""
         return read_match(self.values, match)
 
 
@@ -114,10 +114,10 @@ class MatchCollector:
 
     @property
     def is_full(self) -> bool:
-        """Whether it has found all that it keeps."""
+        """Whether it has found `limit` records."""
         return len(self.found) >= self._limit
 
-    def begin_anew(self) -> None:
+    def clear(self) -> None:
         """Drop what was found, to start over."""
         self.found = []
 
@@ -128,7 +128,8 @@ class MatchCollector:
             name, value = self._selective
             candidates = [each for each in records if getattr(each, name) == value]
         if self._named:
-            candidates = [each for each in candidates if _transaction_id(each) in self._named]
+            named = self._named
+            candidates = [e for e in candidates if getattr(e, "transaction_id", None) in named]
         for record in candidates:
             if self.is_full:
                 return
@@ -157,12 +158,8 @@ def _named(match: Mapping[str, object]) -> tuple[str, ...]:
     return () if named == masked else (str(named), str(masked))
 
 
-def _transaction_id(record: object) -> object:
-    return getattr(record, "transaction_id", None)
-
-
 def next_size(size: int, took_s: float) -> int:
-    """How many records to read next, after `size` records took so many seconds of real time."""
+    """How many records to read next, after `size` records took `took_s` seconds of real time."""
     if took_s < _SHORT_S:
         return min(size * 2, _MOST_AT_ONCE)
     return max(size // 2, AT_ONCE) if took_s > _LONG_S else size
@@ -305,7 +302,7 @@ class RecordSearch:
 
     async def wait(
         self, kind: Kind, match: Mapping[str, object], count: int, timeout_s: float
-    ) -> Came:
+    ) -> WaitResult:
         """Wait until `count` records match, for at most `timeout_s` of real time."""
         service_id = _service_of(match) if kind.inbox is None else None
         subject = Subject(kind.type, service_id, kind.inbox)
@@ -322,7 +319,7 @@ class RecordSearch:
     async def _search(
         self, kind: Kind, subject: Subject, search: MatchCollector
     ) -> Sequence[Shown]:
-        """Search for a waiter: in the newest records at once, in all others one after another."""
+        """Search for a waiter: in the newest records at once, in older ones when it is its turn."""
         if kind is REQUESTS:
             await self._journal.save()
         newest = Listing(subject.service_id, None, AT_ONCE)
@@ -330,7 +327,7 @@ class RecordSearch:
         if search.is_full or len(records) < AT_ONCE:
             return search.found
         searches = self._searches[subject]
-        search.begin_anew()
+        search.clear()
         searches.append(search)
         try:
             async with self._one_reads:
@@ -346,7 +343,7 @@ class RecordSearch:
         return search.found
 
     async def clear_requests(self, service_id: int | None) -> int:
-        """Delete the requests of a service, or of all (None), but those of mode P.
+        """Delete the requests of a service, or of all (None), except those of mode P.
 
         Returns how many it deleted.
         """
@@ -354,7 +351,7 @@ class RecordSearch:
         return await self._store.run(lambda unit: unit.clear_entries(service_id))
 
     async def dropped_requests(self, service_id: int | None) -> int:
-        """How many requests of a service, or of all (None), newer ones have replaced."""
+        """How many requests of a service, or of all (None), were dropped to keep newer ones."""
         return await self._store.run(lambda unit: unit.dropped_entries(service_id))
 
     async def _read(
@@ -366,7 +363,7 @@ class RecordSearch:
     ) -> None:
         """Read records, newest first, until all searches are full or there are no more."""
         for search in searches:
-            search.begin_anew()
+            search.clear()
         while True:
             began = self._clock.monotonic()
             records, shown = await self._page(kind, listing), ShownOnce(kind, self._clock.now())
@@ -413,7 +410,7 @@ def _service_of(match: Mapping[str, object]) -> int | None:
     return None
 
 
-# So many records that fit are looked at, and so many of them are listed.
+# How many records that fit an id are read, and how many of them an error lists.
 _MOST_FITTING: Final = 1000
 
 _LISTED: Final = 10
@@ -424,13 +421,16 @@ class AmbiguousId(ValueError):
 
 
 class RecordIds:
-    """service_id: looks only at records of this service; None stands for every service."""
+    """Finds a callback or a transaction by any of its ids.
+
+    service_id: only of this service; None: of any.
+    """
 
     def __init__(self, records: RecordSearch) -> None:
         self._records = records
 
     async def callback(self, any_id: str, service_id: int | None = None) -> Shown | None:
-        """The callback that an id names, or None; `AmbiguousId` where it names several."""
+        """The callback with this id, or None; `AmbiguousId` if several have it."""
         for name in ("id", "network_transaction_id", "transaction_id"):
             found = await self._having(CALLBACKS, name, any_id, service_id)
             if found:
@@ -440,9 +440,9 @@ class RecordIds:
     async def transaction(
         self, any_id: str, service_id: int | None = None, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> Shown | None:
-        """The transaction that an id names, or None; `AmbiguousId` where it names several.
+        """The transaction with this id, or None; `AmbiguousId` if several services have it.
 
-        Of those of one service with the same `transaction_id` it is the newest.
+        If one service used a `transaction_id` more than once, it is the newest.
         """
         found = await self._having(TRANSACTIONS, "transaction_id", any_id, service_id, mode)
         newest = {record["service_id"]: record for record in reversed(found)}
@@ -502,16 +502,16 @@ _PENDING: Final = {"mode": ServiceMode.SANDBOX.value, "status": Status.PENDING.v
 
 @dataclass(frozen=True, eq=False)
 class OpenTransactions:
-    """Lists them. live: the records of production; None where it is off."""
+    """Lists transactions that are open. live: the records of production; None if it is off."""
 
     records: RecordSearch
     clock: Clock
     live: "LiveRecordReader | None"
 
     async def longer_than(self, duration: timedelta) -> Sequence[Mapping[str, Any]]:
-        """Those that have been pending for longer, newest first.
+        """Transactions that have been pending for longer, newest first.
 
-        Of mode P each says why it is open, and SMS are among them.
+        Those of mode P say why they are open, and include SMS.
         """
         opened_before = self.clock.now() - duration
         live = () if self.live is None else await self.live.opened_before(opened_before)

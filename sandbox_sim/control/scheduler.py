@@ -17,11 +17,11 @@ BATCH: Final = 100
 # Gateway time until the next try after the jobs could not be run.
 PAUSE: Final = timedelta(seconds=1)
 
-# `advance` treats so many records of newer requests like those that were there when it began, so
-# that a receiver that answers a callback with the next payment finds it done too.
+# `advance` also follows this many records of requests that arrive after it began: a receiver may
+# answer a callback with its next payment, and expects that payment to end too.
 FOLLOWED_MEANWHILE: Final = 200
 
-# It runs the jobs of further ones in so many steps of the way, or fewer.
+# `advance` runs the jobs of other records in at most this many steps.
 STEPS: Final = 100
 
 
@@ -38,10 +38,10 @@ JobHandler = Callable[[Unit, Job, datetime], Awaitable[Afterwards | None]]
 
 
 class _Followed:
-    """The records that `advance` works for: it stops where their jobs are due, and waits for them.
+    """The records that `advance` follows: it stops where their jobs are due, and waits for them.
 
-    A job names its record, and a callback also its payment. subjects: the records that were there
-    at the beginning. newer: how many of newer requests are added.
+    A job names its record, and a callback also its payment. subjects: the records that existed at
+    the beginning. newer: how many records of newer requests are added.
     """
 
     def __init__(self, subjects: Iterable[str] = (), newer: float = math.inf) -> None:
@@ -49,7 +49,7 @@ class _Followed:
         self._newer = newer
 
     def follows(self, subject: str) -> bool:
-        """Whether this record is one of them, perhaps a newer one that is added now."""
+        """Whether this record is followed; adds it if it is new and there is room."""
         if subject not in self._subjects:
             if self._newer <= 0:
                 return False
@@ -58,7 +58,7 @@ class _Followed:
         return True
 
     def follows_callback(self, callback: CallbackRecord) -> bool:
-        """Whether a callback is one of them, or that of a payment that is."""
+        """Whether a callback is followed, or belongs to a payment that is."""
         if callback.network_transaction_id in self._subjects:
             self._subjects.add(callback.id)
         return self.follows(callback.id)
@@ -130,7 +130,7 @@ class Scheduler:
     async def settle(self) -> None:
         """Run all jobs that are due, also those they add, and wait for attempts at callbacks.
 
-        Under `advance` it goes on only as long as one of these is for a record that is followed.
+        During `advance` it stops when none of them is for a record that is followed.
         """
         now, followed = self._clock.now(), self._followed
         while True:
@@ -161,10 +161,10 @@ class Scheduler:
     async def advance(self, by: timedelta) -> Sequence[Job]:
         """Move the clock on, stopping at every due time; returns the jobs that ran, in order.
 
-        Also those that `run_forever` ran meanwhile. Requests that arrive meanwhile add jobs all the
-        time, so it stops at the due times of the records that were there when it began, of what
-        these cause, and of a few newer ones. Jobs of others run at the next stop, which is at most
-        a hundredth of the way ahead; nothing waits for their callbacks.
+        These include jobs that `run_forever` ran meanwhile. Requests that arrive meanwhile add jobs
+        all the time, so it stops only at the due times of records that existed when it began, of
+        what these cause, and of a few newer ones. Jobs of others run at the next stop, which is at
+        most a hundredth of the way ahead; it does not wait for their callbacks.
 
         The target is saved first, so that a start after a crash goes on from there. The time at the
         end is saved and announced, because real time has passed meanwhile; then other servers
@@ -192,7 +192,7 @@ class Scheduler:
         return ran
 
     async def _records_until(self, target: datetime) -> _Followed:
-        """The records whose jobs are due until then, or whose callbacks are being sent."""
+        """The records with a job due by then, or a callback that is being sent."""
         async with self._one_at_a_time:
             jobs = await self._store.run(lambda unit: unit.jobs_after(_BEGINNING))
             subjects = [job.subject for job in jobs if job.due_at <= target]
@@ -232,8 +232,8 @@ class Scheduler:
         try:
             return await self._store.run(lambda unit: self._batch(unit, now, 1))
         except Exception as error:
-            # If the store is away, this raises too, and the job keeps its due time. If its disk is
-            # full, this may still fit; the job is tried again soon, for there may be room by then.
+            # If the store is unavailable, this raises too, and the job keeps its due time. If its
+            # disk is full, this may still fit, and the job is tried again soon.
             is_away = isinstance(error, StoreError) and not isinstance(error, DataRefused)
             jobs = await self._store.run(lambda unit: _put_off(unit, now, is_away=is_away))
             for job in jobs:

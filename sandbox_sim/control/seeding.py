@@ -124,7 +124,7 @@ class Seeding:
     ) -> SeedResult | None:
         """Add `count` payments, and SMS as long as there are units.
 
-        Returns None, and adds nothing, if any of them are there already.
+        Returns None, and adds nothing, if the service has any of these records already.
         """
         people = self._people(self._behaviour.present)
         sample = people.sample_records(seed, service_id, count)
@@ -219,7 +219,7 @@ def _why_fewer(
 
 
 async def _are_there(unit: Unit, sample: SampleRecords) -> bool:
-    """Whether any of it is kept: payments are deleted after a while, messages never."""
+    """Whether any of the records exists. Payments are deleted after a while, messages never."""
     first = sample.purchases[0]
     owner, network_id = first.payment.service_id, first.network_transaction_id
     if await unit.transaction_by_network_id(owner, network_id) is not None:

@@ -1,1 +1,1 @@
-"""What happens, for those who wait for it: the live feed, waits, and what gets a log line."""
+"""The live feed of events, waits for records, and the limit on log lines."""

@@ -2,7 +2,7 @@
 
 Up to `MOST_LINES` events a second each get a line. Above that all of them together get one line a
 second with their counts, until a second has fewer. Requests that were rejected or have a warning
-are counted apart from those that went well, so a flood of either keeps the lines of the other.
+are counted apart from those that went well, so a flood of one does not hide the other.
 """
 
 import asyncio
@@ -71,9 +71,9 @@ class _LineLimit:
 
 
 class ActivityLog:
-    """Says for each event whether it gets a line, and writes the line that stands for many.
+    """Decides for each event whether it gets a line, and writes the lines that sum up many events.
 
-    quiet: what went well is logged at debug only (setting `quiet`).
+    quiet: log what went well only at level debug (setting `quiet`).
     requests: how many requests this process has answered, by path and response code; a path
     outside of the interface counts as `other`. callback_attempts: how many attempts at callbacks
     it has recorded, by the state that followed.
@@ -100,9 +100,9 @@ class ActivityLog:
         return self._well.allows("", self._clock.monotonic()) or self._leave_out()
 
     def allows_refusal(self, receiver: str) -> bool:
-        """Whether a connection that this receiver refused gets a line: the first in a while does.
+        """Whether a connection that this receiver refused gets a line: only the first one does.
 
-        One line a second counts the others, until a second has none.
+        One line a second counts the others. After a second without any, the next one is the first.
         """
         is_first = receiver not in self._refusals
         self._refusals[receiver] += not is_first
@@ -114,7 +114,7 @@ class ActivityLog:
         return False
 
     async def run_forever(self) -> None:
-        """Write a line a second for what had none."""
+        """Call `summarise` a second after each event without a line; never returns."""
         while True:
             await self._any.wait()
             await self._clock.pause(_SECOND)
@@ -143,7 +143,7 @@ class ActivityLog:
             text = "%d more callbacks to %s within a second: no connection"
             _callbacks_log.warning(text, count, receiver)
         if refusals:
-            self._any.set()  # so that a receiver that refuses no more is forgotten
+            self._any.set()  # removes the receiver if it refuses no connection by then
 
 
 def _counted(requests: "Counter[str]") -> Iterator[str]:

@@ -52,13 +52,13 @@ MOST_BYTES: Final = 40 * 1024 * 1024
 # that is kept costs a payment as much as a reader does.
 KEPT_FOR_S: Final = 300.0
 
-# A reader with so many events in its queue, which has taken none for so many seconds of real time,
-# does not read.
+# A reader that has this many events in its queue, and took none for this many seconds of real time,
+# is stuck.
 MOST_WAITING: Final = 5_000
 
 READER_STALLED_S: Final = 5.0
 
-# A reader with so many events in its queue reads too slowly, even if it reads.
+# A reader with this many events in its queue is stuck even if it reads: it is too slow.
 TOO_MANY: Final = 200_000
 
 # How many events a reader takes at once, and how many bytes if that is more than one event; then
@@ -95,7 +95,7 @@ class _Memory:
         event.references += 1
 
     def remove(self, event: _SharedEvent) -> None:
-        """One place does not keep it any more."""
+        """One place drops it."""
         event.references -= 1
         if event.references == 0:
             self.bytes -= event.size
@@ -155,7 +155,7 @@ class Reader:
             self._wake.set()
 
     async def take(self, timeout_s: float) -> Sequence[NumberedEvent] | None:
-        """The next events; empty after so much real time without one, None after `end`."""
+        """The next events; empty after `timeout_s` of real time without one, None after `end`."""
         self._busy_since = None
         self._remove(self._taken)
         until = self._clock.monotonic() + timeout_s
@@ -227,7 +227,7 @@ class Feed:
 
     @property
     def demand(self) -> Sequence[Collection[object]]:
-        """One of these has a member while events are wanted, here or elsewhere, or soon again."""
+        """Two collections, of which at least one has a member while events are to be published."""
         return self.recording, self._relay.remote_readers
 
     def publish(self, events: Sequence[Event]) -> None:
@@ -276,7 +276,7 @@ class Feed:
         """A reader for as long as the context lasts.
 
         after: the id of an event. The reader gets the events since then, and first a gap if some
-        of them are not kept any more; None: the events from now on.
+        of them were dropped; None: the events from now on.
         """
         self._record()
         missed = [] if after is None else self._since(after)
@@ -363,11 +363,11 @@ class ChangePublisher:
 
     @property
     def readers(self) -> Sequence[Collection[object]]:
-        """Units are to note what they write while one of these has a member."""
+        """Units note what they write while one of these collections has a member."""
         return self._waiters.waiting, *self._feed.demand
 
     def publish(self, changes: Sequence[StoredChange]) -> None:
-        """Pass on what a committed unit wrote."""
+        """Send what a committed unit wrote to the waiters and the feed."""
         events = [event for change in changes for event in self._events(*change)]
         if events and self._waiters.waiting:
             self._waiters.receive(events)
@@ -375,7 +375,7 @@ class ChangePublisher:
             self._feed.publish(events)
 
     def _events(self, kind: EventType, subject: Any) -> Iterable[Event]:
-        """The events of a change: one, or none for a write that no reader is to see."""
+        """The event of a change; nothing for a write that readers must not see."""
         show: Callable[[], object]
         match subject:
             case transactions.TransactionRecord():

@@ -2,8 +2,8 @@
 
 A waiter searches the store once, when it begins. From then on it receives every record of its kind
 and service that is written, and keeps the ids of those that match. When it has enough of them, it
-searches once more, for the answer. So a payment pays nothing for the waiters of other services, and
-one comparison for each waiter of its own.
+searches once more, for the answer. So a payment is not compared with the waiters of other services,
+and once with each waiter of its own.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Awaited(NamedTuple):
     enough: int = 1
 
 
-class Came(NamedTuple):
+class WaitResult(NamedTuple):
     """The result of a wait.
 
     records: the newest ones that match; None if too few matched in time.
@@ -83,7 +83,7 @@ class Waiter:
         return len(self._ids)
 
     def receive(self, record: Shown) -> None:
-        """A record was added, or replaced."""
+        """Note a record that was added or replaced."""
         record_id = str(record[self.wanted.id_field])
         accepted = self.wanted.accepts(record)
         if self._meanwhile is not None:
@@ -97,12 +97,12 @@ class Waiter:
         self.wake.set()
 
     def search_begins(self) -> None:
-        """From now on records are received that the search may not find."""
+        """Note that a search begins: it may miss records that are received from now on."""
         self.must_search = False
         self._meanwhile = {}
 
     def search_ended(self, found: Sequence[Shown]) -> None:
-        """The search found these. Records that were received meanwhile are newer."""
+        """Note the result of the search; records that were received meanwhile are newer."""
         self._ids = {str(record[self.wanted.id_field]) for record in found}
         meanwhile, self._meanwhile = self._meanwhile or {}, None
         for record_id, accepted in meanwhile.items():
@@ -193,7 +193,7 @@ class Waiters:
         wanted: Awaited,
         search: Callable[[], Awaitable[Sequence[Shown]]],
         timeout_s: float,
-    ) -> Came:
+    ) -> WaitResult:
         """Return as soon as enough records match, or after `timeout_s` of real time.
 
         search: finds the newest matching records in the store, at most `wanted.enough`.
@@ -206,14 +206,14 @@ class Waiters:
                 waiter.search_begins()
                 found = await search()
                 if len(found) >= wanted.enough:
-                    return Came(found, len(found))
+                    return WaitResult(found, len(found))
                 waiter.search_ended(found)
                 next_search = min(until, now() + pause)
                 while not waiter.must_search and (left := next_search - now()) > 0:
                     waiter.wake.clear()
                     await self._clock.wait_at_most(waiter.wake, left)
                 if not waiter.must_search and next_search == until:
-                    return Came(None, waiter.count)
+                    return WaitResult(None, waiter.count)
                 pause *= 2
 
     @contextmanager
@@ -242,13 +242,13 @@ class Waiters:
 T = TypeVar("T")
 
 
-# Real time, in seconds, after which it looks again even without a write: another server may have
-# written.
+# Real time, in seconds, after which `ChangeWaiter` looks again even without a write here: another
+# server may have written.
 _LOOK_AGAIN_S: Final = 0.5
 
 
 class ChangeWaiter:
-    """For tests in this process: looks whenever the store was written to."""
+    """Waits for tests in this process: looks again after each write to the store."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store

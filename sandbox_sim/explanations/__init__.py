@@ -1,7 +1,10 @@
-"""The rules and response codes as data, for `sandbox-sim explain` and docs/fidelity.md."""
+"""The rules, response codes and fields as data.
+
+`sandbox-sim explain`, docs/fidelity.md and the OpenAPI document have their words.
+"""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,22 +18,16 @@ class Rule:
     """One `[[rule]]` of rules.toml.
 
     provoke: how to see it; `needs` is the setting for that, as NAME=VALUE.
-    later: what is not there yet, and why.
+    scope: who follows it: the code, or the operator of the server.
     """
 
     id: str
     section: str
     states: str
     settings: Sequence[str] = ()
-    scope: Literal["sandbox", "production", "control", "demo", "operator"] = "sandbox"
-    later: str = ""
+    scope: Literal["sandbox", "operator"] = "sandbox"
     provoke: str = ""
     needs: str = ""
-
-    @property
-    def in_scope(self) -> bool:
-        """Whether the sandbox follows the rule today."""
-        return self.scope == "sandbox"
 
 
 @dataclass(frozen=True)
@@ -67,6 +64,11 @@ def code_meanings() -> list[CodeMeaning]:
 def markers() -> list[Marker]:
     """`override` and `fault`."""
     return [Marker(**table) for table in _document("rules.toml")["marker"]]
+
+
+def field_meanings() -> Mapping[str, str]:
+    """What a field means wherever it is, by its name."""
+    return _document("fields.toml")
 
 
 def introduction() -> str:

@@ -1,1 +1,1 @@
-"""Balances and the ledger: accounts, what moves money, and what must hold for all of it."""
+"""Balances and the ledger: accounts, transfers, manual entries, periods and the audit."""

@@ -32,7 +32,7 @@ class Accounts:
     sms_initial_units: int = 500
 
     async def balance(self, unit: Unit, service_id: int, wallet: Wallet, now: datetime) -> Balance:
-        """What a wallet has; opens it if nothing has moved it. Locks it until the unit ends."""
+        """The balance of a wallet; opens the wallet if it is new. Locks it until the unit ends."""
         balance = await unit.balance(wallet_of(_SANDBOX, service_id, wallet))
         if balance is None:
             opening = movements.opening(service_id, wallet, self.sms_initial_units, now)
@@ -47,7 +47,7 @@ class Accounts:
         return (await self.balance(unit, service_id, wallet, now)).available
 
     def checked(self, operation: Operation, *, is_refund: bool = False) -> Wallet | None:
-        """The wallet that must cover what an operation spends; None if none is checked.
+        """The wallet that must cover what an operation spends; None if no balance is checked.
 
         With fixed balances only payouts are checked, and refunds, which are payouts out of the
         wallet of collections (D45).
@@ -78,7 +78,7 @@ class Accounts:
         return left
 
     async def topup(self, unit: Unit, service_id: int, units: int, now: datetime) -> int:
-        """Add SMS units; returns how many there are then."""
+        """Add SMS units; returns how many the service then has."""
         balance = await self.balance(unit, service_id, Wallet.SMS, now)
         await self._post(unit, Reason.TOPUP, service_id, units, "", now)
         return int(balance.available) + units

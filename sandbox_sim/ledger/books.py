@@ -1,12 +1,12 @@
-"""What people enter in the ledger by hand: top-ups, corrections, their reversals. Source: D44.
+"""Manual entries in the ledger: top-ups, corrections, their reversals. Source: D44.
 
 Theory of operation:
 
-- Every entry is a transfer of its own, added with who made it and why. Nothing is changed.
-- The amount in suspense for a payment is the sum of its lines there: above zero where money came
-  in that belongs to no wallet yet, below zero where money went out.
+- Every entry is a new transfer, with who made it and why. Earlier transfers never change.
+- The amount in suspense for a payment is the sum of its lines there: above zero if money came in
+  that is not in a wallet yet, below zero if money went out.
 - An entry that names a payment locks the payment, any other one its wallet. So two people, or two
-  servers, never resolve, reverse or close the same thing twice.
+  servers, never resolve or reverse the same entry twice.
 """
 
 from collections import defaultdict
@@ -50,7 +50,7 @@ _AT_ONCE: Final = 1_000
 class BadEntry(ValueError):
     """An entry that cannot be made; the text says why, and what to do.
 
-    field: what of the order it is about, by its name in the control API; else empty.
+    field: the field of the request that is wrong, by its name in the control API, or empty.
     """
 
     def __init__(self, text: str, field: str = "") -> None:
@@ -60,10 +60,10 @@ class BadEntry(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """A correction between a wallet of a service and an account of ours.
+    """A correction between a wallet of a service and an account of the gateway.
 
     adds: whether the wallet gets the amount; else it is taken from the wallet.
-    network: of clearing. subject: the network transaction id of the payment that it is about.
+    network: for clearing. subject: the network transaction id of the payment that it is about.
     """
 
     service_id: int
@@ -92,7 +92,7 @@ class SuspenseItem(NamedTuple):
 
 
 class Books:
-    """Enters what people decide, in mode P.
+    """Makes manual entries in the ledger of mode P.
 
     networks: the names of those that are configured.
     """
@@ -105,7 +105,7 @@ class Books:
     async def topup(
         self, service_id: int, wallet: Wallet, units: int, signed: ManualEntry
     ) -> Decimal:
-        """Add SMS units or airtime; returns how much is available then.
+        """Add SMS units or airtime; returns how much is then available.
 
         Raises `BadTransfer` for a wallet of money: deposits fill it.
         """
@@ -121,10 +121,10 @@ class Books:
     async def resolve(
         self, subject: str, to: AccountKind, amount: Decimal | None, signed: ManualEntry
     ) -> LedgerLine:
-        """Move the amount in suspense of a payment, or a part, to where it belongs.
+        """Move the amount in suspense for a payment, or a part, to another account.
 
-        to: the wallet of the service, clearing with the network, or fees. A negative item is taken
-        from there. Once nothing is left, the contradiction of the payment counts as looked into.
+        to: the wallet of the service, clearing with the network, or fees. A negative amount is
+        taken from there. When nothing is left, the contradiction of the payment counts as settled.
 
         Raises `BadEntry`.
         """
@@ -135,23 +135,23 @@ class Books:
     ) -> LedgerLine:
         attempt = await _locked(unit, subject)
         lines = await _lines_of(unit, subject)
-        suspense, standing = _standing(lines)
-        if suspense is None or not standing:
+        suspense, held = _in_suspense(lines)
+        if suspense is None or not held:
             raise BadEntry(
                 f"nothing is in suspense for payment {attempt.transaction_id}", "transaction"
             )
-        part = abs(standing) if amount is None else amount
-        if part > abs(standing):
+        part = abs(held) if amount is None else amount
+        if part > abs(held):
             raise BadEntry(
-                f"{plain_decimal(abs(standing))} is in suspense for payment "
+                f"{plain_decimal(abs(held))} is in suspense for payment "
                 f"{attempt.transaction_id}, less than {plain_decimal(part)}",
                 "amount",
             )
         target = _target(attempt, to, suspense.asset, lines)
-        ends = (suspense, target) if standing > 0 else (target, suspense)
+        ends = (suspense, target) if held > 0 else (target, suspense)
         moved = Transfer(*ends, part, Reason.RESOLVED, subject, self._clock.now())
         line = await enter(unit, moved, signed)
-        if part == abs(standing) and attempt.contradiction and not attempt.mismatch:
+        if part == abs(held) and attempt.contradiction and not attempt.mismatch:
             seen = attempt._replace(settled_by=signed.by, settled_reason=signed.why)
             await unit.save_attempt(seen)
         return line
@@ -192,10 +192,13 @@ class Books:
         if network not in known:
             names = ", ".join(known) or "none"
             said = f"there is no network {network!r}" if network else "clearing needs a network"
-            raise BadEntry(f"{said}: name one in network (there are {names})", "network")
+            raise BadEntry(f"{said}: set network to one of {names}", "network")
 
     async def reverse(self, number: int, signed: ManualEntry) -> LedgerLine:
-        """Enter the opposite of a manual entry, whole and once. Raises `BadEntry`."""
+        """Enter the opposite of a manual entry, for its full amount. Raises `BadEntry`.
+
+        An entry can be reversed once.
+        """
         return await self._store.run(partial(self._reverse, number, signed))
 
     async def _reverse(self, number: int, signed: ManualEntry, unit: Unit) -> LedgerLine:
@@ -212,7 +215,7 @@ class Books:
         )
         if _SUSPENSE in {done.debit.kind, done.credit.kind}:
             lines = await _lines_of(unit, done.subject)
-            _, before = _standing(line for line in lines if line.number < number)
+            _, before = _in_suspense(line for line in lines if line.number < number)
             # What made an item smaller is put back. What began it, or made it larger, must stand.
             await _check_suspense(unit, undone, may_grow=before * _change(done) < 0)
         return await enter(unit, undone, signed._replace(reverses=number))
@@ -223,12 +226,12 @@ class Books:
 
 
 async def enter(unit: Unit, made: Transfer, signed: ManualEntry) -> LedgerLine:
-    """Add a transfer that a person makes.
+    """Add the transfer of a manual entry.
 
-    Raises `BadEntry` where it is not signed, or a wallet would go below zero.
+    Raises `BadEntry` if the name or the reason is blank, or a wallet would go below zero.
     """
     if not signed.by.strip() or not signed.why.strip():
-        raise BadEntry("set by to the person who makes the entry, and reason")
+        raise BadEntry("by must name the person who makes the entry, and reason must say why")
     try:
         number = await unit.add_transfer(made, signed)
     except Overdrawn as overdrawn:
@@ -239,7 +242,7 @@ async def enter(unit: Unit, made: Transfer, signed: ManualEntry) -> LedgerLine:
 
 
 async def _made_by_person(unit: Unit, number: int) -> Transfer:
-    """The entry with this number. Raises `BadEntry` where it cannot be reversed."""
+    """The manual entry with this number. Raises `BadEntry` if it cannot be reversed."""
     line = await line_of(unit, number)
     if line is None:
         raise BadEntry(f"there is no entry {number} of mode P in the ledger")
@@ -261,7 +264,7 @@ async def line_of(unit: Unit, number: int) -> LedgerLine | None:
 
 
 async def _locked(unit: Unit, subject: str) -> Attempt:
-    """The newest attempt of a payment, which is locked."""
+    """The newest attempt of a payment; locks the payment. Raises `BadEntry` if there is none."""
     attempts = await unit.attempts_of(subject)
     attempt = await unit.attempt(attempts[-1].id) if attempts else None
     if attempt is None:
@@ -275,29 +278,29 @@ async def _lines_of(unit: Unit, subject: str) -> Sequence[LedgerLine]:
     return await unit.ledger_page(query)
 
 
-def _standing(lines: Iterable[LedgerLine]) -> tuple[Account | None, Decimal]:
-    """The account of suspense that the lines of a payment move, and what stands there."""
-    suspense, standing = None, ZERO
+def _in_suspense(lines: Iterable[LedgerLine]) -> tuple[Account | None, Decimal]:
+    """The suspense account in the lines of a payment, or None, and the amount in suspense."""
+    suspense, held = None, ZERO
     for line in lines:
         moved = line.transfer
         suspense = moved.credit if moved.credit.kind is _SUSPENSE else moved.debit
-        standing = add(standing, _change(moved))
-    return suspense, standing
+        held = add(held, _change(moved))
+    return suspense, held
 
 
 async def _check_suspense(unit: Unit, moved: Transfer, *, may_grow: bool) -> None:
-    """Raise `BadEntry` where an entry would take more out of suspense than stands there.
+    """Raise `BadEntry` if an entry would take more out of suspense than is there.
 
     may_grow: whether it may begin an item, or make it larger.
     """
-    suspense, standing = _standing(await _lines_of(unit, moved.subject))
+    suspense, held = _in_suspense(await _lines_of(unit, moved.subject))
     if suspense not in {None, moved.credit, moved.debit}:
         raise BadEntry(f"the amount in suspense for this payment is in {suspense}")
     change = _change(moved)
-    grows = standing * change >= 0
-    if not (may_grow if grows else abs(change) <= abs(standing)):
+    grows = held * change >= 0
+    if not (may_grow if grows else abs(change) <= abs(held)):
         raise BadEntry(
-            f"{plain_decimal(standing)} is in suspense for this payment, and the entry would "
+            f"{plain_decimal(held)} is in suspense for this payment, and the entry would "
             f"change it by {plain_decimal(change)}",
             "amount",
         )
@@ -341,6 +344,6 @@ async def _item(unit: Unit, subject: str, lines: Sequence[LedgerLine]) -> Suspen
         subject,
         newest.network,
         oldest.debit.asset,
-        _standing(lines)[1],
+        _in_suspense(lines)[1],
         oldest.at,
     )

@@ -1,6 +1,6 @@
-"""What people ask the ledger: postings, balances, an audit; and top-ups of mode S.
+"""Reads the ledger for people: lines, balances, an audit; and top-ups of mode S.
 
-`Audit` says what must hold of the ledger at any moment, and what breaks it. Source: D22, D39.
+`Audit` checks the rules that the ledger must obey at any moment. Source: D22, D39.
 """
 
 import logging
@@ -31,7 +31,7 @@ from sandbox_sim.values.vocabulary import Wallet
 
 
 class Violation(NamedTuple):
-    """A rule of the ledger that does not hold, and what breaks it, in words."""
+    """A rule of the ledger that is broken, and by what, in words."""
 
     rule: str
     detail: str
@@ -58,7 +58,7 @@ class Audit:
             found = line.transfer
             if found.reason in BY_HAND and not (line.manual and line.manual.by and line.manual.why):
                 detail = f"transfer {line.number} has no name or no reason"
-                self._found.append(Violation("a person signs what a person enters", detail))
+                self._found.append(Violation("a manual entry has a name and a reason", detail))
             if found.kind in MOVES:
                 self._moved[found.debit] = subtract(self._moved[found.debit], found.amount)
                 self._moved[found.credit] = add(self._moved[found.credit], found.amount)
@@ -83,9 +83,9 @@ class Audit:
     def violations(
         self, balances: Mapping[Account, Balance], sums: Mapping[Account, Decimal]
     ) -> tuple[Violation, ...]:
-        """Everything that does not hold, after all transfers were counted.
+        """The broken rules, after all transfers were added.
 
-        balances: of every wallet. sums: of every account of ours in mode P.
+        balances: of every wallet. sums: of every account of the gateway in mode P.
         """
         has = {**{account: each.amount for account, each in balances.items()}, **sums}
         pending = {account: each.pending for account, each in balances.items()}
@@ -99,16 +99,16 @@ class Audit:
 
     def _without_beginning(self) -> Iterator[Violation]:
         for number, ends in self._ends.items():
-            detail = f"transfer {ends[0].number} ends {number}, which is not there"
-            yield Violation("what ends was pending", detail)
+            detail = f"transfer {ends[0].number} ends {number}, which does not exist"
+            yield Violation("a transfer ends a pending transfer", detail)
 
 
 def _differing(
     rule: str, kept: Mapping[Account, Decimal], summed: Mapping[Account, Decimal]
 ) -> Iterator[Violation]:
-    """The accounts where what is kept is not what was summed up.
+    """The accounts whose saved balance differs from the sum of their transfers.
 
-    Of the accounts of ours in mode S nothing is kept.
+    Accounts of the gateway in mode S have no saved balance.
     """
     for account in sorted(kept.keys() | summed.keys()):
         is_kept = account.kind is WALLET or account.is_live
@@ -120,14 +120,14 @@ def _differing(
 def _overdrawn(balances: Mapping[Account, Balance]) -> Iterator[Violation]:
     for account, balance in balances.items():
         if balance.available < 0 and not account.may_be_negative:
-            yield Violation("no service owes us", f"{_name(account)} has {balance.available}")
+            yield Violation("no wallet is overdrawn", f"{_name(account)} has {balance.available}")
 
 
 def _name(account: Account) -> str:
     return f"{account} of mode {account.mode}"
 
 
-# One unit of work reads so many lines, so that payments need not wait for an audit.
+# One unit of work reads this many lines, so that payments do not wait for an audit.
 AT_ONCE: Final = 5_000
 
 _ORDER = {wallet: place for place, wallet in enumerate(Wallet)}
@@ -137,7 +137,7 @@ log = logging.getLogger("sandbox_sim.ledger")
 
 
 class Balances(NamedTuple):
-    """The wallets, by mode, service and wallet, and the accounts of ours in mode P."""
+    """The wallets, by mode, service and wallet, and the accounts of the gateway in mode P."""
 
     wallets: Mapping[Account, Balance]
     ours: Mapping[Account, Decimal]
@@ -151,14 +151,14 @@ class LedgerPage(NamedTuple):
 
 
 class AuditResult(NamedTuple):
-    """The rules of the ledger that do not hold. lines: how many transfers were added up."""
+    """The broken rules of the ledger. lines: how many transfers were added up."""
 
     violations: Sequence[Violation]
     lines: int
 
 
 class Ledger:
-    """The accounts of any service.
+    """Reads and audits the ledger of all services, and tops up SMS units of mode S.
 
     live: whether production is on.
     """
@@ -170,7 +170,7 @@ class Ledger:
         self.live = live
 
     async def topup(self, service_id: int, units: int) -> int:
-        """Add SMS units in mode S, also to a service that is new; returns how many it has then."""
+        """Add SMS units in mode S, also to a new service; returns how many it then has."""
         return await self._store.run(
             lambda unit: self._accounts.topup(unit, service_id, units, self._clock.now())
         )
@@ -184,7 +184,10 @@ class Ledger:
         return LedgerPage(lines, lines[-1].number if len(found) > len(lines) else None)
 
     async def balances(self, mode: ServiceMode | None, service_id: int | None) -> Balances:
-        """What the wallets of a service, or of all, have; of all in mode P also what we have."""
+        """The balances of a mode and a service; None: of all.
+
+        Those of all services in mode P include the accounts of the gateway.
+        """
         ours = self.live and service_id is None and mode is not ServiceMode.SANDBOX
 
         async def work(unit: Unit) -> Balances:
@@ -196,11 +199,11 @@ class Ledger:
         return await self._store.run(work)
 
     async def audit(self) -> AuditResult:
-        """Check every rule of the ledger, over all services; a violation is logged too."""
+        """Check every rule of the ledger over all services; log each violation."""
         audit = Audit()
         wallets, sums, lines = await self._store.run(_begin)
-        # Transfers never change, and newer ones have larger numbers, so that what is read later
-        # still belongs to these balances.
+        # Transfers never change, and newer ones have larger numbers, so the lines that are read
+        # later still belong to these balances.
         while True:
             audit.add(lines)
             if len(lines) < AT_ONCE:

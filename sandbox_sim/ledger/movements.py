@@ -2,9 +2,9 @@
 
 Source: D21, D22, D39.
 
-In mode S what a service spends is posted when the payment is accepted, and posted back if it does
-not succeed. In mode P it is pending until the network confirmed it or it failed. What comes in is
-posted with success. SMS units are posted, and posted back, in both modes.
+In mode S the money that a service spends is posted when the payment is accepted, and posted back if
+it does not succeed. In mode P it is pending until the network has confirmed it or it has failed.
+Money that comes in is posted with success. SMS units are posted, and posted back, in both modes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,9 +78,9 @@ _RECEIVED: Final = {Wallet.COLLECTION: Reason.COLLECTED, Wallet.PAYOUT: Reason.D
 
 
 def opening(service_id: int, wallet: Wallet, sms_initial_units: int, at: datetime) -> Transfer:
-    """What opens a wallet of mode S with its fixed balance.
+    """The transfer that opens a wallet of mode S with its fixed balance.
 
-    sms_initial_units: the opening units of SMS, where the service id does not end in 9.
+    sms_initial_units: the opening units of SMS, if the service id does not end in 9.
     """
     if wallet is Wallet.SMS and not ends_in_nine(service_id):
         amount = Decimal(sms_initial_units)
@@ -91,7 +91,7 @@ def opening(service_id: int, wallet: Wallet, sms_initial_units: int, at: datetim
 
 
 def of_transaction(transaction: TransactionRecord) -> Transfer | None:
-    """What the current status of a transaction of mode S moves, or None (live balances, D21)."""
+    """The transfer for the current status of a transaction of mode S, or None (D21)."""
     status, payment = transaction.status, transaction.payment
     spent, received = transaction.spends, payment.operation.row.fills
     if spent and status is Status.PENDING:
@@ -110,7 +110,7 @@ def of_transaction(transaction: TransactionRecord) -> Transfer | None:
 def units(
     reason: Reason, mode: ServiceMode, service_id: int, count: int, subject: str, at: datetime
 ) -> Transfer:
-    """SMS units that are charged for a send, given back or added.
+    """The transfer of SMS units that are charged for a send, given back or added.
 
     subject: the processing_id or the batch_id of a send.
     """
@@ -119,7 +119,7 @@ def units(
 
 
 def topup(service_id: int, wallet: Wallet, count: int, at: datetime) -> Transfer:
-    """SMS units, or airtime, that an operator gives to a service in mode P.
+    """The transfer of SMS units or airtime that an operator gives to a service in mode P.
 
     Raises:
         BadTransfer: the wallet holds money. Payout funds come by a deposit (DTTW).
@@ -131,7 +131,7 @@ def topup(service_id: int, wallet: Wallet, count: int, at: datetime) -> Transfer
 
 
 def spending(attempt: Attempt) -> Transfer | None:
-    """What is pending for an accepted payment; None where it spends nothing of the service's."""
+    """The pending transfer of an accepted payment; None if the service spends nothing."""
     wallet = attempt.spends
     if wallet is None:
         return None
@@ -139,7 +139,7 @@ def spending(attempt: Attempt) -> Transfer | None:
 
 
 def received(attempt: Attempt, at: datetime) -> Transfer | None:
-    """Money that came in with a success; None where the operation brings none."""
+    """The transfer of money that came in with a success; None if the operation brings no money."""
     wallet = attempt.operation.row.fills
     if wallet is None:
         return None
@@ -152,10 +152,10 @@ def wallet_it_moves(attempt: Attempt) -> Wallet:
 
 
 def suspended(attempt: Attempt, at: datetime) -> Transfer | None:
-    """A contradiction: between the network and suspense, never of the service.
+    """The transfer for a contradiction: between clearing and suspense; wallets do not change.
 
-    Clearing then agrees with the network, and suspense has what that costs or brings until a person
-    decides. None where the network says only that it is pending: no money moved yet.
+    Clearing then agrees with the network, and suspense holds the difference until a person decides.
+    None if the network only says that the payment is pending: no money has moved yet.
     """
     if attempt.contradicted_by in {None, Outcome.PENDING}:
         return None
@@ -169,9 +169,9 @@ def suspended(attempt: Attempt, at: datetime) -> Transfer | None:
 
 
 def reversals(lines: Iterable[LedgerLine], at: datetime) -> Sequence[Transfer]:
-    """The transfers that take back what a success moved into a wallet, or out of one (D45).
+    """The transfers that reverse what a success moved into or out of a wallet (D45).
 
-    lines: of the ledger, of the payment; a person may have posted a part of its amount.
+    lines: the ledger lines of the payment; a person may have posted a part of its amount.
     """
     return [
         each.transfer._replace(
@@ -188,7 +188,7 @@ def reversals(lines: Iterable[LedgerLine], at: datetime) -> Sequence[Transfer]:
 
 
 def uncovered(reversal: Transfer) -> Transfer:
-    """A reversal that its wallet cannot pay: suspense has it until a person decides."""
+    """A reversal that its wallet cannot pay: suspense pays it until a person decides."""
     debit = our_account(AccountKind.SUSPENSE, reversal.mode, reversal.debit.asset)
     return reversal._replace(debit=debit, reason=Reason.SUSPENDED)
 

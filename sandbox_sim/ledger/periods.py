@@ -2,11 +2,11 @@
 
 Theory of operation:
 
-- A period is a range of the lines of a collection wallet, by their numbers. One that is closed
-  takes no further line: a line that is added later has a larger number, so it belongs to the open
-  period, also where it is about an earlier time.
-- A line counts for what it makes available: what a refund sets aside is taken off at once, and what
-  it frees again is added. So nothing that is pending is paid out.
+- A period is a range of the lines of a collection wallet, by their numbers. A closed period gets no
+  further lines: a line that is added later has a larger number, so it belongs to the open period,
+  even if its time is earlier.
+- A line counts by how it changes the available balance: what a refund sets aside is taken off at
+  once, and what it frees again is added. So pending money is not paid out.
 - The closing entry moves the sum of the period out of the wallet. It belongs to no period; its
   reversal belongs to the open one.
 """
@@ -41,10 +41,10 @@ from sandbox_sim.values.vocabulary import Wallet
 
 _LIVE: Final = ServiceMode.PRODUCTION
 
-# What clearing names as its network where money goes to a merchant.
+# The network name in clearing for payments to merchants.
 MERCHANTS: Final = "merchants"
 
-# One unit of work reads so many lines, so that payments need not wait for a statement.
+# One unit of work reads this many lines, so that payments do not wait for a statement.
 _AT_ONCE: Final = 500
 
 _MOST_PERIODS: Final = 100_000
@@ -53,8 +53,8 @@ _MOST_PERIODS: Final = 100_000
 class StatementLine(NamedTuple):
     """A line of a statement.
 
-    amount: what it adds to the payment to the merchant; below zero what it takes off.
-    transaction_id: the client's; empty where the line is about no payment.
+    amount: what it adds to the payment to the merchant; below zero if it reduces it.
+    transaction_id: the client's; empty if the line is not about a payment.
     """
 
     line: LedgerLine
@@ -65,8 +65,8 @@ class StatementLine(NamedTuple):
 class Statement(NamedTuple):
     """The lines of one period, oldest first, and their sum.
 
-    period: 1 for the first one. since, until: None where there is no period before, and while it is
-    open. closing: the entry that closed it.
+    period: 1 for the first one. since: None for the first period. until: None while it is open.
+    closing: the entry that closed it.
     """
 
     wallet: Account
@@ -95,10 +95,10 @@ class Periods:
     async def close(
         self, service_id: int, currency: str, until: datetime, signed: ManualEntry
     ) -> Statement:
-        """Pay out what was collected before a time: one entry for all lines up to then.
+        """Pay out what was collected before a time, in one entry; returns the statement.
 
-        Raises `BadEntry` where there is nothing to close, or the time is not after the period
-        before and in the past.
+        Raises `BadEntry` if there is nothing to close, or the time is in the future or within a
+        closed period.
         """
         now = self._clock.now()
         if until > now:
@@ -124,9 +124,9 @@ class Periods:
         return statement._replace(until=until, closing=closing)
 
     async def statement(self, service_id: int, currency: str, period: int | None) -> Statement:
-        """The statement of a closed period, or, with None, of the open one until now.
+        """The statement of a closed period; None: of the open one until now.
 
-        Raises `BadEntry` where there is no such period.
+        Raises `BadEntry` if the period does not exist.
         """
         wallet = wallet_of(_LIVE, service_id, Wallet.COLLECTION, currency)
         closings = await self._store.run(partial(_closings, wallet))
@@ -146,7 +146,7 @@ class Periods:
         return found._replace(until=None if signed is None else signed.ends_at, closing=closing)
 
     async def _lines(self, wallet: Account, start: int, last: int | None) -> Sequence[LedgerLine]:
-        """The lines of a wallet after `start` and up to `last`, oldest first; no closing is one."""
+        """The lines of a wallet after `start` up to `last`, oldest first, without closings."""
         found: list[LedgerLine] = []
         after = None if last is None else last + 1
         while True:
@@ -180,7 +180,7 @@ def _check_after(closings: Sequence[LedgerLine], until: datetime) -> None:
 
 
 def _end_of(closings: Sequence[LedgerLine]) -> int:
-    """The number of the last line that is in a closed period."""
+    """The number of the last line in a closed period; 0 if there is no closed period."""
     signed = closings[-1].manual if closings else None
     return 0 if signed is None else signed.closes or 0
 
@@ -215,7 +215,7 @@ async def _closings(wallet: Account, unit: Unit) -> Sequence[LedgerLine]:
 
 
 async def _close(paid: Transfer, entry: ManualEntry, closed_before: int, unit: Unit) -> LedgerLine:
-    """Enter the closing, unless someone closed a period since the lines were read."""
+    """Enter the closing. Raises `BadEntry` if a period was closed since the lines were read."""
     await unit.balance(paid.debit)  # locks the wallet
     if len(await _closings(paid.debit, unit)) != closed_before:
         raise BadEntry("another period was closed just now: look at its statement first")
@@ -242,7 +242,7 @@ async def _with_amounts(
 async def _made_available(
     unit: Unit, wallet: Account, line: LedgerLine, known: Mapping[int, LedgerLine]
 ) -> Decimal:
-    """What a line adds to what a wallet has available, or takes off."""
+    """By how much a line changes the available balance of a wallet."""
     moved = line.transfer
     match moved.kind:
         case TransferKind.VOID:

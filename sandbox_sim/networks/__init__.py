@@ -1,1 +1,1 @@
-"""Adapters of networks: what carries payments and messages in production mode."""
+"""Adapters of the networks that carry payments and messages in production mode."""

@@ -1,14 +1,14 @@
 """The HTTP client that adapters of networks share. Source: D39.
 
-A submit goes out once, on a connection of its own, without redirects. aiohttp repeats PUT, DELETE
-and GET by itself when a connection breaks, also a fresh one; a middleware turns the broken
-connection into an exception that it does not repeat for.
+A submit is sent once, on a connection of its own, without redirects. aiohttp repeats PUT, DELETE
+and GET when a connection breaks, even a fresh one. A middleware turns the broken connection into an
+exception for which it does not repeat.
 
-Whether a byte of a submit can have arrived is proven, not guessed from the exception: until there
-is a connection nothing is written, and aiohttp tells when there is one.
+Whether a byte of a submit can have arrived does not depend on the exception: nothing is written
+before there is a connection, and aiohttp reports when there is one.
 
-Tokens and status queries may be repeated. aiohttp-retry alone does that, for named methods,
-exceptions and statuses, and as late as `Retry-After` asks for.
+Requests for tokens and status queries may be repeated. Only aiohttp-retry does that, for named
+methods, exceptions and statuses, and not before the time in `Retry-After`.
 """
 
 import os
@@ -30,10 +30,10 @@ from sandbox_sim.records.attempts import LONGEST_PAUSE
 from sandbox_sim.records.exchanges import Exchange, Scrubber
 from sandbox_sim.records.reports import Outcome
 
-# No network of payments sends longer answers.
+# Longer than any answer of a payment network.
 MOST_ANSWER_BYTES: Final = 1024 * 1024
 
-# How often a token or a status query is sent at most, and the first pause between two tries.
+# The maximum number of tries of a token request or status query, and the first pause between them.
 MOST_TRIES: Final = 3
 
 FIRST_PAUSE_S: Final = 0.2
@@ -45,7 +45,7 @@ REPEATED_STATUSES: Final = frozenset({429, 502, 503, 504})
 
 
 class _BrokenExchange(Exception):
-    """A connection that broke; aiohttp repeats nothing for this."""
+    """A connection broke; aiohttp does not repeat the request for this exception."""
 
 
 REPEATED_EXCEPTIONS: Final = (aiohttp.ClientConnectionError, _BrokenExchange, TimeoutError)
@@ -54,7 +54,7 @@ _HEADERS: Final = {"User-Agent": f"sandbox_sim/{__version__}"}
 
 
 class HttpAnswer(NamedTuple):
-    """An answer that arrived whole; header names in lower case."""
+    """A complete answer; header names in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -62,15 +62,15 @@ class HttpAnswer(NamedTuple):
 
     @property
     def is_server_error(self) -> bool:
-        """Whether the network says that it failed itself."""
+        """Whether the HTTP status is 5xx."""
         return self.status >= 500
 
 
 class NoAnswer(NamedTuple):
-    """Why there is no whole answer.
+    """Why there is no complete answer.
 
-    may_have_arrived: False only where there was no connection, so that nothing was written.
-    network_fault: whether that is because of the network; the circuit breaker counts it.
+    may_have_arrived: False only if there was no connection, so that nothing was written.
+    network_fault: whether the network caused it; the circuit breaker counts these.
     """
 
     may_have_arrived: bool
@@ -81,10 +81,10 @@ class NoAnswer(NamedTuple):
 def submitted(
     answer: HttpAnswer | NoAnswer, read: Callable[[HttpAnswer], SubmitResult]
 ) -> SubmitResult:
-    """The result of a submit: `read` says what an answer means.
+    """The result of a submit; `read` interprets an answer.
 
-    Without an answer it is NOT_SENT only if not a byte can have arrived. An answer with HTTP 5xx
-    that leaves a doubt is a network fault, for the circuit breaker.
+    Without an answer it is NOT_SENT only if no byte can have arrived. An UNKNOWN outcome with HTTP
+    5xx is a network fault, for the circuit breaker.
     """
     if isinstance(answer, NoAnswer):
         outcome = Outcome.UNKNOWN if answer.may_have_arrived else Outcome.NOT_SENT
@@ -100,7 +100,7 @@ _NOT_OPEN: Final = NoAnswer(
 
 
 class _Sending:
-    """What is known of one submit while it is under way."""
+    """The state of one submit while it is under way."""
 
     connected = False
 
@@ -117,7 +117,7 @@ class _Request(NamedTuple):
 
 
 class _Pauses(ExponentialRetry):
-    """When a query is sent again; counts the tries."""
+    """Decides when a query is sent again, and counts the tries."""
 
     def __init__(self, method: str, clock: Clock, first_pause_s: float) -> None:
         super().__init__(
@@ -135,7 +135,7 @@ class _Pauses(ExponentialRetry):
         self._clock = clock
 
     async def _is_enough(self, response: aiohttp.ClientResponse) -> bool:
-        """Whether the answer is taken as it is; True also where the pause would be too long."""
+        """Whether the answer is final; True also if the network asks for too long a pause."""
         if response.status not in REPEATED_STATUSES:
             return True
         pause = retry_after(response.headers, self._clock)
@@ -153,10 +153,10 @@ class _Pauses(ExponentialRetry):
 
 
 class NetworkHttpClient:
-    """Requests of one adapter. Each is reported to its `NetworkEvents`, with secrets scrubbed.
+    """Sends the requests of one adapter; reports each to its `NetworkEvents`, scrubbed.
 
     timeout: of one submit, or of a query with all its tries.
-    tls: a context of its own, for a network with a private authority.
+    tls: a TLS context for a network with a private certificate authority.
     """
 
     def __init__(
@@ -210,10 +210,9 @@ class NetworkHttpClient:
         attempt_id: str,
         within_s: float | None = None,
     ) -> HttpAnswer | NoAnswer:
-        """Send a request that makes a network do something, once.
+        """Send a request that changes something at the network, once.
 
-        within_s: what is left of the timeout where a request for a token took a part of it; real
-        time in seconds.
+        within_s: the rest of the timeout after a request for a token, in seconds of real time.
         """
         if self._submits is None:
             return _NOT_OPEN
@@ -282,7 +281,7 @@ class NetworkHttpClient:
     async def _answered(
         self, exchange: Coroutine[None, None, HttpAnswer], within_s: float | None = None
     ) -> HttpAnswer | NoAnswer:
-        """What an exchange came to; nothing but a cancellation is raised."""
+        """The answer of an exchange, or why there is none. Raises only if it is cancelled."""
         network_fault = True
         seconds = self._timeout.total_seconds() if within_s is None else within_s
         try:
@@ -290,7 +289,7 @@ class NetworkHttpClient:
                 return await exchange
         except TimeoutError:
             problem = f"no answer within {seconds:g} s"
-        except Exception as error:  # an adapter that raises would leave the attempt without a word
+        except Exception as error:  # if an adapter raised, the attempt would have no explanation
             problem = _in_words(error)
             # A value that HTTP cannot carry is not a fault of the network.
             network_fault = not isinstance(error, ValueError)
@@ -326,9 +325,9 @@ class NetworkHttpClient:
 
 
 def health_of(answer: HttpAnswer | NoAnswer, *, credentials: str, path: str = "base_url") -> Health:
-    """What the answer to a health check says, with what to do where something is wrong.
+    """The health by the answer to a health check, with advice if something is wrong.
 
-    credentials, path: the settings that are wrong where they are not taken, or nothing is there.
+    credentials, path: the settings to correct if the network refuses them, or answers 404.
     """
     if isinstance(answer, NoAnswer):
         return Health(ok=False, detail=answer.problem)
@@ -339,7 +338,7 @@ def health_of(answer: HttpAnswer | NoAnswer, *, credentials: str, path: str = "b
 
 
 def advice(status: int, credentials: str, path: str = "base_url") -> str:
-    """What to do about an HTTP status that says that the settings are wrong; empty for others."""
+    """What to do about HTTP 401, 403 or 404; empty for any other status."""
     match status:
         case 401:
             return f"the network refuses the credentials; correct {credentials}"
@@ -357,7 +356,7 @@ def advice(status: int, credentials: str, path: str = "base_url") -> str:
 def retry_after(
     headers: Mapping[str, str], clock: Clock, at_most: timedelta = LONGEST_PAUSE
 ) -> timedelta | None:
-    """How long `Retry-After` asks to wait, in either of its forms; None where it says nothing.
+    """How long `Retry-After` asks to wait, in either of its forms; None if it is missing.
 
     at_most: the `longest_pause` of the network.
     """
@@ -376,7 +375,7 @@ def retry_after(
 async def _without_repetition(
     request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:
-    """Send a request once: aiohttp repeats some methods when it sees one of these exceptions."""
+    """Send a request once: for the exceptions caught here, aiohttp would repeat some methods."""
     try:
         return await handler(request)
     except aiohttp.ClientConnectorError:
@@ -392,7 +391,7 @@ async def _note_connection(
 
 
 async def _whole(response: aiohttp.ClientResponse) -> HttpAnswer:
-    """The whole answer, or an exception where it ends too early or is too long."""
+    """The complete answer. Raises if it ends too early or is too long."""
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk

@@ -1,4 +1,4 @@
-"""What the settings of all adapters share."""
+"""The base of the settings of all adapters."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Self, TypeVar
@@ -19,9 +19,9 @@ from sandbox_sim.values.hosts import client_host, is_loopback, normalized_host
 
 
 class AdapterSettings(BaseModel):
-    """The table of one network in the configuration, except for what every network has.
+    """The settings of one network in the configuration that its adapter reads.
 
-    `adapter`, `timeout_s` and the times of polling are read before an adapter is made.
+    `adapter`, `timeout_s` and the settings of polling, which every network has, are read before.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -31,7 +31,7 @@ class HttpAdapterSettings(AdapterSettings):
     """The table of a network with an HTTP API; the names of its addresses end in `base_url`."""
 
     allow_plain_http: bool = Field(
-        False, description="Take an address with http:// that is not loopback; keys go in clear."
+        False, description="Allow http:// to a host that is not loopback; keys are sent in clear."
     )
 
     @model_validator(mode="after")
@@ -40,14 +40,14 @@ class HttpAdapterSettings(AdapterSettings):
             if not self.allow_plain_http and name.endswith("base_url") and _is_in_clear(address):
                 raise ValueError(
                     f"{name}: is plain HTTP to a host that is not loopback, so keys and payments "
-                    "would go in clear; write https://, or set allow_plain_http = true for a host "
-                    "in a network of your own"
+                    "would be sent in clear; write https://, or set allow_plain_http = true for a "
+                    "host in your own network"
                 )
         return self
 
 
 def _is_in_clear(address: str) -> bool:
-    """Whether what is sent there leaves this machine without TLS."""
+    """Whether requests to the address leave this machine without TLS."""
     url = parse(address) if address else None
     if url is None or url.scheme != "http":
         return False
@@ -96,9 +96,9 @@ S = TypeVar("S", bound=AdapterSettings)
 def adapter_factory(
     settings: type[S], adapter: Callable[[S, NetworkEnvironment], Network]
 ) -> Callable[[Mapping[str, object], NetworkEnvironment], Network]:
-    """The factory of an entry point: it checks the table of a network and makes the adapter.
+    """The factory for an entry point: it validates the table of a network and makes the adapter.
 
-    What it returns raises `NetworkConfigError` with every setting that is wrong.
+    The factory raises `NetworkConfigError` with every setting that is wrong.
     """
 
     def make(table: Mapping[str, object], environment: NetworkEnvironment) -> Network:
@@ -111,7 +111,7 @@ def adapter_factory(
 
 
 def problems_of(error: ValidationError) -> str:
-    """Every setting that is wrong and what is wrong with it; never its value, a secret may be."""
+    """Every invalid setting and what is wrong with it, without its value, which may be a secret."""
     return "; ".join(
         f"{'.'.join(str(name) for name in detail['loc'] if name != '[key]') or 'the network'}: "
         + detail["msg"].removeprefix("Value error, ")

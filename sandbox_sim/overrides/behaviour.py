@@ -1,8 +1,7 @@
 """The present `Behaviour`: read by the use cases, replaced as a whole on all servers.
 
-A change lasts until a reset of everything, or until the last server stops. A server that joins
-others adopts what they changed. After that every server behaves again as the settings say that it
-was started with.
+A change lasts until a reset of everything, or until the last server stops; then every server
+behaves as it was configured at its start. A server that joins others adopts what they changed.
 """
 
 import logging
@@ -21,7 +20,7 @@ class ChangeRefused(ValueError):
 
 @dataclass(slots=True)
 class BehaviourHolder:
-    """What the parts of one server share. A use case reads `present` once for each request."""
+    """Shared by the parts of one server. A use case reads `present` once for each request."""
 
     present: Behaviour
 
@@ -29,7 +28,7 @@ class BehaviourHolder:
 class BehaviourControl:
     """Replaces the behaviour, and follows the changes of other servers.
 
-    configured: as the settings of this server say.
+    configured: the behaviour by the settings of this server.
     """
 
     def __init__(self, store: Store, holder: BehaviourHolder) -> None:
@@ -44,21 +43,21 @@ class BehaviourControl:
         return self._holder.present
 
     async def start(self) -> None:
-        """Adopt what the servers changed that run already; without one, undo every change."""
+        """Adopt the changes of servers that run already; if this is the first, undo them."""
         if self._store.joined_others:
             await self._follow()
         else:
             await self.undo()
 
     async def undo(self) -> None:
-        """Let every server behave as it was configured; all do so when this returns."""
+        """Restore the configured behaviour on every server; done on all when this returns."""
         await self._store.run(undo_changes)
 
     async def change(self, changed: Callable[[Behaviour], Behaviour]) -> Behaviour:
         """Replace the behaviour; returns the new one, which all servers have when this returns.
 
-        changed: makes the new behaviour of the present one; it may be called again. Raises what it
-        raises, or `StoreError`.
+        changed: returns the new behaviour for the present one; it may be called more than once.
+        Raises what `changed` raises, or `StoreError`.
         """
 
         async def work(unit: Unit) -> Behaviour:
@@ -76,7 +75,7 @@ class BehaviourControl:
 
 
 async def undo_changes(unit: Unit) -> None:
-    """Let every server behave as it was configured."""
+    """Restore the configured behaviour on every server, after the unit is committed."""
     if await unit.behaviour() is not None:
         await unit.save_behaviour(None)
         await unit.announce(Topic.BEHAVIOUR)

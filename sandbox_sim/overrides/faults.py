@@ -1,4 +1,4 @@
-"""Faults: failures that users inject into requests; which one a request gets, counted.
+"""Faults: failures that users inject into requests. Chooses those of a request and counts them.
 
 The effect of such a rule is `{"fault": {…}, "probability", "every"}`. `fault` has one of `latency`,
 `status` and the names of `AnswerFault`. A status may have `retry_after_s`, an answer fault
@@ -29,7 +29,7 @@ FAULT_RULE: Final = "fault"
 
 
 class AnswerFault(StrEnum):
-    """How the answer fails to reach the client whole."""
+    """What goes wrong with the answer."""
 
     CONNECTION_RESET = "connection_reset"
     EMPTY_RESPONSE = "empty_response"
@@ -44,10 +44,10 @@ _EFFECTS: Final[Mapping[AnswerFault, str]] = MappingProxyType(
     {
         AnswerFault.CONNECTION_RESET: f"{ANSWER_LOST}: the connection was reset",
         AnswerFault.EMPTY_RESPONSE: (
-            f"{ANSWER_LOST}: the connection was closed without a byte of it"
+            f"{ANSWER_LOST}: the connection was closed before its first byte"
         ),
         AnswerFault.MALFORMED_JSON: "the answer was cut off within its JSON",
-        AnswerFault.TIMEOUT: f"{ANSWER_LOST}: the client was left waiting",
+        AnswerFault.TIMEOUT: f"{ANSWER_LOST}: nothing was sent, and the connection stayed open",
     }
 )
 
@@ -95,7 +95,7 @@ class InjectedFault(NamedTuple):
                 why,
                 headers={"Retry-After": str(self.retry_after_s)},
             )
-        why = f"fault {self.decided_by} stopped its processing"
+        why = f"fault {self.decided_by} stopped the processing of the request"
         return Reply(Code.SERVER_ERROR, FAULT_RULE, why, http_status=self.status)
 
     def apply_to(self, reply: Reply) -> Reply:
@@ -143,7 +143,7 @@ def _milliseconds(latency: Mapping[str, Any], draw: Callable[[], float]) -> floa
 class Faults:
     """Applies the user rules of kind `FAULT`.
 
-    loaded: all of them; a request costs nothing more while there are none.
+    loaded: all of them; requests skip `choose` while it is empty.
     """
 
     def __init__(self, store: Store, rules: UserRules, ids: Ids) -> None:

@@ -1,4 +1,4 @@
-"""What users set for requests, and which override a request follows. Source: D16, D31.
+"""The user rules, and which override applies to a request. Source: D16, D31.
 
 Every server keeps a copy of the user rules, so a request without a matching rule costs no query. Of
 the rules that match a request and are not used up, the first one by `in_order` applies.
@@ -29,7 +29,7 @@ from sandbox_sim.values.response_codes import ACCEPTED, Reply
 
 
 class TooManyUserRules(Exception):
-    """There are `MAX_USER_RULES` of the kind already, and none of them is used up."""
+    """There are already `MAX_USER_RULES` of the kind, and all of them can still apply."""
 
 
 class UserRules:
@@ -62,9 +62,9 @@ class UserRules:
     async def add(
         self, kind: UserRuleKind, match: Match, effect: Mapping[str, Any], times: int | None
     ) -> UserRule:
-        """Add a rule and return it. If there are too many, those that are used up are deleted.
+        """Add a rule and return it; delete those that are used up if there are too many.
 
-        Raises `TooManyUserRules` if none is.
+        Raises `TooManyUserRules` if there is nothing to delete.
         """
         rule = UserRule(self._ids.record_id(), kind, match, effect, times, self._clock.now())
 
@@ -101,7 +101,7 @@ class UserRules:
         return await self._store.run(work)
 
     async def remove(self, kind: UserRuleKind, rule_id: str) -> bool:
-        """Delete one rule; returns whether there was one."""
+        """Delete one rule; returns whether it existed."""
 
         async def work(unit: Unit) -> bool:
             rule = await unit.user_rule(rule_id)
@@ -132,18 +132,18 @@ async def count(unit: Unit, rule: UserRule, *, applied: bool) -> None:
         await unit.announce(Topic.RULES)
 
 
-# Real time, in seconds, that an answer waits for a callback which is to come before it. The wait
-# ends, because a receiver may not be able to answer before it has our answer.
+# How long an answer waits for the callback that must precede it, in seconds of real time. The wait
+# is limited, because some receivers acknowledge only after their client has our answer.
 LONGEST_WAIT_S: Final = 3.0
 
-# The callback that an answer waits for is among so many of the newest ones of its service.
+# The callback that an answer waits for is among this many of the newest ones of its service.
 _NEWEST: Final = 100
 
 
 class Overrides:
     """Applies the user rules of kind `OVERRIDE`: the first by `in_order` that applies to a request.
 
-    loaded: all of them; a request costs nothing more while there are none.
+    loaded: all of them; requests skip `refusal` while it is empty.
     """
 
     def __init__(self, store: Store, rules: UserRules, waiters: Waiters) -> None:
@@ -157,8 +157,7 @@ class Overrides:
     ) -> tuple[Reply, Override | None]:
         """The reply to a payment, and the override that it follows, or None; counts its use.
 
-        usual: the reply by the rules. An override that asks for no outcome of its own is not used
-        if that is a rejection.
+        usual: the reply by the rules. If it is a rejection, only overrides with an outcome apply.
         """
         accepted = usual.code in ACCEPTED
         override = await self._followed(
@@ -169,7 +168,7 @@ class Overrides:
         return override.reply(payment.operation), override
 
     async def refusal(self, asked: MatchFacts) -> Reply | None:
-        """The rejection that an override asks for of a request other than a payment, or None."""
+        """The rejection that an override sets for a request other than a payment, or None."""
         known = self._open(asked)
         if not known:
             return None
@@ -177,7 +176,7 @@ class Overrides:
         return None if override is None else override.refusal(asked.operation)
 
     def _open(self, asked: MatchFacts) -> Sequence[UserRule]:
-        """The overrides that the request may follow, by `in_order`."""
+        """The overrides that may apply to the request, by `in_order`."""
         return [
             rule
             for rule in self._rules.for_request(UserRuleKind.OVERRIDE, asked)

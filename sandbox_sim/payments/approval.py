@@ -1,8 +1,8 @@
 """Approval on the handset: the payer enters a PIN and approves, or declines. Source: D33.
 
-With the setting `approval` on, a collection or deposit from a wallet follows an override of our
-own: it becomes 003 when the prompt times out. So the wait is stored with the transaction, and its
-end is the job that settles it.
+With the setting `approval` on, a collection or deposit from a wallet gets an override that the
+gateway makes: the payment becomes 003 when the prompt times out. So the wait is stored with the
+transaction, and the job that settles it ends the wait.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -38,7 +38,7 @@ ASKED: Final = frozenset(
 
 
 class PromptDecision(StrEnum):
-    """What the payer answers to the prompt: one button each."""
+    """The payer's answer to the prompt: one button each."""
 
     APPROVE = "approve"
     DECLINE = "decline"
@@ -59,10 +59,10 @@ class Prompt(NamedTuple):
 def approval_override(
     payment: Payment, timeout: timedelta, decided_by: Override | None
 ) -> Override | None:
-    """What a payment follows that the payer has to approve; None where no prompt comes.
+    """The override of a payment that the payer must approve; None if the payer gets no prompt.
 
-    decided_by: the override that applies to the payment. One that sets the outcome, or asks for
-    the callback before the answer, leaves the payer nothing to decide. Its delay does not apply.
+    decided_by: the override that applies to the payment. There is no prompt if it sets the outcome,
+    or asks for the callback before the answer. Its delay does not apply.
     """
     if payment.operation not in ASKED or not payment.is_mobile:
         return None
@@ -82,7 +82,7 @@ def is_approval(override_id: str) -> bool:
 
 
 def prompt_of(transaction: TransactionRecord) -> Prompt | None:
-    """The prompt that a transaction waits for; None if it waits for none."""
+    """The open prompt of a transaction, or None."""
     override = transaction.override
     if override is None or transaction.status is not Status.PENDING:
         return None
@@ -91,7 +91,7 @@ def prompt_of(transaction: TransactionRecord) -> Prompt | None:
     return Prompt(transaction, transaction.initiated_at + override.delay)
 
 
-# A handset looks through so many of the newest records of each kind, in pieces of `_AT_ONCE`.
+# A handset searches this many of the newest records of each kind, `_AT_ONCE` in one unit of work.
 _MOST_READ: Final = 5_000
 
 _AT_ONCE: Final = 500
@@ -158,7 +158,7 @@ class Handsets:
     async def answer(
         self, number: str, service_id: int, network_transaction_id: str, decision: PromptDecision
     ) -> Answered | None:
-        """Approve or decline a payment, with its callback; None if the number pays no such one.
+        """Approve or decline a payment, with its callback; None if this number does not pay it.
 
         An answer after the prompt has timed out, or a second one, changes nothing.
         """

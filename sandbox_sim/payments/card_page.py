@@ -1,4 +1,4 @@
-"""The hosted card page behind `redirect_url`: a person decides the payment, or time does (D20)."""
+"""The hosted card page behind `redirect_url`: a person decides, or the payment times out (D20)."""
 
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ class Page(NamedTuple):
 
 
 class CardPages:
-    """Every method returns None for a page that does not exist or has expired."""
+    """Shows card pages and decides their payments; None for a missing or expired page."""
 
     def __init__(
         self, store: Store, clock: Clock, settlement: Settlement, behaviour: BehaviourHolder

@@ -65,7 +65,7 @@ _NOT_FOUND = "Transaction not found"
 
 
 class LiveQueries:
-    """Answers the queries of clients about their services; nothing of mode P expires."""
+    """Answers the queries of clients of mode P, where transactions never expire."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -88,13 +88,13 @@ class LiveQueries:
             f"{wallet}_balance": ZERO if balance is None else balance.available
             for wallet, balance in found.items()
         }
-        return Reply(Code.SUCCESS, "D39", "the books", fields={"response_data": record})
+        return Reply(Code.SUCCESS, "D39", "the ledger balances", fields={"response_data": record})
 
 
 async def _found(
     service_id: int, transaction_id: str, unit: Unit
 ) -> tuple[TransactionRecord | None, str]:
-    """A transaction; and of one that failed, the reason that its last network gave."""
+    """A transaction, and the reason that its last network gave if it failed."""
     found = await unit.transaction(service_id, transaction_id, ServiceMode.PRODUCTION)
     if found is None or found.status is not Status.FAILED:
         return found, ""

@@ -1,11 +1,11 @@
 """Refunds: payouts that give the money of a collection back to its payer. Source: D45, D44.
 
-A refund is not an operation of the interface: a person asks for it, with a name and a reason, and
-it has no callback. The processor of the mode carries it as any payout, but out of the wallet of
-collections, and in mode P over the network that collected.
+A refund is not an operation of the interface: a person orders it, with a name and a reason, and it
+has no callback. The processor of the mode handles it like a payout, but takes the money from the
+collection wallet, and in mode P uses the network that collected.
 
-What all refunds of a collection that are open or successful sum to is at most what was collected.
-The unit that adds one has locked the collection, so this holds under any number of refunds at once.
+The open and successful refunds of a collection never exceed what was collected: the unit that adds
+a refund has locked the collection.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,11 +51,11 @@ _MOST_LINES: Final = 1_000
 
 
 class RefundRefused(ValueError):
-    """There is no such refund; the text says why, and what to do. Nothing was paid."""
+    """The refund was refused; the text says why, and what to do. Nothing was paid."""
 
 
 class CollectionKey(NamedTuple):
-    """Which collection."""
+    """Identifies a collection."""
 
     service_id: int
     network_transaction_id: str
@@ -63,10 +63,10 @@ class CollectionKey(NamedTuple):
 
 
 class RefundOrder(NamedTuple):
-    """What a person asks for.
+    """The order of a refund.
 
     amount: None for all that is left of the collection.
-    transaction_id: of the refund, so that a repeated order is refused; None for one of ours.
+    transaction_id: of the refund, so that a repeated order is refused; None for a generated one.
     """
 
     by: str
@@ -76,7 +76,7 @@ class RefundOrder(NamedTuple):
 
 
 class Refunded(NamedTuple):
-    """The transaction of a refund, and what was answered to it, in words."""
+    """The transaction of a refund, and the reason of its reply, in words."""
 
     transaction: TransactionRecord
     said: str
@@ -101,7 +101,7 @@ class Refunds:
         self._processors = processors
 
     def serves(self, mode: ServiceMode) -> bool:
-        """Whether this server has what carries the refunds of a mode."""
+        """Whether this server can refund collections of a mode."""
         return mode in self._processors
 
     async def refund(
@@ -109,7 +109,7 @@ class Refunds:
     ) -> Refunded:
         """Refund a collection; returns when the network, or the sandbox, has answered.
 
-        Raises `RefundRefused` where that cannot be, or where the refund was not accepted.
+        Raises `RefundRefused` if the refund is not possible or was not accepted.
         """
         network_id = self._ids.network_transaction_id()
         work = partial(self._begin, of, order, network_id, public_address)
@@ -131,7 +131,7 @@ class Refunds:
     ) -> PaymentDecision:
         collection = await unit.transaction_by_network_id(*of)
         if collection is None:
-            raise RefundRefused("the collection is deleted")
+            raise RefundRefused("the collection no longer exists")
         _require_collected(collection)
         amount = await _amount(unit, collection, order.amount)
         now = self._clock.now()
@@ -181,7 +181,7 @@ async def _amount(unit: Unit, collection: TransactionRecord, asked: Decimal | No
 
 
 async def _collected(unit: Unit, collection: TransactionRecord) -> Decimal:
-    """What came in; in mode P a person may have settled a part of the amount."""
+    """The amount that was collected; in mode P a person may have settled it with another amount."""
     if collection.mode is ServiceMode.SANDBOX:
         return collection.payment.amount
     query = LedgerQuery(
@@ -200,7 +200,7 @@ async def _collected(unit: Unit, collection: TransactionRecord) -> Decimal:
 
 
 async def _may_have_paid(unit: Unit, refund: TransactionRecord) -> bool:
-    """Whether a refund is open or successful, or its network says that it paid all the same."""
+    """Whether a refund is open or successful, or its network contradicts its failure."""
     if refund.status in _HOLDS:
         return True
     attempts = await unit.attempts_of(refund.network_transaction_id)
@@ -224,7 +224,7 @@ def _payout(collection: TransactionRecord, amount: Decimal, transaction_id: str)
 
 
 def _refusal(reply: Reply) -> str:
-    """Why the processor took no refund, in words."""
+    """Why the processor rejected the refund, in words."""
     if reply.code == Code.INSUFFICIENT_BALANCE:
         return f"{reply.why}, and a refund is taken from it"
     if reply.code == Code.DUPLICATE:

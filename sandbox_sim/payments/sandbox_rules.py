@@ -27,7 +27,7 @@ class Facts(NamedTuple):
     """The state of the service when the payment arrives.
 
     repeated: it has a live transaction with the same `transaction_id`.
-    available: the balance of the account that the payment is taken from; None where none is
+    available: the balance of the account that the payment is taken from; None if it is not
     checked.
     """
 
@@ -57,7 +57,7 @@ def _test_card(payment: Payment, behaviour: Behaviour, _facts: Facts) -> Reply |
 
 
 def card_refusal(number: str, nw: str | None, behaviour: Behaviour) -> Reply | None:
-    """The rejection of a card that sandbox refuses, else None; `nw` None means any brand."""
+    """The rejection of a card that is not a test card of brand `nw`, or None. nw: None for any."""
     brand = behaviour.test_cards.get(number)
     if brand is None:
         why = f"customer_number {quoted_card(number)} is not listed in the setting test_cards"
@@ -104,11 +104,8 @@ def _amount_cap(payment: Payment, _behaviour: Behaviour, _facts: Facts) -> Reply
     if payment.amount <= AMOUNT_CAP:
         return None
     rule = "D12" if payment.operation is Operation.CARD else "sandbox.3"
-    return Reply(Code.AMOUNT_ABOVE_CAP, rule, _above_cap(payment.amount))
-
-
-def _above_cap(amount: Decimal) -> str:
-    return f"amount {_plain(amount)} is above {AMOUNT_CAP}, the sandbox maximum"
+    why = f"amount {_plain(payment.amount)} is above {AMOUNT_CAP}, the sandbox maximum"
+    return Reply(Code.AMOUNT_ABOVE_CAP, rule, why)
 
 
 def _plain(amount: Decimal) -> str:
@@ -126,7 +123,7 @@ def _balance(payment: Payment, _behaviour: Behaviour, facts: Facts) -> Reply | N
 def _repeated(payment: Payment, _behaviour: Behaviour, facts: Facts) -> Reply | None:
     if not facts.repeated:
         return None
-    why = f"the service has a transaction {quoted(payment.transaction_id)} already"
+    why = f"the service already has a transaction {quoted(payment.transaction_id)}"
     return Reply(Code.DUPLICATE, "D14", f"{why}; the setting duplicates can accept it")
 
 
@@ -171,7 +168,7 @@ def _checks(operation: Operation, row: PaymentRow) -> Iterator[PaymentCheck]:
         yield _last_digit
 
 
-# The checks that a setting turns on, with the field of `Behaviour` that says so.
+# The checks that a setting turns on, with its field in `Behaviour`.
 _TURNED_ON_BY: Final[Mapping[PaymentCheck, str]] = {
     _matching_network: "match_network",
     _repeated: "rejects_duplicates",

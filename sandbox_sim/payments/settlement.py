@@ -1,4 +1,4 @@
-"""How a transaction begins and ends: its status changes, money moves, its callback is planned."""
+"""Begins and ends transactions: changes the status, moves money, schedules the callback."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -36,11 +36,10 @@ class Settlement:
     async def begin(self, unit: Unit, transaction: TransactionRecord, due: datetime | None) -> None:
         """Save a pending transaction, what it spends, and the job that settles it.
 
-        due: when it is settled without an override, whose delay comes on top; None if the caller
-        ends it.
+        due: when it is settled; the delay of an override is added. None if the caller ends it.
 
-        There is no job where a person decides, and none where the override asks for the callback
-        before the answer: then the transaction ends here.
+        No job is saved if a person decides, or if the override asks for the callback before the
+        answer: the transaction then ends here.
         """
         await unit.add_transaction(transaction)
         if self._accounts.live:
@@ -63,10 +62,10 @@ class Settlement:
         await unit.add_transaction(transaction.moved(Status.FAILED, transaction.initiated_at))
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
-        """The handler of `SETTLE`: a transaction succeeds, or ends as its override says (D16, D31).
+        """Handle a `SETTLE` job: end a transaction with success or as its override says (D16, D31).
 
-        Does nothing if it has ended, or if a person decides: a browser has opened the card page
-        (D20).
+        Does nothing if it has ended, or if a browser has opened the card page, so that a person
+        decides (D20).
         """
         transaction = await unit.transaction_by_network_id(job.service_id, job.subject)
         if transaction is not None and transaction.settles_by_itself:
@@ -83,7 +82,7 @@ class Settlement:
     ) -> TransactionRecord:
         """End a transaction in this status; returns it. Raises `IllegalTransition` if it has ended.
 
-        notify: whether it has a callback, which falls due at once; a refund has none.
+        notify: add its callback, due at once. Refunds never have one.
         """
         decided = transaction.moved(to, now)
         # From now on the callback keeps the secret part of its address.

@@ -1,4 +1,4 @@
-"""The payment operations, from a frozen command to the reply; in mode S the sandbox rules decide.
+"""Submits payments: from a frozen `Payment` to the reply. In mode S the sandbox rules decide.
 
 Source: service.1 to service.5, D14 to D16, D20, D33, D32.
 """
@@ -52,10 +52,10 @@ class PaymentRequest(NamedTuple):
     client: its mode has chosen the processor.
     network_transaction_id: eleven digits, new (D18); the gate holds it.
     received_at: gateway time, UTC.
-    public_address: returns the address that this server is reached at, without a slash at the end.
-    details: what only a network reads.
-    refund: what makes it the refund of a collection, which goes over the network that collected;
-    None for a payment of a client.
+    public_address: returns the address of this server for clients, without a slash at the end.
+    details: the fields that only a network reads.
+    refund: the collection that this payout refunds, over the network that collected; None for a
+    payment of a client.
     """
 
     payment: Payment
@@ -67,7 +67,7 @@ class PaymentRequest(NamedTuple):
     refund: Refund | None = None
 
 
-# The reply to a payment, or what makes it after the commit and before the answer.
+# The reply to a payment, or a function that makes it after the commit and before the answer.
 PaymentDecision = Reply | Callable[[], Awaitable[Reply]]
 
 
@@ -80,16 +80,16 @@ class PaymentProcessor(Protocol):
        transaction, postings, a card page, and jobs for what must happen later. All of it is in one
        unit, so a crash after the commit loses nothing.
     2. `process` returns the reply, or a function that makes it after the commit and before the
-       answer. There a processor may wait for the outside world: the unit of work, with its locks,
-       is over. It can still reject. What it changes, it saves in units of its own.
+       answer. In that function a processor may wait for a network, because the unit of work with
+       its locks is over. It can still reject, and saves its changes in units of its own.
     """
 
     async def process(self, unit: Unit, request: PaymentRequest) -> PaymentDecision:
         """Decide a payment, and save through `unit` all that it leaves behind, its jobs too.
 
-        A store may call this more than once for one payment, each time with a new unit of which
-        only the last is committed. So it awaits nothing but the unit, and changes nothing else.
-        A rejection is a reply; what is raised undoes the unit and is answered with code 500.
+        A store may call this more than once for one payment, each time with a new unit; only the
+        last is committed. So it awaits only the unit, and changes nothing else.
+        A rejection is a reply; an exception undoes the unit and is answered with code 500.
         """
 
 
@@ -122,7 +122,7 @@ MORE_DECIMALS: Final = "amount has more than two decimals, and the smallest unit
 
 
 class SandboxProcessor:
-    """Applies the sandbox rules, or what an override of the user asks for instead."""
+    """Applies the sandbox rules, or an override of the user instead."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class SandboxProcessor:
         *,
         is_refund: bool = False,
     ) -> Reply:
-        """What the rules answer to a payment at this moment.
+        """The reply of the rules to a payment at this moment.
 
         earlier: the live transaction of the service with the same `transaction_id`.
         """
@@ -208,7 +208,7 @@ class SandboxProcessor:
     def _prompted(
         payment: Payment, timeout: timedelta, reply: Reply, override: Override | None
     ) -> tuple[Reply, Override | None]:
-        """The reply and the override of a payment after it was sent to its payer (D33)."""
+        """The reply and the override of a payment that the payer must approve (D33)."""
         asking = approval_override(payment, timeout, override)
         if asking is None:
             return reply, override
@@ -262,9 +262,10 @@ class SandboxProcessor:
 
 
 async def _with_its_id(unit: Unit, payment: Payment) -> TransactionRecord | None:
-    """The newest transaction of the service with the `transaction_id`, locked until the unit ends.
+    """The newest transaction with the `transaction_id`, locked until the unit ends; or None.
 
-    So a settlement on another server is not overwritten when it is marked as replaced.
+    The lock keeps a settlement by another server from being overwritten when the transaction is
+    marked as replaced.
     """
     found = await unit.transaction(payment.service_id, payment.transaction_id)
     if found is None:
@@ -282,7 +283,7 @@ def _without_plus(payment: Payment) -> Payment:
 def _warnings(
     payment: Payment, behaviour: Behaviour, reply: Reply, earlier: TransactionRecord | None
 ) -> tuple[str, ...]:
-    """Remarks on what sandbox takes, and production or another setting refuses."""
+    """Warnings about values that sandbox accepts, and production or another setting refuses."""
     taken = reply.code in LEAVE_A_TRANSACTION
     found = [] if earlier is None else [REPEATED if taken else USED_BEFORE]
     in_233_form = payment.party.startswith(msisdn.COUNTRY_CODE) and payment.is_mobile
@@ -326,12 +327,10 @@ class Payments:
         """Process a payment in one unit of work; returns when it is saved.
 
         The answer gate holds the callback of the payment. The caller releases `Reply.awaited_by`
-        when the answer is written. What is raised is an error of the store or an internal error;
-        then nothing is held, and nothing was saved unless it was raised after the commit.
+        when the answer is written. If it raises, an error of the store or an internal one, nothing
+        is held, and nothing was saved unless it was raised after the commit.
 
-        received_at: gateway time, UTC.
-        public_address: returns the address that this server is reached at.
-        details: what only a network reads.
+        received_at, public_address, details: as in `PaymentRequest`.
         """
         processor = self._processors[client.mode]
         network_id = self._ids.network_transaction_id()

@@ -1,8 +1,4 @@
-"""The ports: what the gateway needs from outside, one in each module.
-
-Time, identifiers, the state with its units of work, other servers, and the network that callbacks
-go over. Adapters implement them.
-"""
+"""The ports: the interfaces that adapters, stores and networks implement."""
 
 from sandbox_sim.ports.callbacks import AnswerGate, CallbackSender
 from sandbox_sim.ports.clock import Clock

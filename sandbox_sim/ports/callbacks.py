@@ -15,13 +15,13 @@ this process has still to write. A payment passes these steps, and each step has
    the client has gone away or the answer was dropped on purpose. If the payment fails before there
    is a reply, `Payments.submit` calls `release` itself. So an id leaves the gate in every case.
 4. Meanwhile the job may fall due and the callback may reach the callback dispatcher. Before each
-   attempt that one awaits `wait_until_released`, which returns at once for an id that is not held.
+   attempt the dispatcher awaits `wait_until_released`, which returns at once if the id is not held.
 
 Several servers. The gate is in the memory of the process that answers, and another server on the
 same database does not see it. So a Postgres unit asks `is_held` when it adds a job that falls due
 almost at once. It adds such a job as claimed by itself, under a lease, and gives the claim up
 through `call_when_released`. If the process dies before it answers, the lease runs out and another
-server sends the callback: no answer will be written any more.
+server sends the callback: the answer will never be written.
 
 An override can ask for the callback before the answer (`before_response`). Then the processor calls
 `release` as soon as the payment is saved, waits for the first attempt, and only then replies.
@@ -47,7 +47,7 @@ class CallbackSender(Protocol):
     ) -> ReceiverResponse:
         """Make one POST; returns the receiver's answer, or one that says what went wrong.
 
-        Raises nothing of the network. timeout: real time for all of it.
+        Network errors are returned, not raised. timeout: for the whole attempt, in real time.
         on_status: called as soon as the receiver's HTTP status has arrived.
         """
 
@@ -62,7 +62,7 @@ class AnswerGate(Protocol):
         """Hold the callbacks of this transaction until `release` is called for it."""
 
     def release(self, network_transaction_id: str) -> None:
-        """Let the callbacks of this transaction leave; does nothing if they are not held.
+        """Release the callbacks of this transaction; does nothing if they are not held.
 
         Wakes those that wait in `wait_until_released`, and runs what was given to
         `call_when_released`, before it returns.

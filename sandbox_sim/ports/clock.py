@@ -1,4 +1,4 @@
-"""The clock: gateway time, shifted or frozen, and real time with its limits for work of others."""
+"""The clock: gateway time, which can be shifted and frozen, and time limits in real time."""
 
 import asyncio
 from contextlib import suppress
@@ -46,7 +46,7 @@ class Clock(Protocol):
         """Gateway time, in UTC."""
 
     def machine_now(self) -> datetime:
-        """The machine's time, in UTC, wherever gateway time is."""
+        """The machine's time, in UTC, however gateway time is set."""
 
     def monotonic(self) -> float:
         """Real time in seconds, for durations only."""
@@ -56,31 +56,31 @@ class Clock(Protocol):
         """How gateway time is set."""
 
     def set_to(self, state: ClockState) -> None:
-        """Set gateway time as another clock is set. Every `wait` returns, to look again."""
+        """Set gateway time to the state of another clock; every `wait` returns."""
 
     def move_to(self, moment: datetime) -> None:
-        """Set gateway time to this moment. Every `wait` for an earlier one returns."""
+        """Set gateway time to this moment; every `wait` for an earlier one returns."""
 
     def freeze(self) -> None:
         """Stop gateway time; real time goes on."""
 
     def resume(self) -> None:
-        """Let gateway time go on from where it stands."""
+        """Let gateway time run again, from the time it shows."""
 
     async def wait_at_most(self, wake: asyncio.Event, seconds: float) -> None:
-        """Return when `wake` is set, or after so much real time."""
+        """Return when `wake` is set, or after this many seconds of real time."""
 
     async def pause(self, seconds: float) -> None:
-        """Return after so much real time."""
+        """Return after this many seconds of real time."""
 
     async def wait(self, wake: asyncio.Event, until: datetime | None) -> None:
         """Return when `wake` is set or gateway time has reached `until`; perhaps earlier.
 
-        until: None waits for `wake` alone. It can return early, so the caller looks again.
+        until: None waits for `wake` alone. It can return early, so callers check the time again.
         """
 
     def timeout(self, seconds: float | None) -> asyncio.Timeout:
-        """A limit in real time for an `async with`; None for one that is set later."""
+        """A time limit in real time for an `async with`; None for one that is set later."""
 
 
 class ClockView(TypedDict):
@@ -109,13 +109,13 @@ CANCELLATION_S: Final = 1.0
 
 
 class NotEnded(Exception):
-    """A task has no result: its time was over, or it was cancelled."""
+    """A task has no result: it ran out of time, or it was cancelled."""
 
 
 async def ended_within(task: asyncio.Task[T], seconds: float, clock: Clock) -> T:
-    """The result of a task, or its exception; cancels it when its time is over.
+    """Return the result of a task or raise its exception; cancel it after `seconds`.
 
-    A task that does not end within `CANCELLATION_S` of its cancellation goes on by itself.
+    A task that does not end within `CANCELLATION_S` of its cancellation is abandoned.
 
     Raises:
         NotEnded: there is no result; the task is done unless it ignores its cancellation.
@@ -142,7 +142,7 @@ def _leave(task: asyncio.Task[T]) -> None:
 
 
 async def _wait(task: asyncio.Task[T], seconds: float, clock: Clock) -> None:
-    """Return when the task is done, or after so much real time; cancels nothing."""
+    """Return when the task is done, or after this many seconds of real time."""
     with suppress(TimeoutError):
         async with clock.timeout(seconds):
             await asyncio.wait({task})

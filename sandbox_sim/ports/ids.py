@@ -1,4 +1,4 @@
-"""Identifiers and random numbers, and the reserve of numbers so that no id is used twice.
+"""Identifiers and random numbers, and the reservation of numbers so that no id is used twice.
 
 Source: D18.
 
@@ -17,15 +17,15 @@ from sandbox_sim.ports.store import STORE_PAUSE_S, Store, StoreError
 
 
 class Ids(Protocol):
-    """Identifiers, of which each call returns a new one, and random numbers.
+    """Makes identifiers, a new one with each call, and random numbers.
 
-    first: the number to begin with on a state that none were reserved on.
+    first: the number that a new store begins with.
     """
 
     first: int
 
     def use_numbers(self, numbers: range, on_low: Callable[[], None]) -> None:
-        """Make every id from these numbers; call `on_low` once when half of them are used."""
+        """Make all further ids from these numbers; call `on_low` once when half are used."""
 
     def network_transaction_id(self) -> str:
         """Eleven digits (D18)."""
@@ -69,7 +69,7 @@ class IdAllocation:
         ids.use_numbers(range(first, first + count), self._low.set)
 
     async def run_forever(self) -> None:
-        """Reserve more numbers each time half of them are used; tries again while it fails."""
+        """Reserve more numbers each time half of them are used; never returns."""
         while True:
             await self._low.wait()
             try:

@@ -4,20 +4,20 @@ An adapter implements `Network` and is registered under the entry-point group `s
 with a `NetworkFactory`. The rules for an adapter, which `sandbox_sim.testing.network_contract`
 checks:
 
-- `submit` sends the request at most once. It answers NOT_SENT only where not a byte of the request
-  can have arrived, REFUSED only for a definite no of the network, and UNKNOWN wherever the answer
-  leaves a doubt. That the network has the request is PENDING; SUCCEEDED is for a network whose
-  answer is final, and the capabilities declare it. It answers; it does not raise.
-- `status` never makes a network do something. It sets `found` to False where the network does not
-  know the reference.
-- `verify` is over the exact bytes. `parse` reads and proves nothing.
-- What the capabilities do not declare is answered with NOT_SENT and nothing is sent.
+- `submit` sends the request at most once. It returns NOT_SENT only if no byte of the request can
+  have arrived, REFUSED only if the network definitely refused it, and UNKNOWN if in doubt. PENDING
+  means that the network has taken it; SUCCEEDED that its answer is final, which the capabilities
+  must declare. `submit` does not raise.
+- `status` changes nothing at the network. It sets `found` to False if the network does not know the
+  reference.
+- `verify` checks the exact bytes. `parse` only reads them.
+- A request that the capabilities do not declare is not sent, and gets NOT_SENT.
 - A call ends within the setting `timeout_s`. One that takes longer is cancelled, and a submit is
-  UNKNOWN then.
+  then UNKNOWN.
 - After `close` no task and no connection is left.
 
-The texts of results and notifications are cleaned and cut where these are made: what an adapter
-says can always be saved and shown.
+The constructors of results and notifications clean and cut their texts, so these can always be
+saved and shown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,8 +49,8 @@ _STATUS_OUTCOMES: Final = frozenset(
     {Outcome.PENDING, Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED, Outcome.UNKNOWN}
 )
 
-# A refusal with one of these codes may pass: the network has too much load, our account has too
-# little money, or its credentials are not taken. Any other one is of the request itself.
+# A refusal with one of these codes may be temporary: the network is overloaded, our account has too
+# little money, or its credentials are wrong. Any other one concerns the request itself.
 _REFUSALS_THAT_MAY_PASS: Final = frozenset(
     {Code.INSUFFICIENT_BALANCE, Code.TOO_MANY_REQUESTS, Code.SERVER_ERROR}
 )
@@ -60,38 +60,38 @@ _SENT_AS: Final = {"party": "customer_number", "description": "reference", "text
 
 
 class NetworkConfigError(ValueError):
-    """The settings of a network are not usable; the text names each and what is wrong with it."""
+    """The settings of a network are invalid; the text names each and what is wrong with it."""
 
 
 class UnreadableNotification(ValueError):
-    """A notification is not in the form of its network; the text says what is wrong."""
+    """A notification is not in the format of its network; the text says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
     """What a network can do.
 
-    operations: what it takes.
-    nws: the values of `nw` that it takes; empty for every one. An SMS has none.
-    currencies: the currencies that it takes.
-    repeats_within: a second submit with the same reference within this time is the same request for
-    the network; None where it may be a second request.
+    operations: those that it takes.
+    nws: the values of `nw` that it takes; empty for any. An SMS has none.
+    currencies: those that it takes.
+    repeats_within: the network treats a second submit with the same reference within this time as
+    the same request; None if it may treat it as a second request.
     has_status: whether `status` can ask the network.
-    trust: what its notifications are worth.
-    always_sent: the fields that come with every success, each with where it comes from; a success
-    without one is a mismatch.
-    succeeds_at_once: whether the answer to a submit may say that money moved; the network documents
-    a word for it that is final, and another one for what it has only taken.
+    trust: how far its notifications are trusted.
+    always_sent: the fields that every success has, each with its source; a success without one is
+    a mismatch.
+    succeeds_at_once: whether the answer to a submit may say that money moved: the network documents
+    a final status, and another one for a request that it has only taken.
     reference_is_transaction_id: the reference of a first attempt is the client's `transaction_id`;
     else it is a UUID (version 4).
-    sent_as: currencies that the network takes in another one, with the same figures. Only the
-    sandbox of a network, where no money moves, may have any (D41).
-    in_path: the fields of a `SubmitRequest` that stand in the path of a URL.
-    decides_within: after how long an attempt without an outcome is listed for a person, where the
+    sent_as: currencies that are replaced by another one, with the same figures. Only the sandbox of
+    a network, where no money moves, may have any (D41).
+    in_path: the fields of a `SubmitRequest` that are part of the path of a URL.
+    decides_within: after how long an attempt without an outcome is listed for a person, if the
     adapter has a setting for it; None for the setting `give_up_after_s`. Gateway time.
-    reports_reversals: whether it says REVERSED of a payment that it took back after it succeeded.
-    submit_within: how long a submit may take where that is longer than the setting `timeout_s`, as
-    a message in many parts does. Real time.
+    reports_reversals: whether it reports REVERSED for a payment that it reversed after a success.
+    submit_within: how long a submit may take if that is longer than the setting `timeout_s`, as for
+    a message in many parts. Real time.
     """
 
     operations: frozenset[Operation]
@@ -110,7 +110,7 @@ class Capabilities:
     sent_as: Mapping[str, str] = field(default_factory=dict)
 
     def objection(self, request: "SubmitRequest") -> str | None:
-        """Why the network does not take a request, in words; None where it does."""
+        """Why the network does not take a request, in words; None if it does."""
         if request.operation not in self.operations:
             return f"the network does not take the operation {request.operation}"
         is_sms = request.operation is Operation.SMS
@@ -123,12 +123,12 @@ class Capabilities:
         return self.unfit_value(request)
 
     def unfit_value(self, request: "SubmitRequest") -> str | None:
-        """Which field has a value that would change the path of the URL; None where none has."""
+        """The field with a value that would change the path of the URL, in words; or None."""
         for name in sorted(self.in_path):
             if has_dot_segment(getattr(request, name)):
                 return (
-                    f"{_SENT_AS.get(name, name)} must not be . or .., or have them between "
-                    "slashes, because the network has it in the path of a URL"
+                    f"{_SENT_AS.get(name, name)} must not be . or .., or contain them between "
+                    "slashes, because it becomes part of a URL of the network"
                 )
         return None
 
@@ -137,13 +137,13 @@ class Capabilities:
 class SubmitRequest:
     """A payment or a message as it goes to a network.
 
-    attempt_id: ours; `notification_url` has it too.
+    attempt_id: the gateway's id of the attempt; `notification_url` contains it.
     reference: the idempotency reference.
-    repeated: whether a request with this reference began to be sent before.
-    amount: of a message, the units that it costs.
+    repeated: whether sending a request with this reference was begun before.
+    amount: for a message, the units that it costs.
     party: phone number, account or card number as the client sent it; never logged.
     description: the client's `reference`, a free text.
-    notification_url: where the network is to send its notification; empty where we have no address.
+    notification_url: where the network sends its notification; empty if the gateway has no address.
     text, sender_id: of a message.
     """
 
@@ -172,12 +172,12 @@ class SubmitRequest:
 class SubmitResult:
     """The result of a submit.
 
-    code: of REFUSED, the interface's response code for the client, such as 402 or 019. What
-    concerns our account and not the request, such as credentials, is 500. After 402, 429 and 500
-    the same request may be repeated, after any other code it is not.
-    reason: in words; of a refusal or failure those of the network.
-    network_id: the network's own identifier, empty where it gave none.
-    redirect_url: of a card payment, the page that the customer goes to.
+    code: with REFUSED, the interface's response code for the client, such as 402 or 019; 500 if the
+    refusal concerns our account, such as its credentials. After 402, 429 and 500 the same request
+    may be repeated, after any other code it is not.
+    reason: in words; for a refusal or failure those of the network.
+    network_id: the network's own identifier, or empty.
+    redirect_url: for a card payment, the page that the customer goes to.
     network_fault: no connection, a reset, a timeout, or an UNKNOWN by HTTP 5xx; the circuit breaker
     counts these. A failure for a reason of ours does not count, such as wrong credentials.
     """
@@ -192,7 +192,7 @@ class SubmitResult:
     network_fault: bool = False
 
     def __post_init__(self) -> None:
-        """Clean the texts, and refuse a result that says two things.
+        """Clean the texts, and refuse a result that contradicts itself.
 
         Raises:
             ValueError: REFUSED without a code of the interface, or a code with another outcome.
@@ -221,8 +221,7 @@ class SubmitResult:
 class StatusQuery:
     """Which attempt to ask about; the fields are those of its `SubmitRequest`.
 
-    submitted_at: when the attempt was saved, just before it was first sent; None where that is not
-    known.
+    submitted_at: when the attempt was saved, just before it was first sent; None if unknown.
     """
 
     attempt_id: str
@@ -238,9 +237,9 @@ class StatusQuery:
 class StatusResult:
     """What a network says about an attempt that it was asked about.
 
-    found: False where it does not know the reference; the outcome is UNKNOWN then.
-    retry_after: how long the network wants not to be asked; None where it says nothing. It is left
-    alone for `longest_pause` at most.
+    found: False if it does not know the reference; the outcome is then UNKNOWN.
+    retry_after: how long the network asks us to wait before the next query, or None; the gateway
+    waits for `longest_pause` at most.
     """
 
     outcome: Outcome
@@ -255,8 +254,8 @@ class StatusResult:
         """Clean the texts, and refuse a result that a status query cannot have.
 
         Raises:
-            ValueError: the outcome is NOT_SENT or REFUSED, or something is said of a reference that
-            was not found.
+            ValueError: the outcome is NOT_SENT or REFUSED, or a reference that was not found has
+            an outcome.
         """
         _clean(self)
         if self.outcome not in _STATUS_OUTCOMES:
@@ -280,13 +279,14 @@ class StatusResult:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """One notification of a network, read. It names its attempt by one of the ids or the reference.
+    """One parsed notification. It names its attempt by one of the ids or by the reference.
 
     attempt_id: from the address that it came to.
-    reference: the idempotency reference; `echo.reference` is compared, this one only finds.
+    reference: the idempotency reference; used to find the attempt, while `echo.reference` is
+    compared with it.
     network_id: the network's own identifier.
-    part_id: the identifier of a part of a message, as `NetworkEvents.part_taken` had it; the
-    outcome is then that of the part.
+    part_id: the identifier of a part of a message, as in `NetworkEvents.part_taken`; the outcome
+    is then that of the part.
     """
 
     outcome: Outcome
@@ -304,7 +304,7 @@ class Notification:
 
     @property
     def report(self) -> Report:
-        """The notification as the rules about attempts read it; only one that counts is used."""
+        """The notification as the rules about attempts read it."""
         return Report(
             self.outcome,
             Source.NOTIFICATION,
@@ -323,7 +323,7 @@ _CLEANED: Final = {
 
 
 def _clean(said: SubmitResult | StatusResult | Notification) -> None:
-    """Clean the texts of what an adapter made of the words of a peer."""
+    """Clean the texts that an adapter took from a peer."""
     for name, cleaned in _CLEANED.items():
         text = getattr(said, name, "")
         if text:
@@ -338,7 +338,7 @@ def _clean(said: SubmitResult | StatusResult | Notification) -> None:
 
 
 class Health(NamedTuple):
-    """Whether a network can be reached, for people; routing never asks.
+    """Whether a network can be reached; shown to people, and not used by routing.
 
     detail: what was tried and its result, in words.
     """
@@ -348,7 +348,7 @@ class Health(NamedTuple):
 
 
 class NetworkEvents(Protocol):
-    """Where a network puts what does not come as the result of a call."""
+    """Receives what a network reports outside the result of a call."""
 
     def exchanged(self, exchange: Exchange) -> None:
         """A request and its answer, scrubbed, for the journal; never waits."""
@@ -356,9 +356,9 @@ class NetworkEvents(Protocol):
     async def notified(self, notification: Notification) -> None:
         """A notification that did not come by HTTP, such as a receipt over SMPP.
 
-        It counts as signed: the adapter's own connection proves it. Returns when it is saved; only
-        then may the adapter acknowledge it. One about a part that is not known yet is tried again:
-        a network may report on a part before it answers the submit.
+        It counts as signed: the adapter's own connection proves its origin. Returns when it is
+        saved; only then may the adapter acknowledge it. One about an unknown part is tried again
+        later: a network may report on a part before it answers the submit.
         """
 
     async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
@@ -381,7 +381,7 @@ class Network(Protocol):
         """What it can do; the same for as long as it is open."""
 
     async def open(self, events: NetworkEvents) -> None:
-        """Make it ready. Succeeds even if the network is away; `health` reports that."""
+        """Make it ready. Succeeds even if the network is unreachable; `health` reports that."""
 
     async def close(self) -> None:
         """End every task and connection; a submit under way ends as UNKNOWN."""
@@ -390,35 +390,35 @@ class Network(Protocol):
         """Send a request, at most once. See the rules of this module."""
 
     async def status(self, query: StatusQuery) -> StatusResult:
-        """Ask for the outcome of a request. A network that does not answer is UNKNOWN."""
+        """Ask for the outcome of a request; UNKNOWN if the network does not answer."""
 
     def verify(self, raw: RawNotification) -> bool:
-        """Whether the notification is proven to come from the network, by its exact bytes."""
+        """Whether the exact bytes prove that the notification comes from the network."""
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
         """What the notification says, in order.
 
         Raises:
-            UnreadableNotification: it is not in the form of this network.
+            UnreadableNotification: it is not in the format of this network.
         """
 
     async def health(self) -> Health:
-        """Whether the network can be reached. Asks for a token at most; submits nothing."""
+        """Whether the network can be reached. Does not submit; requests a token at most."""
 
 
 def scrubber_of(network: Network) -> Scrubber:
-    """The `scrubber` of an adapter, which knows its secrets; of one without it, a new one."""
+    """The `scrubber` of an adapter; a new one if the adapter has none."""
     found = getattr(network, "scrubber", None)
     return found if isinstance(found, Scrubber) else Scrubber()
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkEnvironment:
-    """What an adapter gets from us when it is made.
+    """What a network factory gets in addition to the settings.
 
     name: of the network in the configuration.
     timeout: the setting `timeout_s`, in real time.
-    longest_pause: how long the network is left alone at most where it asks for a pause.
+    longest_pause: the maximum of `StatusResult.retry_after` that the gateway obeys.
     """
 
     name: str
@@ -429,14 +429,14 @@ class NetworkEnvironment:
 
 
 class NetworkFactory(Protocol):
-    """What an entry point of `sandbox_sim.networks` names."""
+    """The callable that an entry point of `sandbox_sim.networks` names."""
 
     def __call__(self, settings: Mapping[str, object], environment: NetworkEnvironment) -> Network:
         """A network with these settings, not yet open.
 
         settings: the table of the network in the configuration, without `adapter`, `timeout_s` and
-        what concerns polling; secrets are read from their files and the environment already.
+        the settings of polling; secrets are already read from their files and the environment.
 
         Raises:
-            NetworkConfigError: the settings are not usable.
+            NetworkConfigError: the settings are invalid.
         """

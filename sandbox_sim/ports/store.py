@@ -1,4 +1,4 @@
-"""The state, behind atomic units of work: what a store offers, raises and passes on."""
+"""The store of the state, with atomic units of work, its errors, and the relay between servers."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
@@ -8,12 +8,12 @@ from typing import Final, Protocol, TypeVar, runtime_checkable
 from sandbox_sim.ports.unit import Topic, Unit
 from sandbox_sim.records.events import Event, StoredChange
 
-# Real time, in seconds, between two tries of a task that needs a store which is away.
+# Real time, in seconds, between two tries of a task that needs a store that is unavailable.
 STORE_PAUSE_S: Final = 1.0
 
 
 class StoreError(Exception):
-    """The state cannot be opened, read or saved; the text says why. Nothing was half done."""
+    """The state cannot be opened, read or saved; the text says why. The state is unchanged."""
 
 
 class StoreInUse(StoreError):
@@ -21,14 +21,14 @@ class StoreInUse(StoreError):
 
 
 class DataRefused(StoreError):
-    """The store cannot hold one of the values: the same unit fails again, however often it is run.
+    """The store cannot hold one of the values, so the same unit would fail again.
 
-    So it is never waited for as a store that is away is; jobs obey `Job.put_off`.
+    Callers do not wait as they do for an unavailable store; jobs obey `Job.put_off`.
     """
 
 
 class JobLost(Exception):
-    """A claimed job is not ours any more: finished, deleted, or claimed by another server."""
+    """A job is no longer claimed by us: finished, deleted, or claimed by another server."""
 
 
 class Relay(Protocol):
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class Store(Protocol):
-    """The state, behind atomic units of work."""
+    """The state, read and changed by atomic units of work."""
 
     @property
     def joined_others(self) -> bool:
@@ -66,13 +66,13 @@ class Store(Protocol):
 
         Returns when the writes are as durable as the store makes them. If `work` raises, nothing is
         saved and the exception is raised here. Raises `StoreError` if the unit cannot be run or
-        saved. A store may call `work` again with a new unit, so `work` changes nothing outside.
+        saved. A store may call `work` again with a new unit, so `work` must change nothing else.
         """
 
     def watch(self, notice: Callable[[], None]) -> Callable[[], None]:
         """Call `notice` after each commit that wrote something; returns a function that stops it.
 
-        `notice` must not block. Commits of other servers are not noticed.
+        `notice` must not block. Commits of other servers do not count.
         """
 
     def watch_changes(
@@ -82,14 +82,14 @@ class Store(Protocol):
     ) -> None:
         """Call `notice` with what each unit wrote that began while one of `readers` had a member.
 
-        After the commit, and after the listeners of the topics that the unit announced. `notice`
-        must not block. Commits of other servers are not noticed.
+        It is called after the commit, and after the listeners of the topics that the unit
+        announced. `notice` must not block. Commits of other servers do not count.
         """
 
     def watch_jobs(self, notice: Callable[[datetime], None]) -> None:
         """Call `notice` with the earliest due time of the jobs that a commit added.
 
-        Commits of other servers are noticed too.
+        Commits of other servers count too.
         """
 
     def watch_topic(self, topic: Topic, notice: Callable[[], Awaitable[None]]) -> None:
@@ -101,7 +101,7 @@ class FileStore(Protocol):
     """A store that is one file, which no other program can read while the store is open."""
 
     async def back_up(self) -> Path:
-        """Write a copy of the file as it is now beside it, and return the path of the copy.
+        """Write a copy of the file into its folder, and return the path of the copy.
 
-        Units wait meanwhile. Raises `StoreError`, and leaves no copy then.
+        Units wait meanwhile. Raises `StoreError` and leaves no copy if it fails.
         """

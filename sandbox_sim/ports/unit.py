@@ -1,6 +1,6 @@
 """One unit of work on the state: what it reads and writes of each kind of record.
 
-No reset, snapshot or expiry touches what is of mode P.
+Reset, snapshots and expiry leave records of mode P unchanged.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -46,7 +46,7 @@ class PaymentRecords(Protocol):
     async def transaction(
         self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> TransactionRecord | None:
-        """The newest transaction with this id of the client; None if none is kept.
+        """The newest transaction with this id of the client, or None.
 
         It may be expired for status queries (`answers_status`). In mode S this locks the service
         and the id, so two payments with one `transaction_id` run in turn.
@@ -58,17 +58,17 @@ class PaymentRecords(Protocol):
         network_transaction_id: str,
         mode: ServiceMode = ServiceMode.SANDBOX,
     ) -> TransactionRecord | None:
-        """The transaction with this id of ours, also where a newer one has its `transaction_id`.
+        """The transaction with this id of the gateway, or None. Locks the id.
 
-        None for one that is not kept. Locks the id.
+        It is found even if a newer one has the same `transaction_id`.
         """
 
     async def add_transaction(self, transaction: TransactionRecord) -> bool:
         """Add a new one. From now on `transaction` finds it by its `transaction_id`.
 
-        In mode P that id is unique: False, and nothing is added, where the service has it. A unique
-        key decides; where another unit is adding the same one, this waits for its end. In mode S
-        read the id with `transaction` first where a second one matters; this does not lock.
+        In mode P that id is unique: returns False, and adds nothing, if the service has used it. A
+        unique key decides; if another unit is adding the same id, this waits for its end. In mode S
+        read the id with `transaction` first if a second one matters; this does not lock.
         """
 
     async def save_transaction(self, transaction: TransactionRecord) -> None:
@@ -81,7 +81,7 @@ class PaymentRecords(Protocol):
         """
 
     async def delete_transaction(self, transaction: TransactionRecord) -> None:
-        """Delete one: its `transaction_id` is free again. The attempts of mode P stay."""
+        """Delete one: its `transaction_id` can be used again. The attempts of mode P are kept."""
 
     async def list_transactions(self, listing: Listing) -> Sequence[TransactionRecord]:
         """A page of the kept transactions, newest first; ids are `network_transaction_id`.
@@ -90,7 +90,7 @@ class PaymentRecords(Protocol):
         """
 
     async def card_page(self, card_page_id: str) -> CardPage | None:
-        """The hosted page with this id; None if there is none, or it expired. Locks the id."""
+        """The hosted page with this id; None if it does not exist or expired. Locks the id."""
 
     async def add_card_page(self, page: CardPage) -> None:
         """Add a new one. Does not lock: its id is new."""
@@ -129,17 +129,18 @@ class SmsRecords(Protocol):
 class CallbackRecords(Protocol):
     """Callbacks with their attempts, and the built-in inboxes that receive them.
 
-    Only `add_inbox_message` may lock. An attempt at a callback is safe all the same: only the
-    server that has claimed its job saves one.
+    Only `add_inbox_message` may lock. Attempts at callbacks need no lock: only the server that has
+    claimed the job saves one.
     """
 
     async def callback(self, service_id: int | None, callback_id: str) -> CallbackRecord | None:
-        """One callback with its attempts, of this service or of any (None); None if not kept."""
+        """One callback with its attempts, of this service or of any (None); or None."""
 
     async def save_callback(self, callback: CallbackRecord) -> None:
         """Add it, or replace the one with its id.
 
-        Of each service the newest `KEPT_CALLBACKS` that are finished are kept, and all others.
+        For each service, all unfinished callbacks and the newest `KEPT_CALLBACKS` finished ones are
+        kept.
         """
 
     async def list_callbacks(self, listing: Listing) -> Sequence[CallbackRecord]:
@@ -149,13 +150,13 @@ class CallbackRecords(Protocol):
         """The services with a callback that waits for a later one to overtake it, in any order."""
 
     async def release_callbacks(self, service_id: int, callback_id: str) -> Sequence[str]:
-        """Mark this callback, and those of its service added before it, as not held any more.
+        """Release this callback, and those of its service that were added before it.
 
         Returns the ids of those that were held, oldest first. The caller adds their jobs.
         """
 
     async def add_inbox_message(self, name: str, message: InboxMessage) -> None:
-        """Add a delivery to the inbox of this name; the oldest messages make room for it.
+        """Add a delivery to the inbox of this name; deletes the oldest messages beyond the limits.
 
         Locks all inboxes while it deletes messages because of their total size.
         """
@@ -183,22 +184,22 @@ class JobRecords(Protocol):
         """
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
-        """Claim the free jobs that are due at `now`, at most `limit`; those due first come first.
+        """Claim the free jobs that are due at `now`, at most `limit`; returns them, earliest first.
 
-        Jobs due at one moment come in the order in which they were added. Passes over jobs that
-        another unit is claiming, and waits for none.
+        Jobs due at the same moment come in the order in which they were added. Jobs that another
+        unit is claiming are skipped without waiting.
         """
 
     async def finish(self, job: Job) -> None:
         """Delete a job that this server has claimed.
 
-        Raises `JobLost` if it is not claimed by us any more: it was finished, a reset or a restore
-        has deleted it, or the lease ran out and another server has it. Then the unit must end: what
-        it would write is not ours to write.
+        Raises `JobLost` if it is no longer claimed by this server: it was finished, a reset or a
+        restore has deleted it, or the lease ran out and another server has it. Then the unit must
+        end, so that it writes nothing.
         """
 
     async def bring_forward(self, callback_ids: Collection[str], now: datetime) -> Sequence[str]:
-        """Make the next attempts at these callbacks due at `now`, where they were due later.
+        """Make the next attempts at these callbacks due at `now` if they are due later.
 
         Returns the ids of the callbacks that have an unclaimed job for their delivery.
         """
@@ -217,7 +218,7 @@ class JobRecords(Protocol):
 
 
 class JournalRecords(Protocol):
-    """The journal of requests. Entries without a service are kept as those of one more service."""
+    """The journal of requests. Entries without a service are kept like those of one service."""
 
     async def add_entries(self, entries: Sequence[JournalEntry]) -> None:
         """Add entries, in this order.
@@ -236,78 +237,75 @@ class JournalRecords(Protocol):
         """
 
     async def dropped_entries(self, service_id: int | None) -> int:
-        """How many entries of a service, or of all (None), newer ones have replaced.
+        """How many entries of a service, or of all (None), were dropped to keep newer ones.
 
         Does not lock.
         """
 
 
 class LedgerRecords(Protocol):
-    """The ledger of both modes. Nothing of mode P is in a snapshot, or removed by a reset."""
+    """The ledger of both modes; snapshots and resets leave out mode P."""
 
     async def read_one_moment(self) -> None:
-        """Let this unit read what is committed now, and nothing that is committed later.
+        """Let this unit read only what is committed now, and nothing that is committed later.
 
-        Call it before anything else. A unit that calls it changes no record.
+        Call it first. A unit that calls it must not write.
         """
 
     async def balance(self, wallet: Account) -> Balance | None:
-        """What a wallet has, exactly; None where nothing has moved it yet.
+        """The exact balance of a wallet; None if it has no transfers yet.
 
-        Locks the wallet: what is decided by this balance holds until the unit ends.
+        Locks the wallet, so the balance does not change until the unit ends.
         """
 
     async def add_transfer(self, transfer: Transfer, manual: ManualEntry | None = None) -> int:
         """Add a transfer, and change the balance of its wallet; returns its number.
 
-        manual: who made it and why, where a person did. Locks the wallet. While a unit has locked a
-        wallet, the lines of that wallet with lower numbers are all there.
+        manual: who made it and why, if a person did. Locks the wallet. While a unit has locked a
+        wallet, all lines of that wallet with lower numbers are committed.
 
-        Raises:
-            Overdrawn: a wallet that may not be below zero would be.
-            PendingEnded: the pending transfer that it names is not there, or has ended.
+        Raises, and changes nothing:
+            Overdrawn: the balance would be below zero, and must not be.
+            PendingEnded: the pending transfer that it names does not exist, or has ended.
             BadTransfer: more would be posted than was pending.
-
-            Then nothing is changed.
         """
 
     async def open_transfer(self, wallet: Account, subject: str) -> LedgerLine | None:
         """The pending transfer of a wallet that has not ended and has this subject.
 
-        The newest one, where there are several. Does not lock.
+        If there are several, the newest one. Does not lock.
         """
 
     async def ledger_page(self, query: LedgerQuery) -> Sequence[LedgerLine]:
         """The first `limit` lines that match the query, newest first. Does not lock.
 
-        A line's number is above 0 and never changes. Numbers rise from transfer to transfer over
-        all services, whatever `at` says, and may have gaps. A store seeks the number in `after` by
-        an index, so a page costs what is on it, wherever it is; only the filters by mode, account
-        and reason may make it read every line. `suspense` goes with mode P, and has an index too.
+        A line's number is above 0 and never changes. Numbers rise with each transfer over all
+        services, regardless of `at`, and may have gaps. A store finds `after` by an index, so the
+        cost of a page depends only on its size; only the filters by mode, account and reason may
+        read every line. `suspense` is for mode P, and has an index too.
         """
 
     async def balances(
         self, mode: ServiceMode | None, service_id: int | None
     ) -> Mapping[Account, Balance]:
-        """Every wallet of a mode, a service, or of all (None), with what it has. Does not lock."""
+        """The balance of every wallet of a mode and a service; None: of all. Does not lock."""
 
     async def live_sums(self) -> Mapping[Account, Decimal]:
-        """What was credited less what was debited, for each account of ours in mode P.
+        """The credits less the debits of each account of the gateway in mode P. Does not lock.
 
-        A store keeps a checkpoint of them, so that this does not add up every transfer. Does not
-        lock.
+        A store keeps a checkpoint of them, so that this does not add up every transfer.
         """
 
 
 class AttemptRecords(Protocol):
     """The attempts of transactions and messages of mode P at networks.
 
-    Locks. An attempt and its transaction share one lock, that of `transaction_by_network_id`. A
-    unit that also adds transfers takes this lock first.
+    An attempt and its transaction share one lock, that of `transaction_by_network_id`. A unit that
+    also adds transfers takes this lock first.
     """
 
     async def add_attempt(self, attempt: Attempt, request: str) -> None:
-        """Add a new one, with the request that goes out as JSON."""
+        """Add a new one. request: the `SubmitRequest`, as JSON."""
 
     async def attempt(self, attempt_id: str) -> Attempt | None:
         """The attempt with this id. Locks its payment."""
@@ -323,7 +321,7 @@ class AttemptRecords(Protocol):
     ) -> Sequence[str]:
         """The ids of at most two attempts with this reference or network id. Does not lock.
 
-        Two say that the reference is not enough: services may share one.
+        Two mean that the reference is ambiguous: several services may use the same one.
         """
 
     async def attempts_of(self, network_transaction_id: str) -> Sequence[Attempt]:
@@ -333,13 +331,13 @@ class AttemptRecords(Protocol):
         """A page of attempts, newest first. Does not lock."""
 
     async def open_attempts(self) -> Mapping[str, int]:
-        """How many attempts of each network are open; those without one are left out."""
+        """How many attempts are open, for each network that has any."""
 
     async def doubtful_attempts(self, opened_before: datetime) -> Sequence[Attempt]:
         """The attempts that a person may have to decide about, oldest first. Does not lock.
 
-        Those with a mismatch or a contradiction, and those that are open and were made before this
-        time; none that a person has settled.
+        Attempts with a mismatch or a contradiction, and open ones that were made before this time,
+        without those that a person has settled.
         """
 
     async def add_decision(self, decision: KeptDecision) -> None:
@@ -352,7 +350,7 @@ class AttemptRecords(Protocol):
 class NetworkRecords(Protocol):
     """Raw notifications, scrubbed exchanges, and the parts of messages.
 
-    No reset and no snapshot touches them.
+    Resets and snapshots leave them unchanged.
     """
 
     async def add_raw_notification(self, raw: RawNotification) -> int:
@@ -365,23 +363,23 @@ class NetworkRecords(Protocol):
         """Replace one that was read in this unit."""
 
     async def list_notifications(self, query: NotificationQuery) -> Sequence[KeptNotification]:
-        """A page, newest first. Does not lock."""
+        """A page of the notifications, newest first. Does not lock."""
 
     async def count_notifications(self) -> Mapping[tuple[str, NotificationState], int]:
-        """How many are kept, by network and state; those without one are left out."""
+        """How many notifications are kept, by network and state, without zeros."""
 
     async def notifications_with_secrets(
         self, unmatched_before: datetime, limit: int
     ) -> Sequence[KeptNotification]:
-        """Those that are not scrubbed though nothing more is done with them. Does not lock.
+        """Notifications that are finished and not scrubbed yet. Does not lock.
 
-        unmatched_before: one without an attempt is sought for no more if it came before this time.
+        unmatched_before: one without an attempt is finished if it came before this time.
         """
 
     async def delete_notifications(self, before: datetime, limit: int) -> int:
-        """Delete some that came before this time, but none that is still to be read.
+        """Delete notifications that came before this time and have been read.
 
-        Returns how many; `limit` at most.
+        Returns how many it deleted; `limit` at most.
         """
 
     async def add_exchanges(self, exchanges: Sequence[Exchange]) -> None:
@@ -391,13 +389,13 @@ class NetworkRecords(Protocol):
         """The exchanges of an attempt, oldest first. Does not lock."""
 
     async def add_message_part(self, part: MessagePart) -> None:
-        """Add a part that a network took; nothing changes where the attempt has this part."""
+        """Add a part that a network took; does nothing if the attempt already has this part."""
 
     async def save_message_part(self, part: MessagePart) -> None:
         """Replace a part that was read in this unit."""
 
     async def find_message_part(self, network: str, network_id: str) -> MessagePart | None:
-        """The part that a network gave this identifier, the newest if it gave it twice.
+        """The newest part to which a network gave this identifier, or None.
 
         Does not lock; `attempt` does.
         """
@@ -407,7 +405,7 @@ class NetworkRecords(Protocol):
 
 
 class Topic(StrEnum):
-    """What has changed. A server that hears of it reads its copy of that again from the store."""
+    """What has changed. When it is announced, each server loads its copy from the store again."""
 
     CLOCK = "clock"
     BEHAVIOUR = "behaviour"
@@ -422,43 +420,42 @@ class ControlRecords(Protocol):
         """All user rules, newest first. Does not lock."""
 
     async def user_rule(self, rule_id: str) -> UserRule | None:
-        """One user rule; None if there is none. Locks the id, so that uses are counted in turn."""
+        """One user rule, or None. Locks the id, so that uses are counted one by one."""
 
     async def save_user_rule(self, rule: UserRule) -> None:
         """Add it, or replace the one with its id. Does not lock: read it with `user_rule` first."""
 
     async def delete_user_rule(self, rule: UserRule) -> None:
-        """Delete it; does nothing if it is gone. Does not lock."""
+        """Delete it; does nothing if it does not exist. Does not lock."""
 
     async def announce(self, topic: Topic) -> None:
-        """Call those that watch the topic, on every server, after this unit is committed.
+        """Notify the watchers of the topic on every server, after this unit is committed.
 
-        `Store.run` returns when they are done, or when another server has not answered in time.
+        `Store.run` returns when they are done, or when another server does not answer in time.
         """
 
     async def reset(self, service_id: int | None) -> None:
-        """Delete all that was done for a service, its jobs too; or for all (None), inboxes too.
+        """Delete the records and jobs of a service; None: of all services, and the inboxes.
 
-        Kept are snapshots, clock, behaviour, and the numbers that ids are made of. Locks
-        everything: waits until no other unit is at work, and others wait for this one. So call it
-        first in a unit.
+        Snapshots, clock, behaviour and the numbers of ids are kept. Locks everything: waits until
+        no other unit runs, and others wait for this one. So call it first in a unit.
         """
 
     async def save_snapshot(self, name: str, service_id: int | None, now: datetime) -> Snapshot:
-        """Keep under this name all that `reset` would delete; replaces one of the same name.
+        """Save under this name all that `reset` would delete; replaces one of the same name.
 
         A claimed job is kept as a free one. Locks everything, as `reset` does.
         """
 
     async def restore_snapshot(self, name: str, now: datetime) -> Snapshot | None:
-        """Do as `reset`, and put back what was kept; None, and nothing is done, if there is none.
+        """Reset, and restore a snapshot; None, and does nothing, if the snapshot does not exist.
 
-        Every time in the records moves on by what has passed since the snapshot. Restored jobs are
-        free; a server that works on an earlier claim gets `JobLost`. Locks everything.
+        Every time in the records moves by the time since the snapshot. Restored jobs are free; a
+        server that works on an earlier claim gets `JobLost`. Locks everything.
         """
 
     async def delete_snapshot(self, name: str) -> bool:
-        """Delete it; returns whether there was one. Locks everything."""
+        """Delete a snapshot; returns whether it existed. Locks everything."""
 
     async def snapshots(self) -> Sequence[Snapshot]:
         """Every snapshot, newest first. Does not lock."""
@@ -466,24 +463,24 @@ class ControlRecords(Protocol):
     async def reserve(self, first: int, count: int) -> int:
         """Reserve `count` consecutive numbers for ids; returns the first of them.
 
-        That is `first` if no numbers were reserved before. No number is given twice, not even after
-        a reset. Locks the counter.
+        That is `first` in a new store. No number is reserved twice, not even after a reset. Locks
+        the counter.
         """
 
     async def clock(self) -> ClockState | None:
-        """How the clock was set last; None if it never was. Does not lock."""
+        """The saved state of the clock; None if it was never set. Does not lock."""
 
     async def save_clock(self, state: ClockState) -> None:
-        """Save how the clock is set, for other servers and the next start. Locks the clock."""
+        """Save the state of the clock, for other servers and the next start. Locks the clock."""
 
     async def behaviour(self) -> Behaviour | None:
-        """What the behaviour was changed to; None while it is as configured. Locks it."""
+        """The changed behaviour; None while it is as configured. Locks it."""
 
     async def save_behaviour(self, behaviour: Behaviour | None) -> None:
-        """Save what it is changed to; None undoes changes. Read it first, which locks it."""
+        """Save a changed behaviour; None undoes changes. Call `behaviour` first, which locks it."""
 
     async def restored(self) -> bool:
-        """Whether the state was restored from a backup since a unit asked last. Locks this."""
+        """Whether the state was restored from a backup since this was last called. Locks this."""
         ...
 
 
@@ -501,16 +498,16 @@ class Unit(
 ):
     """One unit of work on the state: either all that it writes is saved, or nothing.
 
-    Its methods are coroutines because a store may wait for its database. Work that is given to
-    `Store.run` awaits nothing else. A unit reads what it has written itself.
+    Its methods are coroutines because a store may wait for its database. The work of `Store.run`
+    must await nothing else. A unit reads what it has written itself.
 
-    Locking. In memory and in SQLite one unit runs at a time. In Postgres units run side by side; a
-    method that locks says so. A lock covers one key, also where there is no such record yet, and
+    Locking. In memory and in SQLite one unit runs at a time. In Postgres units run concurrently; a
+    method that locks says so. A lock covers one key, even if its record does not exist yet, and
     lasts until the unit ends: the next unit that locks the key waits, and then reads what this one
     wrote. What is read without a lock may change before the unit ends.
 
     Errors. Every method may raise `StoreError`, and then the unit must end. A method that raises
-    anything else says so.
+    anything else documents it.
 
     Order. "Newest first" and "oldest first" mean the order in which records were first added, by
     all servers; a later `save` does not move a record.

@@ -1,1 +1,1 @@
-"""Production mode: what carries payments and messages, and how outcomes are found out."""
+"""Production mode: sends payments and messages over networks, and finds out their outcomes."""

@@ -1,4 +1,4 @@
-"""What a person reads about production mode: attempts, exchanges, and what waits for a decision.
+"""Views of production mode for people: attempts, exchanges, and what waits for a decision.
 
 Source: D39.
 """
@@ -24,18 +24,18 @@ from sandbox_sim.values.timestamps import Timestamp, iso
 
 
 class ExchangeView(TypedDict):
-    """A request to a network with its answer, or a notification of it; scrubbed."""
+    """A request to a network with its answer, or a notification from it; scrubbed."""
 
     purpose: Annotated[str, "submit, status, token, health or notification"]
     at: Timestamp
     duration_ms: int
     method: str
-    url: str
-    request_headers: dict[str, str]
-    request_body: str
+    url: Annotated[str, "the address of the request"]
+    request_headers: Annotated[dict[str, str], "names in lower case"]
+    request_body: Annotated[str, "at most 8 KiB"]
     status: Annotated[int | None, "the HTTP status; null where no answer came"]
-    answer_headers: dict[str, str]
-    answer_body: str
+    answer_headers: Annotated[dict[str, str], "names in lower case"]
+    answer_body: Annotated[str, "at most 8 KiB"]
     problem: Annotated[str, "what went wrong; empty where nothing did"]
     tries: Annotated[int, "how many times it was sent"]
 
@@ -43,9 +43,9 @@ class ExchangeView(TypedDict):
 class NetworkAttemptView(TypedDict):
     """An attempt at a network."""
 
-    id: str
+    id: Annotated[str, "the gateway's own identifier"]
     service_id: int
-    transaction_id: str
+    transaction_id: Annotated[str, "the client's, or of an SMS its processing_id"]
     network_transaction_id: str
     number: Annotated[int, "1 for the first attempt of its transaction"]
     network: str
@@ -54,23 +54,23 @@ class NetworkAttemptView(TypedDict):
     operation: str
     amount: Annotated[str, "a decimal"]
     confirmed_amount: Annotated[
-        str | None, "what the network confirmed instead; null where that is `amount`"
+        str | None, "the amount that the network confirmed; null if it is `amount`"
     ]
     currency: str
-    sent_currency: Annotated[str, "what the network got; not `currency` in MTN's own sandbox only"]
+    sent_currency: Annotated[str, "differs from `currency` only in MTN's own sandbox"]
     outcome: Annotated[str, Outcome]
     reason: Annotated[str, "why it failed or was refused, in the network's words"]
     created_at: Timestamp
     decided_at: Annotated[str | None, "ISO 8601 in UTC; null while it is open"]
     next_ask_at: Annotated[str | None, "when the network is asked next; null if it is not"]
-    submits: Annotated[int, "how many times the request began to be sent"]
+    submits: Annotated[int, "how many times sending the request was begun"]
     polls: Annotated[int, "how many status queries were made"]
     mismatch: Annotated[str, "how a report differs from what was saved; empty if none does"]
     contradiction: Annotated[str, "what the network says against the outcome; empty if nothing"]
-    settled_by: str
-    settled_reason: str
+    settled_by: Annotated[str, "who settled it by hand; empty if no one did"]
+    settled_reason: Annotated[str, "why; empty if no one did"]
     refund_of: Annotated[
-        str, "of a refund, the network transaction id of the collection; else empty"
+        str, "for a refund, the network transaction id of the collection; else empty"
     ]
 
 
@@ -79,8 +79,8 @@ class DecisionView(TypedDict):
 
     at: Timestamp
     status: Annotated[str, "000, 001 or 003"]
-    by: str
-    reason: str
+    by: Annotated[str, "who decided"]
+    reason: Annotated[str, "why"]
     forced: Annotated[bool, "whether it was against what the network said, or too early"]
     network_said: Annotated[str, "what the network answered just before, in words"]
     amount: Annotated[str | None, "the amount that the network confirmed; null if not given"]
@@ -88,7 +88,7 @@ class DecisionView(TypedDict):
 
 
 class AttemptDetails(NetworkAttemptView):
-    """An attempt with everything that was said to its network, and what people decided."""
+    """An attempt with its exchanges with the network, and the decisions of people."""
 
     decisions: Annotated[list[DecisionView], "oldest first"]
     exchanges: Annotated[list[ExchangeView], "oldest first"]
@@ -113,7 +113,7 @@ _exchange = viewer(ExchangeView)
 
 
 class Stuck(NamedTuple):
-    """How many payments and SMS of mode P do not end by themselves, or not soon."""
+    """How many payments and SMS of mode P wait for a person, and how many others are open."""
 
     waiting: int = 0
     open: int = 0
@@ -136,7 +136,7 @@ def details(
 
 
 def waits_because(attempt: Attempt, schedule: PollingSchedule, now: datetime) -> Sequence[str]:
-    """Why an attempt waits for a person, in words; empty where it does not."""
+    """Why an attempt waits for a person, in words; empty if it does not."""
     if attempt.settled_by:
         return ()
     found = []
@@ -163,7 +163,7 @@ def open_because(attempt: Attempt) -> str:
     return "; ".join((*said, asked + following))
 
 
-# More would say nothing new.
+# A larger number would not tell a person more.
 _MOST_FAILING: Final = 1_000
 
 _MOST_ENTRIES: Final = 1_000
@@ -215,8 +215,8 @@ class LiveRecordReader:
     async def waiting(self) -> Sequence[Mapping[str, Any]]:
         """The transactions that wait for a person, newest first, each with the reasons.
 
-        One that was deleted, because its network took nothing, is shown as far as its attempt
-        tells; and so is an SMS.
+        SMS, and transactions that were deleted because their network did not take them, are shown
+        from the fields of their attempt.
         """
         return await self._store.run(self._waiting)
 
@@ -279,7 +279,7 @@ class LiveRecordReader:
         return waits_because(attempt, schedule, self._clock.now())
 
     def _soonest(self) -> timedelta:
-        """After how long the most impatient network is given up."""
+        """The shortest `give_up_after` of all networks."""
         by_name = self._networks.by_name.values()
         return min((each.terms.schedule.give_up_after for each in by_name), default=timedelta())
 
@@ -288,7 +288,7 @@ async def _failing(unit: Unit) -> Sequence[tuple[Attempt, Sequence[str]]]:
     """The attempts whose jobs failed so often that people see it, each with the reason."""
     failed = await unit.failed_jobs(_MOST_FAILING)
     found = []
-    # One job of each attempt; two say the same.
+    # One job of each attempt is enough.
     for job in {job.subject: job for job in failed}.values():
         attempt = await unit.attempt(job.subject)
         if attempt is not None:
@@ -305,7 +305,7 @@ async def _entries(unit: Unit, subject: str) -> list[NumberedPosting]:
 
 
 async def transaction_or_stand_in(unit: Unit, attempt: Attempt) -> TransactionRecord:
-    """The transaction of an attempt; what the attempt tells of one that is not stored."""
+    """The transaction of an attempt; if it is not stored, one made from the attempt."""
     transaction = await transaction_of(unit, attempt)
     if transaction is not None:
         return transaction

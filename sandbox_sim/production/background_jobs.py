@@ -1,9 +1,9 @@
-"""Claimed jobs whose work waits for something outside of the store, each in a task of its own.
+"""Runs claimed jobs that wait for something outside the store, each in a task of its own.
 
-The work ends its job itself, in the unit of work that saves what it did. While the store is away it
-is done again from the beginning, so it must be safe to repeat. Work that raises is put off by the
-policy of `Job.put_off`; the number of failures is saved with the job. If the process dies, the
-claim runs out and another server does it.
+The work finishes its job in the unit of work that saves the result. If the store is unavailable,
+the work is done again from the beginning, so it must be safe to repeat. Work that raises is put off
+by the policy of `Job.put_off`; the number of failures is saved with the job. If the process dies,
+the claim runs out and another server does the work.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ class BackgroundJobs:
     """Runs the work of jobs of one kind.
 
     give_up: ends a job that failed so often that it is listed, in the unit that deletes it; gets
-    the name of the exception. None where such a job is still tried, by `Job.put_off`.
+    the name of the exception. None: such a job is tried again, by `Job.put_off`.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class BackgroundJobs:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def on_due(self, _unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
-        """The handler of these jobs: the work begins after the commit of the claim."""
+        """Handle a job: the work begins after the commit of the claim."""
         return partial(self.start, job)
 
     def start(self, job: Job) -> None:

@@ -1,10 +1,10 @@
 """The circuit breaker of a network: no submit goes to a network that cannot be reached. D39.
 
 CLOSED lets every submit pass. Five network faults in a row open it; an answer of any other kind, a
-decline too, starts the count again. OPEN lets nothing pass until `open_for` is over. Then one
-submit passes, the probe: an answer closes the breaker, a fault opens it again, and where nothing
-was sent for a reason of ours the next submit is the probe. Status queries and notifications never
-ask the breaker.
+decline too, starts the count again. OPEN holds every submit back for `OPEN_FOR`. Then one submit
+passes, the probe: an answer closes the breaker, a fault opens it again, and if the probe was not
+sent for a reason of ours, the next submit is the probe. Status queries and notifications do not use
+the breaker.
 """
 
 from datetime import datetime, timedelta
@@ -15,12 +15,17 @@ OPENS_AFTER: Final = 5
 
 OPEN_FOR: Final = timedelta(seconds=30)
 
-# After this time another probe may leave: the worker of the first one may have died.
+# After this time another probe may be sent: the server of the first one may have died.
 PROBE_ENDS_AFTER: Final = timedelta(seconds=60)
 
 
 class BreakerState(StrEnum):
-    """What a breaker does with submits."""
+    """What a breaker does with submits.
+
+    closed: they are sent.
+    open: they are not sent.
+    probing: one is sent, to find out.
+    """
 
     CLOSED = "closed"
     OPEN = "open"
@@ -32,7 +37,7 @@ class Breaker(NamedTuple):
 
     faults: network faults in a row.
     opened_at: when it opened last; None while it is closed.
-    probe_at: when the probe left; None where none is under way.
+    probe_at: when the probe was sent; None if no probe is under way.
     """
 
     faults: int = 0
@@ -46,13 +51,13 @@ class Breaker(NamedTuple):
 
     @property
     def state(self) -> BreakerState:
-        """Its state, in one word."""
+        """CLOSED, OPEN, or PROBING while a probe is under way."""
         if self.opened_at is None:
             return BreakerState.CLOSED
         return BreakerState.OPEN if self.probe_at is None else BreakerState.PROBING
 
     def admit(self, now: datetime) -> tuple["Breaker", bool]:
-        """The breaker afterwards, and whether a submit may leave now."""
+        """The breaker afterwards, and whether a submit may be sent now."""
         if self.opened_at is None:
             return self, True
         probing = self.probe_at is not None and now < self.probe_at + PROBE_ENDS_AFTER
@@ -65,7 +70,7 @@ class Breaker(NamedTuple):
         return self._replace(probe_at=None)
 
     def after_fault(self, now: datetime) -> "Breaker":
-        """The breaker after a network fault, as `SubmitResult.network_fault` has it."""
+        """The breaker after a `SubmitResult.network_fault`."""
         faults = self.faults + 1
         if self.probe_at is None and (self.is_open or faults < OPENS_AFTER):
             # A fault of a submit that left before the breaker opened does not keep it open.

@@ -1,9 +1,9 @@
-"""What a person decides about an attempt, and when that has to be forced. Source: D39, D44.
+"""Decisions of a person about an attempt, and which of them need force. Source: D39, D44.
 
-The network is asked first and its answer is saved. What it calls pending is settled only by force,
-until the network is given up. A decision that gives money or units back needs force longer: as long
-as the network calls it pending, and until it is given up whatever it says. The network may still
-carry out the request, and the service could spend them a second time.
+The network is asked first and its answer is saved. While it answers pending, a decision needs force
+until the network is given up. A decision that gives money or units back needs force as long as the
+network answers pending, and for any answer until the network is given up: the network may still
+carry out the request, and the service could spend the money a second time.
 """
 
 from datetime import datetime
@@ -25,7 +25,7 @@ class IllegalSettlement(ValueError):
 
 
 class ForceNeeded(IllegalSettlement):
-    """A person may decide so only by force; the text says why, and how."""
+    """The decision needs force; the text says why, and how to use it."""
 
 
 class CannotAsk(ValueError):
@@ -35,16 +35,16 @@ class CannotAsk(ValueError):
 def settled_by_person(
     attempt: Attempt, outcome: Outcome, *, by: str, reason: str, now: datetime
 ) -> Attempt:
-    """The attempt as a person decided it; who and why is kept.
+    """The attempt after the decision of a person, with who decided and why.
 
-    An open attempt gets the outcome. One that is final keeps its own: the person states only that
+    An open attempt gets the outcome. A final one keeps its outcome: the person only confirms that
     the contradiction or the mismatch was looked into.
 
     Raises:
         IllegalSettlement: `by` or `reason` is blank, or the outcome is not one to settle with.
     """
     if not by.strip() or not reason.strip():
-        raise IllegalSettlement("set by to the person who decides, and reason")
+        raise IllegalSettlement("by must name the person who decides, and reason must say why")
     decided = attempt._replace(settled_by=by, settled_reason=reason)
     if attempt.is_open:
         if outcome not in {Outcome.SUCCEEDED, Outcome.FAILED}:
@@ -62,14 +62,14 @@ def as_confirmed(
 ) -> Attempt:
     """The attempt with the amount and the identifier that its network confirmed to a person.
 
-    amount: None where the network confirmed the one that was asked for. network_id: may be empty.
+    amount: None if the network confirmed the amount that was asked for. network_id: may be empty.
 
     Raises:
         IllegalSettlement: the attempt cannot take them; the text says what to do.
     """
     if network_id and attempt.network_id not in {"", network_id}:
         raise IllegalSettlement(
-            f"network {attempt.network} called it {attempt.network_id} itself, not {network_id}: "
+            f"network {attempt.network} gave it the id {attempt.network_id}, not {network_id}: "
             "leave network_id out, or settle the payment that the identifier belongs to"
         )
     noted = attempt._replace(network_id=attempt.network_id or network_id)
@@ -91,12 +91,11 @@ def _why_not_this_amount(attempt: Attempt, outcome: Outcome, amount: Decimal) ->
         moved = plain_decimal(attempt.moved_amount)
         return (
             f"the attempt is {attempt.outcome} with {moved}, which is final: "
-            "leave "
-            "amount out, and correct the books with ledger adjust"
+            "leave amount out, and correct the books with ledger adjust"
         )
     if attempt.operation in SPENDING and amount > attempt.amount:
         return (
-            f"{asked} are set aside for it, less than {plain_decimal(amount)}: settle it with "
+            f"only {asked} is set aside for it, less than {plain_decimal(amount)}: settle it with "
             f"the amount {asked}, and take the rest from the service with ledger adjust"
         )
     return ""
@@ -105,10 +104,10 @@ def _why_not_this_amount(attempt: Attempt, outcome: Outcome, amount: Decimal) ->
 def objection(
     judged: Judgement, decided: Attempt, report: Report | None, terms: Terms, now: datetime
 ) -> str:
-    """Why a person may settle so only by force, in words; empty where they may.
+    """Why the decision needs force, in words; empty if it does not.
 
-    judged: the attempt after the answer of the network. decided: as the person wants it.
-    report: that answer; None where the network cannot be asked.
+    judged: the attempt after the answer of the network. decided: the attempt after the decision.
+    report: that answer; None if the network cannot be asked.
     """
     attempt, change = judged
     if change is Change.MISMATCH:
@@ -133,9 +132,9 @@ def objection(
 
 
 def _other_amount(decided: Attempt, there: Decimal | None) -> str:
-    """How a success differs from the amount that the network confirms, where that can be settled.
+    """How the decided amount differs from the one that the network confirms, in words; or empty.
 
-    there: that amount. What is above the amount that was set aside cannot be settled.
+    there: the amount of the network. Empty if it cannot be settled, because less was set aside.
     """
     if there is None or not there.is_finite() or there == decided.moved_amount:
         return ""
@@ -157,9 +156,9 @@ def words_of(network: str, report: Report | None) -> str:
 
 
 def _given_up_at(attempt: Attempt, terms: Terms) -> datetime:
-    """From when on the request is no longer expected to be carried out.
+    """When the request is no longer expected to be carried out.
 
-    One that was repeated may be on its way once more until its repeats end.
+    A repeated request may be carried out until its repeats end.
     """
     given_up = attempt.created_at + terms.schedule.give_up_after
     if attempt.submits <= 1 or terms.repeats_within is None:

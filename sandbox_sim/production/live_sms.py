@@ -70,7 +70,7 @@ class LiveSms:
         self.background = BackgroundJobs(store, clock, self._run)
 
     async def send(self, request: SmsRequest, our_address: Callable[[], str]) -> Reply:
-        """`sms/send` and `sms/bulk`: charges all recipients and takes them all, or none."""
+        """`sms/send` and `sms/bulk`: charges and accepts all recipients, or rejects them all."""
         recipients = sandbox_rules.decide_live(request, self._approved_senders)
         if isinstance(recipients, Reply):
             return recipients
@@ -116,7 +116,7 @@ class LiveSms:
         now: datetime,
         unit: Unit,
     ) -> int | None:
-        """Charge and save a send; returns the units that are left, None where there are too few."""
+        """Charge and save a send; returns the units that are left, or None if there are too few."""
         units = sum(each.units_charged for each in messages)
         subject = messages[0].batch_id or messages[0].processing_id
         mode = ServiceMode.PRODUCTION
@@ -133,9 +133,9 @@ class LiveSms:
         return None if balance is None else int(balance.available)
 
     async def ask_about_restored(self) -> None:
-        """Ask about the messages that a restored backup has queued: they may have gone out since.
+        """Ask about queued messages of a restored backup: they may have been sent after the backup.
 
-        From then on they count as sent once without an answer, as every open payment does.
+        Like every open payment, they then count as sent once without an answer.
         """
         await self._store.run(self._ask_about_restored)
 
@@ -161,9 +161,9 @@ class LiveSms:
             await self._store.run(partial(self._record, outgoing, result))
 
     async def _begin(self, job: Job, unit: Unit) -> _Outgoing | None:
-        """Save that the message begins to be sent; None where that was begun before.
+        """Save that sending the message has begun; returns None if it was begun before.
 
-        From here on the outcome is asked for, and a crash sends nothing twice.
+        From here on the network is asked for the outcome, so a crash does not send it twice.
         """
         await unit.finish(job)
         attempt = await unit.attempt(job.subject)

@@ -1,4 +1,4 @@
-"""What a person does in production mode: settle what waits. Source: D39."""
+"""Settling by hand in production mode. Source: D39."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -25,11 +25,11 @@ from sandbox_sim.records.transactions import Status, TransactionRecord
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person decides, who, and why.
+    """The decision of a person, with their name and reason.
 
-    force: even against what the network says.
-    amount: what the network confirmed, where that is another amount than was asked for.
-    network_id: the network's own identifier, where the person knows it.
+    force: even if it contradicts the network.
+    amount: the amount that the network confirmed, if it differs from the one asked for.
+    network_id: the network's own identifier, if the person knows it.
     """
 
     status: Status
@@ -41,20 +41,20 @@ class Decision:
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome that the attempt is to have."""
+        """The outcome of the attempt by this decision."""
         return Outcome.SUCCEEDED if self.status is Status.SUCCESSFUL else Outcome.FAILED
 
 
 @dataclass(frozen=True, slots=True)
 class SettledByHand:
-    """A transaction after a decision, and what its network was heard to say just before."""
+    """A transaction after a decision, and what its network answered just before."""
 
     transaction: TransactionRecord
     network_said: str
 
 
 class LiveActions:
-    """Changes records of mode P, and keeps who did it and why."""
+    """Settles transactions of mode P, and records who did it and why."""
 
     def __init__(
         self,
@@ -76,20 +76,20 @@ class LiveActions:
         return bool(found) and service_id in {None, found[0].service_id}
 
     async def settle(self, network_transaction_id: str, decision: Decision) -> SettledByHand | None:
-        """Settle the attempt of a transaction that waits; None where there is none at all.
+        """Settle the attempt of a transaction that waits; None if it has no attempt.
 
         Of several attempts it is the newest one that is open or in doubt. The network is asked
-        first, and its answer is saved whatever becomes of the decision. If that answer decides the
+        first, and its answer is saved even if the decision is refused. If that answer decides the
         attempt, nothing is settled by hand.
 
-        Raises `IllegalSettlement` where that cannot be, with the reason in words, and of it
-        `ForceNeeded` where it can be by force only.
+        Raises `IllegalSettlement` if it cannot be settled like that, with the reason in words;
+        `ForceNeeded`, which is one, if it needs force.
         """
         attempts = await self._store.run(lambda unit: unit.attempts_of(network_transaction_id))
         if not attempts:
             return None
         attempt = undecided(attempts)
-        self._settled(attempt, decision)  # what cannot be is refused before anyone is asked
+        self._settled(attempt, decision)  # refuses a bad decision before the network is asked
         result = await self._asking.ask_now(attempt)
         settled = await self._store.run(partial(self._settle, attempt.id, decision, result))
         if isinstance(settled, IllegalSettlement):
@@ -98,8 +98,8 @@ class LiveActions:
 
     def _settled(self, attempt: Attempt, decision: Decision) -> Attempt:
         now, by, reason = self._clock.now(), decision.by, decision.reason
-        told = as_confirmed(attempt, decision.outcome, decision.amount, decision.network_id)
-        after = settled_by_person(told, decision.outcome, by=by, reason=reason, now=now)
+        noted = as_confirmed(attempt, decision.outcome, decision.amount, decision.network_id)
+        after = settled_by_person(noted, decision.outcome, by=by, reason=reason, now=now)
         if attempt.is_open:
             after = after._replace(cancelled=decision.status is Status.CANCELLED)
         return after
@@ -107,13 +107,13 @@ class LiveActions:
     async def _settle(
         self, attempt_id: str, decision: Decision, result: StatusResult | None, unit: Unit
     ) -> SettledByHand | IllegalSettlement:
-        """Save the answer of the network and then, unless something is against it, the decision.
+        """Save the answer of the network and then the decision, if nothing contradicts it.
 
-        A refusal is returned and not raised: the answer stays saved.
+        A refusal is returned and not raised, so that the answer is saved.
         """
         before = await unit.attempt(attempt_id)
         if before is None:
-            return IllegalSettlement("the attempt is gone")
+            return IllegalSettlement("the attempt no longer exists")
         judged = Judgement(before, Change.NOTHING)
         if result is not None:
             judged = await self._asking.record(unit, before, result)
@@ -153,7 +153,7 @@ class LiveActions:
 
 
 async def _check_network_id(unit: Unit, attempt: Attempt, network_id: str) -> None:
-    """Raise `IllegalSettlement` where another attempt has this identifier of the network."""
+    """Raise `IllegalSettlement` if another attempt has this identifier of the network."""
     found = await unit.find_attempts(attempt.network, network_id=network_id) if network_id else ()
     other = next((each for each in found if each != attempt.id), None)
     owner = None if other is None else await unit.attempt(other)

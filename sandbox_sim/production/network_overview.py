@@ -1,4 +1,4 @@
-"""What people ask about the networks of production: what each one does, and whether it works.
+"""The state of each network of production, for people and metrics.
 
 Breakers and the counts of submits are those of this process; open attempts are those of the store.
 """
@@ -37,14 +37,14 @@ class NetworkState(NamedTuple):
 
 
 class StoredCounts(NamedTuple):
-    """What the store counts: open attempts by network, notifications by network and state."""
+    """Counts of the store: open attempts by network, notifications by network and state."""
 
     open_attempts: Mapping[str, int] = MappingProxyType({})
     notifications: Mapping[tuple[str, NotificationState], int] = MappingProxyType({})
 
 
 async def stored_counts(unit: Unit) -> StoredCounts:
-    """Count in a unit of work."""
+    """Read the counts in a unit of work."""
     return StoredCounts(await unit.open_attempts(), await unit.count_notifications())
 
 
@@ -60,7 +60,7 @@ class NetworkOverview:
         self._dropped = dropped
 
     async def states(self) -> Sequence[NetworkState]:
-        """The networks, in the order of the configuration. Asks none of them."""
+        """The networks, in the order of the configuration, without asking them."""
         return self.states_with(await self._store.run(stored_counts))
 
     def states_with(self, counts: StoredCounts) -> Sequence[NetworkState]:
@@ -68,7 +68,7 @@ class NetworkOverview:
         return [self._state(each, counts) for each in self._networks.by_name.values()]
 
     async def checked(self) -> Sequence[tuple[NetworkState, Health]]:
-        """The networks, each asked at once for its health."""
+        """The networks with their health; all are asked at the same time."""
         states = await self.states()
         healths = await asyncio.gather(*(self._networks.health(each.name) for each in states))
         return list(zip(states, healths, strict=True))

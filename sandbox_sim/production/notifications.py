@@ -1,11 +1,12 @@
-"""Takes the notifications of networks: verified, stored, acknowledged, then read. Source: D39.
+"""Receives the notifications of networks: verifies, stores, acknowledges, then reads. Source: D39.
 
 A signed notification counts as a report after `verify` over its exact bytes. Any other one is a
-hint: it only makes us ask for the status now. A signed one that fits no attempt yet is tried again.
+hint: it only makes the gateway ask for the status now. A signed one that fits no attempt yet is
+tried again.
 
-Anybody can send a hint. An attempt is saved before its request leaves, so a hint that names no
-attempt is about none of ours: it is counted and not stored. While too many of those come, no hint
-is looked at; signed notifications are taken all the same.
+Anyone can send a hint. An attempt is saved before its request is sent, so a hint that names an
+unknown attempt is counted and not stored. While too many of those come, all hints are dropped;
+signed notifications are still taken.
 """
 
 import asyncio
@@ -48,13 +49,13 @@ from sandbox_sim.records.reports import FINAL, Outcome
 from sandbox_sim.values.peer_input import identifier
 from sandbox_sim.values.rate_limit import Buckets, RateLimit
 
-# A real network sends no hint about an attempt that it does not have from us.
+# A real network sends hints only about attempts that it got from us.
 HINTS_WITHOUT_ATTEMPT: Final = RateLimit(per_minute=600, burst=100)
 
-# Each hint makes us ask once; more of them would say the same.
+# Each hint makes us ask once; asking more often would not help.
 HINTS_OF_ATTEMPT: Final = RateLimit(per_minute=60, burst=5)
 
-# How many notifications one unit of the cleaning changes, and real time between two cleanings.
+# How many notifications one unit of `clean_up` changes, and the real time between two runs of it.
 CLEANED_AT_ONCE: Final = 200
 
 CLEANED_EACH_S: Final = 60.0
@@ -102,9 +103,9 @@ class NetworkNotifications:
         return network in self._networks.by_name
 
     async def receive(self, raw: RawNotification) -> float:
-        """Take a notification that came by HTTP; returns when it is stored or dropped.
+        """Store or drop a notification that came by HTTP.
 
-        Returns 0 where it is to be acknowledged, else the seconds after which it may come again.
+        Returns 0 if it should be acknowledged, else the seconds after which it may come again.
         """
         if self._standing(raw) is not Standing.COUNTS:
             now = self._clock.monotonic()
@@ -128,7 +129,7 @@ class NetworkNotifications:
         return [shown(each, self._scrubber(each.raw.network)) for each in found]
 
     async def run_forever(self) -> None:
-        """Clean up now and then; never returns."""
+        """Clean up once a minute; never returns."""
         while True:
             try:
                 await self.clean_up()
@@ -138,9 +139,9 @@ class NetworkNotifications:
             await self._clock.wait_at_most(asyncio.Event(), CLEANED_EACH_S)
 
     async def clean_up(self) -> None:
-        """Scrub what is done with, also by older releases, and delete what is too old.
+        """Scrub notifications that are finished, and delete old ones.
 
-        In small units, so that payments run between them.
+        Older releases did not scrub. It works in small units, so that payments run between them.
         """
         before = self._clock.now() - self._keep_for
         while (
@@ -152,12 +153,12 @@ class NetworkNotifications:
             pass
 
     async def notified(self, network: str, notification: Notification) -> None:
-        """Take a notification that an adapter proved by its own connection, as a signed one.
+        """Save and apply a notification over an adapter's own connection, which counts as signed.
 
-        Returns when it is saved. The attempt was saved before its request was sent, so one that
-        fits no attempt is kept for people and not tried again; but one about a part is, because
-        the network's identifier of a part is saved only after the network answers. One that cannot
-        be applied because of an internal error is stored, and tried again like one by HTTP.
+        The attempt was saved before its request was sent, so a notification that fits no attempt
+        is kept for people and not tried again. One about a part is tried again, because the
+        network's identifier of a part is saved only after the network answers. If an internal
+        error prevents it from being applied, it is stored, and tried again like one by HTTP.
         """
         try:
             await self._saved(network, partial(self._take, network, notification))
@@ -171,7 +172,7 @@ class NetworkNotifications:
         await self._saved(part.network, lambda unit: unit.add_message_part(part))
 
     async def _saved(self, network: str, work: Callable[[Unit], Awaitable[None]]) -> None:
-        """Do the work in a unit; while the store is away, again and again."""
+        """Run the work in a unit; retry while the store is unavailable."""
         while True:
             try:
                 return await self._store.run(work)
@@ -202,7 +203,7 @@ class NetworkNotifications:
         return RawNotification(network, EVENT, path, "", {}, body, self._clock.now())
 
     async def _keep(self, raw: RawNotification, wait: timedelta, unit: Unit) -> None:
-        """Store a notification, and plan that it is read."""
+        """Store a notification, and add the job that reads it."""
         number = await unit.add_raw_notification(raw)
         await unit.add_job(_reading_job(number, self._clock.now() + wait))
 
@@ -220,7 +221,7 @@ class NetworkNotifications:
         return len(found)
 
     async def _save_done(self, unit: Unit, kept: KeptNotification) -> None:
-        """Save a notification with which nothing more is done."""
+        """Save a finished notification, scrubbed."""
         scrubber = self._scrubber(kept.raw.network)
         await unit.save_raw_notification(kept.without_secrets(scrubber))
 
@@ -229,7 +230,7 @@ class NetworkNotifications:
         return Scrubber() if found is None else scrubber_of(found.network)
 
     async def _give_up(self, unit: Unit, job: Job, problem: str) -> None:
-        """Keep a notification that could not be read or applied, for people."""
+        """Mark a notification that could not be read or applied as failed, for people."""
         kept = await unit.raw_notification(int(job.subject))
         if kept is not None:
             note = f"reading it failed {LISTED_FROM} times ({problem}); the log has the traceback"
@@ -246,7 +247,7 @@ class NetworkNotifications:
         await self._store.run(work)
 
     def _understood(self, raw: RawNotification) -> tuple[Standing, Sequence[Notification], str]:
-        """What a notification may do, what it says, and what is wrong with it, in words."""
+        """The standing of a notification, its content, and what is wrong with it, in words."""
         if raw.method == EVENT:
             return Standing.COUNTS, [_notification_of(raw.body)], ""
         may = self._standing(raw)
@@ -258,12 +259,12 @@ class NetworkNotifications:
             return Standing.REFUSED, (), f"it cannot be read: {error}"
 
     def _standing(self, raw: RawNotification) -> Standing:
-        """What a notification may do. One that an adapter cannot verify is not proven."""
+        """The standing of a notification: whether it counts, is a hint, or is refused."""
         network = self._networks.by_name[raw.network].network
         verified = False
         try:
             verified = network.verify(raw)
-        except Exception as error:  # anybody may send anything here
+        except Exception as error:  # anyone may send anything here
             if count := self._log_unverified.due():
                 text = "%d notifications of network %s or another one could not be verified: %s"
                 log.warning(text, count, raw.network, type(error).__name__)
@@ -271,7 +272,7 @@ class NetworkNotifications:
         return standing(can.trust, verified=verified, has_status=can.has_status)
 
     def _said(self, raw: RawNotification) -> Sequence[Notification]:
-        """What a notification says that is not proven; nothing where it cannot be read."""
+        """The content of an unproven notification; empty if it cannot be read."""
         try:
             return self._networks.by_name[raw.network].network.parse(raw)
         except Exception:  # also a bug of the adapter, which an attacker may look for
@@ -280,7 +281,7 @@ class NetworkNotifications:
     async def _first_matching(
         self, unit: Unit, raw: RawNotification, said: Iterable[Notification]
     ) -> Attempt | None:
-        """The attempt that a notification names by its address or by what it says."""
+        """The attempt that a notification names by its address or its content, or None."""
         by_address = Notification(Outcome.UNKNOWN, attempt_id=raw.path.strip("/"))
         for each in (by_address, *said):
             attempt = await self._matching(unit, raw.network, each)
@@ -333,7 +334,7 @@ class NetworkNotifications:
     async def _record(
         self, unit: Unit, network: str, notification: Notification, now: datetime
     ) -> Attempt | None:
-        """Record what a proven notification says; returns its attempt, None where it fits none."""
+        """Record the report of a proven notification; returns its attempt, or None."""
         report = notification.report
         if notification.part_id:
             found = await unit.find_message_part(network, notification.part_id)
@@ -351,20 +352,20 @@ class NetworkNotifications:
     async def _report_part(
         self, unit: Unit, attempt: Attempt, number: int, outcome: Outcome
     ) -> Outcome:
-        """Save what is reported of a part; returns what that says of the whole message."""
+        """Save the outcome of a part; returns the outcome of the whole message."""
         parts = {part.number: part for part in await unit.message_parts(attempt.id)}
         part = parts[number]
         parts[number] = part.reported(outcome)
         await unit.save_message_part(parts[number])
         if not attempt.is_open and outcome in FINAL:
-            # The word of the network against its earlier one, if it is against it.
+            # The network may contradict what it reported earlier.
             parts[number] = part._replace(outcome=outcome)
         return together(list(parts.values()))
 
     async def _matching(
         self, unit: Unit, network: str, notification: Notification
     ) -> Attempt | None:
-        """The attempt that a notification is about, if there is exactly one of this network."""
+        """The only attempt at this network that a notification names, or None."""
         ids: Sequence[str] = [notification.attempt_id] if notification.attempt_id else ()
         if not ids and notification.reference:
             ids = await unit.find_attempts(network, reference=notification.reference)
@@ -390,10 +391,10 @@ def _notification_of(body: bytes) -> Notification:
     return Notification(**{**values, "outcome": Outcome(values["outcome"])})
 
 
-# So many exchanges wait for a store that is away; the oldest are dropped.
+# The maximum number of exchanges that wait for an unavailable store; the oldest are dropped.
 MOST_WAITING: Final = 10_000
 
-# Exchanges of so many seconds of real time are saved together; a crash loses those of that time.
+# Exchanges of this many seconds of real time are saved together; a crash loses them.
 TOGETHER_S: Final = 0.05
 
 
@@ -412,7 +413,7 @@ class ExchangeLog:
         self._any.set()
 
     async def run_forever(self) -> None:
-        """Save exchanges soon after they were noted."""
+        """Save exchanges soon after they were noted; never returns."""
         while True:
             await self._any.wait()
             await self._clock.pause(TOGETHER_S)
@@ -437,7 +438,7 @@ class ExchangeLog:
 
 
 class NetworkEventSink:
-    """The events of one network, as `NetworkEvents` says."""
+    """The `NetworkEvents` of one network."""
 
     def __init__(
         self, network: str, exchanges: ExchangeLog, notifications: NetworkNotifications

@@ -1,6 +1,6 @@
-"""What a word of a network changes: the attempt, its transaction, the ledger and the callback. D39.
+"""Applies the report of a network to an attempt, its transaction, ledger and callback. D39.
 
-All of it happens in one unit of work, under the lock of the payment.
+This happens in one unit of work, under the lock of the payment.
 """
 
 import logging
@@ -23,7 +23,7 @@ from sandbox_sim.values.clients import ServiceMode
 
 _LIVE: Final = ServiceMode.PRODUCTION
 
-# A payment has a few.
+# More lines than a payment has.
 _MOST_LINES: Final = 1_000
 
 
@@ -31,28 +31,28 @@ log = logging.getLogger("sandbox_sim.networks")
 
 
 def ask_job(attempt: Attempt) -> Job | None:
-    """The job of the next status query; None where there is none."""
+    """The job of the next status query, or None."""
     if attempt.next_ask_at is None:
         return None
     return Job(attempt.next_ask_at, JobKind.ASK_NETWORK, attempt.service_id, attempt.id)
 
 
 async def plan_asking(unit: Unit, attempt: Attempt) -> None:
-    """Add the job of the next status query, where there is one."""
+    """Add the job of the next status query, if there is one."""
     job = ask_job(attempt)
     if job is not None:
         await unit.add_job(job)
 
 
 async def transaction_of(unit: Unit, attempt: Attempt) -> TransactionRecord | None:
-    """The transaction that an attempt is for; None once it is deleted, and for a message."""
+    """The transaction of an attempt; None if it was deleted, and for an SMS."""
     return await unit.transaction_by_network_id(
         attempt.service_id, attempt.network_transaction_id, ServiceMode.PRODUCTION
     )
 
 
 class OutcomeRecorder:
-    """Records what networks say.
+    """Records the reports of networks.
 
     callback_for: makes the callback that reports the status of a transaction at a time.
     """
@@ -81,11 +81,11 @@ class OutcomeRecorder:
         return judged
 
     async def hint(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
-        """A notification that proves nothing came: ask at once, also for a final outcome."""
+        """Ask for the status at once because of a hint, even if the outcome is final."""
         await self.save(unit, attempt, Judgement(after_hint(attempt, now), Change.NOTHING), now)
 
     async def save(self, unit: Unit, before: Attempt, judged: Judgement, now: datetime) -> None:
-        """Save an attempt after a report, and all that follows from it."""
+        """Save an attempt after a report, and the consequences of the report."""
         attempt, change = judged
         await unit.save_attempt(attempt)
         if change is Change.ENDED:
@@ -104,13 +104,13 @@ class OutcomeRecorder:
             await plan_asking(unit, attempt)
 
     async def recheck_later(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
-        """Add the job that asks for a final outcome again, if it is to be asked for."""
+        """Add the job that asks for a final outcome again, unless the time for that is over."""
         due = recheck_at(attempt, self._networks.terms(attempt.network), now)
         if due is not None:
             await unit.add_job(Job(due, JobKind.RECHECK_FINAL, attempt.service_id, attempt.id))
 
     async def end(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
-        """End what an attempt that is final was for: a payment, or a message."""
+        """End the payment or the message of a final attempt."""
         if attempt.operation is Operation.SMS:
             await _end_message(unit, attempt, now)
             return
@@ -123,7 +123,7 @@ class OutcomeRecorder:
             await unit.delete_transaction(transaction)
             return
         decided = transaction.moved(status, now)
-        # A reversal will need the secret part of the address of the callback again.
+        # A reversal needs the secret part of the callback address again.
         await unit.save_transaction(decided)
         await self._call_back(unit, decided, now)
 
@@ -148,7 +148,7 @@ class OutcomeRecorder:
         await self._call_back(unit, taken_back, now)
 
     async def _call_back(self, unit: Unit, decided: TransactionRecord, now: datetime) -> None:
-        """Plan the callback of a transaction; a refund has none, because no client asked for it."""
+        """Plan the callback of any outcome (D31); a refund has none: no client asked for it."""
         if decided.refund_of is not None:
             return
         callback = self._callback_for(decided, now)._replace(mode=ServiceMode.PRODUCTION)
@@ -159,7 +159,7 @@ class OutcomeRecorder:
 async def _move_money(unit: Unit, attempt: Attempt, now: datetime) -> None:
     """Post what came in, and post or void what was pending.
 
-    Where less was confirmed than is pending, only that part is posted, which frees the rest.
+    If less was confirmed than is pending, only that amount is posted, which frees the rest.
     """
     succeeded = attempt.outcome is Outcome.SUCCEEDED
     received = movements.received(attempt, now) if succeeded else None
@@ -175,7 +175,7 @@ async def _move_money(unit: Unit, attempt: Attempt, now: datetime) -> None:
 
 
 async def _move_back(unit: Unit, attempt: Attempt, now: datetime) -> str:
-    """Post the reversal of what was posted; why its wallet does not cover it, in words."""
+    """Post the reversal; returns why its wallet does not cover it, in words, or empty."""
     subject = attempt.network_transaction_id
     query = LedgerQuery(attempt.service_id, subject=subject, limit=_MOST_LINES, mode=_LIVE)
     short = ""

@@ -1,15 +1,15 @@
-"""The payment processor of production mode: accept, submit, record. Source: D32, D39.
+"""The payment processor of production mode: accept, submit, record. Source: D14, D32, D39.
 
 1. accept, one unit of work: the transaction, its hold, its attempt and the job that asks for the
    outcome are committed. The first attempt counts as submitted from here on.
-2. submit, outside of any unit: the request goes to the network, at most once.
-3. record, one unit of work: what the network answered. If the store is away, the client gets 202
-   and the job of step 1 finds the outcome.
+2. submit, outside any unit: the request goes to the network, at most once.
+3. record, one unit of work: the answer of the network is saved. If the store is unavailable, the
+   client gets 202, and the job of step 1 asks for the outcome.
 
-Steps 2 and 3 run in a task of this processor: a client that hangs up does not cancel them. A second
-network is tried only after the first one got nothing, in a new attempt with a new reference. The
-request is saved with its attempt, to go out again after a crash, but without a card number (D38): a
-payout to a card is not repeated by another process.
+Steps 2 and 3 run in a task of this processor: a client that disconnects does not cancel them. A
+second network is tried only if the request did not reach the first one, in a new attempt with a new
+reference. The request is saved with its attempt, so that it can be repeated after a crash, but
+without a card number (D38): a payout to a card is not repeated by another process.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ def written(request: SubmitRequest) -> str:
 
 
 def read(document: str) -> SubmitRequest | None:
-    """The request to send again; None where none is stored, or not the whole of it."""
+    """The saved request, to send again; None if it was not saved, or only in part."""
     if not document:
         return None
     values = json.loads(document)
@@ -68,7 +68,7 @@ log = logging.getLogger("sandbox_sim.networks")
 class _UnsentRequest(NamedTuple):
     """A request that is saved and still has to be sent.
 
-    following: the networks to try where this one got nothing.
+    following: the networks to try if it does not reach this one.
     """
 
     attempt: Attempt
@@ -150,7 +150,7 @@ class NetworkProcessor:
     def _usable(
         self, request: PaymentRequest, candidates: Sequence[ConfiguredNetwork]
     ) -> tuple[Sequence[ConfiguredNetwork], str]:
-        """The networks that take the payment now; where there is none, why, in words."""
+        """The networks that take the payment now; if there are none, why, in words."""
         payment = request.payment
         if not candidates and request.refund is not None:
             return (), "the network that collected is not configured"
@@ -171,7 +171,7 @@ class NetworkProcessor:
     def _unfit_value(
         self, request: PaymentRequest, candidates: Sequence[ConfiguredNetwork]
     ) -> str | None:
-        """What the client must change for any network of the route; None where that is nothing."""
+        """The value that every network of the route refuses, in words, or None."""
         problems = [
             each.network.capabilities.unfit_value(self._request(request, each, "", ""))
             for each in candidates
@@ -264,10 +264,10 @@ class NetworkProcessor:
     async def _record(
         self, request: PaymentRequest, sending: _UnsentRequest, result: SubmitResult, unit: Unit
     ) -> Attempt | _UnsentRequest:
-        """Record the result of a submit; returns the next one where another network is tried."""
+        """Record the result of a submit; returns the attempt, or a request to another network."""
         attempt = await unit.attempt(sending.attempt.id)
         if attempt is None:
-            raise StoreError(f"attempt {sending.attempt.id} is gone")
+            raise StoreError(f"attempt {sending.attempt.id} no longer exists")
         now = self._clock.now()
         judged = self._recorder.judge(attempt, result.report, now)
         not_sent = judged.change is Change.ENDED and judged.attempt.outcome is Outcome.NOT_SENT
@@ -282,7 +282,7 @@ class NetworkProcessor:
 
 
 def _answer(attempt: Attempt, result: SubmitResult) -> Reply:
-    """What the client gets, by what is known of the attempt now."""
+    """The reply to the client after a submit."""
     why = f"network {attempt.network}: {result.reason or result.outcome}"
     if attempt.outcome is Outcome.NOT_SENT:
         return Reply(Code.SERVER_ERROR, _RULE, f"not sent; {why}")

@@ -1,17 +1,17 @@
-"""Compares the statement of a network with the attempts here; says what to do. Source: D39, D45.
+"""Compares the statement of a network with our attempts; says what to do. Source: D39, D45.
 
-A row is a payment, or the reversal of one: by its word, by its sign, or because another row for the
-same attempt has the other sign. A reversal never matches a success; it agrees where the payment was
-taken back here too, or never succeeded.
+A row is a payment, or the reversal of one: by its status or type, by its sign, or because another
+row for the same attempt has the other sign. A reversal never matches a success; it agrees if the
+payment was reversed here too, or never succeeded.
 
-A statement is CSV whose columns have the names of the network. Sources, as far as they are public.
-None of them lists the columns of an export for certain, so the user can name each column:
+A statement is a CSV file with the column names of the network. The public sources, listed here, do
+not define the columns of an export reliably, so the user can name each column:
 
 - Paystack: a transaction has id, reference, amount, currency, status and paid_at
   (github.com/api-evangelist/paystack, paystack-transaction-schema.json), and an export of them the
   statuses success, failed, abandoned and reversed
-  (docs.njiapay.com/reconciliation/understanding-psp-reports). So a charge that was taken back is
-  one row whose status is reversed.
+  (docs.njiapay.com/reconciliation/understanding-psp-reports). So a charge that was reversed is
+  one row with the status reversed.
 - MTN MoMo: the external id of a request is included in the transaction history report
   (momopy.rewriteapi.cm/reference/api-reference/body-details, of MTN's API). Our adapter sends the
   client's `transaction_id` there. The identifier of the network is its financial transaction id, as
@@ -32,13 +32,13 @@ from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
 
 
 class StatementRow(NamedTuple):
-    """What a network says that it carried out.
+    """A row of a statement.
 
     line: of the file, counted from 1.
     reference, network_id, transaction_id: some of them may be empty.
     amount: a statement may show money that goes out as a number below zero.
-    currency: empty where the statement does not say.
-    word: its status and its type, in lower case; empty where it has neither.
+    currency: empty if the statement has none.
+    word: its status and its type, in lower case, or empty.
     """
 
     line: int
@@ -51,12 +51,12 @@ class StatementRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the network calls it by."""
+        """The first of its identifiers that is not empty."""
         return self.reference or self.network_id or self.transaction_id
 
 
 class OurAttempt(NamedTuple):
-    """An attempt as we have it.
+    """An attempt of the gateway.
 
     in_period: whether the statement must have it if it succeeded.
     brings_money: whether it is paid to us.
@@ -75,7 +75,7 @@ class OurAttempt(NamedTuple):
 
 
 class Do(StrEnum):
-    """What a person does about a line."""
+    """What a person should do about a row."""
 
     SETTLE = "settle"  # decide what is open here
     RESOLVE = "resolve"  # correct the books
@@ -83,14 +83,14 @@ class Do(StrEnum):
 
 
 class NextStep(NamedTuple):
-    """What to do about a line, and how, in words."""
+    """What to do about a row, and how, in words."""
 
     do: Do
     how: str
 
 
 class Unmatched(NamedTuple):
-    """A row that nothing here stands for, what we have instead, and what to do."""
+    """A row without a matching attempt, what the gateway has instead, and what to do."""
 
     row: StatementRow
     here: str
@@ -107,9 +107,9 @@ class Pair(NamedTuple):
 class Reconciliation(NamedTuple):
     """The result; each row is in one of the first five, in the order of the file.
 
-    taken_back: the reversals that agree, and the payments of attempts that failed here and that the
-    network reversed.
-    not_taken_back: the reversals of what is successful here, or not here at all.
+    taken_back: the reversals that agree, and the payments that failed here and that the network
+    reversed.
+    not_taken_back: the reversals of payments that are successful or unknown here.
     """
 
     matched: Sequence[Pair]
@@ -134,7 +134,7 @@ _REVERSAL_WORDS: Final = ("revers", "chargeback", "charge back", "charged back")
 
 _OPEN: Final = frozenset({"pending", "unknown"})
 
-# Under these a payment was carried out at some time.
+# The outcomes of a payment that the network carried out at some time.
 _CARRIED_OUT: Final = frozenset({SUCCEEDED, REVERSED})
 
 
@@ -152,7 +152,7 @@ class _Comparison:
             for name in {attempt.reference, attempt.network_id, attempt.transaction_id}:
                 self._named[name].append(attempt)
         self._of = {row.line: self._candidates(row) for row in rows}
-        # The attempts that some row has below zero.
+        # The attempts that have a row with an amount below zero.
         self._below_zero = {
             each.id for row in rows if row.amount < 0 for each in self._of[row.line]
         }
@@ -163,7 +163,6 @@ class _Comparison:
         self._used: dict[tuple[str, bool], int] = {}
 
     def result(self) -> Reconciliation:
-        """The result."""
         matched: list[Pair] = []
         taken_back: list[Pair] = []
         different: list[Pair] = []
@@ -213,20 +212,17 @@ class _Comparison:
         return not brings_money and any(each.id in self._below_zero for each in found)
 
     def _free(self, row: StatementRow, *, is_reversal: bool) -> list[OurAttempt]:
-        """The attempts that a row may stand for, and that no row before it does."""
+        """The attempts that fit a row and that no earlier row matches."""
         free = []
         for each in self._of[row.line]:
-            # What failed here and what the network took back are the same: no money moved.
+            # A failure here and a reversal by the network agree: no money moved.
             undone = each.outcome not in {*_OPEN, SUCCEEDED}
             carried_out = each.outcome in _CARRIED_OUT
-            fits = undone if is_reversal else carried_out or (undone and self._goes_back(each))
+            reversed_too = undone and each.id in self._taken_back
+            fits = undone if is_reversal else carried_out or reversed_too
             if fits and (each.id, is_reversal) not in self._used:
                 free.append(each)
         return free
-
-    def _goes_back(self, attempt: OurAttempt) -> bool:
-        """Whether the statement has a reversal of it too."""
-        return attempt.id in self._taken_back
 
     def _unmatched(self, row: StatementRow, *, is_reversal: bool) -> Unmatched:
         found = self._of[row.line]
@@ -262,7 +258,7 @@ def _about_missing_here(row: StatementRow, attempt: OurAttempt) -> NextStep:
 
 
 def about_difference(pair: Pair) -> NextStep:
-    """What to do about another amount or currency."""
+    """What to do about a row with another amount or currency."""
     how = (
         f"sandbox-sim transactions ask {_name(pair.attempt)}; if the statement is right, correct "
         "the books with sandbox-sim ledger adjust"
@@ -271,7 +267,7 @@ def about_difference(pair: Pair) -> NextStep:
 
 
 def about_missing_there(attempt: OurAttempt) -> NextStep:
-    """What to do about a success that no row has."""
+    """What to do about a success without a row."""
     how = (
         f"sandbox-sim transactions ask {_name(attempt)}, and look at the next statement if it is "
         "from its last day; then ask the network"
@@ -304,7 +300,7 @@ COLUMNS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
 
 _NAMES: Final = ("reference", "network_id", "transaction_id")
 
-# Under these statuses a network has carried out nothing, or not yet.
+# The statuses of payments that the network has not carried out.
 _NOT_CARRIED_OUT: Final = frozenset(
     {
         *("failed", "failure", "abandoned", "cancelled", "canceled", "declined", "rejected"),
@@ -318,9 +314,9 @@ class BadStatement(ValueError):
 
 
 class NetworkStatement(NamedTuple):
-    """The rows of what was carried out or taken back, and the days in them.
+    """The rows of payments that were carried out or reversed, and their days.
 
-    left_out: how many rows were left out, because nothing was carried out.
+    left_out: how many rows were left out, because their payment was not carried out.
     """
 
     rows: Sequence[StatementRow]
@@ -333,7 +329,7 @@ def read_statement(
 ) -> NetworkStatement:
     """Read a statement.
 
-    named: fields with the name of their column, where the user gives it.
+    named: the column names that the user gave, by field.
     minor: whether amounts are in the smallest unit, such as pesewas.
     dated: whether the days are needed.
 
@@ -369,7 +365,7 @@ def _lines(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, Sequence[
 
 
 def _places(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int]:
-    """Where each field stands."""
+    """The index of the column of each field. Raises `BadStatement` if a needed one is missing."""
     names = [_plain(name) for name in header]
     places = {}
     for field, others in COLUMNS.items():
@@ -384,8 +380,8 @@ def _places(header: Sequence[str], named: Mapping[str, str]) -> Mapping[str, int
                 raise BadStatement(f"there is no column {given!r}; the columns are {listed}")
     if "amount" not in places or not places.keys() & set(_NAMES):
         raise BadStatement(
-            "the first line of the statement must name its columns, and among them amount and "
-            "reference, network_id or transaction_id; name them, such as --column "
+            "the first line of the statement must name its columns, with amount and at least one "
+            "of reference, network_id and transaction_id; map other names, such as --column "
             "amount='Amount paid'"
         )
     return places

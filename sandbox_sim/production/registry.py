@@ -2,18 +2,18 @@
 
 Source: D32, D39.
 
-A route without `operations` or without `nws` fits every one of them. The next network is tried only
-after NOT_SENT, so a routing decision is made once for each attempt and saved with it.
+A route without `operations` or without `nws` fits all of them. The next network is tried only after
+NOT_SENT, so a routing decision is made once for each attempt and saved with it.
 
-A call runs in a task of its own and is cancelled when its limit is over. An adapter keeps the
-setting `timeout_s` itself; our limit is `MARGIN_S` later and ends only what hangs. A task that
-ignores its cancellation is abandoned: it goes on, and nobody waits for it.
+A call runs in a task of its own and is cancelled when its time limit is over. An adapter obeys the
+setting `timeout_s` itself; the limit here is `MARGIN_S` longer and only ends calls that hang. A
+task that ignores its cancellation is abandoned: it keeps running, and the caller does not wait.
 
 Each abandoned task keeps its memory and perhaps a connection. So after `MOST_ABANDONED` of them the
-adapter is not called until some end: a process may open 1,024 files on many machines, and its
+adapter is not called until some end: on many machines a process may open 1,024 files, and its
 clients need them too.
 
-A breaker is in the memory of one process: each server counts the faults that it met itself.
+A breaker is in the memory of one process: each server counts its own faults.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ class NetworkRoute(NamedTuple):
     nws: frozenset[str] = frozenset()
 
     def fits(self, operation: Operation, nw: str | None) -> bool:
-        """Whether the route takes this operation; nw None is an operation without one, an SMS."""
+        """Whether the route takes this operation. nw: None for an SMS."""
         return (not self.operations or operation in self.operations) and (
             not self.nws or nw in self.nws
         )
@@ -59,7 +59,7 @@ class NetworkRoute(NamedTuple):
 def fitting(
     routes: Iterable[NetworkRoute], operation: Operation, nw: str | None
 ) -> tuple[str, ...]:
-    """The networks to try, in order, each once; empty where no route fits."""
+    """The networks to try, in order, without repetition; empty if no route fits."""
     return tuple(dict.fromkeys(route.network for route in routes if route.fits(operation, nw)))
 
 
@@ -69,10 +69,10 @@ def without_network(routes: Iterable[NetworkRoute], networks: Collection[str]) -
 
 
 def dropped(open_attempts: Mapping[str, int], networks: Collection[str]) -> Mapping[str, int]:
-    """Networks with open attempts that are not configured any more, and how many each has.
+    """Networks with open attempts that are no longer configured, and how many each has.
 
-    The start refuses such a configuration: status and notifications go to the network of the
-    attempt, whatever routing says today.
+    The gateway does not start with such a configuration: only the network of an attempt knows its
+    outcome.
     """
     return {
         name: count
@@ -101,7 +101,7 @@ class NoResult(Exception):
 
 
 class AdapterCalls:
-    """The calls into one adapter."""
+    """Calls one adapter with a time limit."""
 
     def __init__(self, network: str, clock: Clock) -> None:
         self._network = network
@@ -109,13 +109,13 @@ class AdapterCalls:
         self._abandoned: set[asyncio.Task[Any]] = set()
 
     async def call(self, method: str, work: Callable[[], Awaitable[T]], timeout_s: float) -> T:
-        """The result of a call, or the exception that it raises.
+        """Return the result of a call, or raise its exception.
 
-        method: for the log. A `close` is called however many calls are abandoned.
-        timeout_s: how long the adapter itself lets it take, in real time.
+        method: for the log. `close` is called even if too many calls are abandoned.
+        timeout_s: the time limit of the adapter itself, in real time.
 
         Raises:
-            NoResult: it took longer or was cancelled, or too many calls are abandoned.
+            NoResult: it took too long or was cancelled, or too many calls are abandoned.
         """
         if len(self._abandoned) >= MOST_ABANDONED and method != "close":
             why = f"{len(self._abandoned)} calls into its adapter have not ended"
@@ -174,7 +174,7 @@ class Networks:
         """Open every network; those that were opened are closed again if one raises.
 
         Raises:
-            NetworkConfigError: one did not end in time.
+            NetworkConfigError: one took too long.
         """
         opened: list[str] = []
         try:
@@ -204,12 +204,12 @@ class Networks:
             log.exception("network %s could not be closed", name)
 
     async def _call(self, name: str, what: str, work: Callable[[], Awaitable[T]]) -> T:
-        """Call an adapter, which has its `timeout_s`. Raises what it raises, and `NoResult`."""
+        """Call an adapter within its `timeout_s`. Raises what it raises, and `NoResult`."""
         timeout_s = self.terms(name).timeout.total_seconds()
         return await self._calls[name].call(what, work, timeout_s)
 
     def terms(self, name: str) -> Terms:
-        """What holds for the attempts at a network; the usual for one that is not configured."""
+        """The terms of attempts at a network; the defaults for one that is not configured."""
         found = self.by_name.get(name)
         return Terms() if found is None else found.terms
 
@@ -218,7 +218,7 @@ class Networks:
         return [self.by_name[name] for name in fitting(self.routes, operation, nw)]
 
     def holds_back(self, name: str) -> bool:
-        """Whether the circuit breaker of a network lets no submit pass now."""
+        """Whether the circuit breaker of a network holds submits back now."""
         _, admitted = self._breakers[name].admit(self._clock.now())
         return not admitted
 
@@ -231,9 +231,9 @@ class Networks:
         return self._submits[name]
 
     async def submit(self, name: str, request: SubmitRequest) -> SubmitResult:
-        """Send a request to a network, at most once; nothing leaves while its breaker is open.
+        """Send a request to a network, at most once; NOT_SENT while its breaker is open.
 
-        An adapter that raises or takes too long may have sent the request: UNKNOWN.
+        UNKNOWN if the adapter raises or takes too long: it may have sent the request.
         """
         breaker, admitted = self._breakers[name].admit(self._clock.now())
         self._breakers[name] = breaker
@@ -261,7 +261,7 @@ class Networks:
             return SubmitResult(Outcome.UNKNOWN, reason=reason, network_fault=True)
 
     def _note(self, name: str, result: SubmitResult, *, is_probe: bool) -> None:
-        """Tell the breaker, as it is now, how a submit ended; others ended meanwhile."""
+        """Change the present breaker by the result of a submit; others may have ended meanwhile."""
         breaker = self._breakers[name]
         if result.network_fault:
             self._breakers[name] = breaker.after_fault(self._clock.now())
@@ -273,7 +273,7 @@ class Networks:
             self._breakers[name] = breaker.after_unsent_probe()
 
     async def status(self, name: str, query: StatusQuery) -> StatusResult:
-        """Ask a network about an attempt; the breaker is not asked."""
+        """Ask a network about an attempt, even while its breaker is open."""
         work = partial(self.by_name[name].network.status, query)
         async with self._queries[name]:
             try:
@@ -285,7 +285,7 @@ class Networks:
                 return StatusResult(Outcome.UNKNOWN, reason="the adapter failed")
 
     async def health(self, name: str) -> Health:
-        """Whether a network can be reached, for people."""
+        """Whether a network can be reached."""
         try:
             return await self._call(name, "health", self.by_name[name].network.health)
         except NoResult as error:

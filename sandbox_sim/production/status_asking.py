@@ -1,12 +1,12 @@
 """Asks networks for the outcome of attempts that are open. Source: D39.
 
-Each attempt has one next question, `next_ask_at`, and a job at that time. A job that comes before
-the time of the next question is left over from a plan that was changed, and only ends. So an
-attempt never loses its chain of jobs, and two chains of one attempt become one. A final attempt has
-such a question because of a hint only, and a chain of its own that rechecks it once a day.
+An attempt has one next status query, at `next_ask_at`, and a job at that time. A job that runs
+before that time is left over from an earlier schedule, and just ends. So an attempt never loses its
+chain of jobs, and two chains of one attempt become one. A final attempt has such a query only
+because of a hint, and a separate chain of jobs that rechecks it once a day.
 
-The claim of the job is the lease of the attempt: one server at a time asks, and sends a request
-again where the network allows that.
+The claim of the job is the lease of the attempt: one server at a time asks, and repeats the request
+if the network allows that.
 """
 
 import logging
@@ -38,7 +38,7 @@ log = logging.getLogger("sandbox_sim.networks")
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What to ask, and whom."""
+    """A status query and its network."""
 
     network: str
     query: StatusQuery
@@ -46,7 +46,7 @@ class _Question:
 
 @dataclass(frozen=True, slots=True)
 class _Repeat:
-    """A request to send again, and from when on it must not leave."""
+    """A request to send again. ends_at: from then on it must not be sent."""
 
     request: SubmitRequest
     ends_at: datetime
@@ -66,9 +66,9 @@ class StatusAsking:
         self.rechecks = BackgroundJobs(store, clock, self._recheck)
 
     async def bring_back(self) -> None:
-        """Ask earlier what would be asked for later than the schedule ever says.
+        """Bring status queries forward that are later than any schedule allows.
 
-        Earlier releases kept any time of a network, such as the year 2099.
+        Earlier releases accepted any time that a network named, such as the year 2099.
         """
         late = self._clock.now() + LONGEST_PAUSE
         jobs = await self._store.run(lambda unit: unit.jobs_after(late))
@@ -85,7 +85,7 @@ class StatusAsking:
             await self._recorder.save(unit, attempt, earlier, now)
 
     async def ask_now(self, attempt: Attempt) -> StatusResult | None:
-        """What the network says of an attempt now; None where it cannot be asked. Saves nothing."""
+        """Ask for the status of an attempt; None if that is not possible. Does not save it."""
         if not self._can_ask(attempt):
             return None
         return await self._networks.status(attempt.network, _query(attempt))
@@ -93,8 +93,8 @@ class StatusAsking:
     async def ask_by_hand(self, network_transaction_id: str, service_id: int | None) -> str | None:
         """Ask the network of a transaction now and save its answer; returns it in words.
 
-        service_id: None for a transaction of any service. Returns None where there is no attempt.
-        The request is not sent again, whatever the network says. Raises `CannotAsk`.
+        service_id: None for a transaction of any service. Returns None if there is no attempt.
+        The request is never sent again. Raises `CannotAsk`.
         """
         attempts = await self._store.run(lambda unit: unit.attempts_of(network_transaction_id))
         if not attempts or service_id not in {None, attempts[0].service_id}:
@@ -115,7 +115,7 @@ class StatusAsking:
             await self.record(unit, attempt, result)
 
     async def record(self, unit: Unit, before: Attempt, result: StatusResult) -> Judgement:
-        """Save what the network said of an attempt that was read in this unit."""
+        """Save the status of an attempt that was read in this unit."""
         now = self._clock.now()
         judged = self._recorder.judge(before, result.report, now)
         judged = self._as_late_as_asked(judged, result, now)
@@ -148,9 +148,8 @@ class StatusAsking:
         again = await self._store.run(partial(self._record, job, result))
         if again is None:
             return
-        # What the network answers to a repeat is recorded as ever; if this process dies before
-        # that, or the commit took too long, the job that was added together with the repeat asks
-        # for its outcome.
+        # If this process dies before the answer to the repeat is recorded, or the commit took too
+        # long, the job that was added together with the repeat asks for the outcome.
         attempt_id = again.request.attempt_id
         if self._clock.now() >= again.ends_at:
             log.warning("attempt %s is not repeated: the store took too long", attempt_id)
@@ -159,13 +158,13 @@ class StatusAsking:
         await self._store.run(partial(self._record_repeat, attempt_id, answer))
 
     async def _question(self, job: Job, unit: Unit) -> _Question | None:
-        """What to ask for a job; None where it is left over, which ends the job."""
+        """The query of a job; ends the job and returns None if it is left over."""
         attempt = await unit.attempt(job.subject)
         if attempt is None or not _is_due(attempt, job) or not self._can_ask(attempt):
             await unit.finish(job)
             return None
         if not attempt.is_open:
-            # A hint that comes from now on needs a question of its own.
+            # A hint that comes from now on needs another query.
             await unit.save_attempt(attempt._replace(asked_at=self._clock.now()))
         return _Question(attempt.network, _query(attempt))
 
@@ -174,7 +173,7 @@ class StatusAsking:
         return configured and self._networks.terms(attempt.network).has_status
 
     async def _record(self, job: Job, result: StatusResult, unit: Unit) -> _Repeat | None:
-        """Record what the network says; returns the request if it has to go out again."""
+        """Record the status; returns the request if it must be sent again."""
         await unit.finish(job)
         before = await unit.attempt(job.subject)
         if before is None:
@@ -197,7 +196,7 @@ class StatusAsking:
     def _as_late_as_asked(
         self, judged: Judgement, result: StatusResult, now: datetime
     ) -> Judgement:
-        """The judgement with its next question as late as the network wants it, within bounds."""
+        """The judgement, with its next query as late as the network asked for, within bounds."""
         attempt, pause = judged.attempt, result.retry_after
         if pause is None or attempt.next_ask_at is None or judged.change is Change.ENDED:
             return judged
@@ -206,7 +205,7 @@ class StatusAsking:
         return judged._replace(attempt=attempt._replace(next_ask_at=later))
 
     def _log_given_up(self, before: Attempt, after: Attempt, now: datetime) -> None:
-        """Log once that an attempt waits for a person from now on."""
+        """Log that an attempt waits for a person, the first time that it does."""
         schedule = self._networks.terms(after.network).schedule
         since = before.asked_at or before.created_at
         given_up = schedule.given_up(after.created_at, now)
@@ -240,10 +239,10 @@ def _query(attempt: Attempt) -> StatusQuery:
 
 
 def _is_due(attempt: Attempt, job: Job) -> bool:
-    """Whether a job asks the next question of its attempt, and is not left over."""
+    """Whether a job is for the next query of its attempt, and not left over."""
     if attempt.next_ask_at is None:
         return False
-    # Of a final attempt one job alone asks, so that a job from before the end asks no second time.
+    # For a final attempt, a job from before the end must not ask a second time.
     return (
         attempt.next_ask_at <= job.due_at if attempt.is_open else attempt.next_ask_at == job.due_at
     )

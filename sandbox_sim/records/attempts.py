@@ -58,7 +58,7 @@ ONCE_GIVEN_UP: Final = timedelta(days=1)
 # never makes a question earlier than the schedule says.
 JITTER: Final = 0.1
 
-# A network is left alone for so long where it wants that, or for `poll_at_most` if that is longer.
+# The longest pause that a network may ask for, or `poll_at_most` if that is longer.
 LONGEST_PAUSE: Final = timedelta(hours=1)
 
 # Hints may come in any number; an attempt is asked for at most once in this time because of them.
@@ -81,7 +81,7 @@ class PollingSchedule:
         return max(self.poll_at_most, LONGEST_PAUSE)
 
     def interval(self, polls: int) -> timedelta:
-        """The time to the next question after so many, without jitter."""
+        """The time until the next status query after this many, without jitter."""
         # In seconds, because a timedelta has a bound; the exponent has one because a float has.
         seconds = self.poll_after.total_seconds() * 2.0 ** min(polls, 100)
         return timedelta(seconds=min(seconds, self.poll_at_most.total_seconds()))
@@ -155,7 +155,7 @@ class Attempt(NamedTuple):
     network_id: the network's own identifier.
     reason: why it failed, or the request or a repeat was refused, in the network's words; not that
     of a refusal of a repeat that may pass.
-    mismatch, contradiction: in words, empty where there is none.
+    mismatch, contradiction: in words, empty if there is none.
     contradicted_by: the outcome that the network reported against a final one.
     settled_by, settled_reason: the person who decided, and why.
     transaction_id: the client's, or of a message its processing_id.
@@ -215,7 +215,7 @@ class Attempt(NamedTuple):
     def sent(self) -> Echo:
         """What a report about this attempt must repeat: what went out, not what was asked for.
 
-        The amount is the confirmed one, where there is one.
+        The amount is the confirmed one, if there is one.
         """
         currency = self.sent_currency or self.currency
         return Echo(self.reference, self.moved_amount, currency, self.operation)

@@ -20,11 +20,11 @@ from sandbox_sim.values.rate_limit import RateLimit
 class SettingView(TypedDict):
     """A setting that can change while the server runs, as the control API shows it."""
 
-    value: Annotated[Any, "what holds now"]
+    value: Annotated[Any, "what holds now, with card numbers masked"]
     configured: Annotated[Any, "what the server was started with"]
     changed: Annotated[bool, "whether the two differ"]
-    choices: Annotated[list[Any] | None, "the values that it can have, where they are few"]
-    description: str
+    choices: Annotated[list[Any] | None, "the values that it can have; null where they are many"]
+    description: Annotated[str, "what it does"]
 
 
 @dataclass(frozen=True)

@@ -45,13 +45,20 @@ class Profile(StrEnum):
 
 
 class DeliveryState(StrEnum):
-    """The state of a callback (D30)."""
+    """The state of a callback (D30).
 
-    PENDING = "pending"  # never tried
-    RETRYING = "retrying"  # tried, and another attempt follows
+    pending: never tried.
+    retrying: tried, and another attempt follows.
+    delivered: acknowledged.
+    failed: the last attempt was not acknowledged.
+    dropped: an override keeps it from being sent.
+    """
+
+    PENDING = "pending"
+    RETRYING = "retrying"
     DELIVERED = "delivered"
     FAILED = "failed"
-    DROPPED = "dropped"  # an override keeps it from being sent
+    DROPPED = "dropped"
 
     @property
     def is_waiting(self) -> bool:
@@ -248,9 +255,9 @@ class AttemptView(TypedDict):
     number: Annotated[int, "from 1"]
     at: Annotated[str, "when it ended"]
     status_code: Annotated[int | None, "the HTTP status; null where there was no answer"]
-    duration_ms: Annotated[int, "real time"]
+    duration_ms: int
     response_body: Annotated[str, "the first 4 KiB of the answer"]
-    verdict: str
+    verdict: Annotated[str, "whether it was acknowledged, and what went wrong, in words"]
     sent_to: Annotated[str, "the address it went to, after the setting callback_rewrites"]
     next_attempt_at: Annotated[str | None, "when the next attempt is due; null after the last one"]
 
@@ -258,17 +265,17 @@ class AttemptView(TypedDict):
 class CallbackView(TypedDict):
     """A callback with its attempts, as the control API shows it."""
 
-    id: str
+    id: Annotated[str, "its identifier"]
     service_id: int
     transaction_id: str
     network_transaction_id: str
-    url: str
+    url: Annotated[str, "where it goes, with a password masked"]
     profile: Annotated[str, Profile]
-    body: dict[str, object]
+    body: Annotated[dict[str, object], "the JSON that is sent"]
     signature: Annotated[str | None, "the value of X-Service-Signature; null without signing"]
     state: Annotated[str, DeliveryState]
     unacknowledged: Annotated[bool, "it was attempted and is not acknowledged"]
-    note: Annotated[str | None, "the override that changes its behaviour"]
+    note: Annotated[str | None, "the override that changes its behaviour; else null"]
     created_at: Annotated[str, "when it became due"]
     attempts: Annotated[list[AttemptView], "oldest first"]
     mode: Annotated[str, ServiceMode]

@@ -42,7 +42,7 @@ _TOKEN_MEMBER: Final = re.compile(
     re.IGNORECASE,
 )
 
-# So much of a body is kept.
+# A longer body is cut to this size.
 KEPT_BYTES: Final = 8192
 
 # A shorter secret would be found inside of words that have nothing to do with it.
@@ -171,11 +171,16 @@ def together(parts: Sequence[MessagePart]) -> Outcome:
 
 
 class NotificationTrust(StrEnum):
-    """What the notifications of a network are worth."""
+    """What the notifications of a network are worth.
 
-    SIGNED = "signed"  # proven by a signature over the exact bytes, or by the connection itself
-    HINT = "hint"  # anybody may have sent it
-    NONE = "none"  # the network sends none
+    signed: proven by a signature over the exact bytes, or by the connection itself.
+    hint: anybody may have sent it, so it only makes the gateway ask.
+    none: the network sends none.
+    """
+
+    SIGNED = "signed"
+    HINT = "hint"
+    NONE = "none"
 
 
 class Standing(StrEnum):
@@ -205,13 +210,19 @@ class RawNotification(NamedTuple):
 
 
 class NotificationState(StrEnum):
-    """What was done with a kept notification."""
+    """What was done with a kept notification.
 
-    NEW = "new"  # still to be read
+    new: still to be read.
+    unmatched: it belongs to no attempt yet.
+    refused: it cannot be read, or its signature is wrong.
+    failed: it raised an error three times, and the log has the traceback.
+    """
+
+    NEW = "new"
     APPLIED = "applied"
-    UNMATCHED = "unmatched"  # it belongs to no attempt yet
-    REFUSED = "refused"  # it cannot be read, or proves nothing
-    FAILED = "failed"  # reading it raised three times; the log has the traceback
+    UNMATCHED = "unmatched"
+    REFUSED = "refused"
+    FAILED = "failed"
 
 
 class KeptNotification(NamedTuple):
@@ -269,7 +280,7 @@ class NotificationView(TypedDict):
     received_at: Timestamp
     state: Annotated[str, NotificationState]
     note: Annotated[str, "what is wrong with it; empty where nothing is"]
-    attempt_id: Annotated[str, "the attempt that it was applied to; empty where there is none"]
+    attempt_id: Annotated[str, "the attempt that it was applied to; empty if there is none"]
     tries: Annotated[int, "how often an attempt was sought for it"]
     method: Annotated[str, "EVENT where it came over the adapter's own connection"]
     path: Annotated[str, "what follows the name of the network in the address"]
@@ -297,7 +308,7 @@ def standing(trust: NotificationTrust, *, verified: bool, has_status: bool) -> S
 
 
 def next_match(received_at: datetime, tries: int, now: datetime) -> datetime | None:
-    """When to look again for the attempt of a notification after so many tries; None: give up."""
+    """When to search for the attempt of a notification after this many tries; None: give up."""
     if now - received_at >= KEPT_UNMATCHED:
         return None
     return now + timedelta(seconds=min(_FIRST_WAIT_S * 2.0 ** min(tries, 30), _LONGEST_WAIT_S))

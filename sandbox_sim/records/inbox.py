@@ -55,11 +55,11 @@ def _redacted_value(name: str, value: str) -> str:
 class InboxMessageView(TypedDict):
     """A delivery as the control API shows it."""
 
-    id: str
+    id: Annotated[str, "its identifier"]
     at: Timestamp
     method: str
     headers: Annotated[dict[str, str], "names in lower case"]
-    body: str
+    body: Annotated[str, "the body as text"]
     json: Annotated[object, "the body where it is JSON, else null"]
     signature: Annotated[Signature, "checked with the secret key of every credential set"]
 

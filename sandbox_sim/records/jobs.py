@@ -6,17 +6,28 @@ from typing import Final, NamedTuple
 
 
 class JobKind(StrEnum):
-    """The kind of work, and the record that `subject` names."""
+    """The kind of work, and in brackets what `subject` is.
 
-    SETTLE = "settle"  # settle a payment; network_transaction_id
-    SETTLE_SMS = "settle-sms"  # settle an SMS; processing_id or batch_id
-    DELIVER = "deliver"  # attempt a callback; callback id
-    RELEASE = "let-go"  # release a held callback that waited too long; callback id
-    DELIVER_LIVE = "deliver-live"  # attempt a callback of mode P; callback id
-    ASK_NETWORK = "ask-network"  # ask a network for an outcome; attempt id
-    RECHECK_FINAL = "recheck-final"  # ask for a recent final outcome again; attempt id
-    SEND_SMS = "send-sms"  # send a queued SMS of mode P for the first time; attempt id
-    READ_NOTIFICATION = "read-notification"  # read a notification of a network; its number
+    settle: decide a payment (network_transaction_id).
+    settle-sms: decide an SMS or a bulk send (processing_id or batch_id).
+    deliver: attempt a callback (its id).
+    let-go: release a callback that an override holds back (its id).
+    deliver-live: attempt a callback of mode P (its id).
+    ask-network: ask a network for an outcome (id of the attempt).
+    recheck-final: ask for a recent final outcome again (id of the attempt).
+    send-sms: send a queued SMS of mode P for the first time (id of the attempt).
+    read-notification: read a notification of a network (its number).
+    """
+
+    SETTLE = "settle"
+    SETTLE_SMS = "settle-sms"
+    DELIVER = "deliver"
+    RELEASE = "let-go"
+    DELIVER_LIVE = "deliver-live"
+    ASK_NETWORK = "ask-network"
+    RECHECK_FINAL = "recheck-final"
+    SEND_SMS = "send-sms"
+    READ_NOTIFICATION = "read-notification"
 
 
 # The work of production mode: no reset and no snapshot touches it.

@@ -71,26 +71,31 @@ class JournalEntry(NamedTuple):
         return self.code
 
 
+_READ: Final = "of the body; null where it could not be read"
+
+
 class RequestView(TypedDict):
     """An entry as the control API shows it."""
 
     id: Annotated[str, "the X-Sandbox-Request-Id of the answer"]
     at: Timestamp
-    service_id: int | None
-    operation: Annotated[str | None, Operation]
-    transaction_id: str | None
+    service_id: Annotated[int | None, _READ]
+    operation: Annotated[str | None, Operation, _READ]
+    transaction_id: Annotated[str | None, _READ]
     method: str
-    path: str
+    path: Annotated[str, "the path of the request"]
     request: Annotated[object, "the body, masked; a string where it is not JSON"]
-    http_status: int
+    http_status: Annotated[int, "of the answer"]
     response_code: str
     code: Annotated[str, "the same as response_code, under its older name"]
-    rule: str
-    why: str
-    warnings: list[str]
+    rule: Annotated[str, "the rule that decided, as in X-Sandbox-Rule"]
+    why: Annotated[str, "why it decided so"]
+    warnings: Annotated[list[str], "what a real gateway may reject"]
     answer: Annotated[object, "the body of the answer"]
-    duration_ms: Annotated[float, "real time from the head of the request to its answer"]
-    mode: Annotated[str | None, ServiceMode]
+    duration_ms: Annotated[float, "milliseconds from the head of the request to its answer"]
+    mode: Annotated[
+        str | None, ServiceMode, "of the credentials, S or P; null where these are unknown"
+    ]
 
 
 SHOWN_FIELDS: Final = tuple(RequestView.__annotations__)

@@ -47,11 +47,13 @@ class ManualEntry(NamedTuple):
 class ManualEntryView(TypedDict):
     """Who made an entry by hand, and why."""
 
-    by: str
-    reason: str
+    by: Annotated[str, "who made it"]
+    reason: Annotated[str, "why"]
     reference: Annotated[str, "the person's own reference, such as a ticket number; may be empty"]
-    reverses: Annotated[int | None, "the id of the manual entry that it reverses"]
-    ends_at: Annotated[str | None, "of the entry that closes a period: when the period ended"]
+    reverses: Annotated[int | None, "the id of the manual entry that it reverses; else null"]
+    ends_at: Annotated[
+        str | None, "of the entry that closes a period: when the period ended; else null"
+    ]
 
 
 shown_entry = viewer(ManualEntryView)
@@ -169,12 +171,18 @@ SANDBOX_NETWORK: Final = "sandbox"
 
 
 class TransferKind(StrEnum):
-    """What a transfer does with its amount."""
+    """What a transfer does with its amount.
 
-    POSTED = "posted"  # moves it at once
-    PENDING = "pending"  # sets it aside
-    POST = "post"  # moves what a pending one set aside, or a part, and frees the rest
-    VOID = "void"  # frees what a pending one set aside
+    posted: moves it at once.
+    pending: sets it aside, in mode P.
+    post: moves what a pending one set aside, or a part, and frees the rest.
+    void: frees what a pending one set aside.
+    """
+
+    POSTED = "posted"
+    PENDING = "pending"
+    POST = "post"
+    VOID = "void"
 
 
 # Constants, because Python 3.11 takes half a microsecond to find a member of an enum.
@@ -267,7 +275,7 @@ class PendingEnded(Exception):
 class Transfer(NamedTuple):
     """An amount from `debit` to `credit`; one of them at most is a wallet.
 
-    subject: the id of the transaction, send or batch that caused it; empty where there is none.
+    subject: the id of the transaction, send or batch that caused it; empty if there is none.
     pending: of one that posts or voids: the number of the pending transfer; else None.
     """
 
@@ -461,19 +469,21 @@ class PostingView(TypedDict):
     service_id: Annotated[int | None, "null where no wallet of a service is concerned"]
     account: Annotated[str | None, "the wallet, or null"]
     amount: Annotated[str, "a decimal, in GHS or SMS units; below zero where the wallet is debited"]
-    reason: Annotated[str, Reason]
+    reason: Annotated[str, Reason, "why the amount moves"]
     subject: Annotated[str, "the id of the transaction, send or batch, or empty"]
     at: Timestamp
     debit: Annotated[str, "the name of the account that it comes from"]
     credit: Annotated[str, "the name of the account that it goes to"]
-    pending: Annotated[int | None, "the id of the pending transfer that is posted or voided"]
+    pending: Annotated[
+        int | None, "the id of the pending transfer that a post or void ends; else null"
+    ]
     manual: NotRequired[Annotated[ManualEntryView, "of an entry that a person made"]]
 
 
 class NumberedPosting(PostingView):
     """A posting under the number that the store gave it."""
 
-    id: int
+    id: Annotated[int, "its number"]
 
 
 def shown_line(line: LedgerLine) -> NumberedPosting:

@@ -164,12 +164,16 @@ class HistoryItem(TypedDict):
     processing_id: str
     batch_id: Annotated[str | None, "null for a single send"]
     customer_number: Annotated[str, "the recipient, in international form"]
-    message: str
+    message: Annotated[str, "the text"]
     sender_id: str
     char_count: int
     page_count: int
     units_charged: int
-    status: Annotated[str, SmsStatus]
+    status: Annotated[
+        str,
+        SmsStatus,
+        "first ACKNOWLEDGED in mode S or QUEUED in mode P; then SENT, FAILED or REFUNDED",
+    ]
     status_code: Annotated[str, tuple(status.code for status in SmsStatus)]
     provider_code: str | None
     error_message: str | None

@@ -153,7 +153,7 @@ class UserRule(NamedTuple):
 class UserRuleView(TypedDict):
     """What the control API shows of every rule, beside the effect of its kind."""
 
-    id: str
+    id: Annotated[str, "its identifier"]
     match: Annotated[dict[str, Any], "the fields that a request must have"]
     times: Annotated[int | None, "how many requests it applies to; null for all"]
     seen: Annotated[int, "how many requests it fitted"]

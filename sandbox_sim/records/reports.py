@@ -15,14 +15,20 @@ from sandbox_sim.records.transactions import Status
 
 
 class Outcome(StrEnum):
-    """What is known of an attempt."""
+    """What is known of an attempt.
 
-    NOT_SENT = "not_sent"  # not a byte of the request can have arrived
-    REFUSED = "refused"  # the network said no before it took the request
-    PENDING = "pending"  # the network has it and has not decided
+    not_sent: not a byte of the request can have arrived.
+    refused: the network said no before it took the request.
+    pending: the network has it and has not decided.
+    reversed: it succeeded, and then the network took it back (D45).
+    """
+
+    NOT_SENT = "not_sent"
+    REFUSED = "refused"
+    PENDING = "pending"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
-    REVERSED = "reversed"  # it succeeded, and then the network took it back (D45)
+    REVERSED = "reversed"
     UNKNOWN = "unknown"
 
 

@@ -58,7 +58,7 @@ def _shifted(value: Any, by: timedelta) -> Any:
 class SnapshotView(TypedDict):
     """A snapshot as the control API shows it."""
 
-    name: str
+    name: Annotated[str, "what it was saved as"]
     service_id: Annotated[int | None, "null for a snapshot of all services"]
     taken_at: Timestamp
     records: Annotated[dict[str, int], "how many it has of each kind"]

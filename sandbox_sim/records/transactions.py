@@ -363,16 +363,18 @@ class TransactionView(TypedDict):
     party: Annotated[str, "the phone number, the bill account or the masked card"]
     payment_mode: str
     reference: str
-    callback_url: str
+    callback_url: Annotated[str, "that of the request"]
     status: Annotated[str, Status]
     status_desc: str
     timeline: Annotated[list[StatusChangeView], "oldest first"]
     expires_at: Annotated[str | None, "when a status query no longer finds it; null in mode P"]
     expired: Annotated[bool, "whether a status query no longer finds it"]
     replaced_by: Annotated[
-        str | None, "the network transaction id of a newer one with its transaction_id"
+        str | None, "the network transaction id of a newer one with its transaction_id; else null"
     ]
-    override: Annotated[dict[str, Any] | None, "the effect of the override that it follows"]
+    override: Annotated[
+        dict[str, Any] | None, "the override that it follows, with its effect; else null"
+    ]
     mode: Annotated[str, ServiceMode]
     refund_of: Annotated[
         str | None, "the network transaction id of the collection that it pays back; else null"

@@ -1,1 +1,1 @@
-"""The settings: `schema` says what there is, `loading` reads file, environment and flags."""
+"""The settings: `schema` defines them, `loading` reads file, environment and flags."""

@@ -1,4 +1,4 @@
-"""The settings that can change while a server runs: how a change is checked and shown."""
+"""The settings that can change while a server runs: checks and shows changes."""
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -11,7 +11,7 @@ from sandbox_sim.records.behaviour import Behaviour, SettingView, shown_value
 from sandbox_sim.settings.loading import REQUEST, ConfigError, settings_from
 from sandbox_sim.settings.schema import Settings
 
-# Those that set others: the server keeps what they were set to, and acts on the others.
+# These only set others: the server keeps their value, and reads the others.
 _TURN_ON_OTHERS: Final = frozenset({"lenient", "rate_limit"})
 _OF_BEHAVIOUR: Final = frozenset(each.name for each in fields(Behaviour))
 # In the order of the configuration file.
@@ -21,7 +21,7 @@ CHANGEABLE: Final = tuple(
 
 
 class RunningSettings:
-    """The settings that a server was started with, and what a change makes of them."""
+    """The settings that a server was started with, and the behaviour after a change."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -33,7 +33,10 @@ class RunningSettings:
         A setting that was configured, or changed before, counts as set by itself (D34).
         """
         given = {**present.given, **changes}
-        configured = {name: getattr(self._settings, name) for name in self._set_at_start()}
+        at_start = self._settings.model_fields_set
+        configured = {
+            name: getattr(self._settings, name) for name in CHANGEABLE if name in at_start
+        }
         problems = [
             f"{name} (from {REQUEST}): cannot change while the server runs; configure it and "
             "restart the server"
@@ -50,9 +53,6 @@ class RunningSettings:
     def shown(self, present: Behaviour) -> dict[str, SettingView]:
         """Each setting that can change, by its name."""
         return {name: self._view(name, present) for name in CHANGEABLE}
-
-    def _set_at_start(self) -> list[str]:
-        return [name for name in CHANGEABLE if name in self._settings.model_fields_set]
 
     def _view(self, name: str, present: Behaviour) -> SettingView:
         if name in _TURN_ON_OTHERS:
@@ -71,7 +71,7 @@ class RunningSettings:
 
 
 def _choices(kind: Any) -> list[Any] | None:
-    """The values of a type, where they are few; None for numbers, texts, lists and tables."""
+    """The possible values of a type; None for numbers, texts, lists and tables."""
     if kind is bool:
         return [False, True]
     if kind is NoneType:

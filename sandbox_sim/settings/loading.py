@@ -33,7 +33,7 @@ _SHOULD: Final = re.compile(r"^\w+ should")
 
 
 class ConfigError(ValueError):
-    """Settings are wrong; each line names one, where it came from, and what it accepts."""
+    """Settings are invalid; each line names one, where it came from, and what it accepts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,9 @@ def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Lo
 def settings_from(values: Mapping[str, Any], place: str, *problems: str) -> Settings:
     """The settings with these values; file and environment are not read.
 
-    place: where the values were given, for the lines of `ConfigError`, which it may raise.
-    problems: lines that were found before.
+    place: where the values were given, for the lines of the error.
+    problems: lines about problems that were found before.
+    Raises `ConfigError`.
     """
     known = {name: value for name, value in values.items() if name in Settings.model_fields}
     return _settings(known, dict.fromkeys(known, place), [*problems, *_unknown(values, place)])
@@ -82,7 +83,7 @@ def settings_from(values: Mapping[str, Any], place: str, *problems: str) -> Sett
 def _settings(
     values: Mapping[str, Any], origins: Mapping[str, str], problems: Sequence[str]
 ) -> Settings:
-    """Make the settings; raises `ConfigError` if they are wrong or there were problems before."""
+    """Make the settings. Raises `ConfigError` if they are invalid or `problems` is not empty."""
     try:
         settings = Settings(**values)
     except ValidationError as error:
@@ -109,7 +110,7 @@ def _environment() -> Mapping[str, str]:
 
 
 def _network_variables() -> Mapping[str, str]:
-    """The variables of settings of one network, by what follows the beginning of their names."""
+    """The variables with settings of networks, by their names without `NETWORK_PREFIX`."""
     return {
         key[len(NETWORK_PREFIX) :]: text
         for key, text in os.environ.items()
@@ -118,10 +119,10 @@ def _network_variables() -> Mapping[str, str]:
 
 
 def _decoded(texts: Mapping[str, str], origin: str) -> tuple[dict[str, Any], Sequence[str]]:
-    """Parse texts as pydantic-settings does, JSON for lists and tables; also the problems."""
+    """Parse texts as pydantic-settings does, JSON for lists and tables; returns problems too."""
     if not any(isinstance(_default(name), list | dict | BaseModel) for name in texts):
         return dict(texts), []
-    # Imported only here, because it takes longer than everything else that a start loads.
+    # Imported only here, because the import takes longer than the rest of a start.
     from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError  # noqa: PLC0415
 
     source = EnvSettingsSource(cast("type[BaseSettings]", Settings))
@@ -144,9 +145,9 @@ def _unknown(names: Iterable[str], place: str) -> Iterator[str]:
 
 
 def no_such_setting(name: str, place: str, known: Iterable[str], prefix: str = "") -> str:
-    """The error about an unknown setting, with a similar name that may be meant.
+    """The error about an unknown setting, with a similar name as a hint.
 
-    prefix: the beginning of all these names where the user writes them.
+    prefix: the beginning of all these names as the user writes them.
     """
     near = nearest(name, known)
     hint = f"; did you mean {prefix}{near}?" if near else ""

@@ -1,4 +1,4 @@
-"""The tables of networks and routes, and the networks that are made of them. D32, D39."""
+"""The tables of networks and routes; makes the networks. D32, D39."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -57,7 +57,7 @@ class NetworkTable(BaseModel):
 
     @property
     def schedule(self) -> PollingSchedule:
-        """When open attempts are asked for."""
+        """When the network is asked for the outcome of open attempts."""
         times = self.poll_after_s, self.poll_at_most_s, self.give_up_after_s
         return PollingSchedule(*(seconds * _SECONDS for seconds in times))
 
@@ -84,7 +84,7 @@ class NetworkTable(BaseModel):
 
 
 class RouteTable(BaseModel):
-    """One `[[routes]]` table; what is left out fits everything."""
+    """One `[[routes]]` table; an empty list fits everything."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

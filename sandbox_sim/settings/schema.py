@@ -1,4 +1,4 @@
-"""The settings: names, types, bounds, defaults, descriptions, and what they rule out together."""
+"""The settings: names, types, bounds, defaults, descriptions, and rules between settings."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -54,7 +54,7 @@ A_DAY_S: Final = 86_400
 A_DAY_MS: Final = A_DAY_S * 1000
 
 
-# What `rate_limit = "field"` sets, beside the default of rate_limit_burst (D10).
+# The rate_limit_per_minute of `rate_limit = "field"`; its burst is the default (D10).
 _RATE_IN_THE_FIELD: Final = 100.0
 # What the setting `lenient` turns on (D34).
 LENIENT: Final[Mapping[str, Any]] = MappingProxyType(
@@ -99,7 +99,7 @@ class Settings(BaseModel):
     keep_transactions: int | None = Field(
         None,
         ge=1,
-        description="How many transactions are kept for people and the control API; by default "
+        description="How many transactions are kept for the pages and the control API; by default "
         f"{KEPT_IN_MEMORY:,} of each service in memory, {KEPT_IN_A_DATABASE:,} in all on a file or "
         "Postgres. What is open, of mode P or younger than 15 minutes is never dropped.",
     )
@@ -116,16 +116,16 @@ class Settings(BaseModel):
     log_format: Literal["text", "json"] = Field("text", description="text, or JSON lines.")
     cert: str | None = Field(
         None,
-        description="PEM file with the certificate of this server, and those between it and its "
-        "authority; with key, the server speaks HTTPS.",
+        description="PEM file with the certificate of this server and any intermediate "
+        "certificates; together with key, the server speaks HTTPS.",
     )
     key: str | None = Field(
         None, description="PEM file with the private key of cert, without a passphrase."
     )
     tls: bool = Field(
         False,
-        description="Speak HTTPS, with a certificate of an authority of this machine; for "
-        "development.",
+        description="Speak HTTPS with a certificate from a certificate authority on this machine; "
+        "for development.",
     )
     tls_terminated: bool = Field(
         False, description="A proxy in front handles HTTPS, so plain HTTP causes no warning."
@@ -208,8 +208,8 @@ class Settings(BaseModel):
     merchant_names: dict[ServiceKey, MerchantName] = Field(
         {},
         examples=[{"55": "Adwoa's Market"}],
-        description="Whom payers see on the handset and the payment page: a service_id with the "
-        "name of its merchant. Without one they see the number of the service.",
+        description="The merchant that payers see on the handset and payment page: a service_id "
+        "with the name of its merchant. Without it they see the service_id.",
     )
     test_cards: dict[CardNumber, Brand] = Field(
         dict(TEST_CARDS), description="Test card numbers and their brand."
@@ -228,7 +228,7 @@ class Settings(BaseModel):
     )
 
     sms_initial_units: int = Field(
-        500, ge=0, description="SMS units of a new service; 0 where its id ends in 9."
+        500, ge=0, description="SMS units of a new service; 0 if its id ends in 9."
     )
     sms_transition_ms: int = Field(
         800, ge=0, le=A_DAY_MS, description="Time from ACKNOWLEDGED to SENT or REFUNDED."
@@ -317,7 +317,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> "Settings":
-        """Raise `ValueError`, a line `name: problem` for each setting that another rules out."""
+        """Raise `ValueError`, with a line `name: problem` for each conflict between settings."""
         problems = []
         try:
             self._read_token()
@@ -364,7 +364,7 @@ class Settings(BaseModel):
 
     @property
     def scheme(self) -> str:
-        """Of the addresses of this server."""
+        """The scheme of the addresses of this server."""
         return "https" if self.tls or self.cert else "http"
 
     @property
@@ -374,7 +374,7 @@ class Settings(BaseModel):
 
     @property
     def trusted(self) -> Path | None:
-        """The file by which clients trust this server; None where it speaks plain HTTP."""
+        """The PEM file that makes clients trust this server; None if it speaks plain HTTP."""
         if self.cert:
             return Path(self.cert).expanduser()
         return authority_file(authority_folder()) if self.tls else None
@@ -400,7 +400,7 @@ class Settings(BaseModel):
 
     @property
     def token(self) -> str | None:
-        """The setting `control_token`, unmasked; None where it is empty, as `${TOKEN}` may be."""
+        """The setting `control_token`, unmasked; None if it is empty, as `${TOKEN}` may be."""
         return self.control_token.get_secret_value() or None if self.control_token else None
 
     def listed_hosts(self) -> list[Host]:
@@ -431,7 +431,7 @@ class Settings(BaseModel):
 
 
 def _problems(settings: Settings) -> Iterator[str]:
-    """A line `name: problem` for each setting that cannot be together with the others."""
+    """A line `name: problem` for each setting that conflicts with others."""
     keys = [entry.client_key for entry in settings.credentials]
     if len(set(keys)) < len(keys):
         yield "credentials: each client_key must be unique"
@@ -462,7 +462,7 @@ def _tls_problems(settings: Settings) -> Iterator[str]:
 
 
 def _network_problems(settings: Settings) -> Iterator[str]:
-    """A line `name: problem` for each setting of networks that cannot be, or is unsafe."""
+    """A line `name: problem` for each setting of networks that is invalid or unsafe."""
     routes = [table.route for table in settings.routes]
     named = {each for route in routes for each in route.operations}
     for operation in sorted(named.difference(CARRIED)):
@@ -478,7 +478,7 @@ def _network_problems(settings: Settings) -> Iterator[str]:
 
 
 def _unsafe(settings: Settings) -> Iterator[str]:
-    """What is too dangerous where money is moved."""
+    """A line `name: problem` for each setting that is unsafe in production."""
     builtin = SANDBOX_CLIENT.client_key, SANDBOX_CLIENT.secret_key
     pairs = {
         (each.client_key, each.secret_key.get_secret_value()): each.mode
@@ -493,7 +493,7 @@ def _unsafe(settings: Settings) -> Iterator[str]:
     if not settings.loopback and not settings.is_secured:
         yield (
             f"host: {settings.host} is not loopback and this is plain HTTP; give --tls, or --cert "
-            "and --key, or set tls_terminated where a proxy in front handles HTTPS"
+            "and --key, or set tls_terminated if a proxy in front handles HTTPS"
         )
     if settings.tls_terminated and not settings.public_url:
         yield (

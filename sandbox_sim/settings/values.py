@@ -47,7 +47,7 @@ def _base_path(value: str) -> str:
     if any(char in path for char in "{}?#% "):
         raise ValueError("must be a path such as /gateway/v1")
     if f"{path}/".startswith("/_sandbox/"):
-        raise ValueError("must not begin with /_sandbox, which is the control API's")
+        raise ValueError("must not begin with /_sandbox, the path of the control API")
     return path
 
 
@@ -108,7 +108,7 @@ def _header_value(value: SecretStr) -> SecretStr:
 
 def _client_key(value: str) -> str:
     if not value or ":" in value:
-        raise ValueError("must be text without a colon, which is what ends it in Basic credentials")
+        raise ValueError("must be text without a colon, which ends the key in Basic authentication")
     return value
 
 
@@ -139,7 +139,7 @@ def _store(value: str) -> str:
 
 
 def _meant_store(value: str) -> str:
-    """The end of the error about a store: what a word or a path without `sqlite:` may mean."""
+    """The end of the error about a store: a suggestion for a word or a path without `sqlite:`."""
     if not value or ":" in value:
         return ""
     is_path = any(char in value for char in "./\\~")

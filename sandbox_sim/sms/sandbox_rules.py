@@ -67,7 +67,7 @@ def decide(
 
 
 def decide_live(request: SmsRequest, approved_senders: Collection[str]) -> Reply | list[str]:
-    """As `decide`, but in mode P: every number of Ghana is taken, in either form."""
+    """Like `decide`, for mode P: every number of Ghana is accepted, in either form."""
     code = Code.BAD_RECIPIENTS if request.bulk else Code.SMS_NOT_PROCESSED
 
     def refusal(field: str, number: str) -> Reply | None:

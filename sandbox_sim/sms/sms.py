@@ -43,7 +43,7 @@ class SmsOperations:
         self._behaviour = behaviour
 
     async def send(self, request: SmsRequest) -> Reply:
-        """`sms/send` and `sms/bulk`: charges all recipients and takes them all, or none."""
+        """`sms/send` and `sms/bulk`: charges and accepts all recipients, or rejects them all."""
         behaviour = self._behaviour.present
         senders = behaviour.approved_senders
         recipients = sandbox_rules.decide(request, behaviour.allowlist, senders)
@@ -70,7 +70,7 @@ class SmsOperations:
         return received(request, messages, size, left, "sandbox.10")
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
-        """The handler of `SETTLE_SMS`: numbers that end in 9 are refunded, others sent (D25)."""
+        """Handle a `SETTLE_SMS` job: numbers that end in 9 are refunded, others sent (D25)."""
         messages = await unit.messages(job.service_id, job.subject)
         settled = [
             message.settled(now) for message in messages if message.status is SmsStatus.ACKNOWLEDGED
@@ -113,7 +113,7 @@ def messages_of(
 def received(
     request: SmsRequest, messages: Sequence[Message], size: Size, left: int, rule: str
 ) -> Reply:
-    """The answer to a send that is taken. left: the units that the service has after it."""
+    """The answer to an accepted send. left: the units that the service has after it."""
     record = _bulk_record if request.bulk else _send_record
     fields = {"response_data": record(messages, size, left)}
     warnings = (LONG_SENDER,) if len(request.sender_id) > MAX_SENDER else ()

@@ -69,8 +69,9 @@ def pages(text: str) -> Sequence[str]:
 
 
 def octets(text: str, encoding: Literal["GSM", "UNICODE"]) -> bytes:
-    """The text as it goes out: a septet of GSM 03.38 in each octet, or UTF-16 with the high octet
-    first. A surrogate without its other half goes out as it is.
+    """The text in octets: one septet of GSM 03.38 in each, or UTF-16 with the high octet first.
+
+    A surrogate without its other half is kept.
     """
     if encoding == "GSM":
         return b"".join(map(_GSM_OCTETS.__getitem__, text))

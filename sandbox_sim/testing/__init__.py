@@ -1,4 +1,4 @@
-"""The gateway of a test run: `SandboxGateway`, and the records that a test sees."""
+"""A gateway for tests: `SandboxGateway`, and the records that a test reads."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        """Import `SandboxGateway` on first use, because it needs every package."""
+        """Import `SandboxGateway` on first use, because it imports every package."""
         if name == "SandboxGateway":
             return import_module("sandbox_sim.testing.gateway").SandboxGateway
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

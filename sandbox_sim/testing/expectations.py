@@ -1,4 +1,4 @@
-"""Expectations about records; an error says what came instead."""
+"""Expectations about records; the error of a failed one shows the records that exist."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -16,7 +16,7 @@ _LONGEST: Final = 60
 
 
 def aligned(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
-    """A line of headings and one for each row. Long cells are cut, except in the last column."""
+    """The lines of a table. Long cells are cut, except in the last column."""
     lines = [
         list(headings),
         *([_short(_line(cell)) for cell in row[:-1]] + [_line(row[-1])] for row in rows),
@@ -38,7 +38,7 @@ def _short(text: str) -> str:
 R = TypeVar("R", bound=Callback | Delivery | Request | Sms | Transaction)
 
 
-# An error shows this many records at most; more would hide its message.
+# An error shows this many records at most, so that its message stays visible.
 _SHOWN_RECORDS: Final = 20
 
 _SHOWN_REJECTIONS: Final = 5
@@ -47,13 +47,14 @@ _PHONE_NUMBERS: Final = frozenset({"to", "customer_number"})
 
 
 class Records(Sequence[R], Generic[R]):
-    """Records of one kind, oldest first, as they were at the moment of the call.
+    """Records of one kind, oldest first, as they were at the time of the call.
 
     The methods take the expected fields as keywords. A phone number may be in local or 233 form,
     and an amount any kind of number; `body={"nw": "MTN"}` compares only these members of a body.
 
-    outlook: a sentence about what is still due, which an error adds if something is missing.
-    requests: returns the requests of the service; an error names those whose rejection explains it.
+    outlook: a sentence about jobs that are still due; an error about a missing record adds it.
+    requests: returns the requests of the service; such an error also names those that were
+    rejected.
     """
 
     def __init__(self, kind: type[R], records: Sequence[R], outlook: str = "") -> None:
@@ -87,7 +88,7 @@ class Records(Sequence[R], Generic[R]):
         return [each for each in self._records if not _misses(each, wanted)]
 
     def expect_one(self, **wanted: object) -> R:
-        """Return the only record with these fields; `AssertionError` if there is not just one."""
+        """Return the record with these fields; `AssertionError` unless there is exactly one."""
         __tracebackhide__ = True
         found = self.where(**wanted)
         if len(found) != 1:
@@ -102,7 +103,10 @@ class Records(Sequence[R], Generic[R]):
             raise AssertionError(self.instead("no", wanted))
 
     def expect(self, times: int | None = None, **wanted: object) -> Sequence[R]:
-        """Return the records with these fields; `AssertionError` if not `times`, or none."""
+        """Return the records with these fields; `AssertionError` unless there are `times` of them.
+
+        times: None for one or more.
+        """
         __tracebackhide__ = True
         found = self.where(**wanted)
         if len(found) != times if times is not None else not found:
@@ -111,14 +115,14 @@ class Records(Sequence[R], Generic[R]):
         return found
 
     def _read(self, wanted: Mapping[str, object]) -> dict[str, object]:
-        """What is wanted, with words such as `cancelled` replaced by the values they stand for."""
+        """The wanted fields, with words such as `cancelled` replaced by the values of records."""
         __tracebackhide__ = True
         self._refuse_unknown(wanted)
         plain = {name: value for name, value in wanted.items() if _is_plain(value)}
         try:
             return {**wanted, **read_match(self._kind.values, plain)}
         except ImpossibleValue as error:
-            # Raise it here, so that a failing test shows no frames of ours.
+            # Raised here, so that the traceback of a failing test has no frames of ours.
             raise ValueError(str(error)) from None
 
     def _refuse_unknown(self, wanted: Mapping[str, object]) -> None:
@@ -131,7 +135,7 @@ class Records(Sequence[R], Generic[R]):
                 raise TypeError(f"a {self._kind.noun} has no field {name!r}; {hint}{inside}")
 
     def instead(self, number: str, wanted: Mapping[str, object], so: str = "so") -> str:
-        """Say what was expected and what came instead. so: the state of the records that fit."""
+        """The message about what was expected and what exists. so: how matching records are."""
         __tracebackhide__ = True
         wanted = self._read(wanted)
         count = len(self.where(**wanted))
@@ -146,19 +150,19 @@ class Records(Sequence[R], Generic[R]):
         return "\n".join(filter(None, lines))
 
     def _rejections(self, wanted: Mapping[str, object]) -> Iterator[str]:
-        """Why the newest requests were rejected that may have been to leave what is missing."""
+        """Lines about the newest rejected requests that may explain a missing record."""
+        same = {name: wanted[name] for name in ("transaction_id",) if name in wanted}
         rejected = [
             each
             for each in self.requests()
-            if each.response_code not in ACCEPTED
-            and ("transaction_id" not in wanted or not _misses(each, _same_transaction(wanted)))
+            if each.response_code not in ACCEPTED and not _misses(each, same)
         ]
         for each in rejected[-_SHOWN_REJECTIONS:]:
             name = " ".join(filter(None, ("the request", each.operation, each.transaction_id)))
             yield f"{name} was answered {each.response_code}: {each.why} [{each.rule}]"
 
     def table(self, wanted: Mapping[str, object] = MappingProxyType({})) -> Iterator[str]:
-        """A line for each of the newest records; the nearest to what is wanted are marked."""
+        """A table of the newest records; those nearest to the wanted fields have a note."""
         if not self:
             return
         shown = self._records[-_SHOWN_RECORDS:]
@@ -176,17 +180,13 @@ class Records(Sequence[R], Generic[R]):
         yield from aligned(columns, rows)
 
 
-def _same_transaction(wanted: Mapping[str, object]) -> Mapping[str, object]:
-    return {"transaction_id": wanted["transaction_id"]}
-
-
 class Messages(Records[Sms]):
     """The SMS, oldest first."""
 
     def expect_text(
         self, *, to: str | None = None, contains: str | None = None, **wanted: object
     ) -> Sms:
-        """Return the newest message to this number that contains this; `AssertionError` if none."""
+        """Return the newest message to this number with this text; `AssertionError` if none."""
         __tracebackhide__ = True
         given = {"to": to, "text": None if contains is None else _Containing(contains)}
         wanted |= {name: value for name, value in given.items() if value is not None}
@@ -195,7 +195,7 @@ class Messages(Records[Sms]):
 
 @dataclass(frozen=True)
 class _Containing:
-    """Equals every text that contains this part."""
+    """A value that equals every text that contains `part`."""
 
     part: str
 
@@ -206,18 +206,18 @@ class _Containing:
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value is compared as it is; others, such as `mock.ANY`, know what they equal."""
+    """Whether a value is plain data; others, such as `mock.ANY`, compare themselves."""
     return value is None or isinstance(value, str | int | float)
 
 
 def _names(kind: type[R]) -> list[str]:
-    """The fields of a kind of record, with its properties."""
+    """The names of the fields and properties of a kind of record."""
     computed = [name for name, value in vars(kind).items() if isinstance(value, property)]
     return [*(field.name for field in fields(kind)), *computed]
 
 
 def _misses(record: R, wanted: Mapping[str, object]) -> list[str]:
-    """The fields in which a record differs from what is wanted."""
+    """The names of the wanted fields in which a record differs."""
     return [
         name for name, value in wanted.items() if not _meets(name, getattr(record, name), value)
     ]
@@ -232,7 +232,7 @@ def _meets(name: str, found: object, wanted: object) -> bool:
         return to_international(redact_text(wanted)) == to_international(str(found))
     if name == "amount":
         return wanted == found or _number(wanted) == _number(found)
-    # A masked value is also found by the original (D38).
+    # The original of a masked value also matches it (D38).
     return wanted == found or (isinstance(wanted, str) and redact_text(wanted) == found)
 
 

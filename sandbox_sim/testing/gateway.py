@@ -1,4 +1,4 @@
-"""`SandboxGateway`: a gateway for a test, which moves its clock."""
+"""`SandboxGateway`: a gateway for tests, with a clock that the test moves."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -23,12 +23,12 @@ _A_YEAR: Final = timedelta(days=366)
 
 
 class SandboxGateway(ServiceGateway):
-    """A gateway on a free port, in a thread of its own. Its clock is stopped until it is moved.
+    """A gateway on a free port, in its own thread. Its clock is frozen; the test moves it.
 
     Use it in `with` or `async with`. Settings are keywords: `SandboxGateway(settle_delay_ms=0)`; a
     wrong one raises `ConfigError`. It reads neither the environment nor files, and keeps its state
-    in memory. All its methods are about its own `service_id`, except the clock, which is one for
-    all services, and `renew`, which forgets the state of all services.
+    in memory. All its methods are about its own `service_id`, except those of the clock, which all
+    services share, and `renew`, which deletes the state of all services.
 
     `aio` has the three calls that wait for the application under test, for tests in coroutines.
     """
@@ -42,8 +42,8 @@ class SandboxGateway(ServiceGateway):
     ) -> None:
         """Check the settings; the gateway starts in `with`.
 
-        checked: settings that were checked before, in place of keywords. front: a gateway that
-        runs; its port takes the requests about the services of these credentials too, and this one
+        checked: settings that are already checked, instead of keywords. front: a running gateway;
+        its port also accepts the requests for the services of these credentials, and this gateway
         answers them.
         """
         chosen = {"store": "memory:", "port": 0, "quiet": True, **settings}
@@ -58,7 +58,7 @@ class SandboxGateway(ServiceGateway):
     def __enter__(self) -> Self:
         """Start the gateway."""
         if self.is_running:
-            raise RuntimeError("the gateway runs already")
+            raise RuntimeError("the gateway is already running")
         self._running = Server(self.settings, self._front)
         self._begun = self._server.gateway.clock.state
         return self
@@ -108,7 +108,7 @@ class SandboxGateway(ServiceGateway):
         return self._server.run(self._view.inbox(self._inbox(name)))
 
     def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0) -> Sequence[Job]:
-        """Move the clock on. Returns the jobs that ran on the way, in order, when all are done.
+        """Move the clock forward and run the jobs that become due; return them when they are done.
 
         A callback is done when its receiver has answered, so the application must be able to answer
         during this call: in a coroutine write `await gateway.aio.advance(…)`.
@@ -119,19 +119,20 @@ class SandboxGateway(ServiceGateway):
         return self._server.run(work, "await gateway.aio.advance(…)")
 
     def reset_clock(self) -> None:
-        """Bring gateway time to the machine's, from where it runs on; `reset` puts it back.
+        """Set gateway time to the machine's time and let it run; `reset` sets it back.
 
-        `ValueError` with a list where a payment, callback or SMS waits that was created later.
+        Raises `ValueError` with a list if a payment, callback or SMS that was created after that
+        time is still waiting.
         """
         __tracebackhide__ = True
         self._server.run(self._server.gateway.clock_control.reset())
 
     def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
-        """Return the newest callback with these fields, as soon as its receiver was called.
+        """Return the newest callback with these fields, after an attempt at its receiver.
 
-        Moves the clock from one due time to the next until there is such a callback. If nothing
-        else is due, it waits `timeout_s` of real time for a request of the application, and then
-        raises `AssertionError`. `state="delivered"` waits until the receiver has acknowledged it.
+        Moves the clock from job to job until there is such a callback. If no job is due, it waits
+        up to `timeout_s` of real time for a request of the application, and then raises
+        `AssertionError`. `state="delivered"` waits until the receiver has acknowledged it.
         """
         __tracebackhide__ = True
         work = self._view.callback(timeout_s, wanted)
@@ -140,9 +141,9 @@ class SandboxGateway(ServiceGateway):
     def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
         """Make the next attempt at all retrying callbacks now, or at one, without moving the clock.
 
-        any_id: the id of the one, or the id of its transaction. Returns the callbacks as they are
-        after the attempt. `ValueError` where the one is not there, where several fit, or where it
-        waits for no attempt because it was delivered or given up.
+        any_id: the id of a callback or of its transaction. Returns the callbacks as they are after
+        the attempt. Raises `ValueError` if there is no such callback or more than one, or if it is
+        not waiting for an attempt.
         """
         __tracebackhide__ = True
         work = self._view.retry_callbacks(any_id)
@@ -150,22 +151,22 @@ class SandboxGateway(ServiceGateway):
 
     @property
     def callbacks(self) -> Records[Callback]:
-        """Every callback, acknowledged or not."""
+        """All callbacks, acknowledged or not."""
         return self._explained(self._server.run(self._view.callbacks()))
 
     @property
     def transactions(self) -> Records[Transaction]:
-        """Every payment that a status query still finds."""
+        """All payments that status queries find."""
         return self._explained(self._server.run(self._view.transactions()))
 
     @property
     def sms(self) -> Messages:
-        """Every message."""
+        """All SMS."""
         return self._explained(self._server.run(self._view.sms()))
 
     @property
     def requests(self) -> Records[Request]:
-        """Every request to the gateway, with its answer and the reason."""
+        """All requests to the gateway, each with its answer and the reason."""
         return self._server.run(self._view.requests())
 
     def certify(
@@ -184,21 +185,21 @@ class SandboxGateway(ServiceGateway):
         gives_up_after: str = "2s",
         reacts_within: str = "300ms",
     ) -> None:
-        """Try the bad days of a payment on the application: all cases, or the controls and one.
+        """Run the certification cases against the application: all, or the controls and one case.
 
         place_order: places an order (phone, network, amount, pay_by, reference) and returns its
-        number, or None where the application refuses it. state_of: returns the state of the order
-        with a number: paid, pending, failed or cancelled, or a word of the application that `words`
-        maps to one of these. refund_order, restart_application: None where it cannot. receipts_of:
-        how many receipts were sent for an order, or "sms" to count the SMS sent to the payer.
-        cards: whether `place_order` takes the pay_by "card". folders: cases of your own. The last
-        three say how long the application takes in real time, as in certify.toml.
+        number, or None if the application refuses it. state_of: returns the state of the order
+        with this number: paid, pending, failed or cancelled, or a word that `words` maps to one of
+        these. refund_order, restart_application: None if the application cannot do it.
+        receipts_of: returns how many receipts were sent for an order; "sms" counts the SMS to the
+        payer. cards: whether `place_order` accepts the pay_by "card". folders: your own cases. The
+        last three are real times of the application, as in certify.toml.
 
-        Raises `AssertionError` with how to mend what failed, `unittest.SkipTest` where the one case
-        is not applicable, and `ValueError` for a wrong argument.
+        Raises `AssertionError` with how to fix the failures, `unittest.SkipTest` if the case is not
+        applicable, and `ValueError` for a wrong argument.
         """
         __tracebackhide__ = True
-        # Imported only here, as few tests use it.
+        # Imported here, because few tests need it.
         from sandbox_sim.certify.fixture import (  # noqa: PLC0415
             ApplicationFunctions,
             certify,
@@ -221,12 +222,12 @@ class SandboxGateway(ServiceGateway):
         certify(self, application, case, folders, times)
 
     def reset(self) -> None:
-        """Forget the state and the inboxes of this service, and put the clock back."""
+        """Delete the state and the inboxes of this service, and set the clock back."""
         self._server.run(self._view.forget(self._inboxes, self._begun))
         self._inboxes = set()
 
     def renew(self) -> None:
-        """Forget the state of all services, put the clock back, and take another `service_id`."""
+        """Delete the state of all services, set the clock back, and take another `service_id`."""
         self._server.run(self._view.forget_everything(self._begun))
         self._inboxes = set()
         self.service_id = next(self._service_ids)
@@ -235,7 +236,7 @@ class SandboxGateway(ServiceGateway):
     def _server(self) -> Server:
         if self._running is None:
             raise RuntimeError(
-                "the gateway does not run: write `with SandboxGateway() as gateway:`"
+                "the gateway is not running: write `with SandboxGateway() as gateway:`"
             )
         return self._running
 
@@ -283,5 +284,5 @@ def _duration(seconds: float, minutes: float, hours: float) -> timedelta:
     __tracebackhide__ = True
     by = timedelta(seconds=seconds, minutes=minutes, hours=hours)
     if not timedelta() <= by <= _A_YEAR:
-        raise ValueError(f"the clock moves by 0 seconds to {_A_YEAR.days} days, not by {by}")
+        raise ValueError(f"the clock can move by 0 seconds to {_A_YEAR.days} days, not by {by}")
     return by

@@ -1,4 +1,4 @@
-"""The read-only records that a test sees: callbacks, deliveries, payments, SMS and requests."""
+"""The read-only records of tests: callbacks, deliveries, payments, SMS and requests."""
 
 import json
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from sandbox_sim.values.json_text import compact, parse_json
 
 
 def _fields_of_view(view: Mapping[str, Any], kind: type, **others: object) -> dict[str, Any]:
-    """As `_fields_of`, of a record as the control API shows it."""
+    """As `_fields_of`, for a record of the control API."""
     shared = (each for each in fields(kind) if each.name not in others)
     return {**others, **{each.name: _moment(view[each.name], each.type) for each in shared}}
 
@@ -28,7 +28,7 @@ def _moment(value: Any, kind: object) -> Any:
 
 
 def _fields_of(found: object, kind: type, **others: object) -> dict[str, Any]:
-    """What a record of this kind is made of: the fields that `found` has too, and others."""
+    """The arguments for a record of this kind: attributes of `found`, and `others`."""
     shared = (each.name for each in fields(kind) if each.name not in others)
     return {**others, **{name: getattr(found, name) for name in shared}}
 
@@ -37,10 +37,10 @@ def _fields_of(found: object, kind: type, **others: object) -> dict[str, Any]:
 class Callback:
     """A callback to the application under test.
 
-    status: 000, 001, 002 or 003, from the field in which the profile has it.
-    content: the body as the bytes that are sent; pass it with `headers` to the test client of a web
-    framework. state: pending, retrying, delivered, failed or dropped.
-    unacknowledged: it was attempted, and the application has not acknowledged it.
+    status: 000, 001, 002 or 003, from the field of the profile.
+    content: the bytes of the body; pass it with `headers` to the test client of a web framework.
+    state: pending, retrying, delivered, failed or dropped.
+    unacknowledged: whether it was attempted and not acknowledged.
     """
 
     noun: ClassVar = "callback"
@@ -65,7 +65,7 @@ class Callback:
 
     @classmethod
     def of(cls, found: callbacks.CallbackRecord) -> Self:
-        """The record of a callback."""
+        """From a callback of the store."""
         own = {
             "profile": found.profile.value,
             "content": found.body.encode(),
@@ -77,7 +77,7 @@ class Callback:
 
     @classmethod
     def of_view(cls, view: Mapping[str, Any]) -> Self:
-        """The record of a callback that the control API shows."""
+        """From a callback of the control API."""
         signature = view["signature"]
         signed = {callbacks.SIGNATURE_HEADER: signature} if signature else {}
         own = {
@@ -98,7 +98,7 @@ class Callback:
 
     @property
     def body(self) -> dict[str, Any]:
-        """The JSON of `content`."""
+        """The parsed `content`."""
         document: dict[str, Any] = json.loads(self.content)
         return document
 
@@ -121,7 +121,7 @@ class Callback:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A request that came to an inbox of the gateway.
+    """A request to an inbox of the gateway.
 
     body: parsed if it is JSON, else text. headers: names in lower case.
     signature: valid, invalid or missing.
@@ -139,13 +139,13 @@ class Delivery:
 
     @classmethod
     def of(cls, found: InboxMessage) -> Self:
-        """The record of a message in an inbox."""
+        """From a message in an inbox."""
         body = parse_json(found.body, found.body)
         return cls(**_fields_of(found, cls, headers=dict(found.headers), body=body))
 
     @classmethod
     def of_view(cls, view: Mapping[str, Any]) -> Self:
-        """The record of a delivery that the control API shows."""
+        """From a delivery of the control API."""
         return cls(**_fields_of_view(view, cls, body=parse_json(view["body"], view["body"])))
 
 
@@ -153,8 +153,8 @@ class Delivery:
 class Transaction:
     """A payment that was accepted or declined.
 
-    customer_number: for a bill its account number; a card number is masked.
-    timeline: every status with the time when it began, oldest first.
+    customer_number: for a bill, the account number; card numbers are masked.
+    timeline: each status with the time of its change, oldest first.
     """
 
     noun: ClassVar = "transaction"
@@ -178,7 +178,7 @@ class Transaction:
 
     @classmethod
     def of(cls, found: transactions.TransactionRecord) -> Self:
-        """The record of a transaction."""
+        """From a transaction of the store."""
         own = {
             "network_transaction_id": found.network_transaction_id,
             "operation": found.payment.operation.value,
@@ -192,7 +192,7 @@ class Transaction:
 
     @classmethod
     def of_view(cls, view: Mapping[str, Any]) -> Self:
-        """The record of a transaction that the control API shows."""
+        """From a transaction of the control API."""
         changes = (
             StatusChange(Status(each["status"]), datetime.fromisoformat(each["at"]))
             for each in view["timeline"]
@@ -204,9 +204,10 @@ class Transaction:
 
 @dataclass(frozen=True, slots=True)
 class Sms:
-    """A message as the handset sees it; `to` has the form with 233.
+    """An SMS.
 
-    status: ACKNOWLEDGED, SENT or REFUNDED. sent_at: None unless it was sent.
+    to: the phone number in the 233 form. status: ACKNOWLEDGED, SENT or REFUNDED. sent_at: None
+    unless it was sent.
     """
 
     noun: ClassVar = "message"
@@ -225,13 +226,13 @@ class Sms:
 
     @classmethod
     def of(cls, found: messages.Message) -> Self:
-        """The record of a message."""
+        """From a message of the store."""
         to, text, status = found.customer_number, found.message, found.status.value
         return cls(**_fields_of(found, cls, to=to, text=text, status=status))
 
     @classmethod
     def of_view(cls, view: Mapping[str, Any]) -> Self:
-        """The record of a message that the control API shows."""
+        """From a message of the control API."""
         return cls(**_fields_of_view(view, cls, to=view["customer_number"], text=view["message"]))
 
 
@@ -239,9 +240,9 @@ class Sms:
 class Request:
     """A request to the gateway and its answer.
 
-    body, answer: parsed if it is JSON, else text; card numbers are masked.
-    rule, why: the name of the rule that decided the answer, and the reason in words.
-    mode: S or P, as its credentials have it; None where they were not recognised.
+    body, answer: parsed if JSON, else text; card numbers are masked.
+    rule, why: the name of the rule that decided the answer, and the reason.
+    mode: S or P, from the credentials; None if they are unknown.
     """
 
     noun: ClassVar = "request"
@@ -270,7 +271,7 @@ class Request:
 
     @classmethod
     def of(cls, found: JournalEntry) -> Self:
-        """The record of an entry of the journal."""
+        """From an entry of the journal."""
         request, answer = (
             body.decode("utf-8", "replace") for body in (found.request, found.answer)
         )
@@ -284,7 +285,7 @@ class Request:
 
     @classmethod
     def of_view(cls, view: Mapping[str, Any]) -> Self:
-        """The record of a request that the control API shows."""
+        """From a request of the control API."""
         own = {"body": view["request"], "warnings": tuple(view["warnings"])}
         return cls(**_fields_of_view(view, cls, **own))
 

@@ -1,6 +1,6 @@
-"""`RemoteGateway`: a gateway that runs elsewhere, for a test that has a service of its own there.
+"""`RemoteGateway`: a gateway at an address, in which each test has its own service.
 
-It needs the standard library only, so a test environment needs no package of the server.
+It needs the standard library only, so the tests do not need the packages of the server.
 """
 
 import asyncio
@@ -19,19 +19,19 @@ from sandbox_sim.values.clients import SANDBOX_CLIENT
 
 VARIABLE: Final = "SANDBOX_SIM_URL"
 _CLOCK: Final = SystemClock()
-# Real time, in seconds, after which the callbacks are read again: some are never acknowledged.
+# Seconds of real time after which callbacks are read again; some are never acknowledged.
 _LOOK_AGAIN_S: Final = 0.2
 _PAGE: Final = 100
 
 
 class RemoteGateway(ServiceGateway):
-    """A gateway at an address. Its clock runs, and is one for all who use it.
+    """A gateway at an address. Its clock runs, and all its users share it.
 
-    token: its control token, where it has one.
+    token: its control token, if it has one.
     """
 
     def __init__(self, url: str, auth: tuple[str, str], token: str | None) -> None:
-        """Raises `ValueError` where no gateway answers at the address."""
+        """Raises `ValueError` if no gateway answers at the address."""
         super().__init__(auth, service_ids(()))
         self._url = url.rstrip("/")
         self._token = token
@@ -40,9 +40,10 @@ class RemoteGateway(ServiceGateway):
 
     @classmethod
     def of_environment(cls) -> "RemoteGateway | None":
-        """The gateway that `SANDBOX_SIM_URL` names; None where it is not set.
+        """The gateway at `SANDBOX_SIM_URL`; None if the variable is not set.
 
-        `SANDBOX_SIM_TOKEN`, `SANDBOX_SIM_CLIENT_KEY` and `SANDBOX_SIM_SECRET_KEY` are read too.
+        Its credentials are in `SANDBOX_SIM_TOKEN`, `SANDBOX_SIM_CLIENT_KEY` and
+        `SANDBOX_SIM_SECRET_KEY`.
         """
         given = os.environ
         if not given.get(VARIABLE):
@@ -60,7 +61,7 @@ class RemoteGateway(ServiceGateway):
 
     @property
     def is_running(self) -> bool:
-        """Whether the gateway runs: it answered at the start."""
+        """True, because the gateway answered at the start."""
         return True
 
     @property
@@ -75,32 +76,32 @@ class RemoteGateway(ServiceGateway):
 
     @property
     def callbacks(self) -> Records[Callback]:
-        """Every callback, acknowledged or not."""
+        """All callbacks, acknowledged or not."""
         return self._explained(
             Records(Callback, [*map(Callback.of_view, self._own_views("callbacks"))])
         )
 
     @property
     def transactions(self) -> Records[Transaction]:
-        """Every payment that a status query still finds."""
+        """All payments that status queries find."""
         found = self._own_views("transactions")
         kept = [Transaction.of_view(each) for each in found if not each["expired"]]
         return self._explained(Records(Transaction, kept))
 
     @property
     def sms(self) -> Messages:
-        """Every message."""
+        """All SMS."""
         return self._explained(Messages(Sms, [*map(Sms.of_view, self._own_views("sms"))]))
 
     @property
     def requests(self) -> Records[Request]:
-        """Every request of this service with its answer and the reason."""
+        """All requests of this service, each with its answer and the reason."""
         return Records(Request, [*map(Request.of_view, self._own_views("requests"))])
 
     def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
-        """Return the newest callback with these fields, as soon as its receiver was called.
+        """Return the newest callback with these fields, after an attempt at its receiver.
 
-        Waits `timeout_s` of real time at most, and then raises `AssertionError`.
+        Raises `AssertionError` after `timeout_s` of real time.
         """
         __tracebackhide__ = True
         Records(Callback, ()).where(**wanted)  # refuses wrong fields
@@ -119,9 +120,9 @@ class RemoteGateway(ServiceGateway):
     def retry_callbacks(self, any_id: str | None = None) -> Sequence[Callback]:
         """Make the next attempt at all retrying callbacks now, or at one.
 
-        any_id: the id of the one, or the id of its transaction. Returns the callbacks as they are
-        when the attempts begin: a receiver elsewhere may take its time. `wait_callback` and
-        `callbacks` show what it answers.
+        any_id: the id of a callback or of its transaction. Returns the callbacks as they are when
+        the attempts begin, because their receivers may be slow. `wait_callback` and `callbacks`
+        show the answers.
         """
         __tracebackhide__ = True
         if any_id is None:
@@ -129,35 +130,32 @@ class RemoteGateway(ServiceGateway):
             return [*map(Callback.of_view, answer["callbacks"])]
         named = [each for each in self.callbacks if any_id in _ids(each)]
         if len(named) != 1:
-            found = "there is no callback" if not named else f"{len(named)} callbacks are named"
+            found = "there is no callback" if not named else f"{len(named)} callbacks have the id"
             raise ValueError(f"{found} {any_id!r}")
         return [Callback.of_view(self._control(f"callbacks/{named[0].id}/retry", None))]
 
     def reset(self) -> None:
-        """Forget the state and the inboxes of this service; nothing of other services."""
+        """Delete the state and the inboxes of this service only."""
         self._control("reset", {"service_id": self.service_id})
         for name in self._inboxes:
             self._control(f"inbox/{name}", None, "DELETE")
         self._inboxes = set()
 
     def begin(self) -> None:
-        """Take another `service_id`, which nobody has used."""
+        """Take another, unused `service_id`."""
         self.service_id = next(self._service_ids)
 
     def advance(self, **_by: float) -> NoReturn:
-        """Raise `RuntimeError`: the clock is one for all who use the gateway."""
+        """Raise `RuntimeError`: all users of the gateway share the clock."""
         __tracebackhide__ = True
         self._refuse("gateway time is shared by all its users, so a test cannot move it")
 
-    def reset_clock(self) -> NoReturn:
-        """Raise `RuntimeError`: the clock is one for all who use the gateway."""
-        __tracebackhide__ = True
-        self._refuse("gateway time is shared by all its users, so a test cannot move it")
+    reset_clock = advance
 
     def renew(self) -> NoReturn:
-        """Raise `RuntimeError`: others use the gateway too."""
+        """Raise `RuntimeError`: the gateway has other users."""
         __tracebackhide__ = True
-        self._refuse("others use it too, so a test can only reset its own service, with reset()")
+        self._refuse("it has other users, so a test can reset only its own service, with reset()")
 
     def certify(self, _case: str | None = None, **_application: object) -> NoReturn:
         """Raise `RuntimeError`: the cases move the clock."""
@@ -172,12 +170,12 @@ class RemoteGateway(ServiceGateway):
     def _refuse(self, why: str) -> NoReturn:
         __tracebackhide__ = True
         raise RuntimeError(
-            f"the gateway of this test runs at {self.url}: {why}. Without {VARIABLE} the fixture "
-            "runs a gateway in the process of the tests, which can do that"
+            f"the gateway of this test runs at {self.url}: {why}. Unset {VARIABLE}, and the "
+            "fixture starts its own gateway, in which this is possible"
         )
 
     def _check(self) -> None:
-        """Raise `ValueError` unless a gateway answers, and takes the token."""
+        """Raise `ValueError` unless a gateway answers and accepts the token."""
         hint = f"start one there with `sandbox-sim serve`, or unset {VARIABLE}"
         if urlsplit(self.url).scheme not in {"http", "https"}:
             raise ValueError(f"{VARIABLE} must be an address such as http://127.0.0.1:8233")
@@ -192,10 +190,10 @@ class RemoteGateway(ServiceGateway):
             self._control("clock", None, "GET")
         except ValueError as error:
             text = f"{VARIABLE}: {self.url} refuses the tests: {error}"
-            raise ValueError(f"{text}; its control token goes to SANDBOX_SIM_TOKEN") from None
+            raise ValueError(f"{text}; set SANDBOX_SIM_TOKEN to its control token") from None
 
     def _wait_delivered(self, count: int, left_s: float) -> None:
-        """Return when this service has so many delivered callbacks, or after a short time."""
+        """Return when this service has `count` delivered callbacks, or after a short time."""
         match = {"service_id": self.service_id, "state": "delivered"}
         body = {"match": match, "count": count, "timeout_s": min(left_s, _LOOK_AGAIN_S)}
         try:
@@ -207,7 +205,7 @@ class RemoteGateway(ServiceGateway):
         return self._views(plural, plural, service_id=self.service_id)
 
     def _views(self, path: str, plural: str, **query: object) -> list[dict[str, Any]]:
-        """Every record of a list as the control API shows it, oldest first."""
+        """All records of a list of the control API, oldest first."""
         found: list[dict[str, Any]] = []
         query["limit"] = _PAGE
         while True:

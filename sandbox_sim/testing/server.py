@@ -1,8 +1,8 @@
-"""The server of a `SandboxGateway`: a thread with an event loop of its own.
+"""The server of a `SandboxGateway`: a thread with its own event loop.
 
-It answers blocking tests and tests in coroutines alike. One thing cannot work: a call that blocks
-an event loop until a callback is answered, where the same loop has to answer it. Such a call raises
-`RuntimeError` after `BLOCKED_AFTER_S` of real time.
+It works for blocking tests and for tests in coroutines. A call deadlocks if it blocks an event loop
+until a callback is answered and the same loop has to answer it. Such a call raises `RuntimeError`
+after `BLOCKED_AFTER_S` of real time.
 """
 
 import asyncio
@@ -31,17 +31,17 @@ from sandbox_sim.web.transport.server import GatewayRunner
 T = TypeVar("T")
 
 BLOCKED_AFTER_S: Final = 1.0
-# Seconds for requests in progress at the stop; only a thread that a test left behind has one then.
-# With 0, aiohttp would wait for it.
+# Seconds that open requests get at the stop; only threads that a test left running have any. With
+# 0, aiohttp would wait without a limit.
 _GRACE_S: Final = 0.05
-# Gateway time at the start. Real time runs on, so a client does wait for a latency.
+# Gateway time at the start.
 BEGINNING: Final = datetime(2026, 1, 1, 9, tzinfo=UTC)
-# If a test run has no logging, nothing is written to stderr.
+# Without a handler, Python would write warnings to stderr.
 logging.getLogger("sandbox_sim").addHandler(logging.NullHandler())
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """An event loop whose time runs on even if a test freezes `time.monotonic`."""
+    """An event loop whose time continues even if a test freezes `time.monotonic`."""
 
     def time(self) -> float:
         return SystemClock.monotonic()
@@ -143,23 +143,23 @@ class Server:
         return runner
 
     def stop(self) -> None:
-        """Stop the server without waiting for receivers of callbacks or for readers of events."""
+        """Stop the server; do not wait for receivers of callbacks or readers of events."""
         self.loop.call_soon_threadsafe(self._stop.set)
         self._thread.join()
 
     def run(self, work: Coroutine[Any, Any, T], instead: str = "") -> T:
         """Run `work` on the event loop of the server and wait for its result.
 
-        instead: the call to use in a coroutine, if `work` may wait for a receiver of callbacks.
-        Raises what `work` raises, and `RuntimeError` if the call would block for ever.
+        instead: the call for coroutines, if `work` may wait for a receiver of callbacks.
+        Raises the exception of `work`, and `RuntimeError` if the call would never return.
         """
         __tracebackhide__ = True
         self._refuse_in_a_fork(work)
         result: Future[T] = Future()
-        tasks: list[asyncio.Task[None]] = []  # keeps a reference, because the loop keeps none
+        tasks: list[asyncio.Task[None]] = []  # a reference, because the loop keeps none
 
-        # `run_coroutine_threadsafe` would take another turn of the loop, most of the time of a
-        # short call.
+        # `run_coroutine_threadsafe` needs one more cycle of the loop, which is most of the time of
+        # a short call.
         async def tell() -> None:
             __tracebackhide__ = True
             try:
@@ -173,13 +173,12 @@ class Server:
                 self._refuse_to_hang(instead)
             return _outcome(result)
         except BaseException:
-            # Ctrl-C or pytest-timeout, for example: cancel the work, or it would move the clock of
-            # the next test.
+            # After Ctrl-C or a pytest-timeout, the work must not move the clock of the next test.
             self.loop.call_soon_threadsafe(lambda: [task.cancel() for task in tasks])
             raise
 
     async def awaited(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run `work` on the event loop of the server, while the loop of the caller goes on."""
+        """Run `work` on the event loop of the server without blocking the loop of the caller."""
         __tracebackhide__ = True
         self._refuse_in_a_fork(work)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
@@ -190,8 +189,8 @@ class Server:
             return
         work.close()
         raise RuntimeError(
-            "the gateway runs in the process that this one was forked from: here you can only send "
-            "requests to it; read its records and move its clock there"
+            "the gateway runs in the parent process: this forked process can only send requests to "
+            "it; read its records and move its clock in the parent"
         )
 
     def _refuse_to_hang(self, instead: str) -> None:
@@ -199,14 +198,14 @@ class Server:
         if not called:
             return
         raise RuntimeError(
-            f"this blocks the running event loop, and {called[0]} has not answered its callback "
-            f"for {BLOCKED_AFTER_S:g} s: if that is served by the same loop, it never can. "
+            f"this call blocks the running event loop, and {called[0]} has not answered its "
+            f"callback for {BLOCKED_AFTER_S:g} s: if the same loop serves it, it can never answer. "
             f"In a coroutine write `{instead}`"
         )
 
 
 def _outcome(future: "Future[T]") -> T:
-    """Return the result; an error is raised without the frames of `Future`."""
+    """Return the result or raise the exception, without frames of `Future` in the traceback."""
     __tracebackhide__ = True
     error = future.exception()
     if error is not None:

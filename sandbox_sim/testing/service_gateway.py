@@ -1,6 +1,6 @@
-"""A gateway as a test uses it, through one service of its own; it needs the standard library only.
+"""The base class for gateways in tests, each with its own service; needs the standard library only.
 
-`SandboxGateway` runs it in the process, `RemoteGateway` uses one that runs elsewhere.
+`SandboxGateway` runs in the process of the tests; `RemoteGateway` is a client of a running gateway.
 """
 
 import base64
@@ -32,7 +32,7 @@ def send(
 ) -> dict[str, Any]:
     """Send a request and return the answer. Raises `ValueError` with the message of an error.
 
-    trusted: the file of the authority of a gateway that speaks HTTPS; by default those of Python.
+    trusted: the CA file for a gateway with HTTPS; by default the CAs of Python.
     """
     __tracebackhide__ = True
     parts = urlsplit(url)
@@ -42,7 +42,7 @@ def send(
     host = parts.hostname or ""
     connection = http.client.HTTPConnection(host, parts.port)
     if parts.scheme == "https":
-        # Imported only here, as most gateways of tests speak plain HTTP.
+        # Imported here, because most gateways of tests use plain HTTP.
         from sandbox_sim.adapters.tls import client_context  # noqa: PLC0415
 
         context = None if trusted is None else client_context(trusted)
@@ -60,9 +60,9 @@ def send(
 
 
 class ServiceGateway(ABC):
-    """What every gateway of a test has. Its records, overrides and faults are of its `service_id`.
+    """The base class. Its records, overrides and faults are those of its `service_id`.
 
-    service_ids: those that it takes, one after another.
+    service_ids: the services that it uses, one after another.
     """
 
     def __init__(self, auth: tuple[str, str], service_ids: Iterator[int]) -> None:
@@ -89,27 +89,27 @@ class ServiceGateway(ABC):
     @property
     @abstractmethod
     def callbacks(self) -> Records[Callback]:
-        """Every callback, acknowledged or not."""
+        """All callbacks, acknowledged or not."""
 
     @property
     @abstractmethod
     def sms(self) -> Messages:
-        """Every message."""
+        """All SMS."""
 
     @property
     @abstractmethod
     def requests(self) -> Records[Request]:
-        """Every request to the gateway, with its answer and the reason."""
+        """All requests to the gateway, each with its answer and the reason."""
 
     @abstractmethod
     def _control(
         self, path: str, body: Mapping[str, object] | None, method: str = "POST"
     ) -> dict[str, Any]:
-        """The answer of the control API. Raises `ValueError` with the message of an error."""
+        """Send a request to the control API. Raises `ValueError` with the message of an error."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of a request, for clients that do not take `auth`."""
+        """The headers of a request, for clients without a parameter for `auth`."""
         pair = base64.b64encode(":".join(self.auth).encode()).decode()
         return {
             "Authorization": f"Basic {pair}",
@@ -122,7 +122,7 @@ class ServiceGateway(ABC):
         return f"{self.url}/_sandbox/inbox/{quote(self._inbox(name), safe='')}"
 
     def report(self) -> str:
-        """All that happened, in words: each request with the reason of its answer, each attempt."""
+        """A text with all requests, the reasons of their answers, all callbacks and all SMS."""
         head = f"{self.url}, service {self.service_id}, gateway time {iso(self.now)}"
         return "\n".join([head, *_report(self.requests, self.callbacks, self.sms)])
 
@@ -143,7 +143,7 @@ class ServiceGateway(ABC):
         the answer, such as 402; `code` is the same. callback: such as `{"duplicate": 2}` or
         `{"drop": True}`. times: how many requests it applies to. The other keywords select the
         requests: `transaction_id`, `operation`, `customer_number`, `nw`, `amount`. Raises
-        `ValueError` for a wrong value.
+        `ValueError` for an invalid value.
         """
         __tracebackhide__ = True
         outcome = _given(status=status, response_code=response_code, code=code)
@@ -170,10 +170,10 @@ class ServiceGateway(ABC):
 
         latency: `{"fixed_ms": 200}`, `{"uniform_ms": [50, 300]}` or
         `{"lognormal_ms": {"median": 90, "sigma": 0.4}}`, in real time. status: the HTTP status 429,
-        500, 502 or 503; retry_after_s goes with 429. The others are `True`; with processed=False
-        the gateway does not process the request either. probability, every, times: how often it
-        applies. The other keywords select the requests, as for `override`. Raises `ValueError` for
-        a wrong value.
+        500, 502 or 503; retry_after_s is for 429. The other faults are `True`; with processed=False
+        the request is not processed. probability, every, times: how often the fault applies. The
+        other keywords select the requests, as for `override`. Raises `ValueError` for an invalid
+        value.
         """
         __tracebackhide__ = True
         fault = _given(
@@ -194,17 +194,17 @@ class ServiceGateway(ABC):
         return self._control("faults", {"match": self._own(match), "fault": fault, **rest})
 
     def clear_faults(self) -> None:
-        """Remove all faults of this service."""
+        """Delete all faults of this service."""
         __tracebackhide__ = True
         self._control(f"faults?service_id={self.service_id}", None, "DELETE")
 
     def _explained(self, records: R) -> R:
-        """The records, whose errors name the rejected requests while the gateway runs."""
+        """The records; their errors name the rejected requests if the gateway is running."""
         records.requests = lambda: self.requests if self.is_running else ()
         return records
 
     def _inbox(self, name: str) -> str:
-        """The name of an inbox with the service in it, because inboxes belong to no service."""
+        """The name of an inbox with the service_id, because inboxes are shared by all services."""
         inbox = f"{name}-{self.service_id}"
         self._inboxes.add(inbox)
         return inbox
@@ -214,7 +214,7 @@ class ServiceGateway(ABC):
 
 
 def service_ids(allowed: Sequence[int]) -> Iterator[int]:
-    """The services of the credentials, else random ones that do not end in 9."""
+    """The services of the credentials; if there are none, random ids that do not end in 9."""
     if allowed:
         return itertools.cycle(allowed)
     first = 10**8 + int(RandomIds().record_id()[:7], 16)
@@ -228,7 +228,7 @@ def _given(**fields: object) -> dict[str, object]:
 def _report(
     requests: Records[Request], callbacks: Records[Callback], messages: Records[Sms]
 ) -> Iterator[str]:
-    """Every request, callback and message, oldest first, for a failed test; in gateway time."""
+    """The lines of a report: requests, callbacks and SMS, oldest first, in gateway time."""
     yield "requests:" if requests else "no requests"
     for request in requests:
         yield from _request(request)

@@ -1,4 +1,4 @@
-"""The records of one service, and its reset; runs on the event loop of the gateway."""
+"""The records and the reset of one service; runs on the event loop of the gateway."""
 
 import sys
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -18,10 +18,10 @@ from sandbox_sim.values.timestamps import iso
 T = TypeVar("T")
 
 _HANGS: Final = (
-    "has not answered yet: the clock is stopped until it answers or callback_timeout_s of real "
+    "has not answered yet: the clock does not move until it answers or callback_timeout_s of real "
     "time have passed"
 )
-# An error shows this many at most; more would hide its message.
+# An error shows this many at most, so that its message stays visible.
 _SHOWN_FAILURES: Final = 5
 _OF_ALL: Final = Listing(limit=sys.maxsize)
 
@@ -39,24 +39,24 @@ class View:
         return await self._gateway.store.run(work)
 
     async def callbacks(self) -> Records[Callback]:
-        """Every callback."""
+        """All callbacks."""
         found = await self.read(lambda unit: unit.list_callbacks(self._everything))
         return Records(Callback, [*map(Callback.of, reversed(found))], await self._outlook())
 
     async def transactions(self) -> Records[Transaction]:
-        """Every payment that a status query still finds."""
+        """All payments that status queries find."""
         found = await self.read(lambda unit: unit.list_transactions(self._everything))
         return Records(Transaction, [*map(Transaction.of, reversed(found))], await self._outlook())
 
     async def sms(self) -> Messages:
-        """Every message."""
+        """All SMS."""
         found = await self.read(lambda unit: unit.list_messages(self._everything))
         return Messages(Sms, [*map(Sms.of, reversed(found))], await self._outlook())
 
     async def requests(self) -> Records[Request]:
-        """Every request of the service with its answer, and those that name no service.
+        """All requests of the service, and those without a service.
 
-        The latter show why an application gets errors only, such as wrong credentials.
+        The latter show, for example, that an application has wrong credentials.
         """
         await self._gateway.journal.save()
         found = await self.read(lambda unit: unit.list_entries(_OF_ALL))
@@ -70,16 +70,16 @@ class View:
         return Records(Delivery, [*map(Delivery.of, reversed(found))], await self._outlook())
 
     async def callback(self, timeout_s: float, wanted: Mapping[str, object]) -> Callback:
-        """Return the newest callback with these fields whose receiver was called.
+        """Return the newest callback with these fields, after an attempt at its receiver.
 
-        Moves the clock from due time to due time. If nothing else is due it waits `timeout_s` of
-        real time, and then raises `AssertionError`.
+        Moves the clock from job to job. If no job is due, it waits up to `timeout_s` of real time,
+        and then raises `AssertionError`.
 
-        The clock is stopped while a receiver is called, of whichever service. Otherwise the order
-        of callbacks would depend on the speed of the receivers.
+        The clock does not move while a receiver of any service is called. Otherwise the order of
+        callbacks would depend on the speed of the receivers.
         """
         __tracebackhide__ = True
-        # Refuse wrong fields here: an error raised within `look` would show frames of ours.
+        # Refuse wrong fields here; an error from `look` would have frames of ours.
         Records(Callback, ()).where(**wanted)
         clock_control, deliveries = self._gateway.clock_control, self._gateway.deliveries
 
@@ -104,7 +104,7 @@ class View:
         return came
 
     async def retry_callbacks(self, any_id: str | None) -> Sequence[Callback]:
-        """Make the next attempts now; returns the callbacks as they are after it."""
+        """Make the next attempts now; return the callbacks as they are after them."""
         __tracebackhide__ = True
         retries = self._gateway.callback_retries
         if any_id is None:
@@ -126,7 +126,7 @@ class View:
         return retried.callback.id
 
     async def forget(self, inboxes: Collection[str], begun: ClockState) -> None:
-        """Forget the state of the service and these inboxes, and put the clock back."""
+        """Delete the state of the service and these inboxes, and set the clock back."""
         await self._gateway.manual_actions.reset(self._service_id)
 
         async def clear(unit: Unit) -> None:
@@ -138,12 +138,12 @@ class View:
         await self._gateway.clock_control.set_to(begun)
 
     async def forget_everything(self, begun: ClockState) -> None:
-        """Forget the state of all services, because a test may use several; put the clock back."""
+        """Delete the state of all services, because a test may use several; set the clock back."""
         await self._gateway.manual_actions.reset(None)
         await self._gateway.clock_control.set_to(begun)
 
     async def _instead(self, timeout_s: float, wanted: Mapping[str, object]) -> str:
-        """The message of the error: what came instead of the callback, and the requests."""
+        """The message of the error: the callbacks that exist, and the requests."""
         callbacks, requests = await self.callbacks(), await self.requests()
         instead = callbacks.instead("a", wanted, so="so, unsent or unanswered")
         lines: Sequence[str] = [
@@ -158,25 +158,25 @@ class View:
         return "\n".join(filter(None, lines))
 
     async def _waiting_for_a_decision(self) -> Sequence[str]:
-        """Payments that stay pending however far the clock moves."""
+        """Lines about payments that stay pending until they are decided by hand."""
         found = await self.read(lambda unit: unit.list_transactions(self._everything))
         return [
             f"{each.payment.transaction_id} stays pending until it is decided by hand: "
-            "its payment page was opened, or an override asked for that"
+            "its payment page was opened, or an override keeps it pending"
             for each in reversed(found)
             if each.by_hand and each.status is Status.PENDING
         ]
 
     def _other_services(self, services: Collection[int]) -> str:
-        """The sentence that requests named other services, if there are such requests."""
+        """The sentence about requests for other services; empty without such requests."""
         if not services:
             return ""
         named = " and ".join(map(str, sorted(services)))
-        own = f"that of this test is gateway.service_id, {self._service_id}"
+        own = f"this test has gateway.service_id, {self._service_id}"
         return f"there were requests for service {named}; {own}"
 
     async def _outlook(self) -> str:
-        """The sentence that says what is due next, and how to get there."""
+        """The sentence about the next job, and how to run it; empty if no job is due."""
         due, now = await self.read(lambda unit: unit.next_due()), self._gateway.clock.now()
         if due is None:
             return ""
@@ -188,7 +188,7 @@ class View:
 
 
 def _failures(callbacks: Sequence[Callback]) -> Iterator[str]:
-    """Why the newest callbacks were not acknowledged."""
+    """Lines about the newest callbacks that were not acknowledged, with the reason."""
     unacknowledged = [each for each in callbacks if each.unacknowledged]
     for each in unacknowledged[-_SHOWN_FAILURES:]:
         attempt = each.attempts[-1]

@@ -53,7 +53,7 @@ class Buckets:
         return take(self._buckets.get(key), self._limit, now)[1]
 
     def take(self, key: str, now: float) -> float:
-        """Take a token of the key if it has one; returns how long to wait where it has none."""
+        """Take a token of the key if it has one; return how long to wait if it has none."""
         self._buckets[key], wait = take(self._buckets.get(key), self._limit, now)
         self._buckets.move_to_end(key)
         if len(self._buckets) > _MOST_KEYS:

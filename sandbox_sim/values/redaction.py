@@ -154,7 +154,7 @@ def needs_no_masking(raw: bytes) -> bool:
 
 
 def redact_text(text: str) -> str:
-    """The text with card numbers and URL passwords masked; the same text where there are none.
+    """The text with card numbers and URL passwords masked; the same text if there are none.
 
     Where a secret is hidden behind percent-escapes, the result has all of them decoded.
     """

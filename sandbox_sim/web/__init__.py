@@ -1,1 +1,1 @@
-"""The faces over HTTP: the gateway's twelve operations, and what is ours under `/_sandbox/`."""
+"""HTTP: the twelve operations of the interface, and the control API and pages of `/_sandbox/`."""

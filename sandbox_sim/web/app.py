@@ -1,4 +1,4 @@
-"""The aiohttp application of the gateway, and by which keys it holds its parts.
+"""The aiohttp application of the gateway, and the keys of its parts.
 
 `server.GatewayRunner` serves it: paths that begin with one of `OURS` go to the control API, all
 others to the dispatcher. The control API and the pages are imported and made when the first request
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DISPATCHER = web.AppKey("DISPATCHER", Dispatcher)
 # The beginnings of the paths of the control API, with and without the base path.
 OURS = web.AppKey("OURS", tuple[str, ...])
-# The value of `client_max_size`, which aiohttp keeps for itself.
+# The value of `client_max_size`, which aiohttp does not expose.
 MAX_BODY_BYTES = web.AppKey("MAX_BODY_BYTES", int)
 # Whether plain requests go past aiohttp's protocol.
 FAST_PATH = web.AppKey("FAST_PATH", bool)
@@ -31,7 +31,7 @@ ROUTES: web.AppKey[Callable[[], Sequence[Route]]] = web.AppKey("ROUTES")
 CONTROL: "web.AppKey[Callable[[], ControlApi]]" = web.AppKey("CONTROL")
 # Answers browsers outside the control API.
 BROWSER_PAGES: "web.AppKey[Callable[[], BrowserPages]]" = web.AppKey("BROWSER_PAGES")
-# Waits for callbacks that are being sent when the server stops, for at most so many seconds.
+# Waits for callbacks that are being sent when the server stops, for at most this many seconds.
 DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
 

@@ -1,8 +1,7 @@
 """The table of routes: one object for each route of the interface and of the control API.
 
 Each module lists its routes once. The router, the guard, the errors, the tests of the reference
-pages and the OpenAPI document all read this list. The server reads it when it starts, so it costs
-a request nothing.
+pages and the OpenAPI document all read this list. It is read once, not for each request.
 """
 
 import re
@@ -19,7 +18,7 @@ from sandbox_sim.operations import Operation
 
 CONTROL_PREFIX: Final = "/_sandbox"
 NETWORKS_PREFIX: Final = "/_networks"
-# A route with this method takes every method that no other route of its path takes.
+# A route with this method takes every method without a route of its own.
 ANY_METHOD: Final = "*"
 JSON: Final = "application/json"
 HTML: Final = "text/html"
@@ -34,16 +33,16 @@ class Access(Enum):
     """Who may use a route."""
 
     CLIENT = "a client of the gateway, by its credentials"
-    CONTROL = "anyone with the control token where one is set, but no page of another site"
-    PAGE = "a person in a browser, logged in where a control token is set"
-    HANDSET = "as `CONTROL` or `PAGE`, and a phone that has scanned the code of a handset page"
+    CONTROL = "anyone with the control token, if it is set, except pages of other sites"
+    PAGE = "a person in a browser, logged in if a control token is set"
+    HANDSET = "like `CONTROL` or `PAGE`, and phones that scanned the code of a handset page"
     OPEN = "anyone"
-    OWN_PAGE = "anyone, but no page of another site by a method that changes something"
-    DELIVERY = "any program, but no page of another site"
+    OWN_PAGE = "anyone, except pages of other sites with a method that changes something"
+    DELIVERY = "any program, except pages of other sites"
 
 
 class ErrorCode(NamedTuple):
-    """One way in which a route refuses: HTTP status, code in the body, and when it happens."""
+    """A refusal of a route: HTTP status, code in the body, and when it happens."""
 
     status: int
     code: str
@@ -51,9 +50,9 @@ class ErrorCode(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a route answers when it does its work.
+    """A successful answer of a route.
 
-    model: a `TypedDict` of the JSON body, a `ListOf`, or None where the body is not JSON.
+    model: a `TypedDict` of the JSON body, a `ListOf`, or None if the body is not JSON.
     """
 
     model: Any
@@ -66,19 +65,21 @@ class ListOf(NamedTuple):
     """The model of an answer with records under a plural name.
 
     has_next: the field `next`, from which the list goes on. has_dropped: the field `dropped`.
+    order: of the records, in words.
     """
 
     plural: str
     item: Any
     has_next: bool = True
     has_dropped: bool = False
+    order: str = "newest first"
 
 
 class Query(NamedTuple):
     """The query that a route takes.
 
-    filters: parameters beside the fields of the model; those of `numbers` are integers, those of
-    `switches` true or false, and those of `values` one of theirs.
+    filters: parameters in addition to the fields of the model; those in `numbers` are integers,
+    those in `switches` true or false, and those in `values` have one of the listed values.
     """
 
     model: type[BaseModel]
@@ -91,11 +92,11 @@ class Query(NamedTuple):
 class Body(NamedTuple):
     """The body that a route takes.
 
-    model: a pydantic model, a `TypeAdapter`, or a `TypedDict` where the handler reads the body
-    itself; None where any body is taken.
-    optional: no body at all is the same as an empty object.
-    match_fields: the fields that `match` can name, where the model has it.
-    match_values: the values that each of some of these fields can have, as JSON.
+    model: a pydantic model, a `TypeAdapter`, or a `TypedDict` if the handler reads the body itself;
+    None if any body is accepted.
+    optional: an empty body counts as an empty object.
+    match_fields: the fields that `match` can name, if the model has `match`.
+    match_values: the values of those fields that have a fixed set, as JSON.
     """
 
     model: Any
@@ -109,14 +110,13 @@ class Body(NamedTuple):
 class Route:
     """One route.
 
-    path: as the router takes it; `{name}` stands for one part of it.
-    handler: in the control API it takes the request, and also the parsed query or body where the
-    route has one. In the interface it takes a `Call`.
-    page: answers a browser in place of `handler`; a browser that must log in first is sent to do
-    so.
+    path: in the format of the router; `{name}` stands for one part of it.
+    handler: in the control API it takes the request, and the parsed query or body if the route has
+    one. In the interface it takes a `Call`.
+    page: answers browsers in place of `handler`; redirects them to the login if necessary.
     group: the heading under which the document lists it.
-    errors: those of this route; `errors_of` of the control API adds those that every route has.
-    operations: what a request to this path can ask for; empty in the control API.
+    errors: of this route; `errors_of` of the control API adds those that every route has.
+    operations: the operations of this path; empty in the control API.
     """
 
     method: str
@@ -142,4 +142,4 @@ class RouteGroup(Protocol):
     """The routes of one resource."""
 
     def routes(self) -> Iterable[Route]:
-        """The part of the table that it has."""
+        """The routes of this group."""

@@ -175,7 +175,7 @@ async def test_what_the_door_refuses_is_an_attempt_that_failed(address: str) -> 
     (answer,) = await attempts_at(address)
 
     assert (answer.status_code, answer.failure_kind) == (None, FailureKind.ADDRESS)
-    assert answer.problem == "callback_url is not an address that can be called"
+    assert answer.problem == "callback_url is not a valid http or https address"
 
 
 def _without_tls(address: str) -> str:

@@ -79,7 +79,7 @@ class TestNoAnswer:
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
         assert answer.failure_kind is FailureKind.RESOURCES
-        assert answer.problem == "no call can leave this machine: Too many open files"
+        assert answer.problem == "this machine cannot open a connection: Too many open files"
         assert (await post(sender, url)).acknowledges
 
     async def test_nobody_listens(self, sender: HttpCallbackSender) -> None:
@@ -124,7 +124,7 @@ class TestNoAnswer:
         answer = await post(sender, await listen(Receiver(garbage)))
 
         assert answer.problem is not None
-        assert answer.problem.startswith("the exchange broke off: ")
+        assert answer.problem.startswith("the connection failed: ")
         assert answer.failure_kind is FailureKind.EXCHANGE
 
     async def test_what_no_library_of_ours_raises(
@@ -140,7 +140,7 @@ class TestNoAnswer:
 
         answer = await post(sender, url)
 
-        assert answer.problem == "the exchange broke off: this test may not connect"
+        assert answer.problem == "the connection failed: this test may not connect"
         assert answer.failure_kind is FailureKind.EXCHANGE
 
     async def test_a_host_that_nobody_knows(

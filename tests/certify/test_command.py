@@ -77,7 +77,7 @@ def test_init_writes_a_file_that_can_be_read_and_never_overwrites_one(tmp_path: 
 
     assert (again.exit_code, again.stderr) == (
         1,
-        "certify.toml exists already and was not changed\n",
+        "certify.toml already exists and was not changed\n",
     )
 
 

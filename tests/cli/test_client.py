@@ -64,7 +64,7 @@ class TestNobodyThere:
         assert result.exit_code == 1
         assert result.stderr == (
             f"{nowhere} cannot be reached (Connection refused): start a gateway with "
-            "`sandbox-sim serve`, or say with --endpoint-url where one is\n"
+            "`sandbox-sim serve`, or give its address with --endpoint-url\n"
         )
 
     def test_nobody_answers_in_time(self) -> None:
@@ -128,7 +128,7 @@ class TestTheToken:
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr == (
             "Send the header Authorization: Bearer <token>: "
-            "give it by --token or SANDBOX_SIM_TOKEN\n"
+            "give it with --token or SANDBOX_SIM_TOKEN\n"
         )
 
     async def test_by_option(self, guarded: Sandbox) -> None:

@@ -253,7 +253,7 @@ def test_a_redirect_is_not_followed(server: tuple[str, Answer], status: int) -> 
 
         assert_harmless(result)
         assert result.exit_code == 1
-        assert "leads to http://elsewhere.test/" in result.stderr
+        assert "redirects to http://elsewhere.test/" in result.stderr
 
 
 def test_one_sentence_names_the_server_and_what_is_missing(server: tuple[str, Answer]) -> None:

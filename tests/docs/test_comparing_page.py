@@ -34,5 +34,8 @@ def test_the_report_is_what_stands_on_the_page() -> None:
 def test_an_account_gets_nothing_without_yes() -> None:
     result = run(ACCOUNT.words)
 
-    assert (result.exit_code, result.stderr) == (2, "nothing was sent: --yes sends it\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "nothing was sent; use --yes to send these requests\n",
+    )
     assert "requests would go to https://gateway.example/v1:" in result.stdout

@@ -110,7 +110,7 @@ def test_it_keeps_the_contract(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "51 passed, 6 skipped" in done.stdout
     assert "not proven: the network uses no tokens" in done.stdout
-    assert "not proven: only the network knows: ask it whether" in done.stdout
+    assert "not proven: ask the operator of the network whether" in done.stdout
 
 
 def test_the_code_of_the_page_is_that_of_the_package() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.events import waits as gateway_waiting
-from sandbox_sim.events.waits import Awaited, Came, Shown, Subject, Waiters
+from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters, WaitResult
 from sandbox_sim.records.events import Event, EventType
 
 OURS = Subject(EventType.SMS, 55)
@@ -53,7 +53,7 @@ def wait(
     subject: Subject = OURS,
     field: tuple[str, object] | None = None,
     timeout_s: float = 60,
-) -> "asyncio.Task[Came]":
+) -> "asyncio.Task[WaitResult]":
     wanted = Awaited(subject, "id", lambda shown: shown["state"] == "done", field, enough)
     return asyncio.create_task(waiters.until(wanted, store.search, timeout_s))
 
@@ -66,7 +66,7 @@ async def turns() -> None:
 async def test_what_is_there_is_found_at_once(waiters: Waiters, store: Searched) -> None:
     store.records = [record("A")]
 
-    assert await wait(waiters, store) == Came([record("A")], 1)
+    assert await wait(waiters, store) == WaitResult([record("A")], 1)
     assert not waiters.waiting
 
 
@@ -81,7 +81,7 @@ async def test_what_does_not_match_leads_to_no_search(waiters: Waiters, store: S
     store.records = [record("A")]
     waiters.receive(written(record("A")))
 
-    assert await waiting == Came([record("A")], 1)
+    assert await waiting == WaitResult([record("A")], 1)
     assert store.times == 2
 
 
@@ -197,7 +197,7 @@ async def test_after_the_time_it_says_how_many_there_are(waiters: Waiters, store
 
     waiters.receive(written(record("B"), record("C", "new")))
 
-    assert await waiting == Came(None, 2)
+    assert await waiting == WaitResult(None, 2)
     assert store.times == 1
 
 
@@ -235,7 +235,7 @@ async def test_what_a_reset_forgot_does_not_count(waiters: Waiters, store: Searc
     await turns()
     waiters.receive(written(record("B")))
 
-    assert await waiting == Came(None, 1)
+    assert await waiting == WaitResult(None, 1)
 
 
 async def test_a_wait_that_is_cancelled_leaves_nothing(waiters: Waiters, store: Searched) -> None:

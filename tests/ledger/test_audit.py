@@ -74,13 +74,13 @@ VOID = PENDING.voided(NOW)
             [VOID, VOID._replace(pending=1)],
             balance(100),
             -100,
-            ["what ends was pending"],
+            ["a transfer ends a pending transfer"],
         ),
         (
             [PENDING.transfer._replace(amount=Decimal(95))],
             balance(-5, 105),
             -100,
-            ["no service owes us"],
+            ["no wallet is overdrawn"],
         ),
     ],
 )
@@ -120,5 +120,5 @@ def test_a_correction_without_a_name_or_a_reason_is_named(manual: ManualEntry | 
     audit.add([LedgerLine(7, correction, manual)])
 
     assert audit.violations({COLLECTION: balance(100)}, {CLEARING: Decimal(-100)}) == (
-        Violation("a person signs what a person enters", "transfer 7 has no name or no reason"),
+        Violation("a manual entry has a name and a reason", "transfer 7 has no name or no reason"),
     )

@@ -216,14 +216,14 @@ class TestAdjust:
         desk = Desk()
         await desk.books.adjust(adjustment(ours=FEES), SIGNED)  # an account without a network
 
-        says += r": name one in network \(there are first, second\)"
+        says += ": set network to one of first, second"
         with refused(says, "network"):
             await desk.books.adjust(adjustment(ours=CLEARING, network=network), SIGNED)
 
     async def test_where_no_network_is_known_none_is_named(self) -> None:
         desk = Desk()
 
-        with refused(r"\(there are none\)", "network"):
+        with refused("set network to one of none", "network"):
             await Books(desk.store, desk.clock, []).adjust(adjustment(ours=CLEARING), SIGNED)
 
     async def test_suspense_needs_the_payment(self) -> None:
@@ -340,5 +340,5 @@ class TestReverse:
 
 @pytest.mark.parametrize("signed", [ManualEntry(" ", "why"), ManualEntry("ama", " ")])
 async def test_every_entry_has_a_name_and_a_reason(signed: ManualEntry) -> None:
-    with refused("set by to the person who makes the entry"):
+    with refused("by must name the person who makes the entry"):
         await Desk().books.adjust(adjustment(), signed)

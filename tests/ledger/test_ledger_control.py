@@ -59,7 +59,7 @@ async def test_a_balance_that_is_no_sum_is_found_and_logged(
 
     found = {each.rule for each in (await desk.ledger.audit()).violations}
 
-    assert found == {"no service owes us", "a balance is the sum of its transfers"}
+    assert found == {"no wallet is overdrawn", "a balance is the sum of its transfers"}
     assert "the ledger breaks a rule" in caplog.text
 
 

@@ -151,6 +151,6 @@ def test_another_currency_in_the_sandbox_is_refused() -> None:
         mtn_momo(settings, environment())
 
     assert str(raised.value) == (
-        "the network: currency: leave it out, because MTN's own sandbox takes EUR only, and "
-        "payments in GHS go out in EUR there"
+        "the network: currency: leave it out; MTN's own sandbox takes only EUR, and the "
+        "gateway sends payments in GHS as EUR there"
     )

@@ -128,4 +128,4 @@ class TestLoss:
 
         assert not fault.processed
         assert (told.code, told.rule) == ("500", "fault")
-        assert told.why == "fault F1 stopped its processing"
+        assert told.why == "fault F1 stopped the processing of the request"

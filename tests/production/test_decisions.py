@@ -143,8 +143,14 @@ def test_a_later_report_of_the_confirmed_amount_is_no_mismatch() -> None:
         (attempt(), Outcome.FAILED, "8", "", "an amount goes with 000"),
         (attempt(Operation.SMS), Outcome.SUCCEEDED, "8", "", "a message has no amount of money"),
         (attempt(outcome=Outcome.SUCCEEDED), Outcome.SUCCEEDED, "8", "", "with ledger adjust"),
-        (attempt(Operation.PAYOUT), Outcome.SUCCEEDED, "10.51", "", "10.5 are set aside for it"),
-        (attempt(network_id="N1"), Outcome.SUCCEEDED, "10.50", "N2", "called it N1 itself"),
+        (
+            attempt(Operation.PAYOUT),
+            Outcome.SUCCEEDED,
+            "10.51",
+            "",
+            "only 10.5 is set aside for it",
+        ),
+        (attempt(network_id="N1"), Outcome.SUCCEEDED, "10.50", "N2", "gave it the id N1"),
     ],
 )
 def test_what_an_attempt_cannot_have_been_confirmed_with(

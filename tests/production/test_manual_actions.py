@@ -54,6 +54,7 @@ async def available(desk: Desk) -> Decimal:
     return (await desk.balances())[AVAILABLE]
 
 
+@pytest.mark.decision("D31")
 @pytest.mark.parametrize(
     ("to", "left"),
     [(Status.SUCCESSFUL, "4.50"), (Status.FAILED, "15"), (Status.CANCELLED, "15")],

@@ -152,6 +152,7 @@ async def test_a_transaction_does_not_expire_and_an_unknown_one_is_404(live: San
     assert unknown.body["response_message"] == "Transaction not found"
 
 
+@pytest.mark.decision("D14")
 async def test_a_transaction_id_counts_once(live: Sandbox) -> None:
     assert [(await live.collect()).code for _ in range(2)] == ["202", "219"]
     assert (await live.collect(service_id=56)).code == "202"

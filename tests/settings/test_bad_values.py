@@ -260,8 +260,8 @@ class TestBadValues:
         ("path", "words"),
         [
             *((path, "must be a path such as /gateway/v1") for path in ("/a%20b", "/{x}", "/a?b")),
-            ("_sandbox", "must not begin with /_sandbox, which is the control API's"),
-            ("/_sandbox/v1/", "must not begin with /_sandbox, which is the control API's"),
+            ("_sandbox", "must not begin with /_sandbox, the path of the control API"),
+            ("/_sandbox/v1/", "must not begin with /_sandbox, the path of the control API"),
         ],
     )
     def test_base_path_is_one_that_a_request_can_have(self, path: str, words: str) -> None:

@@ -17,7 +17,7 @@ from sandbox_sim.control.record_search import (
     inbox_of,
 )
 from sandbox_sim.events.event_feed import ChangePublisher, Feed
-from sandbox_sim.events.waits import Came, Waiters
+from sandbox_sim.events.waits import Waiters, WaitResult
 from sandbox_sim.ports import Store, Unit
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.messages import SmsStatus
@@ -48,7 +48,7 @@ class Server:
 
     async def wait(
         self, kind: Kind, match: Mapping[str, object], count: int = 1
-    ) -> "asyncio.Task[Came]":
+    ) -> "asyncio.Task[WaitResult]":
         """Start a wait, and return its task after the first search."""
         waiting = asyncio.create_task(self.records.wait(kind, match, count, timeout_s=60))
         await eventually(lambda: self.searches == 1)

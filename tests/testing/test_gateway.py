@@ -104,7 +104,7 @@ class TestAGatewayOfOnesOwn:
             assert gateway.url
         with gateway:
             url = gateway.url
-            with pytest.raises(RuntimeError, match="runs already"):
+            with pytest.raises(RuntimeError, match="already running"):
                 gateway.__enter__()
         with pytest.raises(RuntimeError, match="with SandboxGateway"):
             gateway.advance(seconds=1)

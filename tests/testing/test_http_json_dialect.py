@@ -141,7 +141,7 @@ async def test_nothing_is_disproved_whatever_the_form_of_the_requests(form: str)
         (
             {"status__statuses": {"404": "not_found", "429": "not_found"}},
             "status_under_too_many_requests",
-            "a reference that is not known",
+            "an unknown reference",
         ),
         (
             {
@@ -185,7 +185,7 @@ async def test_tables_that_lose_money_are_disproved(
         (
             {"submit__statuses": {"200": "pending"}},
             "submit_under_empty_200",
-            "submit.statuses takes HTTP 200 without a word",
+            "submit.statuses accepts HTTP 200 without a word",
         ),
         ({"notification": None}, "a_notification_names_its_attempt", "sends no notification"),
     ],
@@ -203,7 +203,7 @@ async def test_what_the_tables_have_no_words_for_is_not_proven(
 async def test_a_currency_without_decimals_is_not_proven() -> None:
     found = await verdict_of("amounts_arrive_exactly", currencies=["XOF"], **FORMS["a form"])
 
-    assert found == ("not proven", "the proofs send amounts of two decimals; try it in GHS")
+    assert found == ("not proven", "the proofs send amounts with two decimals; try GHS")
 
 
 def test_the_secrets_of_the_user_are_not_used() -> None:

@@ -134,10 +134,10 @@ def test_what_never_comes_is_told_with_what_came_instead(remote: RemoteGateway) 
 def test_what_would_change_the_gateway_for_others_is_refused(
     remote: RemoteGateway, call: Callable[[Any], object]
 ) -> None:
-    with pytest.raises(RuntimeError, match=r"all its users|others use it") as raised:
+    with pytest.raises(RuntimeError, match=r"all its users|has other users") as raised:
         call(remote)
 
-    assert "Without SANDBOX_SIM_URL the fixture runs a gateway in the process" in str(raised.value)
+    assert "Unset SANDBOX_SIM_URL, and the fixture starts its own gateway" in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_what_would_change_the_gateway_for_others_is_refused(
     [
         ("http://127.0.0.1:9", "secret", "no gateway answers at http://127.0.0.1:9 "),
         ("127.0.0.1:8233", "secret", "must be an address such as http://127.0.0.1:8233"),
-        (None, "wrong", "its control token goes to SANDBOX_SIM_TOKEN"),
+        (None, "wrong", "set SANDBOX_SIM_TOKEN to its control token"),
     ],
     ids=["nobody listens", "not an address", "wrong token"],
 )

@@ -27,7 +27,7 @@ class TestTime:
     def test_goes_neither_back_nor_off_the_calendar(
         self, gateway: SandboxGateway, by: dict[str, float]
     ) -> None:
-        with pytest.raises(ValueError, match="the clock moves by 0 seconds to 366 days"):
+        with pytest.raises(ValueError, match="the clock can move by 0 seconds to 366 days"):
             gateway.advance(**by)
 
 
@@ -106,7 +106,7 @@ class TestWaitingForACallback:
             collected(gateway, service_id=service_id, customer_number="0244000009")
         expected = (
             "there were requests for service 7 and 55; "
-            f"that of this test is gateway.service_id, {gateway.service_id}"
+            f"this test has gateway.service_id, {gateway.service_id}"
         )
 
         with pytest.raises(AssertionError) as caught:
@@ -162,7 +162,7 @@ class TestWaitingForACallback:
 
         receiver = hanging.removesuffix("/callbacks")
         assert (
-            f"{receiver} has not answered yet: the clock is stopped until it answers or "
+            f"{receiver} has not answered yet: the clock does not move until it answers or "
             "callback_timeout_s of real time have passed"
         ) in str(caught.value).splitlines()
         assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)

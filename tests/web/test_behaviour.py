@@ -270,7 +270,7 @@ async def test_the_pages_say_what_holds_now(start: Start) -> None:
 
     assert "Waiting for a payment" in (await ask_page(server, "handset/0200000007"))[1]
     assert (await ask_page(server, "handset/0244000001"))[0] == 404
-    assert "by itself after 7 s" in (await ask_page(server, card))[1]
+    assert "it is paid after 7 s" in (await ask_page(server, card))[1]
     dashboard = (await ask_page(server, ""))[1]
     assert "settle_delay_ms = 8000" in dashboard
     assert "0200000007" in dashboard

@@ -1,4 +1,4 @@
-"""`sandbox-sim certify`: runs the bad days of a payment against the user's own application."""
+"""`sandbox-sim certify`: runs the cases, bad days of a payment, against the user's application."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -23,6 +23,7 @@ from sandbox_sim.certify.files import Duration, FileError, Table, parse
 from sandbox_sim.certify.runner import plan_side_by_side, run as run_cases
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
+from sandbox_sim.cli.commands.configuration import write_new
 from sandbox_sim.settings.loading import ConfigError
 from sandbox_sim.settings.schema import certify_report
 from sandbox_sim.testing import SandboxGateway
@@ -47,7 +48,7 @@ class _RunByDefault(click.Group):
     """`certify FILE` is `certify run FILE`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Add `run` where no command is named."""
+        """Add `run` if the first argument is not a subcommand."""
         if not args or args[0] not in {*self.commands, "--help", "-h"}:
             args = ["run", *args]
         return super().parse_args(ctx, args)
@@ -57,7 +58,7 @@ class _RunByDefault(click.Group):
 def certify() -> None:
     """Run the bad days of a payment against your application.
 
-    `certify init` writes certify.toml, which says how your application is reached. `certify
+    `certify init` writes certify.toml; in it you describe how to reach your application. `certify
     certify.toml` runs all cases.
     """
 
@@ -65,16 +66,9 @@ def certify() -> None:
 @certify.command()
 @click.argument("file", type=click.Path(path_type=Path), default=DEFAULT_FILE)
 def init(file: Path) -> None:
-    """Write certify.toml, to be filled in."""
-    try:
-        with file.open("x", encoding="utf-8") as target:
-            target.write(TEMPLATE.read_text("utf-8"))
-    except FileExistsError:
-        raise CommandFailed(f"{file} exists already and was not changed") from None
-    except OSError as error:
-        raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
-    how = "fill in how your application is reached, and run"
-    click.echo(f"{file} written; {how}: sandbox-sim certify {file}")
+    """Write certify.toml for you to fill in."""
+    write_new(file, TEMPLATE.read_text("utf-8"))
+    click.echo(f"wrote {file}; fill it in, then run: sandbox-sim certify {file}")
 
 
 class _Limit(Table):
@@ -111,7 +105,7 @@ def _duration(_context: click.Context, _param: click.Parameter, text: str | None
 @click.option(
     "--at-once",
     type=click.IntRange(1, 64),
-    help="How many cases run at once, in place of the file's; see Cases at once in the docs.",
+    help="How many cases run at once; overrides the file. See Cases at once in the docs.",
 )
 @click.option(
     "--watch",
@@ -176,7 +170,7 @@ def _reached(configuration: Configuration, bench: CertifyBench) -> ConfiguredApp
 
 
 def _with(configuration: Configuration, replaced: Mapping[str, Any]) -> Configuration:
-    """The configuration with the options that are given. Raises `FileError`."""
+    """The configuration, changed by the options that are given. Raises `FileError`."""
     given = {name: value for name, value in replaced.items() if value is not None}
     if given.get("at_once", 1) > 1 and configuration.told_apart_by is None:
         raise FileError(f"--at-once: {APART}")
@@ -184,9 +178,9 @@ def _with(configuration: Configuration, replaced: Mapping[str, Any]) -> Configur
 
 
 class _Output:
-    """Prints results as they come, and writes the reports of each run.
+    """Prints each result when its case ends, and writes the reports of each run.
 
-    remedies: whether to print how to mend what failed.
+    remedies: whether to print how to fix each failure.
     """
 
     def __init__(
@@ -204,13 +198,13 @@ class _Output:
         self._html = html
 
     def begin(self, gateway_url: str, cases: int) -> None:
-        """Print where the gateway is, and which services it knows."""
+        """Print the address and the services of the gateway."""
         first, *others = self._configuration.services(cases)
         services = f"services {first} to {others[-1]}" if others else f"service {first}"
         self._say(f"gateway at {gateway_url}, {services}")
 
     def case(self, result: Result) -> None:
-        """Print the result of a case that was run; `end` prints the others together."""
+        """Print the result of a case that ran; `end` prints those that did not, together."""
         if result.reason and not result.events:
             return
         shown = reports.shown_result(result, self._configuration.secrets)
@@ -218,7 +212,7 @@ class _Output:
             self._say(printable(line))
 
     def end(self, found: Run) -> None:
-        """Print the sums, or the whole as JSON, and write the reports."""
+        """Print the counts, or with --json the whole report, and write the report files."""
         document = reports.shown(found, self._configuration.secrets)
         if self._as_json:
             click.echo(json.dumps(document, indent=2))
@@ -228,9 +222,9 @@ class _Output:
             self._say(line)
         self._say(reports.summary(document))
         if document["counts"]["failed"] and not self._remedies:
-            self._say("--case NAME shows how to mend a case")
+            self._say("--case NAME shows how to fix a failure")
         page = reports.html(document)
-        with suppress(CommandFailed, OSError):  # the dashboard can do without it
+        with suppress(CommandFailed, OSError):  # only the dashboard shows this file
             certify_report().parent.mkdir(parents=True, exist_ok=True)
             _write(certify_report(), page)
         if self._html is not None:
@@ -239,7 +233,7 @@ class _Output:
             _write(self._junit, reports.junit(document))
 
     def wait(self, gateway_url: str) -> None:
-        """Print what is waited for."""
+        """Print that the command waits for a file to change."""
         self._say(f"report: {gateway_url}/_sandbox/certify")
         self._say("waiting for a source file to change in this folder; Ctrl-C ends")
 
@@ -259,12 +253,12 @@ Snapshot = Mapping[Path, int]
 
 
 def snapshot(folder: Path) -> Snapshot:
-    """When each source file in the folder was changed, in nanoseconds."""
+    """The modification time of each source file in the folder, in nanoseconds."""
     return dict(_changed_at(folder))
 
 
 def wait_for_change(folder: Path, before: Snapshot) -> None:
-    """Return when a source file has changed since `before`, and nothing changes any more."""
+    """Wait until a source file differs from `before`, and then until the changes have ended."""
     now = snapshot(folder)
     while now == before:
         Event().wait(_EVERY_S)

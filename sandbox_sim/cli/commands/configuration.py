@@ -31,32 +31,32 @@ from sandbox_sim.settings.loading import (
 from sandbox_sim.settings.schema import Settings, defaults
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 
-# Variables that are not settings: options of commands, that of the pytest plugin, and those of our
-# tests.
+# Known variables that are not settings: options of the commands, that of the pytest plugin, and
+# those of our own tests.
 _OPTIONS: Final = frozenset({"CLIENT_KEY", "CONFIG", "ENDPOINT_URL", "SECRET_KEY", "TOKEN", "URL"})
 _TESTS: Final = frozenset({"REQUIRE", "TEST_POSTGRES"})
 
 _HEAD = """\
-# Every setting of sandbox_sim, with its default.
-# Each is also SANDBOX_SIM_<NAME> in the environment and --set <name>=<value> on the command line;
-# flag > environment > file > default. Remove the # from the settings that you change.
+# Every setting of sandbox_sim, with its default. Remove the # from the settings that you change.
+# Each can also be set as SANDBOX_SIM_<NAME> in the environment, and as --set <name>=<value> on the
+# command line. Precedence: command line, environment, file, default.
 """
 _KEY, _SECRET = SANDBOX_CLIENT.client_key, SANDBOX_CLIENT.secret_key
 _CREDENTIALS = f"""
-# Credential sets. As soon as there is one, {_KEY}:{_SECRET} is no longer accepted.
+# Credential sets. If you configure one, {_KEY}:{_SECRET} is no longer accepted.
 # [[credentials]]
 # client_key = "{_KEY}"
 # secret_key = "{_SECRET}"
 # mode = "S"                    # S sandbox, P production
-# service_ids = [55, 56]        # may be left out: any service
-# callback_profile = "flat"     # may be left out: the setting callback_profile
+# service_ids = [55, 56]        # optional; without it, any service
+# callback_profile = "flat"     # optional; without it, the setting callback_profile
 """
 
 
 def load_or_exit(config_file: Path | None, flags: Mapping[str, str], exit_code: int = 1) -> Loaded:
-    """Return the settings. If they are wrong, print why on stderr and exit with this code.
+    """Return the settings. If they are invalid, print why on stderr and exit with this code.
 
-    Warns of environment variables that look like settings but are unknown.
+    Warns about environment variables that look like settings but are unknown.
     """
     for sentence in _unknown_variables():
         click.echo(f"warning: {sentence}", err=True)
@@ -70,7 +70,7 @@ def load_or_exit(config_file: Path | None, flags: Mapping[str, str], exit_code: 
 def settings_options(*named: str, exit_code: int = 1) -> Callable[[Command], Command]:
     """Add `--config`, `--set` and an option for each of these settings.
 
-    The command gets the settings as `loaded`. If they are wrong, it exits with `exit_code`.
+    The command gets the settings as `loaded`. If they are invalid, it exits with `exit_code`.
     """
 
     def decorate(command: Command) -> Command:
@@ -115,7 +115,7 @@ def config() -> None:
 @settings_options()
 @click.pass_obj
 def check(obj: Mapping[str, Any], loaded: Loaded) -> None:
-    """Check whether the settings are valid; exit with 1 if not."""
+    """Check whether the settings are valid. Exit 1 if not."""
     click.echo(json.dumps({"status": "ok"}) if obj["as_json"] else "the settings are valid")
 
 
@@ -123,12 +123,12 @@ def check(obj: Mapping[str, Any], loaded: Loaded) -> None:
 @click.option(
     "--running",
     is_flag=True,
-    help="Show the settings that a running server can change, and those that were changed.",
+    help="Show the settings that can be changed in a running server, and which were changed.",
 )
 @settings_options()
 @click.pass_obj
 def show(obj: Mapping[str, Any], loaded: Loaded, *, running: bool) -> None:
-    """Print every setting and where it came from. Secrets are masked."""
+    """Print every setting and its source. Secrets are masked."""
     if running:
         _show_running()
         return
@@ -147,9 +147,9 @@ def show(obj: Mapping[str, Any], loaded: Loaded, *, running: bool) -> None:
 @click.argument("changes", nargs=-1, required=True, metavar="NAME=VALUE...", callback=pairs)
 @asks
 def set_settings(session: Session, /, changes: Pairs) -> None:
-    """Change settings of a running server. If one is wrong, none is changed.
+    """Change settings of a running server. If one is invalid, none is changed.
 
-    Lists and tables are JSON. A change holds until the server stops, or until a reset.
+    Write lists and tables as JSON. A change applies until the server stops or `config reset`.
     """
     body = {name: value_of(text, number=True) for name, text in changes}
     session.ask("PATCH", "config", body=body, keeps_null=True, lines=_changed)
@@ -163,7 +163,7 @@ def reset_settings(session: Session, /) -> None:
 
 
 def _changed(document: dict[str, Any]) -> Iterator[str]:
-    """A line for each setting that differs from what was configured."""
+    """A line for each setting that was changed."""
     rows = {name: row for name, row in document["settings"].items() if row["changed"]}
     for name, row in rows.items():
         yield _running_line(name, row)
@@ -194,18 +194,23 @@ def init(file: Path) -> None:
     if str(file) == "-":
         click.echo(commented(), nl=False)
         return
-    try:
-        with file.open("x", encoding="utf-8") as new:
-            new.write(commented())
-    except FileExistsError:
-        raise CommandFailed(f"{file} exists already and was not changed") from None
-    except OSError as error:
-        raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
+    write_new(file, commented())
     click.echo(f"wrote {file}; use it with: sandbox-sim serve --config {file}")
 
 
+def write_new(file: Path, text: str) -> None:
+    """Write a file. Raises `CommandFailed` if it exists or cannot be written."""
+    try:
+        with file.open("x", encoding="utf-8") as new:
+            new.write(text)
+    except FileExistsError:
+        raise CommandFailed(f"{file} already exists and was not changed") from None
+    except OSError as error:
+        raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
+
+
 def commented() -> str:
-    """Return the file with every setting as a comment, so that it changes nothing as it is."""
+    """Return a configuration file in which every setting is a comment with its default."""
     parts = [_HEAD]
     for name, value in defaults().items():
         if name != "credentials":

@@ -41,9 +41,9 @@ from sandbox_sim.values.hosts import LISTENS_ON_ALL, client_host, is_loopback
 
 SHOP_PORT: Final = 8234
 _SERVICE_ID: Final = 55
-# The settings of a demonstration, unless the user sets others: nothing is left of it when it ends,
-# callbacks have the body that the shop reads, customers type their card at the gateway, and approve
-# payments on a handset, which names the shop.
+# The defaults of the demonstration: its records are in memory only, callbacks have the body that
+# the shop reads, customers type their card at the gateway, and approve payments on a handset, which
+# names the shop.
 DEMO_SETTINGS: Final = MappingProxyType(
     {
         "store": "memory:",
@@ -53,12 +53,12 @@ DEMO_SETTINGS: Final = MappingProxyType(
         "merchant_names": {str(_SERVICE_ID): Texts().shop},
     }
 )
-# Without approval on a handset: two test shoppers cancel or never answer.
+# The default without approval on a handset: two of the test shoppers cancel or never answer.
 _WITHOUT_HANDSET: Final = MappingProxyType({"magic_outcomes": dict(MAGIC_NUMBERS)})
-# Seconds that open requests to the shop may take when it stops; the gateway stops after that, and
-# both within ten seconds.
+# Seconds that open requests to the shop get when it stops. The gateway stops after the shop; both
+# must stop within ten seconds.
 _GRACE_S: Final = 0.5
-# An address that no machine has (RFC 5737): the route to it is that to other networks.
+# An address that no machine has (RFC 5737): it has the route to other networks.
 _ELSEWHERE: Final = "203.0.113.1"
 
 
@@ -72,11 +72,11 @@ _ELSEWHERE: Final = "203.0.113.1"
     help="Port of the shop; 0 picks a free one.",
 )
 @click.option(
-    "--lan", is_flag=True, help="Serve the local network, and print a QR code for a real phone."
+    "--lan", is_flag=True, help="Serve the local network and print a QR code for a real phone."
 )
 @click.pass_obj
 def demo(obj: Mapping[str, Any], loaded: Loaded, shop_port: int, *, lan: bool) -> None:
-    """Run the gateway and a shop that pays through it. By default it keeps its state in memory."""
+    """Run the gateway and a shop that pays through it. By default, records are in memory only."""
     settings = demo_settings(loaded)
     if lan:
         settings = settings_in_lan(settings, lan_address())
@@ -86,9 +86,9 @@ def demo(obj: Mapping[str, Any], loaded: Loaded, shop_port: int, *, lan: bool) -
 
 
 def demo_settings(loaded: Loaded) -> Settings:
-    """The settings as for `serve`, with those of a demonstration in place of the defaults."""
+    """The settings of the user; those that are not set get the defaults of the demonstration."""
     if loaded.settings.scheme != "http":
-        click.echo("tls: the demo speaks plain HTTP; leave tls, cert and key out", err=True)
+        click.echo("tls: the demo serves plain HTTP; leave out tls, cert and key", err=True)
         raise SystemExit(1)
     by_itself = loaded.settings.approval == "auto" and "approval" in loaded.origins
     wanted = {**DEMO_SETTINGS, **(_WITHOUT_HANDSET if by_itself else {})}
@@ -97,7 +97,7 @@ def demo_settings(loaded: Loaded) -> Settings:
 
 
 def lan_address() -> str | None:
-    """The address of this machine in its network; None where it has none. Sends no packet."""
+    """The address of this machine in its network; None if it has none. Sends no packet."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((_ELSEWHERE, 9))  # only chooses a route
@@ -108,12 +108,14 @@ def lan_address() -> str | None:
 
 
 def settings_in_lan(settings: Settings, address: str | None) -> Settings:
-    """The settings with this address, and a control token where there is none.
+    """The settings with this address as host, and a random control token if none is set.
 
-    Exits with 1 where production is on, or nothing says what address to serve.
+    Exits with 1 if production is on, or if the address is None and no host is set.
     """
     if settings.production:
-        click.echo("--lan: lets everyone in who scans its code; leave production out", err=True)
+        click.echo(
+            "--lan: everyone who scans the QR code gets access; leave out production", err=True
+        )
         raise SystemExit(1)
     is_unnamed = settings.loopback or settings.host in LISTENS_ON_ALL
     host = address if is_unnamed else settings.host
@@ -126,7 +128,7 @@ def settings_in_lan(settings: Settings, address: str | None) -> Settings:
 
 
 def _client(settings: Settings) -> Client:
-    """The credentials that the shop uses: the first set of mode S."""
+    """The credentials of the shop: the first set of mode S. Exits with 1 if there is none."""
     for each in settings.clients().values():
         if each.mode is ServiceMode.SANDBOX:
             return each
@@ -190,7 +192,7 @@ async def _open_shop(
 
 
 def _framed_by_shop(settings: Settings, shop_port: int) -> Settings:
-    """The settings of the gateway, whose pages the screen of the shop may show in frames."""
+    """The settings of the gateway, changed so that the shop may show its pages in frames."""
     shop = (f"localhost:{shop_port}", str(client_host(settings.host, shop_port)))
     return settings.model_copy(update={"allowed_hosts": [*settings.allowed_hosts, *shop]})
 
@@ -206,7 +208,7 @@ def _origin(url: str | None) -> str:
 
 
 class DemoReady(NamedTuple):
-    """Says that the demonstration is ready. lan: with a link that lets a phone in."""
+    """The message that the demonstration is ready. lan: whether it has a link for phones."""
 
     settings: Settings
     as_json: bool
@@ -215,7 +217,7 @@ class DemoReady(NamedTuple):
     def show(self, port: int, shop_url: str, invite: Callable[[str], str]) -> None:
         """Print the addresses.
 
-        invite: makes the path of a link that logs in and then leads to an address.
+        invite: returns the path of a link that logs in and then redirects to the given address.
         """
         url = _url(self.settings, port)
         phone_url = url + invite(f"{shop_url}/screen") if self.lan else None
@@ -226,7 +228,7 @@ class DemoReady(NamedTuple):
         click.echo(f"sandbox-sim ready at {url}")
         if phone_url:
             click.echo(
-                "  scan this with a phone in the same network; it opens shop, phone and timeline:"
+                "  scan this with a phone in the same network to open shop, phone and timeline:"
             )
             with contextlib.suppress(UnicodeEncodeError):  # a terminal without half blocks
                 click.echo(terminal_qr_code(phone_url))
@@ -239,7 +241,7 @@ class DemoReady(NamedTuple):
 
 
 def terminal_qr_code(text: str) -> str:
-    """A QR code of half blocks, for a terminal."""
+    """A QR code for a terminal, drawn with half blocks."""
     import segno  # noqa: PLC0415 -- needed only with --lan
 
     drawn = io.StringIO()

@@ -1,7 +1,7 @@
-"""`sandbox-sim doctor`: examines a receiver of callbacks; exit code 1 if anything is wrong.
+"""`sandbox-sim doctor`: examines a receiver of callbacks; exit code 1 if a check fails.
 
-The commands of `--paid` and `--order` know the orders of the receiver. The user writes them, and
-they run in the shell. The ids in them are those of the doctor, and each is quoted as one argument.
+The user writes the commands of `--paid` and `--order`, which look up and create orders of the
+receiver. They run in the shell. The doctor fills in its ids, each quoted as one argument.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _COLOURS: Final = {
     Verdict.SKIPPED: "bright_black",
 }
 
-# An answer of a receiver is cut to this length.
+# Answers of a receiver are cut to this length.
 _SHOWN_CHARACTERS: Final = 200
 
 
@@ -75,14 +75,14 @@ def introduction(receiver: Receiver, owner: str | None) -> str:
 
 
 def lines(of_check: Sequence[Finding], profiles: Sequence[Profile]) -> Iterator[str]:
-    """The findings of one check: a line for each opinion, and what to do about it.
+    """The findings of one check: a line for each assessment, and what to do about it.
 
-    profiles: all profiles of the run; an opinion about all of them is printed once.
+    profiles: all profiles of the run; an assessment that is the same for all is printed once.
     """
-    by_opinion: dict[Assessment, list[Finding]] = {}
+    by_assessment: dict[Assessment, list[Finding]] = {}
     for finding in of_check:
-        by_opinion.setdefault(finding.assessment, []).append(finding)
-    for assessment, alike in by_opinion.items():
+        by_assessment.setdefault(finding.assessment, []).append(finding)
+    for assessment, alike in by_assessment.items():
         verdict = click.style(f"{assessment.verdict:<8}", fg=_COLOURS[assessment.verdict])
         aside = ", ".join(filter(None, (_profiles_of(alike, profiles), _duration_of(alike))))
         says = _shortened(assessment.says) + (f" ({aside})" if aside else "")
@@ -92,7 +92,7 @@ def lines(of_check: Sequence[Finding], profiles: Sequence[Profile]) -> Iterator[
 
 
 def _profiles_of(alike: Sequence[Finding], profiles: Sequence[Profile]) -> str:
-    """The profiles that an opinion is about."""
+    """The profiles of these findings; empty if the run has only one."""
     named = [finding.profile for finding in alike if finding.profile is not None]
     if not named or len(profiles) == 1:
         return ""
@@ -100,7 +100,7 @@ def _profiles_of(alike: Sequence[Finding], profiles: Sequence[Profile]) -> str:
 
 
 def _duration_of(alike: Sequence[Finding]) -> str:
-    """How long the answers took."""
+    """The durations of the answers, such as `3 to 9 ms`; empty without answers."""
     durations = [f.exchange.response.duration_ms for f in alike if f.exchange is not None]
     if not durations:
         return ""
@@ -109,12 +109,12 @@ def _duration_of(alike: Sequence[Finding]) -> str:
 
 
 def _details(finding: Finding) -> Iterator[str]:
-    """The lines that say what was sent, what came, and what to do."""
+    """The lines with the callback, the answer of the receiver and the remedy."""
     if finding.exchange is not None:
         callback, response = finding.exchange
         yield f"sent: {finding.sends}, {callback.transaction_id}, as {callback.profile}"
         if response.body.strip():
-            yield f"came: {_shortened(response.body)}"
+            yield f"got:  {_shortened(response.body)}"
     yield f"do:   {printable(finding.assessment.remedy)}"
 
 
@@ -123,7 +123,7 @@ def _title(check: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """The beginning of a text of the receiver, in one line."""
+    """The beginning of a text from the receiver, in one line."""
     line = " ".join(text.split())
     if len(line) > _SHOWN_CHARACTERS:
         line = f"{line[:_SHOWN_CHARACTERS]}…"
@@ -131,7 +131,7 @@ def _shortened(text: str) -> str:
 
 
 class ConfiguredProfile(NamedTuple):
-    """The profile that a gateway sends to a receiver, and the name of the setting that says so."""
+    """The profile that a gateway sends to a receiver, and the name of the setting for it."""
 
     profile: Profile
     setting: str
@@ -151,7 +151,7 @@ def configured_profile(settings: Settings, url: str) -> ConfiguredProfile:
 
 
 def working(findings: Sequence[Finding]) -> Sequence[Profile]:
-    """The profiles whose successful payment counts as paid, and whose failed one does not."""
+    """The profiles with which a successful payment counts as paid, and a failed one does not."""
     verdicts = {(each.check, each.profile): each.assessment.verdict for each in findings}
     return [
         profile
@@ -162,19 +162,19 @@ def working(findings: Sequence[Finding]) -> Sequence[Profile]:
 
 
 def about_payments(payments: GatewayPayments, other_service: int | None) -> str:
-    """Whether the gateway knew the payments of the samples, and what to do where it did not."""
+    """Whether status queries of the receiver found the sample payments; if not, what to do."""
     if payments.problem is not None:
         return f"status queries find no sample payment: {payments.problem}"
     if other_service is not None:
         return (
-            f"the receiver asked for the status with service {other_service}, and the payments are "
+            f"the receiver queried the status with service {other_service}, but the payments are "
             f"of service {payments.service_id}: add --service-id {other_service}"
         )
-    return f"the payments are real ones of service {payments.service_id}; status queries find them"
+    return f"the payments exist in service {payments.service_id}; status queries find them"
 
 
 def tested(works: Sequence[Profile] | None, configured: ConfiguredProfile) -> dict[str, object]:
-    """What `--paid` found out, as JSON: `set` is null where nothing is to be set."""
+    """The result of `--paid` as JSON; `set` is null if no setting has to change."""
     found = _recommended(works or (), configured.profile)
     return {
         "works_with": None if works is None else list(works),
@@ -186,12 +186,12 @@ def about_profiles(works: Sequence[Profile] | None, configured: ConfiguredProfil
     """With `--paid`, which profiles work, and what to set; without it, how to choose one."""
     name, profile = configured.setting, configured.profile
     if works is None:
-        yield f"{name} is {profile}. What another receiver may need:"
+        yield f"{name} is {profile}. Other receivers may need:"
         for reads, advised in PROFILE_ADVICE:
             yield f"  {reads + ':':34}callback_profile = {advised}"
-        yield "An acknowledgement does not show that the order is paid; --paid 'COMMAND' finds out."
+        yield "An acknowledgement does not show that the order is paid; --paid 'COMMAND' checks it."
     elif not works:
-        yield "no profile works: with none of them the order of a successful payment counts as paid"
+        yield "no profile works: the order of a successful payment never counts as paid"
     else:
         found = _recommended(works, profile)
         yield f"works with: {', '.join(works)}"
@@ -199,7 +199,7 @@ def about_profiles(works: Sequence[Profile] | None, configured: ConfiguredProfil
 
 
 def _recommended(works: Sequence[Profile], configured: Profile) -> Profile | None:
-    """The profile to set; None where the configured one works, or none does."""
+    """The profile to set; None if the configured one works, or if none does."""
     if not works or configured in works:
         return None
     return Profile.SUPERSET if Profile.SUPERSET in works else works[0]
@@ -207,15 +207,15 @@ def _recommended(works: Sequence[Profile], configured: Profile) -> Profile | Non
 
 PLACEHOLDERS: Final = ("{reference}", "{transaction_id}")
 
-# Real time that a receiver has to mark an order as paid after it has acknowledged the callback.
+# Real time that a receiver has to mark an order as paid after it acknowledged the callback.
 ORDER_TIMEOUT_S: Final = 3.0
 
 _LOOK_AGAIN_S: Final = 0.25
 
-# Real time that one run of a command may take.
+# Real time limit of one command of the user.
 TIMEOUT_S: Final = 30.0
 
-# The shell exits with one of these if it cannot run a command.
+# Exit codes of a shell that cannot run a command.
 _CANNOT_RUN: Final = (126, 127)
 
 
@@ -231,7 +231,7 @@ def _order_command(
     if command is not None and not any(each in command for each in PLACEHOLDERS):
         raise click.BadParameter(f"must contain {' or '.join(PLACEHOLDERS)}")
     if command is not None and param.name == "order" and not _context.params.get("paid"):
-        raise click.BadParameter("goes with --paid")
+        raise click.BadParameter("needs --paid")
     return command
 
 
@@ -250,14 +250,14 @@ def _timeout(
     envvar="SANDBOX_SIM_SECRET_KEY",
     show_envvar=True,
     callback=_secret_key,
-    help="Sign with this key; by default with that of the first credential set.",
+    help="Sign with this key; by default with the key of the first credential set.",
 )
 @click.option(
     "--profile",
     "profiles",
     multiple=True,
     type=click.Choice([each.value for each in Profile]),
-    help="Send and judge only this body; may be repeated.",
+    help="Send and judge only this profile; may be repeated.",
 )
 @click.option(
     "--paid",
@@ -265,7 +265,7 @@ def _timeout(
     is_eager=True,
     callback=_order_command,
     help="A command that exits with 0 if the order of {reference} or {transaction_id} counts as "
-    "paid. Finds out which profiles work.",
+    "paid. It shows which profiles work.",
 )
 @click.option(
     "--order",
@@ -283,7 +283,7 @@ def _timeout(
 @click.option(
     "--service-id",
     type=click.IntRange(1),
-    help="The service that the receiver asks about; by default one of the doctor's own.",
+    help="The service that the receiver sends in status queries; by default one of the doctor.",
 )
 @config_option
 @click.pass_obj
@@ -300,14 +300,14 @@ def doctor(
     order: str | None,
     service_id: int | None,
 ) -> None:
-    """Say what a receiver of callbacks does wrong. Exit 1 if a check fails.
+    """Find the mistakes of a receiver of callbacks. Exit 1 if a check fails.
 
-    It gets callbacks with every body, genuine and forged, repeated, and about successful, failed
-    and cancelled payments whose ids begin with DOCTOR-. The profile that this configuration sends
-    is judged; about the others there are notes.
+    The receiver gets callbacks of every profile, genuine, forged and repeated, for successful,
+    failed and cancelled payments whose ids begin with DOCTOR-. The profile that this configuration
+    sends is judged; for the others there are notes.
 
-    Where a gateway runs, the payments are made there in sandbox, so that it answers a receiver
-    that asks for their status. Without a gateway, such a receiver cannot be examined.
+    If a gateway runs, it gets these payments in sandbox, so that a receiver can query their
+    status. A receiver that queries the status cannot be examined without a gateway.
 
     \b
     A receiver that                    needs
@@ -350,9 +350,9 @@ def doctor(
 
 
 def _key(settings: Settings, given: str | None) -> tuple[str | None, str | None]:
-    """The key that signs callbacks and the name of its owner; None if they are not signed.
+    """The key that signs callbacks, and whose it is; None if callbacks are not signed.
 
-    It is the key from the command line, else that of a gateway with these settings.
+    It is the given key, else the key of a gateway with these settings.
     """
     if given is not None:
         return given, "--secret-key"
@@ -368,9 +368,9 @@ async def _examine(
     payments: GatewayPayments,
     done: Callable[[Sequence[Finding]], None],
 ) -> tuple[Sequence[Finding], int | None]:
-    """Examine the receiver; returns the findings, and the other service that it asked about.
+    """Examine the receiver; return the findings, and the wrong service that it queried, if any.
 
-    done: called with the findings of each check when it ends.
+    done: called after each check with its findings.
     """
     findings: list[Finding] = []
     printed = 0
@@ -393,10 +393,10 @@ def _print(of_check: Sequence[Finding], receiver: Receiver) -> None:
 
 
 class OrderCommands:
-    """Asks and changes the orders of a receiver.
+    """Creates orders of a receiver and looks them up, with commands of the user.
 
-    paid: a command that exits with 0 if an order counts as paid. order: one that creates an order;
-    None if the receiver needs none.
+    paid: exits with 0 if an order counts as paid. order: creates an order; None if no order has to
+    be created.
     """
 
     def __init__(self, paid: str, order: str | None) -> None:
@@ -405,14 +405,14 @@ class OrderCommands:
         self._clock = SystemClock()
 
     async def create(self, callback: CallbackRecord) -> None:
-        """Create the order of a callback, before it is sent. Raises `CommandFailed`."""
+        """Create the order of a callback. Raises `CommandFailed`."""
         if self._order is not None:
             code, complaint = await _run(self._order, callback)
             if code != 0:
                 raise CommandFailed(f"--order exits with {code}{complaint}")
 
     async def becomes_paid(self, callback: CallbackRecord) -> bool:
-        """Whether the order counts as paid within a few seconds."""
+        """Whether the order counts as paid within `ORDER_TIMEOUT_S`."""
         until = self._clock.monotonic() + ORDER_TIMEOUT_S
         while not await self.is_paid(callback):
             if self._clock.monotonic() >= until:
@@ -429,7 +429,7 @@ class OrderCommands:
 
 
 def filled(command: str, callback: CallbackRecord) -> str:
-    """The command with the ids of a callback, each quoted as one argument of the shell."""
+    """The command with the ids of a callback, each quoted as one shell argument."""
     ids = (reference_of(callback), callback.transaction_id)
     for placeholder, value in zip(PLACEHOLDERS, ids, strict=True):
         command = command.replace(placeholder, shlex.quote(value))
@@ -437,13 +437,13 @@ def filled(command: str, callback: CallbackRecord) -> str:
 
 
 async def _run(command: str, callback: CallbackRecord) -> tuple[int, str]:
-    """The exit code, and the end of a sentence with what the command wrote on stderr."""
+    """Run a command; return its exit code, and `: ` with its stderr, or an empty text."""
     process = await asyncio.create_subprocess_exec(
         *("/bin/sh", "-c", filled(command, callback)),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # so that what the command has started can be ended with it
+        start_new_session=True,  # so that `killpg` also ends the children of the command
     )
     try:
         async with SystemClock().timeout(TIMEOUT_S):

@@ -1,4 +1,4 @@
-"""`sandbox-sim explain | openapi`: what the interface says; no gateway has to run."""
+"""`sandbox-sim explain | openapi`: the rules and the paths; no gateway has to run."""
 
 import difflib
 import json
@@ -15,7 +15,7 @@ from sandbox_sim.values.response_codes import CATALOGUE
 _STATUS_SETTING: Final = "sandbox_reject_status"
 _WIDTH: Final = 10
 _LONGEST_DEFAULT: Final = 30
-_CHOICE: Final = "our choice where the interface does not say"
+_CHOICE: Final = "our own decision, where the interface is silent"
 _STATED: Final = "a rule of the interface"
 _PAGES: Final = "docs"
 
@@ -26,8 +26,8 @@ _PAGES: Final = "docs"
 def explain(obj: Mapping[str, Any], /, name: str) -> None:
     """Explain a response code, a rule or a decision.
 
-    Name a response code such as 019, or what the header X-Sandbox-Rule says. It also says how to
-    provoke it and what changes it. No gateway has to run.
+    Give a response code such as 019, or the value of the header X-Sandbox-Rule. The output also
+    says how to provoke it and which settings change it. No gateway has to run.
     """
     document = _document(name)
     click.echo(json.dumps(document) if obj["as_json"] else "\n".join(_lines(document)))
@@ -37,7 +37,7 @@ def explain(obj: Mapping[str, Any], /, name: str) -> None:
 def openapi() -> None:
     """Print the OpenAPI document of all paths.
 
-    No gateway has to run. A running one serves its own at /_sandbox/openapi.json.
+    No gateway has to run. A running gateway serves its document at /_sandbox/openapi.json.
     """
     from sandbox_sim.bootstrap import build  # noqa: PLC0415 -- --help loads every command
     from sandbox_sim.settings.schema import Settings  # noqa: PLC0415
@@ -50,7 +50,7 @@ def openapi() -> None:
 
 
 def _document(name: str) -> dict[str, Any]:
-    """Everything about a name. Raises `click.BadParameter` where nothing has it."""
+    """The explanation of a name. Raises `click.BadParameter` if the name is unknown."""
     known: dict[str, Rule | CodeMeaning | Marker] = {
         **{each.code.lower(): each for each in code_meanings()},
         **{each.id.lower(): each for each in rules()},
@@ -73,10 +73,10 @@ def _document(name: str) -> dict[str, Any]:
     hint = (
         f"did you mean {' or '.join(near)}?"
         if near
-        else "name a code such as 019, or what X-Sandbox-Rule says"
+        else "give a code such as 019, or the value of X-Sandbox-Rule"
     )
     raise click.BadParameter(
-        f"nothing is called {name!r}; {hint}", param_hint="'CODE|RULE|DECISION'"
+        f"{name!r} is not a code, rule or decision; {hint}", param_hint="'CODE|RULE|DECISION'"
     )
 
 
@@ -104,9 +104,8 @@ def _of_rule(rule: Rule) -> dict[str, Any]:
         "section": rule.section,
         "is": _CHOICE if _is_choice(rule.id) else _STATED,
         "states": " ".join(rule.states.split()),
-        "later": rule.later,
         "codes": codes,
-        "see": _cited(rule.states + rule.later, rule.id),
+        "see": _cited(rule.states, rule.id),
         "read": f"{_PAGES}/{'fidelity' if _is_choice(rule.id) else 'interface'}.md#{_anchor(rule)}",
         "provoke": _with_needs(rule.provoke, rule.needs),
         "change": _settings(rule.settings),
@@ -118,12 +117,12 @@ def _is_choice(rule_id: str) -> bool:
 
 
 def _anchor(rule: Rule) -> str:
-    """The anchor of a rule on its page; choices share a section."""
+    """The anchor of a rule on its page; our decisions share a section."""
     return "what-sandbox_sim-chose" if _is_choice(rule.id) else rule.id
 
 
 def _cited(text: str, own: str) -> dict[str, str]:
-    """The statements of the rules that a text names, except for its own."""
+    """The statements of the other rules that a text names."""
     stated = {rule.id: " ".join(rule.states.split()) for rule in rules()}
     named = dict.fromkeys(re.findall(r"\bD\d+\b|\b[a-z]+\.\d+\b", text))
     return {name: stated[name] for name in named if name in stated and name != own}
@@ -134,7 +133,7 @@ def _with_needs(provoke: str, needs: str) -> str:
 
 
 def _settings(names: Iterable[str]) -> list[str]:
-    """Each setting once, with its default where that is short JSON."""
+    """Each setting once, with its default if that is short JSON."""
     known = defaults()
     shown = []
     for name in dict.fromkeys(names):
@@ -153,8 +152,7 @@ def _lines(document: Mapping[str, Any]) -> Iterator[str]:
     elif "section" in document:
         head += f", {document['is']} ({document['section']})"
     yield click.style(head, bold=True)
-    later = f" Later: {document['later']}" if document.get("later") else ""
-    yield from _field("means", document["states"] + later)
+    yield from _field("means", document["states"])
     for name, states in document.get("see", {}).items():
         yield from _field("rule" if "message" in document else "see", f"{name}: {states}")
     yield from _field("codes", ", ".join(document.get("codes", ())))

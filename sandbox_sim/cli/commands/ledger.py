@@ -1,4 +1,4 @@
-"""`sandbox-sim ledger`: balances and postings, corrections, and settlement to merchants."""
+"""`sandbox-sim ledger`: balances, postings, manual entries, and settlement to merchants."""
 
 import csv
 import getpass
@@ -28,7 +28,7 @@ _AUDIT_TIMEOUT_S = 600.0
 
 @click.group()
 def ledger() -> None:
-    """Balances and postings; SMS units; the books of mode P."""
+    """Balances, postings and SMS units; the books of mode P."""
 
 
 _by = click.option("--by", default=getpass.getuser, help="Your name; by default your user name.")
@@ -38,7 +38,7 @@ _reference = click.option(
 
 
 def _signed(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of who makes an entry and why."""
+    """Add the options that say who makes an entry and why."""
     why = click.option("--reason", required=True, help="Why; it is saved with your name.")
     return why(_by(_reference(command)))
 
@@ -67,7 +67,7 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _row(posting: dict[str, Any], *, signed: bool) -> dict[str, Any]:
-    """The cells of a posting. signed: whether the table shows who made an entry, and why."""
+    """The cells of a posting. signed: whether the table has columns for manual entries."""
     cells = {name: value for name, value in posting.items() if name != "manual"}
     manual = posting.get("manual", {"by": "", "reason": "", "reference": ""})
     if signed:
@@ -78,10 +78,7 @@ def _row(posting: dict[str, Any], *, signed: bool) -> dict[str, Any]:
 @ledger.command()
 @asks
 def audit(session: Session) -> None:
-    """Add up the whole ledger and check every rule of it.
-
-    The exit code is 1 where a rule does not hold.
-    """
+    """Add up the whole ledger and check all its rules. Exit 1 if one is broken."""
     query = [("audit", "true"), ("limit", 1)]
     answer = session.gateway.control("GET", "ledger", query=query, timeout_s=_AUDIT_TIMEOUT_S)
     session.show(answer, _audited)
@@ -95,13 +92,14 @@ def _audited(document: dict[str, Any]) -> Iterator[str]:
     if document["agrees"]:
         yield (
             f"{document['postings_checked']} postings checked: every balance is the sum of its "
-            "transfers, what is pending is the sum of open transfers, each ended once, no wallet "
-            "of mode P is below zero, and what people entered is signed"
+            "transfers, every pending amount is the sum of open transfers, no transfer ended "
+            "twice, no wallet of mode P is below zero, and every manual entry has a name and a "
+            "reason"
         )
 
 
 def _table(records: list[dict[str, Any]], *names: str) -> Iterator[str]:
-    """A table with these fields first, and then the others."""
+    """A table with these fields first, then the others."""
     every = (*names, *(name for name in records[0] if name not in names))
     return table(every, [[record[name] for name in every] for record in records])
 
@@ -127,7 +125,7 @@ def topup(
     reason: str | None,
     **signed: str,
 ) -> None:
-    """Add SMS units to a service, or airtime in mode P, where --reason says why."""
+    """Add SMS units to a service, or airtime in mode P. Mode P needs --reason."""
     body: dict[str, object] = {"service_id": service_id, "units": units}
     if mode != "S" or account != "sms":
         body |= {"mode": mode, "account": account}
@@ -169,7 +167,7 @@ def _suspense(document: dict[str, Any]) -> Iterator[str]:
     "--to",
     type=click.Choice(["service", "clearing", "fees"]),
     required=True,
-    help="Where it belongs: the wallet of the service, the network, or your fees.",
+    help="Where it goes: the wallet of the service, the network, or your fees.",
 )
 @click.option("--amount", help="The amount to move; by default all of it.")
 @_signed
@@ -177,9 +175,10 @@ def _suspense(document: dict[str, Any]) -> Iterator[str]:
 def resolve(
     session: Session, /, ids: tuple[str, ...], to: str, amount: str | None, **signed: str
 ) -> None:
-    """Move the amount in suspense of a payment of mode P to where it belongs.
+    """Move the amount that a payment of mode P has in suspense to the account of --to.
 
-    ID is any identifier of the payment. A negative amount, which went out, is taken from there.
+    ID is any identifier of the payment. A negative amount, which was paid out, is taken from that
+    account.
     """
     service_id, name = _payment(ids)
     body: dict[str, object] = {"transaction": name, "to": to, **signed}
@@ -197,11 +196,11 @@ def _payment(ids: tuple[str, ...]) -> tuple[int | None, str]:
 @ledger.command()
 @click.argument("service_id", type=int)
 @click.argument("amount")
-@click.option("--debit", required=True, help=f"Where it is taken from: {_ENDS}.")
-@click.option("--credit", required=True, help=f"Where it goes: {_ENDS}.")
-@click.option("--network", default="", help="The network of clearing.")
-@click.option("--transaction", default="", help="The payment that it is about; for suspense.")
-@click.option("--currency", default="GHS", help="What a wallet of money holds.")
+@click.option("--debit", required=True, help=f"The account that the amount leaves: {_ENDS}.")
+@click.option("--credit", required=True, help=f"The account that receives it: {_ENDS}.")
+@click.option("--network", default="", help="The network of the account clearing.")
+@click.option("--transaction", default="", help="The payment of the amount in suspense.")
+@click.option("--currency", default="GHS", help="The currency of a collection or payout wallet.")
 @_signed
 @asks
 def adjust(session: Session, /, service_id: int, amount: str, **fields: str) -> None:
@@ -215,7 +214,7 @@ def adjust(session: Session, /, service_id: int, amount: str, **fields: str) -> 
 @_signed
 @asks
 def reverse(session: Session, /, entry: int, **signed: str) -> None:
-    """Reverse an entry that a person made. ENTRY is its id in `ledger show`."""
+    """Reverse a manual entry. ENTRY is its id in `ledger show`."""
     session.ask("POST", "ledger", "reverse", body={"entry": entry, **signed}, lines=_entry)
 
 
@@ -244,7 +243,7 @@ _currency = click.option(
 def close(session: Session, /, service_id: int, until: datetime, **fields: str) -> None:
     """Pay out the collections of a period to the merchant, in one entry of mode P.
 
-    The period begins where the one before ended. `ledger statement` shows its lines.
+    The period begins at the end of the previous one. `ledger statement` shows its lines.
     """
     end = f"{until.date() + timedelta(days=1)}T00:00:00Z"
     body: dict[str, object] = {"service_id": service_id, "until": end, **fields}
@@ -268,11 +267,11 @@ _TYPED: Final = ("transaction_id", "by", "why", "reference")
 
 @ledger.command()
 @click.argument("service_id", type=int)
-@click.option("--period", type=int, help="A closed period, from 1; without it the open one.")
+@click.option("--period", type=int, help="The number of a closed period; without it, the open one.")
 @_currency
 @asks
 def statement(session: Session, service_id: int, period: int | None, currency: str) -> None:
-    """Write the statement of a period as CSV. Its amounts sum to what was paid out."""
+    """Write the statement of a period as CSV. The sum of its amounts is the payout."""
     query = [("service_id", service_id), ("period", period), ("currency", currency)]
     session.ask("GET", "ledger", "statement", query=query, lines=_statement)
 
@@ -291,5 +290,5 @@ def _statement(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _as_text(cell: str) -> str:
-    """A cell that people or clients typed; a spreadsheet would calculate one that begins so."""
+    """A cell that people or clients typed, quoted if a spreadsheet would run it as a formula."""
     return f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell

@@ -1,4 +1,4 @@
-"""`sandbox-sim listen`: callbacks of a gateway elsewhere come to an address of this machine."""
+"""`sandbox-sim listen`: forwards the callbacks of a remote gateway to this machine."""
 
 import asyncio
 import json
@@ -20,14 +20,14 @@ from sandbox_sim.records.callbacks import verdict
 from sandbox_sim.settings.schema import authority_folder
 from sandbox_sim.values.redaction import printable, redact_text
 
-# Seconds of real time: until a lost connection is opened again, and after which one that sends
-# nothing is lost. The gateway sends something every 15 s.
+# Seconds of real time: the pause before a lost connection is opened again, and the silence after
+# which a connection counts as lost. The gateway sends something every 15 s.
 _RECONNECT_S: Final = 1.0
 _SILENT_S: Final = 45.0
 # One event is one line.
 _LONGEST_LINE: Final = 16 * 1024 * 1024
 
-# What happens, as `--json` prints it.
+# An event, as `--json` prints it.
 Told = Mapping[str, Any]
 
 
@@ -40,18 +40,18 @@ Told = Mapping[str, Any]
     callback=address,
     help="Where callbacks go, such as http://127.0.0.1:5000/callback.",
 )
-@click.option("--service-id", type=int, help="Only callbacks of this service; without it, of all.")
+@click.option("--service-id", type=int, help="Only callbacks of this service; without it, all.")
 @click.pass_obj
 def listen(
     obj: Mapping[str, Any], from_url: str | None, forward_to: str, service_id: int | None
 ) -> None:
     """Forward the callbacks of a remote gateway to this machine.
 
-    They are posted to one address of this machine. The gateway records what is answered there as
+    They are posted to the address of --forward-to. The gateway records the answer from there as
     the answer of the receiver. When this command ends, callbacks go to their receivers again.
     """
     gateway = RunningGateway(from_url or obj["endpoint_url"], obj["token"] or None)
-    gateway.control("GET", "clock")  # says in words what is wrong with the address or the token
+    gateway.control("GET", "clock")  # a wrong address or token gets a clear message here
 
     def tell(told: Told) -> None:
         lines = [json.dumps(told)] if obj["as_json"] else _in_words(told, redact_text(forward_to))
@@ -63,10 +63,10 @@ def listen(
 
 
 class Forwarding:
-    """Takes callbacks from a gateway, and posts them to one address.
+    """Gets the callbacks of a gateway and posts them to one address.
 
     token: the control token of the gateway. service_id: None for all services.
-    tell: called with what happens, as `listen --json` prints it.
+    tell: called with each event, as `listen --json` prints it.
     """
 
     def __init__(
@@ -87,9 +87,9 @@ class Forwarding:
         self._clock = SystemClock()
 
     async def run_forever(self) -> None:
-        """Listen; after a lost connection, connect again until that succeeds.
+        """Listen, and connect again after every lost connection.
 
-        Raises `CommandFailed` where the gateway refuses the listener.
+        Raises `CommandFailed` if the gateway refuses the listener.
         """
         while True:
             try:
@@ -136,7 +136,7 @@ class Forwarding:
         answers: str,
         callback: Mapping[str, Any],
     ) -> None:
-        """Post one callback, and tell the gateway what was answered."""
+        """Post one callback, and send the answer to the gateway."""
         response = await sender.send(
             self._forward_to,
             callback["headers"],
@@ -166,7 +166,7 @@ class Forwarding:
 
 
 async def _events(stream: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:
-    """The Server-Sent Events of a stream: name and JSON."""
+    """The Server-Sent Events of a stream: name and parsed data."""
     event = ""
     async for line in stream.content:
         name, _, value = line.decode().rstrip("\n").partition(": ")
@@ -185,13 +185,13 @@ async def _refusal(answer: aiohttp.ClientResponse) -> str:
 
 
 def _in_words(told: Told, forward_to: str) -> Iterator[str]:
-    """The lines for people."""
+    """The lines that the terminal shows for an event."""
     match told["event"]:
         case "callback":
             yield f"{told['url']} -> {forward_to}: {told['verdict']} ({told['duration_ms']} ms)"
         case "listening":
-            yield f"callbacks come to {forward_to}; Ctrl-C ends it"
+            yield f"callbacks go to {forward_to}; Ctrl-C ends it"
             if told["shared"]:
-                yield "other servers of this gateway may send callbacks that do not come here"
+                yield "other servers of this gateway may send callbacks that are not forwarded"
         case _:
             yield f"not connected ({told['why']}): callbacks go to their receivers; trying again"

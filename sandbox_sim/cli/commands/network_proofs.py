@@ -1,4 +1,4 @@
-"""`sandbox-sim networks prove NAME`: the contract suite over the tables that a user wrote. D39."""
+"""`sandbox-sim networks prove NAME`: runs the contract suite on tables of the user. D39."""
 
 import asyncio
 import json
@@ -17,13 +17,14 @@ from sandbox_sim.testing.network_contract.contract import DISPROVED, PROOFS, VER
 from sandbox_sim.testing.network_contract.http_json_dialect import verdict_on
 from sandbox_sim.values.redaction import printable
 
-# The adapter whose other side can be made of its settings.
+# The adapter for which a simulated network can be built from the settings alone.
 _PROVABLE: Final = "http_json"
 
 
 def run(name: str, config_file: Path | None, settings: Mapping[str, str], *, as_json: bool) -> int:
-    """Run and print every proof; return 1 if one is disproved, else 0. Exits with 2 where the
-    network has no tables to prove.
+    """Run and print every proof; return 1 if one is disproved, else 0.
+
+    Exits with 2 if the network has no tables to prove.
     """
     table = _table_of(name, load_or_exit(config_file, settings).settings.networks)
     try:
@@ -46,15 +47,15 @@ def run(name: str, config_file: Path | None, settings: Mapping[str, str], *, as_
 
 
 def _table_of(name: str, tables: Mapping[str, NetworkTable]) -> NetworkTable:
-    """The table of a network that has the adapter `http_json`; exits with 2 where it has not."""
+    """The settings of a network; exits with 2 unless its adapter is `http_json`."""
     table = tables.get(name)
     if table is None:
         listed = ", ".join(sorted(tables)) or "none"
         raise click.UsageError(f"there is no network {name}; the configuration has: {listed}")
     if table.adapter != _PROVABLE:
         raise click.UsageError(
-            f"{name} has the adapter {table.adapter}, and prove needs the tables of {_PROVABLE}; "
-            f"the package that {table.adapter} comes from proves its contract in its own tests"
+            f"{name} has the adapter {table.adapter}, but prove needs {_PROVABLE}; the package of "
+            f"{table.adapter} runs the contract suite in its own tests"
         )
     return table
 
@@ -62,7 +63,7 @@ def _table_of(name: str, tables: Mapping[str, NetworkTable]) -> NetworkTable:
 def _verdicts(
     settings: Mapping[str, object], *, as_json: bool
 ) -> Iterator[tuple[str, ProofVerdict]]:
-    """Each proof with its verdict, printed as it ends unless all are printed as JSON."""
+    """Each proof with its verdict; without `as_json`, printed when it ends."""
     for proof in PROOFS:
         found = asyncio.run(verdict_on(settings, proof))
         if not as_json:

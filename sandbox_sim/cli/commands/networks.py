@@ -11,7 +11,7 @@ from sandbox_sim.cli.options import config_option, set_option
 from sandbox_sim.cli.tables import Shown, fields, listing
 from sandbox_sim.records.exchanges import NotificationState
 
-# Seconds: a network that does not answer takes as long as its `timeout_s`, which may be 300.
+# Seconds. The check of a network can take its `timeout_s`, which may be 300.
 _TIMEOUT_S: Final = 330.0
 _NONE: Final = "networks: the gateway runs without production"
 
@@ -24,14 +24,14 @@ def networks() -> None:
 @networks.command(name="list")
 @asks
 def list_(session: Session) -> None:
-    """List the networks with routes, breakers and open attempts."""
+    """List the networks with their routes, breakers and open attempts."""
     session.ask("GET", "networks", lines=_lines)
 
 
 @networks.command()
 @asks
 def check(session: Session) -> None:
-    """Ask whether each network can be used. Exit 1 if one cannot."""
+    """Check whether each network is healthy. Exit 1 if one is not."""
     answer = session.ask("POST", "networks", "check", timeout_s=_TIMEOUT_S, lines=_checked)
     if not all(each["health"]["ok"] for each in answer.document["networks"]):
         raise SystemExit(1)
@@ -47,8 +47,8 @@ def prove(
 ) -> None:
     """Test the tables of an http_json network on this machine.
 
-    It runs the contract suite over them. The other side is made of the tables, and nothing is sent
-    to base_url. Exit 1 if a proof is disproved.
+    The contract suite runs against a simulated network that is built from the tables; nothing is
+    sent to base_url. Exit 1 if a proof is disproved.
     """
     from sandbox_sim.cli.commands.network_proofs import run  # noqa: PLC0415 -- it is large
 
@@ -56,13 +56,13 @@ def prove(
 
 
 @networks.command()
-@click.option("--network", help="Those of one network.")
+@click.option("--network", help="Only notifications of this network.")
 @click.option(
     "--state",
     type=click.Choice([each.value for each in NotificationState]),
-    help="Only notifications in this state; look into failed and refused ones.",
+    help="Only notifications in this state; failed and refused ones need your attention.",
 )
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="At most.")
+@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many.")
 @asks
 def notifications(session: Session, network: str | None, state: str | None, limit: int) -> None:
     """List the stored notifications of networks, newest first."""
@@ -90,7 +90,7 @@ def _lines(document: Shown) -> Iterator[str]:
 
 
 def _route(route: Shown) -> str:
-    """A route in words, such as `collect payout, MTN`."""
+    """The text of a route, such as `collect payout, MTN`."""
     parts = (" ".join(route[name]) for name in ("operation", "nw") if route[name])
     return ", ".join(parts) or "all"
 

@@ -1,4 +1,4 @@
-"""`sandbox-sim overrides | faults add | list | clear`: outcomes and faults that a user forces."""
+"""`sandbox-sim overrides | faults add | list | clear`: forced outcomes and faults."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ _LOST_ANSWERS: Final = {
     "connection_reset": "Reset the connection instead of answering.",
     "empty_response": "Close the connection without sending a byte.",
     "malformed_json": "Cut off the body of the answer.",
-    "timeout": "Do not answer, for five minutes.",
+    "timeout": "Do not answer; close the connection after five minutes.",
 }
 _LOST_ANSWER_OPTIONS: Final = [
     click.option(f"--{name.replace('_', '-')}", name, is_flag=True, help=says)
@@ -35,25 +35,25 @@ _MATCH: Final = {
     ),
     "nw": click.option("--nw", help="Only for this network, bank or bill product."),
     "amount": click.option("--amount", type=float, help="Only for this amount."),
-    "min_amount": click.option("--min-amount", type=float, help="Only from this amount."),
-    "max_amount": click.option("--max-amount", type=float, help="Only up to this amount."),
+    "min_amount": click.option("--min-amount", type=float, help="Only for this amount or more."),
+    "max_amount": click.option("--max-amount", type=float, help="Only for this amount or less."),
 }
 _RULE_OPTIONS: Final = (
     *_MATCH.values(),
     click.option(
-        "--once", is_flag=True, help="Apply to the next such request only; the same as --times 1."
+        "--once", is_flag=True, help="Only for the next matching request; the same as --times 1."
     ),
-    click.option("--times", type=int, help="How many requests it applies to; without it, all."),
+    click.option("--times", type=int, help="Only for this many matching requests; by default all."),
 )
 
 
 def _rule_options(command: Command) -> Command:
-    """Add the options of the match and `--times`; the command gets them as the body `rule`."""
+    """Add the options of a match and `--times`; the command gets them as `rule`, a request body."""
 
     @functools.wraps(command)
     def run(session: Session, /, times: int | None, once: bool, **given: Any) -> None:
         if once and times is not None:
-            raise click.UsageError("--once is --times 1: give one of them")
+            raise click.UsageError("--once is the same as --times 1: give one of them")
         match = {name: given.pop(name) for name in _MATCH}
         body = {"match": _match(match), "times": 1 if once else times}
         command(session, rule=body, **given)
@@ -62,16 +62,16 @@ def _rule_options(command: Command) -> Command:
 
 
 def _match(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `match` of the control API."""
+    """Return the field `match` of the control API."""
     match = {name: value for name, value in given.items() if value is not None}
     bounds = {end: match.pop(f"{end}_amount") for end in ("min", "max") if f"{end}_amount" in match}
     if bounds and "amount" in match:
-        raise click.UsageError("--amount is one amount: leave --min-amount and --max-amount out")
+        raise click.UsageError("--amount cannot be combined with --min-amount and --max-amount")
     return {**match, "amount": bounds} if bounds else match
 
 
 def _match_in_words(match: Mapping[str, Any]) -> str:
-    """`collect, service_id 55, amount from 5 to 10`; `any request`."""
+    """The text of a match: `collect, service_id 55, amount from 5 to 10`, or `any request`."""
     words = [match["operation"]] if "operation" in match else []
     plain = ("service_id", "transaction_id", "customer_number", "nw")
     words += [f"{name} {match[name]}" for name in plain if name in match]
@@ -86,7 +86,7 @@ def _match_in_words(match: Mapping[str, Any]) -> str:
 
 
 def _used_in_words(rule: UserRule) -> str:
-    """`2 of 3`, or `2` if it applies without limit."""
+    """How often a rule applied: `2 of 3`, or `2` if it has no limit."""
     return f"{rule['used']}" if rule["times"] is None else f"{rule['used']} of {rule['times']}"
 
 
@@ -98,7 +98,7 @@ def overrides() -> None:
 def _callback_behaviour(
     context: click.Context, param: click.Parameter, texts: tuple[str, ...]
 ) -> dict[str, object]:
-    """Return the `callback` of the control API from texts such as `drop` and `duplicate=2`."""
+    """Return the field `callback` of the control API for texts such as `drop`, `duplicate=2`."""
     named = pairs(context, param, [t if "=" in t else f"{t}=true" for t in texts])
     return {name: value_of(text, number=True) for name, text in named}
 
@@ -114,9 +114,9 @@ def _callback_behaviour(
     "--code",
     "response_code",
     metavar="CODE",
-    help="The code of the answer, such as 402 or 500.",
+    help="The response_code of the answer, such as 402 or 500.",
 )
-@click.option("--delay-ms", type=int, help="Settle this much later, in gateway time.")
+@click.option("--delay-ms", type=int, help="Settle the payment this much later, in gateway time.")
 @click.option(
     "--callback",
     multiple=True,
@@ -138,8 +138,7 @@ def add_override(
 ) -> None:
     """Add an override.
 
-    If several fit a request, one with --times decides, the oldest first; then the newest of those
-    without a limit.
+    If several match a request, the oldest with --times applies; without such, the newest.
     """
     outcome = {"status": status, "response_code": response_code}
     asked: dict[str, object] = {
@@ -171,7 +170,7 @@ def _effect_of_override(rule: UserRule) -> str:
 def _latency(
     _context: click.Context, _param: click.Parameter, text: str | None
 ) -> dict[str, object] | None:
-    """`200`, or `50-300`."""
+    """The latency of a fault, from a text such as `200` or `50-300`."""
     match text and _numbers(text, "-"):
         case None:
             return None
@@ -179,25 +178,23 @@ def _latency(
             return {"fixed_ms": fixed}
         case [low, high]:
             return {"uniform_ms": [low, high]}
-    raise click.BadParameter(
-        f"{text} is not a latency in milliseconds; write for example 200 or 50-300"
-    )
+    raise click.BadParameter(f"{text} is not a latency in milliseconds, such as 200 or 50-300")
 
 
 def _lognormal(
     _context: click.Context, _param: click.Parameter, text: str | None
 ) -> dict[str, object] | None:
-    """`90,0.4`."""
+    """The random latency of a fault, from a text such as `90,0.4`."""
     match text and _numbers(text, ","):
         case None:
             return None
         case [median, sigma]:
             return {"lognormal_ms": {"median": median, "sigma": sigma}}
-    raise click.BadParameter(f"{text} is not a median and a sigma; write for example 90,0.4")
+    raise click.BadParameter(f"{text} is not a median and a sigma, such as 90,0.4")
 
 
 def _numbers(text: str, separator: str) -> list[float]:
-    """The numbers of a text; none where one is not a number."""
+    """The numbers in a text; an empty list if a part is not a number."""
     try:
         return [float(part) for part in text.split(separator)]
     except ValueError:
@@ -206,48 +203,48 @@ def _numbers(text: str, separator: str) -> list[float]:
 
 @click.group()
 def faults() -> None:
-    """Requests that fail on purpose: delayed, refused or unanswered."""
+    """Delayed, refused or unanswered requests."""
 
 
 @faults.command("add")
 @click.option("--status", type=int, help="Refuse the request with 429, 500, 502 or 503.")
 @click.option(
-    "--retry-after", type=int, metavar="SECONDS", help="The Retry-After of a 429; by default 1."
+    "--retry-after", type=int, metavar="SECONDS", help="Retry-After of a 429; by default 1."
 )
 @click.option(
     "--latency",
     metavar="MS",
     callback=_latency,
-    help="Answer this much later, such as 200, or between 50-300.",
+    help="Delay the answer by this time, such as 200, or a random one, such as 50-300.",
 )
 @click.option(
     "--latency-lognormal",
     metavar="MEDIAN,SIGMA",
     callback=_lognormal,
-    help="Answer later by a random time with this median, such as 90,0.4.",
+    help="Delay the answer by a random time with this median, such as 90,0.4.",
 )
 @functools.partial(with_options, options=_LOST_ANSWER_OPTIONS)
 @click.option(
     "--not-processed",
     is_flag=True,
-    help="With a lost answer: do not process the request either.",
+    help="With a lost answer: also do not process the request.",
 )
 @click.option("--probability", type=float, help="The probability that it applies, such as 0.1.")
-@click.option("--every", type=int, metavar="N", help="Apply to every N-th of these requests only.")
+@click.option("--every", type=int, metavar="N", help="Only for every N-th matching request.")
 @asks
 @_rule_options
 def add_fault(session: Session, /, rule: Mapping[str, object], **given: Any) -> None:
     """Add a fault.
 
-    Latencies add up. Of the other faults that fit, one with --times decides, the oldest first; then
-    the newest of those without a limit.
+    Latencies add up. If several other faults match a request, the oldest with --times applies;
+    without such, the newest.
     """
     body = {**rule, **_fault_body(given)}
     session.ask("POST", "faults", body=body, lines=_added("fault", _effect_of_fault))
 
 
 def _fault_body(given: Mapping[str, Any]) -> dict[str, object]:
-    """Return the body of the control API. Raises `UsageError` unless there is exactly one fault."""
+    """Return the request body. Raises `UsageError` unless exactly one fault is given."""
     named = [
         ("status", given["status"]),
         ("latency", given["latency"]),
@@ -289,7 +286,7 @@ def _value(value: Any) -> str:
 
 
 def _added(noun: str, does: Callable[[UserRule], str]) -> Callable[[UserRule], Iterator[str]]:
-    """Return the function that makes the line about a rule that was added."""
+    """Return the function that makes the output line for an added rule."""
 
     def lines(rule: UserRule) -> Iterator[str]:
         times = rule["times"]
@@ -301,7 +298,7 @@ def _added(noun: str, does: Callable[[UserRule], str]) -> Callable[[UserRule], I
 
 
 def _add_list_and_clear(group: click.Group, plural: str, does: Callable[[UserRule], str]) -> None:
-    """Add `list`, newest first, and `clear`, which removes one, those of a service, or all."""
+    """Add the commands `list` and `clear` to a group."""
     columns: tables.Columns = {
         "id": itemgetter("id"),
         "for": lambda rule: _match_in_words(rule["match"]),
@@ -310,7 +307,7 @@ def _add_list_and_clear(group: click.Group, plural: str, does: Callable[[UserRul
     }
     kind = RecordView(plural, plural, (), columns, whole=True)
 
-    @group.command("list", help=f"List {plural}, newest first, with those that are used up.")
+    @group.command("list", help=f"List {plural}, newest first, also those that are used up.")
     @selecting(where=False)
     @click.option("--service-id", type=int, help="Only those for this service.")
     @asks
@@ -318,13 +315,13 @@ def _add_list_and_clear(group: click.Group, plural: str, does: Callable[[UserRul
         query = [*query, ("service_id", service_id)]
         session.ask("GET", plural, query=query, lines=kind.page)
 
-    @group.command("clear", help=f"Remove one of the {plural}, those of a service, or all.")
+    @group.command("clear", help=f"Delete one of the {plural}, those of a service, or all.")
     @click.argument("rule_id", metavar="[ID]", required=False)
     @click.option("--service-id", type=int, help="Only those for this service.")
     @asks
     def _clear(session: Session, rule_id: str | None, service_id: int | None) -> None:
         if rule_id is not None and service_id is not None:
-            raise click.UsageError("give the ID of one, or --service-id, or neither for all")
+            raise click.UsageError("give an ID or --service-id; without both, all are deleted")
         path = (plural,) if rule_id is None else (plural, rule_id)
         session.ask("DELETE", *path, query=[("service_id", service_id)], lines=tables.deleted)
 

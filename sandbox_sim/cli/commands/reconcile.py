@@ -1,4 +1,4 @@
-"""`sandbox-sim reconcile NETWORK STATEMENT.csv`: a network's statement against our attempts."""
+"""`sandbox-sim reconcile NETWORK STATEMENT.csv`: compares a network's statement with ours."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ from sandbox_sim.production.reconciliation import (
 )
 from sandbox_sim.values.redaction import printable
 
-# The operations by which we are paid.
+# The operations that bring money into a wallet.
 _BRING_MONEY: Final = frozenset(each.value for each in PAYMENTS if each.row.fills)
 
 _DAY: Final = click.DateTime(["%Y-%m-%d"])
@@ -42,11 +42,11 @@ _DAY: Final = click.DateTime(["%Y-%m-%d"])
 def _named(
     _context: click.Context, _param: click.Parameter, given: tuple[str, ...]
 ) -> Mapping[str, str]:
-    """The columns that the user names."""
+    """The values of --column: the name of the column of each field."""
     named = {}
     for text in given:
-        field, is_there, name = text.partition("=")
-        if field not in COLUMNS or not is_there or not name.strip():
+        field, _, name = text.partition("=")
+        if field not in COLUMNS or not name.strip():
             fields = ", ".join(COLUMNS)
             raise click.BadParameter(
                 f"{text!r} is not FIELD=NAME, such as amount='Amount paid'; the fields are {fields}"
@@ -66,7 +66,7 @@ def _named(
     multiple=True,
     metavar="FIELD=NAME",
     callback=_named,
-    help="What the column of a field is called; repeat it for several.",
+    help="The name of the column of a field; may be repeated.",
 )
 @click.option("--minor", is_flag=True, help="Amounts are in the smallest unit, such as pesewas.")
 @asks
@@ -80,14 +80,14 @@ def reconcile(
     *,
     minor: bool,
 ) -> None:
-    """Compare the statement of a network with what succeeded here.
+    """Compare the statement of a network with our attempts.
 
-    It ends with what to do for each line.
+    The output ends with what to do about each difference.
 
-    STATEMENT is a CSV file with the columns amount and reference, network_id or transaction_id, and
-    where it has them currency, at, status and type. Names of Paystack and MTN are known too, and
-    --column gives any other. The period is that of --since and --until, else of the column at, else
-    all. Exit code 0 where both agree, 1 where they differ.
+    STATEMENT is a CSV file. It needs the column amount, and reference, network_id or
+    transaction_id; it may have currency, at, status and type. Column names of Paystack and MTN are
+    known too; give others with --column. The period is from --since to --until; by default that of
+    the column at, and without it all time. Exit 0 if both agree, 1 if they differ.
     """
     read = _read(statement, named, minor=minor, dated=since is None or until is None)
     _check_network(session, network)
@@ -135,7 +135,7 @@ def _read(file: Path, named: Mapping[str, str], *, minor: bool, dated: bool) -> 
 def _attempts(
     session: Session, network: str, first: date | None, last: date | None
 ) -> list[OurAttempt]:
-    """What succeeded in the period, also what was taken back since; both days are whole."""
+    """Our attempts that succeeded from the first to the last day, also those reversed since."""
     period = [
         ("since", first and f"{first}T00:00:00Z"),
         ("until", last and f"{last + timedelta(days=1)}T00:00:00Z"),
@@ -144,12 +144,12 @@ def _attempts(
     for outcome in (SUCCEEDED, REVERSED):
         query = [("network", network), ("outcome", outcome), *period]
         found += every_record(session, "attempts", query)
-    # The amount of an SMS is in units, which no statement of money has.
+    # Amounts of SMS are in units, which are not on a statement of money.
     return [_ours(each) for each in found if each["operation"] != "sms"]
 
 
 def _named_by(session: Session, network: str, row: StatementRow) -> list[OurAttempt]:
-    """Our attempts that a row names, of any time and outcome."""
+    """Our attempts that a row names, of any period and outcome."""
     names = (("reference", row.reference), ("network_id", row.network_id))
     for name, value in filter(itemgetter(1), names):
         query = [("network", network), (name, value), ("limit", LIMIT_OF_LISTS)]
@@ -160,7 +160,7 @@ def _named_by(session: Session, network: str, row: StatementRow) -> list[OurAtte
 
 
 def _of_transaction(session: Session, network: str, transaction_id: str) -> list[OurAttempt]:
-    """The attempts at a network of the transactions with this id of the client, of any service."""
+    """The attempts at a network for this transaction_id, of all services."""
     query = [("transaction_id", transaction_id), ("mode", "P"), ("limit", LIMIT_OF_LISTS)]
     page = session.gateway.control("GET", "transactions", query=query).document
     found = []
@@ -254,7 +254,7 @@ def _lines(network: str, result: Reconciliation, left_out: int) -> Iterator[str]
         wrong = len(result.not_taken_back)
         yield f"taken back: {len(result.taken_back)} here too, {wrong} not here"
     if left_out:
-        yield f"{left_out} rows were left out, because nothing was carried out"
+        yield f"{left_out} rows were left out: their payments were not carried out"
     if steps:
         yield "what to do:"
     for number, (do, how) in enumerate(steps, 1):

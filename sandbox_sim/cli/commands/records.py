@@ -32,9 +32,15 @@ from sandbox_sim.cli.tables import transaction_lines
 from sandbox_sim.records.transactions import STATUS_WORDS, status_words
 from sandbox_sim.values.redaction import printable_document
 
+_mode = click.option(
+    "--mode",
+    type=click.Choice(["S", "P"]),
+    help="The service mode, if both modes have a transaction with this id.",
+)
+
 
 def _amount(_context: click.Context, _param: click.Parameter, text: str | None) -> str | None:
-    """An amount as it goes to the control API, which reads a text exactly."""
+    """An amount as a text for the control API, so that no digit is lost."""
     if text is None:
         return None
     try:
@@ -42,7 +48,7 @@ def _amount(_context: click.Context, _param: click.Parameter, text: str | None) 
     except InvalidOperation:
         amount = Decimal("NaN")
     if not amount.is_finite() or amount <= 0:
-        raise click.BadParameter(f"{text!r} is not an amount above 0; write for example 10.50")
+        raise click.BadParameter(f"{text!r} is not an amount above 0, such as 10.50")
     return format(amount, "f")
 
 
@@ -54,17 +60,13 @@ def _amount(_context: click.Context, _param: click.Parameter, text: str | None) 
 @click.option("--by", default=getpass.getuser, help="Who refunds; by default your user name.")
 @click.option("--reason", required=True, help="Why; it is saved with your name.")
 @click.option("--id", "transaction_id", help="The id of the refund; a repeated one is refused.")
-@click.option(
-    "--mode",
-    type=click.Choice(["S", "P"]),
-    help="The service mode, where the id fits one transaction of each mode.",
-)
+@_mode
 @asks
 def refund(session: Session, /, ids: tuple[str, ...], **body: str | None) -> None:
-    """Pay a successful collection, or a part of it, back to its payer.
+    """Refund a successful collection, or a part of it, to its payer.
 
-    The refund is a payout out of the wallet of collections, and of mode P over the network that
-    collected. All refunds of a collection together are at most what was collected. There is no
+    The refund is a payout from the collection wallet; in mode P it goes through the network that
+    collected. All refunds of a collection together cannot exceed its amount. A refund has no
     callback.
 
     ID is the transaction_id of the collection, its network transaction id or the id of one of its
@@ -85,7 +87,7 @@ def _refunded(document: dict[str, Any]) -> Iterator[str]:
 
 @click.group()
 def requests() -> None:
-    """Requests with their answer, rule and reason."""
+    """Requests, each with its answer, rule and reason."""
 
 
 add_list(requests, REQUESTS)
@@ -98,14 +100,14 @@ add_wait(requests, REQUESTS)
 @click.option("--service-id", type=int, help="Only the requests of this service.")
 @asks
 def clear(session: Session, service_id: int | None) -> None:
-    """Empty the journal of requests; those of mode P stay."""
+    """Delete the requests in the journal; those of mode P are kept."""
     query = [("service_id", service_id)]
     session.ask("DELETE", "requests", query=query, lines=tables.deleted)
 
 
 @click.group()
 def transactions() -> None:
-    """Payments with their timeline; decide one by hand."""
+    """Payments with their timeline; decide or refund one by hand."""
 
 
 add_list(transactions, TRANSACTIONS)
@@ -116,11 +118,7 @@ transactions.add_command(refund)
 
 @transactions.command("show")
 @click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=ids_of)
-@click.option(
-    "--mode",
-    type=click.Choice(["S", "P"]),
-    help="The service mode, where the id fits one transaction of each mode.",
-)
+@_mode
 @click.option(
     "--exchanges", is_flag=True, help="Mode P: also print the exchanges with the network."
 )
@@ -128,7 +126,7 @@ transactions.add_command(refund)
 def show_transaction(
     session: Session, ids: tuple[str, ...], mode: str | None, *, exchanges: bool
 ) -> None:
-    """Show one of the transactions, its attempts at a network, who decided and what to do next.
+    """Show a transaction, its attempts at a network, who decided it and what to do next.
 
     ID is its transaction_id, its network transaction id or the id of one of its callbacks. The
     global option --json shows every field.
@@ -141,9 +139,9 @@ def show_transaction(
 @click.argument("ids", nargs=-1, required=True, metavar="[SERVICE_ID] ID", callback=ids_of)
 @asks
 def ask_network(session: Session, ids: tuple[str, ...]) -> None:
-    """Ask the network of a transaction of mode P now, and save what it says.
+    """Ask the network for the status of a transaction of mode P now, and save the answer.
 
-    Nothing is sent again. ID is as for `show`; of an SMS it is its processing_id.
+    The payment is not sent again. ID is as for `show`; for an SMS it is the processing_id.
     """
     session.ask("POST", "transactions", *ids, "ask", body={}, lines=_asked)
 
@@ -165,7 +163,7 @@ def _decided(_context: click.Context, _param: click.Parameter, text: str) -> str
 def _ids_before_status(
     context: click.Context, param: click.Parameter, ids: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The ids; click takes the only argument for the STATUS, so without ids that one is missing."""
+    """The ids. click takes a single argument as the ID, so report that STATUS is missing."""
     if not ids:
         raise click.UsageError("STATUS is missing: give it after the ID, as in `T1 failed`")
     return ids_of(context, param, ids)
@@ -193,14 +191,14 @@ def settle(
     force: bool,
     **confirmed: str | None,
 ) -> None:
-    """Decide a pending transaction now; one of mode P only with --reason.
+    """Decide a pending transaction now. Mode P needs --reason.
 
-    Of mode P the network is asked first. While it says that the payment is pending, and before it
-    is given up where money would be given back, --force is needed. Where it confirmed another
-    amount, --amount settles with that, and the rest of a payout goes back to the service.
+    In mode P the network is asked first. --force is needed if the network says that the payment is
+    pending, and if money would be given back before the gateway gives up. If the network confirmed
+    another amount, give it with --amount; the rest of a payout goes back to the service.
 
     ID is its transaction_id, its network transaction id or the id of one of its callbacks. STATUS
-    is 000, 001 or 003, or in words successful, failed or cancelled.
+    is 000, 001 or 003, or as a word successful, failed or cancelled.
     """
     if force and reason is None:
         raise click.UsageError("--force needs --reason: both are for mode P")
@@ -211,9 +209,9 @@ def settle(
     try:
         session.ask("POST", "transactions", *ids, "settle", body=body, lines=_settled)
     except ControlApiError as refused:
-        # The control API names its fields, which are options here.
+        # The message names fields of the control API; replace them by the options.
         fields = "set reason, and by to your name"
-        options = "say why with --reason, and with --by who decides"
+        options = "give --reason and --by"
         raise ControlApiError(refused.status, refused.message.replace(fields, options)) from None
 
 
@@ -225,7 +223,7 @@ def _settled(document: dict[str, Any]) -> Iterator[str]:
 
 @click.group()
 def callbacks() -> None:
-    """Callbacks with every attempt; try one now, or send one again."""
+    """Callbacks, each with all its attempts; retry or resend one."""
 
 
 _NOT_OF_STATE: Final = [
@@ -250,13 +248,13 @@ def retry(
 ) -> None:
     """Make the next attempt at a callback now, without moving the clock.
 
-    ID is its id, its network transaction id or its transaction_id. It is for callbacks that wait
-    for an attempt; `resend` sends one that was delivered or given up.
+    ID is its id, its network transaction id or its transaction_id. This command is for callbacks
+    that wait for an attempt; `resend` sends one that was delivered or given up.
     """
     if every is (callback_id is not None):
         raise click.UsageError("give the ID of a callback, or --all for all that are retrying")
     if callback_id is not None and service_id is not None:
-        raise click.UsageError("--service-id goes with --all, not with an ID")
+        raise click.UsageError("--service-id needs --all; it cannot be combined with an ID")
     if callback_id is not None:
         session.ask("POST", "callbacks", callback_id, "retry", lines=lambda each: [_retried(each)])
     else:
@@ -278,36 +276,35 @@ def _all_retried(document: dict[str, Any]) -> Iterator[str]:
 @click.argument("callback_id", metavar="[ID]", required=False)
 @click.option("--failed", is_flag=True, help="All callbacks whose attempts have all failed.")
 @selecting(_NOT_OF_STATE, pages=False)
-@click.option("--url", callback=address, help="Send it to this address instead of the one before.")
+@click.option("--url", callback=address, help="Send to this address instead of the previous one.")
 @asks
 def resend(
     session: Session, callback_id: str | None, failed: bool, url: str | None, query: Query
 ) -> None:
-    """Send a callback once more, now. With --failed, all whose attempts have all failed.
+    """Send a callback again now, or with --failed every callback whose attempts all failed.
 
-    ID is its id, its network transaction id or its transaction_id. The filters choose among those
-    whose attempts have all failed.
+    ID is its id, its network transaction id or its transaction_id. The filters are for --failed.
     """
     if failed is (callback_id is not None):
         raise click.UsageError("give the ID of a callback, or --failed for all that failed")
     if callback_id is None:
         _resend_failed(session, query, url)
     elif query:
-        raise click.UsageError("filters go with --failed, not with an ID")
+        raise click.UsageError("filters need --failed; they cannot be combined with an ID")
     else:
         path = ("callbacks", callback_id, "resend")
         session.ask("POST", *path, body={"url": url}, lines=lambda each: [_resent(each)])
 
 
 def _resent(callback: dict[str, Any]) -> str:
-    return f"{callback['id']} goes to {callback['url']} once more"
+    return f"{callback['id']} goes to {callback['url']} again"
 
 
 def _resend_failed(session: Session, query: Query, url: str | None) -> None:
-    """Send every failed callback again. If one no longer exists, go on, and raise at the end."""
+    """Send every failed callback again. After an error go on with the others; raise at the end."""
     resent: list[dict[str, Any]] = []
     problems: list[str] = []
-    # A callback that is sent again leaves the list of failed ones, so read the whole list first.
+    # Read the whole list first: a callback that is sent again is no longer in the list.
     failed = [*every_record(session, "callbacks", [*query, ("state", "failed")])]
     for name in (callback["id"] for callback in failed):
         try:
@@ -329,7 +326,7 @@ def _resend_failed(session: Session, query: Query, url: str | None) -> None:
 
 @click.group()
 def sms() -> None:
-    """SMS as the phone receives them."""
+    """SMS, as the phones receive them."""
 
 
 add_list(sms, MESSAGES)
@@ -360,7 +357,7 @@ def show_inbox(session: Session, name: str, query: Query) -> None:
 def wait_inbox(
     session: Session, name: str, match: Mapping[str, object], count: int, timeout: float
 ) -> None:
-    """Wait until deliveries match, and show them. The name json.trans_ref looks inside a body."""
+    """Wait for matching deliveries, and show them. json.NAME matches a field inside a body."""
     wait(session, DELIVERIES, "inbox", name, match=match, count=count, timeout_s=timeout)
 
 
@@ -368,5 +365,5 @@ def wait_inbox(
 @click.argument("name")
 @asks
 def clear_inbox(session: Session, name: str) -> None:
-    """Empty an inbox."""
+    """Delete all deliveries in an inbox."""
     session.ask("DELETE", "inbox", name, lines=tables.deleted)

@@ -13,7 +13,7 @@ from sandbox_sim.cli.record_commands import RecordView
 from sandbox_sim.cli.tables import Shown, deleted, fields
 from sandbox_sim.values.redaction import printable
 
-# Seconds. Each attempt on the way at a receiver that hangs takes 30 s of real time.
+# Seconds. Each attempt at a receiver that does not answer takes 30 s of real time.
 ADVANCE_TIMEOUT_S: Final = 600.0
 
 BACKUP_TIMEOUT_S: Final = 600.0
@@ -24,13 +24,13 @@ _READYZ_TIMEOUT_S: Final = 5.0
 
 @click.group()
 def clock() -> None:
-    """Gateway time, which is one for all services."""
+    """Gateway time, which all services share."""
 
 
 @clock.command()
 @asks
 def show(session: Session, /) -> None:
-    """Show gateway time, how far it was moved, and whether it is frozen."""
+    """Show gateway time, its difference from the machine's time, and whether it is frozen."""
     session.ask("GET", "clock", lines=_time)
 
 
@@ -38,7 +38,7 @@ def show(session: Session, /) -> None:
 @click.argument("duration", type=DURATION)
 @asks
 def advance(session: Session, /, duration: float) -> None:
-    """Move gateway time forward and run everything that falls due. Returns when that is done."""
+    """Move gateway time forward, run all jobs that become due, and wait until they are done."""
     given: dict[str, Any] = {"body": {"seconds": duration}, "timeout_s": ADVANCE_TIMEOUT_S}
     session.ask("POST", "clock", "advance", **given, lines=_jobs_that_ran)
 
@@ -53,7 +53,7 @@ def freeze(session: Session, /) -> None:
 @clock.command()
 @asks
 def resume(session: Session, /) -> None:
-    """Let gateway time run again from where it is."""
+    """Let gateway time run again, from the time at which it is frozen."""
     session.ask("POST", "clock", "resume", lines=_time)
 
 
@@ -62,8 +62,8 @@ def resume(session: Session, /) -> None:
 def reset_clock(session: Session, /) -> None:
     """Set gateway time back to the machine's time, and let it run.
 
-    Exit code 1, with a list, if a payment, callback or SMS still waits that was created later than
-    the machine's time.
+    Exit 1, with a list, if a payment, callback or SMS that was created after the machine's time is
+    still waiting.
     """
     session.ask("POST", "clock", "reset", lines=_time)
 
@@ -72,7 +72,7 @@ def reset_clock(session: Session, /) -> None:
 @click.option("--service-id", type=int, help="Only this service; without it, all.")
 @asks
 def reset(session: Session, /, service_id: int | None) -> None:
-    """Delete all records of one service or of all. Records of mode P stay."""
+    """Delete all records of one service or of all. Records of mode P are kept."""
     session.ask("POST", "reset", body={"service_id": service_id}, lines=_what_was_reset)
 
 
@@ -84,20 +84,18 @@ def backup(session: Session, /) -> None:
     The copy is written to the same folder. Requests wait while it is written.
     """
     given: dict[str, Any] = {"body": {}, "timeout_s": BACKUP_TIMEOUT_S}
-    session.ask("POST", "backup", **given, lines=_copy)
-
-
-def _copy(document: dict[str, Any]) -> Iterator[str]:
-    yield f"{document['path']} has {document['bytes']} bytes"
+    session.ask(
+        "POST", "backup", **given, lines=lambda copy: [f"{copy['path']} has {copy['bytes']} bytes"]
+    )
 
 
 @click.command()
-@click.option("--seed", type=int, help="The number that the people are made from; by default 42.")
+@click.option("--seed", type=int, help="The seed of the random people; by default 42.")
 @click.option("--count", type=int, help="How many payments, and how many SMS; by default 20.")
-@click.option("--service-id", type=int, help="The service that gets them; by default 55.")
+@click.option("--service-id", type=int, help="The service that gets the records; by default 55.")
 @asks
 def seed(session: Session, /, **chosen: int | None) -> None:
-    """Fill a service with made-up people. The same seed makes the same people."""
+    """Add payments and SMS of invented people to a service. The same seed gives the same people."""
     session.ask("POST", "seed", body=chosen, lines=_people)
 
 
@@ -125,12 +123,12 @@ def _jobs_that_ran(document: dict[str, Any]) -> Iterator[str]:
 def _what_was_reset(document: dict[str, Any]) -> Iterator[str]:
     service_id, kept = document["service_id"], " and ".join(document["kept"])
     which = "all services were" if service_id is None else f"service {service_id} was"
-    yield f"{which} reset; {kept} stay"
+    yield f"{which} reset; {kept} are kept"
 
 
 @click.group()
 def snapshot() -> None:
-    """Save the state under a name, and restore it."""
+    """Save the state of sandbox under a name, and restore it."""
 
 
 @snapshot.command()
@@ -193,7 +191,7 @@ _SNAPSHOTS: Final = RecordView(
 @click.command()
 @click.pass_obj
 def readyz(obj: Mapping[str, Any]) -> None:
-    """Ask a running gateway whether it is ready. Exits with 1 if not."""
+    """Check whether a running gateway is ready. Exit 1 if not."""
     gateway = RunningGateway(obj["endpoint_url"])
     try:
         status = gateway.send("GET", _READYZ, {}, timeout_s=_READYZ_TIMEOUT_S).status

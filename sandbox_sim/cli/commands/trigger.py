@@ -1,4 +1,4 @@
-"""`sandbox-sim trigger`: sends a request through the gateway's interface and shows its outcome."""
+"""`sandbox-sim trigger`: sends a request to a running gateway and shows its outcome."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -22,13 +22,13 @@ from sandbox_sim.cli.tables import Shown
 from sandbox_sim.operations import ACTIONS, PAYMENTS, Operation
 from sandbox_sim.values.redaction import printable, printable_document
 
-# 202 in general, 000 for a card, 370 for SMS. Every other code is a rejection.
+# 202 in general, 000 for cards, 370 for SMS. Every other code is a rejection.
 _ACCEPTED: Final = frozenset({"202", "000", "370"})
-_DECLINED: Final = "015"  # the only rejection that leaves a transaction
+_DECLINED: Final = "015"  # the only rejection with a transaction
 # The headers of an answer that are printed.
 _SHOWN_HEADERS: Final = ("X-Sandbox-Rule", "Retry-After")
 _CLOCK: Final = SystemClock()
-# `wait` waits for success only, so the records are read again after this time to see a failure.
+# The control API waits for success only; after this time the records are read, to see a failure.
 _LOOK_AGAIN_S: Final = 0.5
 
 
@@ -55,7 +55,7 @@ class _Exchange(NamedTuple):
 
 
 class _Outcome(NamedTuple):
-    """The outcome of a request, as far as it is known; `problem` says why some of it is not."""
+    """The known outcome of a request; `problem` says why a part of it is unknown."""
 
     callback: Shown | None = None
     messages: Sequence[Shown] | None = None
@@ -71,7 +71,7 @@ class _Outcome(NamedTuple):
     multiple=True,
     metavar="FIELD=VALUE",
     callback=pairs,
-    help="Put a field into the request; may be repeated.",
+    help="Set a field of the request; may be repeated.",
 )
 @click.option(
     "--fail",
@@ -92,7 +92,7 @@ class _Outcome(NamedTuple):
     default=10,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait at most.",
+    help="The longest time to wait.",
 )
 @asks
 def trigger(
@@ -111,13 +111,11 @@ def trigger(
 ) -> None:
     """Send a valid request and show its outcome.
 
-    Prints the answer, the callback and the final status.
+    Prints the answer, the callback and the final status. Exit 1 if the gateway refuses the request.
 
-    The exit code is 0 if the gateway accepted the request, and 1 if it did not.
-
-    In --set, a value is JSON if it is null, true, false, or in quotes, brackets or braces. Digits
-    are a number, unless the field is text in the request, as transaction_id is. With --fail, SMS
-    are accepted and refunded, a card gets code 019 and all other operations get 015.
+    In --set, null, true, false and values in quotes, brackets or braces are JSON. Digits are a
+    number, unless the field is text in the request, such as transaction_id. With --fail, SMS are
+    accepted and refunded, cards get code 019 and all other operations get 015.
     """
     asked, inbox = Operation(operation), f"{session.gateway.address}/_sandbox/inbox"
     body = asked.sample(
@@ -151,7 +149,7 @@ def trigger(
 
 
 def _wait_for_outcome(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> _Outcome:
-    """Wait for the outcome. If it cannot be read, say so; the request itself did not fail."""
+    """Wait for the outcome. If it cannot be read, return the reason as its `problem`."""
     is_payment = exchange.operation in PAYMENTS
     outcome = _Outcome()
     try:
@@ -172,10 +170,7 @@ def _wait_for_outcome(gateway: RunningGateway, exchange: _Exchange, timeout_s: f
 
 
 def _callback_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> Shown | None:
-    """Return the callback of the payment; None if there is none until `timeout_s`.
-
-    Waits until it was tried or dropped.
-    """
+    """Return the callback of the payment when it was tried or dropped; None after `timeout_s`."""
     ids = exchange.service_id, exchange.body["transaction_id"]
     # An older payment may have the same transaction_id.
     network_id = gateway.control("GET", "transactions", *ids).document["network_transaction_id"]
@@ -189,7 +184,7 @@ def _callback_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float)
 
 
 def _messages_of(gateway: RunningGateway, exchange: _Exchange, timeout_s: float) -> Sequence[Shown]:
-    """Return the messages of a send. Waits until each is sent or refunded, at most `timeout_s`."""
+    """Return the messages of a send when each is sent or refunded, or after `timeout_s`."""
     sent = exchange.says["response_data"]
     name = "batch_id" if sent["batch_id"] else "processing_id"
     return _watched(
@@ -210,9 +205,9 @@ def _watched(
     wish: Shown,
     over: Callable[[Sequence[Shown]], bool],
 ) -> Sequence[Shown]:
-    """Return the records that match, as soon as `over` says that nothing more will change.
+    """Return the matching records when `over` is true for them, or after `timeout_s`.
 
-    wish: the fields of a record that succeeded; the control API waits for these.
+    wish: the fields of a successful record; the control API waits for these.
     """
     until = _CLOCK.monotonic() + timeout_s
     while True:
@@ -231,11 +226,11 @@ def _watched(
 
 
 def _too_late(gateway: RunningGateway, what: str, timeout_s: float) -> str:
-    """The sentence that something did not come in time, and what to do if the clock is frozen."""
+    """The message about a timeout, with what to do if the clock is frozen."""
     text = f"no {what} within {timeout_s:g} s"
     if not gateway.control("GET", "clock").document["frozen"]:
         return text
-    return f"{text}: the clock is frozen; move it on, as by `sandbox-sim clock advance 5`"
+    return f"{text}: the clock is frozen; move it, for example with `sandbox-sim clock advance 5`"
 
 
 def _status(gateway: RunningGateway, exchange: _Exchange) -> Shown | None:
@@ -280,7 +275,7 @@ def _show_outcome(outcome: _Outcome) -> None:
 
 
 def _document(url: str, exchange: _Exchange, outcome: _Outcome) -> dict[str, Any]:
-    """Return the whole exchange as JSON; what did not come, or was not waited for, is null."""
+    """Return the whole exchange as JSON; parts that are unknown are null."""
     answer = exchange.answer
     return {
         "accepted": exchange.accepted,

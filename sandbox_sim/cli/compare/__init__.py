@@ -1,1 +1,1 @@
-"""`sandbox-sim compare`: where another implementation of the interface differs from ours."""
+"""`sandbox-sim compare`: finds the differences between another implementation and ours."""

@@ -1,9 +1,9 @@
-"""The requests that `compare` sends, what was observed of each, and where two sides differ.
+"""The requests that `compare` sends, what each side answers, and the differences.
 
 `cases.json` is written by `python -m tests.cli.compare.cases --write`.
 
-An exchange is a flat table: from the name of a field, such as `response_data[0].status`, to its
-value. Ids and times are made up by each side, so of these only the shape is compared; so are
+An answer is a flat mapping from the name of a field, such as `response_data[0].status`, to its
+value. Each side creates its own ids and times, so only their shape is compared. The same holds for
 balances of services that were used before.
 """
 
@@ -21,15 +21,15 @@ _REPEAT: Final = re.compile(r"<([0-9]+) times more>")
 
 _PLACEHOLDER: Final = re.compile(r"<([a-z_]+)>")
 
-# The default delays of ours are over after so long, except that of a card page.
+# With our default delays, every payment is settled after this time, except those on a card page.
 _SETTLED_MS: Final = 800
 
-# A case that needs more time is not sent.
+# Cases that need more time are not sent.
 _LONGEST_MS: Final = 10_000
 
 
 class Afterwards(NamedTuple):
-    """A second request of a case, sent so many milliseconds after the first one."""
+    """The second request of a case, sent `advance_ms` after the first one."""
 
     advance_ms: int
     path: str
@@ -37,12 +37,12 @@ class Afterwards(NamedTuple):
 
     @property
     def is_late(self) -> bool:
-        """Whether it is about what the first request has come to in the end."""
+        """Whether it is sent after the first request is settled."""
         return self.advance_ms >= _SETTLED_MS
 
 
 class Case(NamedTuple):
-    """One sample: what is sent. `headers` replace those of a well-behaved client."""
+    """The requests of one sample. `headers` replace the usual ones."""
 
     name: str
     title: str
@@ -53,14 +53,14 @@ class Case(NamedTuple):
 
     @property
     def services(self) -> frozenset[int]:
-        """The services that it is about, as the sample numbers them."""
+        """The service ids in the requests of the sample."""
         then = self.afterwards.request if self.afterwards else {}
         ids = (request.get("service_id") for request in (self.request, then))
         return frozenset(each for each in ids if isinstance(each, int))
 
 
 class Prepared(NamedTuple):
-    """A case with the service ids and the `transaction_id` of this run in it."""
+    """A case with the service ids and transaction ids of this run."""
 
     case: Case
     number: int
@@ -69,16 +69,16 @@ class Prepared(NamedTuple):
 
 
 class NotSent(NamedTuple):
-    """A case that is left out, and why."""
+    """A case that is not sent, and why."""
 
     name: str
     why: str
 
 
 class Plan(NamedTuple):
-    """What a run sends.
+    """The cases of a run.
 
-    fresh: every case has services of its own, which nobody has used before.
+    fresh: every case has its own new services.
     """
 
     cases: Sequence[Prepared]
@@ -93,7 +93,7 @@ def load() -> Sequence[Case]:
 
 
 def read(name: str, sample: Json) -> Case:
-    """The case of one entry."""
+    """The case of one entry of `cases.json`."""
     then = sample.get("afterwards")
     return Case(
         name,
@@ -106,10 +106,10 @@ def read(name: str, sample: Json) -> Case:
 
 
 def plan(run: int, service_ids: Sequence[int]) -> Plan:
-    """What to send.
+    """Choose the cases to send, and give them the ids of this run.
 
-    run: a number of six digits that makes the ids of this run its own.
-    service_ids: the services to use; without any, each case has new ones.
+    run: a number of six digits in the ids, which makes them unique.
+    service_ids: the services to use; if empty, each case gets new ones.
     """
     prepared: list[Prepared] = []
     left_out: list[NotSent] = []
@@ -127,7 +127,7 @@ def plan(run: int, service_ids: Sequence[int]) -> Plan:
 
 
 def fill(request: Json, known: Mapping[str, object]) -> dict[str, Any]:
-    """The request with the known placeholders put in and the repetitions written out."""
+    """The request with placeholders replaced by the known values, and repetitions expanded."""
 
     def filled(value: object) -> object:
         if isinstance(value, str):
@@ -138,7 +138,7 @@ def fill(request: Json, known: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _services(case: Case, run: int, number: int, given: Sequence[int]) -> Mapping[int, int]:
-    """The service of this run for each one of the sample; its last digit is 9 where that was 9."""
+    """From each service of the sample to one of this run; a last digit 9 stays 9."""
     if not given:
         return {each: int(f"{run}{number:03d}{each % 10}") for each in case.services}
     left = {poor: [id_ for id_ in given if (id_ % 10 == 9) == poor] for poor in (False, True)}
@@ -151,16 +151,16 @@ def _services(case: Case, run: int, number: int, given: Sequence[int]) -> Mappin
 
 
 def _objection(case: Case, services: Mapping[int, int], *, fresh: bool) -> str:
-    """Why a case is not sent; empty where it is."""
+    """Why a case is not sent; empty if it is sent."""
     then = case.afterwards
     if then is not None and then.advance_ms > _LONGEST_MS:
         return f"it takes {then.advance_ms // 60_000} minutes"
     if services.keys() != case.services:
         poor = any(each % 10 == 9 for each in case.services - services.keys())
-        return "it needs a --service-id that ends in 9" if poor else "it needs one more service"
+        return f"it needs {'a --service-id that ends in 9' if poor else 'one more --service-id'}"
     asked = ((case.path, case.request), (then.path, then.request) if then else ("", {}))
     if not fresh and any(p == "/sms/history" and "batch_id" not in r for p, r in asked):
-        return "the service has a history of its own; leave --service-id out"
+        return "the service has a history; leave out --service-id"
     return ""
 
 
@@ -214,13 +214,13 @@ NOTHING: Final[Fields] = MappingProxyType({})
 
 
 class Observed(NamedTuple):
-    """What one side did with one case.
+    """What one side did in one case.
 
     answer, later: the answers to the first and the second request.
-    callback: the first delivery; empty where callbacks cannot be received.
-    earlier: the second answer where the second request follows at once. The first one may be
-    settled by then or not, so two sides agree where they agree then or in the end.
-    rules: of ours, the rules that decided the two answers.
+    callback: the first delivery; empty if callbacks cannot be received.
+    earlier: the second answer, if the second request was sent at once. The payment may be settled
+    by then or not, so two sides agree if either `earlier` or `later` is the same.
+    rules: the rules that decided the two answers; of our side only.
     """
 
     answer: Fields
@@ -246,7 +246,7 @@ def answer_fields(status: int, content_type: str, text: str) -> Fields:
 
 
 def callback_fields(deliveries: Sequence[Mapping[str, Any]]) -> Fields:
-    """The fields of a callback, from what the built-in inbox shows, oldest delivery first."""
+    """The fields of a callback. deliveries: as the built-in inbox shows them, oldest first."""
     if not deliveries:
         return {COUNT: 0}
     first = deliveries[0]
@@ -260,14 +260,14 @@ def callback_fields(deliveries: Sequence[Mapping[str, Any]]) -> Fields:
 
 
 def media_type(header: str) -> str:
-    """The type in a header `Content-Type`, without its parameters."""
+    """The media type in a `Content-Type` header, without parameters."""
     return header.partition(";")[0].strip().lower()
 
 
 def differences(
     name: str, ours: Observed, theirs: Observed, *, fresh: bool
 ) -> Sequence[Difference]:
-    """Every field in which the two sides differ in a case."""
+    """All differences between the two sides in a case."""
     later = _compared("later", ours.later, theirs.later, fresh)
     if ours.earlier and theirs.earlier:
         later = min(later, _compared("later", ours.earlier, theirs.earlier, fresh), key=len)
@@ -281,12 +281,12 @@ def differences(
 
 
 def value_of(observed: Observed, field: str) -> Any:
-    """The value of a field in the first answer; None where there is none."""
+    """The value of a field in the first answer; None if it is absent."""
     return observed.answer.get(field)
 
 
 def _of_callback(ours: Fields, theirs: Fields, fresh: bool) -> list[tuple[str, str, str, str]]:
-    """How two callbacks differ; where one side sent none, only the count does."""
+    """The differences between two callbacks; if one side sent none, only the count."""
     if not theirs:
         return []
     found = _compared("callback", ours, theirs, fresh)
@@ -315,7 +315,7 @@ def _compared(
 
 
 def _shown(name: str, ours: Fields, theirs: Fields, fresh: bool) -> tuple[str, str]:
-    """Both values as texts that are equal where the values agree."""
+    """Both values as texts; the texts are equal if the values agree."""
     leaf = name.rpartition(".")[2]
     by_shape = leaf in _MADE_UP or (leaf in _BALANCES and not fresh)
     write = shape if by_shape else _written
@@ -329,7 +329,7 @@ def _written(value: object) -> str:
 
 
 def shape(value: object) -> str:
-    """What kind of value it is: two ids of one kind have the same shape."""
+    """The shape of a value in words; two ids of the same kind have the same shape."""
     match value:
         case bool() | None | list() | dict():
             return json.dumps(value)

@@ -38,7 +38,7 @@ from sandbox_sim.settings.values import Credentials
 from sandbox_sim.values.hosts import is_loopback
 from sandbox_sim.values.redaction import printable
 
-# What a configuration says about serving and not about the interface is left at its default.
+# Settings about the server, not the interface, keep their defaults.
 _OF_SERVING: Final = frozenset(
     {
         *("base_path", "public_url", "workers", "control_token", "allowed_hosts", "log_level"),
@@ -48,16 +48,16 @@ _OF_SERVING: Final = frozenset(
 )
 
 
-# So many cases are named in the last line.
+# The last line names this many cases.
 _NAMED_CASES: Final = 3
 _PARTS: Final = {"answer": "answer", "later": "second answer", "callback": "callback"}
 _SHOWN_FIELDS: Final = ("case", "part", "field", "ours", "theirs")
-# The fields of a request that say what it does.
+# The fields of a request that are shown before it is sent.
 _TOLD: Final = ("trans_type", "amount", "nw", "customer_number", "account_number", "service_id")
 
 
 class _Other(NamedTuple):
-    """The other side. `receive_at`: the address that leads it to our inbox, where it has one."""
+    """The other side. receive_at: the address of a tunnel to our inbox, or None."""
 
     url: str
     client_key: str
@@ -81,13 +81,11 @@ class _Other(NamedTuple):
     multiple=True,
     help="Use this service; may be repeated. By default each case has a new one.",
 )
-@click.option(
-    "--yes", is_flag=True, help="Confirm that requests are sent to an address of another machine."
-)
+@click.option("--yes", is_flag=True, help="Allow requests to another machine.")
 @click.option(
     "--receive-at",
     callback=address,
-    help="Address of a tunnel to --port of this machine, for callbacks from other machines.",
+    help="The address of a tunnel to --port of this machine, for callbacks from other machines.",
 )
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Port that receives callbacks."
@@ -98,7 +96,7 @@ class _Other(NamedTuple):
     default=10,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait at most for callbacks and decisions.",
+    help="The longest time to wait for callbacks, and for final statuses.",
 )
 @settings_options(exit_code=2)
 @click.pass_obj
@@ -116,19 +114,19 @@ def compare(
     timeout: float,
     loaded: Loaded,
 ) -> None:
-    """Say how another implementation differs from sandbox_sim.
+    """Compare another implementation with sandbox_sim.
 
-    Sends the samples of every operation to both and compares the answers and callbacks, field by
-    field. Names the settings that would remove the differences. --config and --set change ours.
+    Sends samples of every operation to both, compares the answers and callbacks field by field,
+    and names the settings that would remove differences. --config and --set change our side.
 
-    Exit codes: 0 no difference, 1 differences, 2 the comparison could not be made.
+    Exit codes: 0 no difference, 1 differences, 2 the comparison was not possible.
     """
     other = _Other(url.rstrip("/"), client_key, secret_key, receive_at, port, timeout)
     run = 100_000 + int(RandomIds().record_id()[-8:], 16) % 900_000
     chosen = plan(run, service_ids)
     if not other.is_local and not yes:
         click.echo("\n".join(_requests(other.url, chosen)))
-        raise WrongUsage("nothing was sent: --yes sends it")
+        raise WrongUsage("nothing was sent; use --yes to send these requests")
     try:
         own = _own_settings(loaded.settings, other)
         findings, remarks = asyncio.run(_compare(other, own, chosen))
@@ -142,7 +140,7 @@ def compare(
 
 
 def _own_settings(settings: Settings, other: _Other) -> Settings:
-    """Ours, with the credentials of the other side, so that its signatures can be checked."""
+    """Our settings with the credentials of the other side, so that its signatures are checked."""
     defaults = Settings()
     credentials = Credentials(client_key=other.client_key, secret_key=SecretStr(other.secret_key))
     update: dict[str, Any] = {name: getattr(defaults, name) for name in _OF_SERVING}
@@ -172,14 +170,14 @@ async def _compare(other: _Other, settings: Settings, chosen: Plan) -> tuple[Fin
     remarks = (
         []
         if receives
-        else ["callbacks: not compared, because they cannot be received here; see --receive-at"]
+        else ["callbacks: the other side cannot send them to this machine; use --receive-at"]
     )
     return findings, remarks
 
 
 @contextmanager
 def _without_log() -> Iterator[None]:
-    """Drop the log of our own gateways: the report has what it would say."""
+    """Suppress the log of our own gateways; the report contains the same facts."""
     log, nowhere = logging.getLogger("sandbox_sim"), logging.NullHandler()
     log.addHandler(nowhere)  # without any handler Python writes warnings on stderr
     try:
@@ -189,7 +187,7 @@ def _without_log() -> Iterator[None]:
 
 
 async def _check_access(side: Side, chosen: Plan) -> None:
-    """Raise `NoHttpAnswer` where the other side refuses the credentials."""
+    """Raise `NoHttpAnswer` if the other side refuses the credentials."""
     for each in chosen.cases:
         if each.case.name == "08-balance-success":
             reply = await side.first(each)
@@ -200,7 +198,7 @@ async def _check_access(side: Side, chosen: Plan) -> None:
 
 
 def _requests(url: str, plan: Plan) -> Iterator[str]:
-    """What would be sent to the other side, a line for each request."""
+    """The requests for the other side, one on each line."""
     sent = sum(2 if each.then else 1 for each in plan.cases)
     yield f"{sent} requests would go to {printable(url)}:"
     rows = []
@@ -213,7 +211,7 @@ def _requests(url: str, plan: Plan) -> Iterator[str]:
         if each.case.afterwards is not None:
             rows.append(("", each.case.afterwards.path, "afterwards"))
     yield from table(("case", "path", "request"), rows)
-    yield "With credentials of production (mode P) these are real payments and messages."
+    yield "With production credentials (mode P), these are real payments and messages."
 
 
 def _lines(url: str, plan: Plan, findings: Findings, remarks: Sequence[str]) -> Iterator[str]:
@@ -237,7 +235,7 @@ def _lines(url: str, plan: Plan, findings: Findings, remarks: Sequence[str]) -> 
 
 
 def _last_line(findings: Findings) -> str:
-    """What differs, and which settings of ours would change that."""
+    """How much differs, and the settings of ours that would change it."""
     found = len(findings.differences)
     if not found:
         return "no difference"
@@ -248,10 +246,10 @@ def _last_line(findings: Findings) -> str:
     fields = "1 field differs" if found == 1 else f"{found} fields differ"
     differs = f"{fields} in {len(cases)} {'case' if len(cases) == 1 else 'cases'} ({named})"
     if not findings.settings:
-        return f"{differs}; no setting of sandbox_sim changes that"
+        return f"{differs}; no setting of sandbox_sim changes this"
     values = ", ".join(f"{name} = {as_toml(value)}" for name, value in findings.settings.items())
     without = found - len(findings.causes)
-    but = f" but for {without} of the fields" if without else ""
+    but = f", except for {without} of the fields" if without else ""
     return f"{differs}; these settings would remove the differences{but}: {values}"
 
 
@@ -278,7 +276,7 @@ def _row(each: Difference, findings: Findings) -> Sequence[str]:
 
 
 def _rules(each: Difference, findings: Findings) -> Sequence[str]:
-    """The rule that decided ours, and the decision of the setting that would change it."""
+    """The rule that decided our answer, and the decision of the setting that would change it."""
     cause = findings.causes.get(each)
     named = (each.rule, decision_on(cause.name) if cause else "")
     return [*dict.fromkeys(filter(None, named))]

@@ -1,8 +1,8 @@
-"""Which of our settings would make us agree with the other side; found by trying them.
+"""Finds the settings with which our side would agree with the other side, by trying them.
 
-A candidate is a setting with another value. It is taken if a gateway of our own with it agrees in
-more parts of cases than before and disagrees in none where it agreed. What was taken is checked
-once more at the end: a setting without which nothing gets worse is dropped.
+A candidate is a setting with another value. It is taken if our gateway with this setting agrees in
+more parts of cases than before, and no part that agreed now differs. At the end, settings that are
+not needed are dropped again.
 """
 
 import re
@@ -18,10 +18,10 @@ from sandbox_sim.values.response_codes import CATALOGUE
 
 Observations = Mapping[str, Observed]
 Run = Callable[[Mapping[str, Any], Plan], Awaitable[Observations]]
-# How the other side differs from ours with these settings changed, in all cases or in some.
+# Returns the differences with these settings changed, in all cases or some.
 Trial = Callable[..., Awaitable[Sequence[Difference]]]
 
-# What to know about a value that could not be read off.
+# Notes on settings whose value cannot be observed.
 REMARKS: Final = {"approved_senders": "name the senders that are approved there"}
 _LOCAL: Final = re.compile("0[0-9]{9}")
 _NUMBER_REFUSED: Final = frozenset({"019", "S002"})
@@ -36,10 +36,10 @@ class Candidate(NamedTuple):
 
 
 class Findings(NamedTuple):
-    """Where two sides differ, and what would change it.
+    """The differences between two sides, and the settings that would remove them.
 
-    settings: those that would make us agree, each with its value.
-    causes: the setting for each difference that one of them removes.
+    settings: the settings to change, each with its value.
+    causes: from each difference to the setting that removes it.
     """
 
     differences: Sequence[Difference]
@@ -49,16 +49,16 @@ class Findings(NamedTuple):
 
 @cache
 def decision_on(setting: str) -> str:
-    """The first decision that this setting belongs to."""
+    """The id of the first decision that this setting belongs to."""
     return next(each.id for each in rules() if setting in each.settings and each.id[0] == "D")
 
 
 async def find(
     plan: Plan, settings: Settings, ours: Observations, theirs: Observations, run: Run
 ) -> Findings:
-    """Every difference, and the settings of ours that would remove it.
+    """Find every difference, and the settings of ours that would remove it.
 
-    run: observes a gateway of our own with these settings in place of its own ones.
+    run: observes our gateway with some settings changed.
     """
 
     async def trial(changed: Mapping[str, Any], some: Plan = plan) -> Sequence[Difference]:
@@ -100,7 +100,7 @@ def compared(plan: Plan, ours: Observations, theirs: Observations) -> Sequence[D
 
 
 def candidates(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Candidate]:
-    """The settings that may explain differences; values are read off the other side."""
+    """The settings that may explain differences, with values observed at the other side."""
     for name in ("accept_international", "match_network", "sandbox_card_entry", "sign_callbacks"):
         yield Candidate(name, not getattr(settings, name))
     yield Candidate("duplicates", "accept" if settings.duplicates == "reject" else "reject")
@@ -123,7 +123,7 @@ def _is_rejection(observed: Observed) -> bool:
 
 
 def _numbers(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Candidate]:
-    """The prefixes and the numbers that the other side takes."""
+    """The prefixes and the numbers that the other side accepts."""
     every = _codes_of(plan, theirs, "customer_number")
     said = [(code, number) for code, number in every if _LOCAL.fullmatch(number)]
     taken = sorted({number for code, number in said if code in _NUMBER_TAKEN})
@@ -139,7 +139,7 @@ def _numbers(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[C
 
 
 def _cards(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Candidate]:
-    """The test cards without those that the other side refuses, and with those that it takes."""
+    """Our test cards, without those that the other side refuses, plus those that it accepts."""
     cards = dict(settings.test_cards)
     for each in plan.cases:
         code = value_of(theirs[each.case.name], "response_code")
@@ -156,7 +156,7 @@ def _cards(plan: Plan, settings: Settings, theirs: Observations) -> Iterator[Can
 
 
 def _codes_of(plan: Plan, theirs: Observations, field: str) -> Iterator[tuple[str, str]]:
-    """The code of each first answer, with the value that its request had in a field."""
+    """The code of each first answer, with the value of a field in its request."""
     for each in plan.cases:
         value = each.request.get(field)
         if isinstance(value, str):
@@ -170,7 +170,7 @@ async def _ranked(
     left: Sequence[Difference],
     trial: Trial,
 ) -> Sequence[Candidate]:
-    """The candidates that remove some of the differences that are left, the best one first."""
+    """The candidates that remove some of the remaining differences, the best one first."""
     concerned = {each.case for each in left}
     some = plan._replace(cases=[each for each in plan.cases if each.case.name in concerned])
     ranked = []
@@ -182,7 +182,7 @@ async def _ranked(
 
 
 def _is_better(after: Sequence[Difference], before: Sequence[Difference]) -> bool:
-    """Whether no part differs that agreed before, and fewer parts or fields differ."""
+    """Whether fewer parts or fields differ, and every part that agreed before still agrees."""
     parts, parts_before = _parts(after), _parts(before)
     if not parts <= parts_before:
         return False
@@ -190,14 +190,14 @@ def _is_better(after: Sequence[Difference], before: Sequence[Difference]) -> boo
 
 
 def _parts(found: Sequence[Difference]) -> frozenset[tuple[str, str]]:
-    """The parts that differ; where the first answer does, nothing that follows can agree."""
+    """The parts that differ; if the first answer of a case differs, all its parts count."""
     by_answer = {each.case for each in found if each.part == "answer"}
     follows = ((case, part) for case in by_answer for part in ("later", "callback"))
     return frozenset((*((each.case, each.part) for each in found), *follows))
 
 
 def _size(found: Sequence[Difference]) -> int:
-    """How many fields differ, without those that follow from another first answer."""
+    """How many fields differ, not counting those that follow from a different first answer."""
     by_answer = {each.case for each in found if each.part == "answer"}
     return sum(each.part == "answer" or each.case not in by_answer for each in found)
 
@@ -209,7 +209,7 @@ def _key(each: Difference) -> tuple[str, str, str]:
 async def _needed(
     taken: Mapping[str, Any], left: Sequence[Difference], trial: Trial
 ) -> Mapping[str, Any]:
-    """The settings without which more would differ."""
+    """The settings that are needed: without them, more would differ."""
     kept = dict(taken)
     for name in taken if len(taken) > 1 else ():
         without = {other: value for other, value in kept.items() if other != name}

@@ -1,8 +1,8 @@
-"""The two sides: another implementation at an address, and a gateway of our own in this process.
+"""The two sides: another implementation at an address, and our own gateway in this process.
 
-The other side works in real time, so a case that ends later is waited for. Ours has a clock that
-only the comparison moves. Both get the same requests; the callbacks of both come to inboxes of
-ours.
+The other side works in real time, so the comparison waits for its results. The clock of our
+gateway moves only when the comparison moves it. Both get the same requests, and both send their
+callbacks to inboxes of our gateway.
 """
 
 import base64
@@ -33,26 +33,26 @@ from sandbox_sim.records.listing import Listing
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
 
-# Seconds for one answer of the other side.
+# Seconds in which the other side must answer.
 _PATIENCE_S: Final = 30.0
 _BETWEEN_S: Final = 0.1
-# A larger answer is not read; the samples get some kilobytes.
+# A larger answer is an error; answers to the samples have a few kilobytes.
 _MOST_BYTES: Final = 16 * 1024 * 1024
-# How often a request is sent again that a rate limit refused, and the longest pause before it.
+# How often a request that a rate limit refuses is sent, and the longest pause between.
 _MOST_TRIES: Final = 20
 _LONGEST_PAUSE_S: Final = 60.0
-# After so long everything is done that a case begins, and nothing has expired.
+# After this time every case is settled, and nothing has expired.
 _SETTLED: Final = timedelta(minutes=5)
-# No receiver is there, by RFC 2606.
+# An address without a receiver (RFC 2606).
 NO_RECEIVER: Final = "https://callback.invalid/compare"
-# More deliveries of one case are not compared.
+# The newest deliveries of a case; older ones are not compared.
 _NEWEST: Final = Listing(None, None, 100)
 _PENDING: Final = ('"002"', '"ACKNOWLEDGED"', '"QUEUED"')
 _QUERIES: Final = frozenset(each.row.path for each in Operation if each not in ACTIONS)
 
 
 class NoHttpAnswer(Exception):
-    """The other side gave no HTTP answer; the text says what happened."""
+    """The other side gave no usable HTTP answer; the message says why."""
 
 
 class _Reply(NamedTuple):
@@ -68,7 +68,7 @@ class _Reply(NamedTuple):
 
     @property
     def data(self) -> Mapping[str, object]:
-        """What is in `response_data`, to fill the placeholders of a second request."""
+        """The fields in `response_data`, for the placeholders of a second request."""
         try:
             found = json.loads(self.text)["response_data"]
         except (ValueError, KeyError, TypeError):
@@ -77,9 +77,10 @@ class _Reply(NamedTuple):
 
 
 class Side:
-    """One implementation of the interface, as a client sees it.
+    """A client of one implementation of the interface.
 
-    inbox: the address of the inbox of a case, by its number; None where callbacks cannot come.
+    inbox: returns the address of the inbox for the number of a case; None if callbacks cannot be
+    received.
     """
 
     def __init__(
@@ -98,12 +99,12 @@ class Side:
         self._inbox = inbox
 
     async def first(self, prepared: Prepared) -> _Reply:
-        """The answer to the first request of a case."""
+        """Send the first request of a case, and return the answer."""
         case = prepared.case
         return await self._post(case.path, self._filled(prepared, prepared.request), case.headers)
 
     async def second(self, prepared: Prepared, first: _Reply) -> _Reply:
-        """The answer to its second request."""
+        """Send the second request, and return the answer."""
         then = prepared.case.afterwards
         if then is None:
             raise ValueError(f"{prepared.case.name} has no second request")
@@ -111,7 +112,7 @@ class Side:
         return await self._post(then.path, body, prepared.case.headers)
 
     async def until_final(self, prepared: Prepared, deadline: float) -> None:
-        """Wait until the other side has decided what the first request began."""
+        """Wait until the payment or SMS of the first request is final, or for the deadline."""
         request = prepared.request
         is_sms = prepared.case.path.startswith("/sms/")
         names = ("service_id",) if is_sms else ("service_id", "transaction_id")
@@ -124,7 +125,7 @@ class Side:
             await self._clock.pause(_BETWEEN_S)
 
     def _filled(self, prepared: Prepared, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The body with addresses that lead to our inbox, or nowhere."""
+        """The body, with the address of our inbox or, without one, of no receiver."""
         body = fill(request, {"url": NO_RECEIVER})
         for name in ("callback_url", "landing_page"):
             if NO_RECEIVER in str(body.get(name, "")):
@@ -136,7 +137,7 @@ class Side:
     async def _post(
         self, path: str, body: Mapping[str, object], headers: Mapping[str, str]
     ) -> _Reply:
-        """Send a request; one that a rate limit refuses is sent again when it may be."""
+        """Send a request. If a rate limit refuses it, send it again after the pause it asks for."""
         for _ in range(_MOST_TRIES - 1):
             reply = await self._send(path, body, headers)
             if reply.status != 429:
@@ -174,7 +175,7 @@ class Side:
 
 
 class OwnGateway(NamedTuple):
-    """A running gateway of our own."""
+    """Our own gateway, running in this process."""
 
     gateway: Gateway
     url: str
@@ -182,7 +183,7 @@ class OwnGateway(NamedTuple):
     auth: tuple[str, str]
 
     async def observe(self, plan: Plan) -> Mapping[str, Observed]:
-        """Send every case, and move the clock until everything is done."""
+        """Send every case, move the clock until all are settled, and return what was observed."""
         side = Side(self.session, self.url, self.auth, SystemClock(), self.inbox("ours"))
         firsts = [await side.first(each) for each in plan.cases]
         earlier = [
@@ -205,7 +206,7 @@ class OwnGateway(NamedTuple):
     async def _later(
         self, side: Side, prepared: Prepared, first: _Reply, before: _Reply | None
     ) -> _Reply | None:
-        """The answer to the second request; only a query is asked again."""
+        """The final answer to the second request; only a query is sent again for it."""
         if prepared.case.afterwards is None:
             return None
         if before is not None and not _is_query(prepared):
@@ -213,14 +214,17 @@ class OwnGateway(NamedTuple):
         return await side.second(prepared, first)
 
     def inbox(self, side: str, base: str = "") -> Callable[[int], str]:
-        """From the number of a case to the address of its inbox; `base` replaces our address."""
+        """Return the function from the number of a case to the address of its inbox.
+
+        base: replaces our own address.
+        """
         address = base or self.url
         return lambda number: f"{address}/_sandbox/inbox/{side}-{number}"
 
     async def deliveries(
         self, side: str, number: int, wait_s: float = 0
     ) -> Sequence[Mapping[str, Any]]:
-        """What has come to the inbox of a case, oldest first; waits for the first one."""
+        """The deliveries to the inbox of a case, oldest first; waits `wait_s` for the first one."""
         if wait_s:
             asked = {"match": {}, "count": 1, "timeout_s": wait_s}
             address = f"{self.inbox(side)(number)}/wait"
@@ -236,7 +240,7 @@ class OwnGateway(NamedTuple):
 async def own_gateway(
     settings: Settings, session: ClientSession, *, port: int = 0
 ) -> AsyncIterator[OwnGateway]:
-    """A gateway with these settings on 127.0.0.1, with its state in memory."""
+    """Run a gateway with these settings on 127.0.0.1, with a frozen clock and state in memory."""
     chosen = settings.model_copy(update={"host": "127.0.0.1", "port": port, "store": "memory:"})
     clock = SystemClock()
     clock.freeze()
@@ -257,10 +261,10 @@ async def own_gateway(
 async def observe_other(
     plan: Plan, side: Side, ours: OwnGateway, *, receives: bool, timeout_s: float
 ) -> Mapping[str, Observed]:
-    """Send every case to the other side, and wait for what follows from it.
+    """Send every case to the other side, wait for the results, and return what was observed.
 
     receives: whether its callbacks reach our inboxes.
-    timeout_s: how long to wait for all callbacks, and again for all decisions.
+    timeout_s: how long to wait for all callbacks, and then again for all final statuses.
     """
     clock = SystemClock()
     firsts, seconds = [], []
@@ -287,7 +291,7 @@ async def observe_other(
 async def _callbacks(
     plan: Plan, firsts: Sequence[_Reply], ours: OwnGateway, timeout_s: float
 ) -> Sequence[Fields]:
-    """The callback of each case; those of accepted payments are waited for."""
+    """The callback of each case; waits for those of accepted payments."""
     clock = SystemClock()
     deadline = clock.monotonic() + timeout_s
     for each, first in zip(plan.cases, firsts, strict=True):
@@ -300,7 +304,7 @@ async def _callbacks(
 
 
 def _is_early(prepared: Prepared) -> bool:
-    """Whether its second request goes out at once."""
+    """Whether the second request is sent at once."""
     then = prepared.case.afterwards
     return then is not None and not then.is_late
 

@@ -1,1 +1,1 @@
-"""`sandbox-sim serve`: the process, its workers, and the signals that end it."""
+"""`sandbox-sim serve`: the process, its workers, and the signals that stop it."""

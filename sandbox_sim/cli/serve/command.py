@@ -22,7 +22,7 @@ from sandbox_sim.values.clients import SANDBOX_CLIENT
 from sandbox_sim.values.hosts import client_host
 
 MOST_NEED_LENIENT = (
-    "most clients need --lenient: it adds the callback fields that they read, and takes 233 numbers"
+    "most clients need --lenient: it adds the callback fields they read, and accepts 233 numbers"
 )
 
 log = logging.getLogger("sandbox_sim.serve")
@@ -41,11 +41,11 @@ def serve(obj: Mapping[str, Any], loaded: Loaded) -> None:
 
 
 def _run(settings: Settings, *, as_json: bool) -> int:
-    """Serve until a signal comes. Returns the exit code."""
+    """Serve until a signal arrives; return the exit code."""
     logs.configure(settings.log_level, settings.log_format)
     _warn(settings)
     try:
-        tls_context(settings)  # here too, so that several workers report an error once
+        tls_context(settings)  # also here, so that an error is reported once, not by each worker
     except TlsError as error:
         click.echo(f"tls: {error}", err=True)
         return 1
@@ -63,16 +63,16 @@ def _run(settings: Settings, *, as_json: bool) -> int:
 
 
 def _announce(settings: Settings, port: int, *, as_json: bool) -> None:
-    """Print the ready lines on stdout; a closed stdout does not stop the gateway."""
+    """Print the ready lines on stdout. A closed stdout is only logged."""
     try:
         _show_ready(settings, port, as_json=as_json)
     except OSError as error:
         log.warning("stdout cannot be written to: %s", error.strerror)
-        sys.stdout = None  # else Python writes the rest when it exits, and fails
+        sys.stdout = None  # otherwise the flush at exit fails
 
 
 def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
-    """Print the ready line, or with --json one object, and what to do next."""
+    """Print the ready line and the lines below it, or with --json one object."""
     host = client_host(settings.host, port)
     url = f"{settings.scheme}://{host}"
     authority = settings.trusted if settings.tls else None
@@ -88,32 +88,32 @@ def _show_ready(settings: Settings, port: int, *, as_json: bool) -> None:
         if authority is not None:
             click.echo(f"  certificate authority: {authority}")
         if host.name != settings.host:
-            click.echo(f"  from other machines: any address of this one, port {port}")
+            click.echo(f"  from other machines: any address of this machine, port {port}")
         click.echo(f"  dashboard: {url}/")
-        click.echo(f"  callbacks to look at: {url}/_sandbox/inbox/<name>/messages")
+        click.echo(f"  received callbacks: {url}/_sandbox/inbox/<name>/messages")
         if first == SANDBOX_CLIENT:
             pair = f"{first.client_key}:{first.secret_key}"
             click.echo(f"  credentials: {pair} (Basic), any service_id")
         else:
             keys = ", ".join(each.client_key for each in settings.credentials)
-            click.echo(f"  credentials: {keys} (Basic), each with its secret_key as configured")
+            click.echo(f"  credentials: {keys} (Basic), each with its configured secret_key")
         click.echo(f"  state: {settings.shown_store}")
         if not settings.lenient and "callback_profile" not in settings.model_fields_set:
             click.echo(f"  {MOST_NEED_LENIENT}")
 
 
 def _lenient(settings: Settings) -> list[str]:
-    """What the setting `lenient` turned on, for the ready line (D34)."""
+    """The settings that `lenient` turned on, for the ready line (D34)."""
     values = settings.model_dump(mode="json", include=set(settings.turned_on_by_lenient))
     return [f"{name} = {json.dumps(value)}" for name, value in values.items()]
 
 
 def _warn(settings: Settings) -> None:
-    """Warn if credentials would be sent over plain HTTP (auth.5, D2)."""
+    """Warn if clients must send credentials over plain HTTP (auth.5, D2)."""
     if not settings.loopback and not settings.is_secured:
         click.echo(
-            f"warning: {settings.host} is not loopback and this is plain HTTP; credentials belong "
-            "on HTTPS only (give --tls, or --cert and --key, or set tls_terminated when a proxy "
+            f"warning: {settings.host} is not loopback and this is plain HTTP; send credentials "
+            "over HTTPS only (use --tls, or --cert and --key, or set tls_terminated if a proxy "
             "handles HTTPS)",
             err=True,
         )

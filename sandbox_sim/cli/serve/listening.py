@@ -1,8 +1,8 @@
-"""Binds the port, runs a server until a signal ends it, and says why one did not start.
+"""Binds the port, runs a server until a signal stops it, and explains why a start failed.
 
-A file for each server of this machine stands in the user's state directory. A start that fails
-because another server has its port or its store reads these files to say which server that is. They
-are never needed to serve: a folder that cannot be written to is ignored.
+Each running server has a file in the user's state directory. If a start fails because another
+server has the port or the store, the message names that server with the help of these files. A
+server does not need them: errors when they are written are ignored.
 """
 
 import asyncio
@@ -40,10 +40,10 @@ def stopped_by(
     """Return a future that gets the exit code of the first of these signals.
 
     After that signal, SIGINT ends the process at once, and the other signals are ignored. If SIGINT
-    is ignored at the start it stays ignored: a shell starts the background jobs of a script in this
-    way.
+    is ignored at the start, it stays ignored, because a shell starts the background jobs of a
+    script with SIGINT ignored.
 
-    before_end: called when SIGINT ends the process at once.
+    before_end: called just before SIGINT ends the process at once.
     """
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         codes = {number: code for number, code in codes.items() if number != signal.SIGINT}
@@ -52,7 +52,7 @@ def stopped_by(
 
     def end_at_once(_number: int, _frame: FrameType | None) -> None:
         before_end()
-        # Not `sys.exit`, which would wait for threads. The store survives this as it does a kill.
+        # `sys.exit` would wait for threads. The store survives this, as it survives a kill.
         os._exit(INTERRUPTED)
 
     def finish(code: int) -> None:
@@ -69,13 +69,13 @@ def stopped_by(
 
 
 def print_waiting(waited_for: str) -> None:
-    """Print on stderr what the server still waits for, and how to end it at once."""
+    """Print on stderr what the server still waits for, and how to stop it at once."""
     with contextlib.suppress(OSError):
-        click.echo(f"stopping: waiting for {waited_for}; Ctrl-C again ends it at once", err=True)
+        click.echo(f"stopping: waiting for {waited_for}; Ctrl-C again stops at once", err=True)
 
 
 def ignore_signals() -> None:
-    """Ignore these signals from now on, because the server has stopped and the process ends."""
+    """Ignore SIGTERM and SIGINT, because the server has stopped and the process ends anyway."""
     for number in CODES:
         signal.signal(number, signal.SIG_IGN)
 
@@ -89,9 +89,9 @@ _IPV4_LOOPBACK: Final = ("127.0.0.1", "localhost")
 
 
 class RunningServer(NamedTuple):
-    """A server of this machine. store: the setting, with the path of a SQLite file made absolute.
+    """A server of this machine.
 
-    since: when it was ready, in UTC.
+    store: the setting, with an absolute path for SQLite. since: when it was ready, in UTC.
     """
 
     pid: int
@@ -101,19 +101,19 @@ class RunningServer(NamedTuple):
     since: str
 
     def sentence(self) -> str:
-        """Which server this is."""
+        """The sentence about this server, for error messages."""
         return f"sandbox-sim with pid {self.pid} serves {self.url} since {self.since}"
 
 
 async def bound_sockets(settings: Settings) -> Sequence[socket.socket]:
-    """Sockets bound to the host and port, which do not listen yet; raises `OSError`.
+    """Return sockets that are bound to the host and port, but do not listen. Raises `OSError`.
 
-    On a loopback host, IPv6 clients that call `localhost` or `[::1]` are served too.
+    For 127.0.0.1 and localhost there is also a socket at `[::1]`.
     """
     host, port = settings.host, settings.port
     if host not in _IPV4_LOOPBACK:
         return await _bound(host, port)
-    # asyncio binds a name to all of its addresses, and with port 0 to another port at each.
+    # With port 0, asyncio would bind each address of `localhost` to a different port.
     sockets = await _bound(host if port else "127.0.0.1", port)
     if all(each.family != socket.AF_INET6 for each in sockets):
         sockets += await _bound_ipv6(sockets[0].getsockname()[1])
@@ -130,22 +130,22 @@ async def _bound(host: str, port: int) -> list[socket.socket]:
 
 
 async def _bound_ipv6(port: int) -> list[socket.socket]:
-    """A socket bound to `[::1]`; none where this machine has no IPv6 or another program has it."""
+    """A socket bound to `[::1]`; none if there is no IPv6 or another program has the port."""
     try:
         return await _bound("::1", port)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             log.warning(
-                "another program listens on [::1]:%d; clients that call localhost may reach it",
+                "another program listens on [::1]:%d; clients of localhost may reach that program",
                 port,
             )
         return []
 
 
 def run_server(settings: Settings, server: Coroutine[Any, Any, int]) -> int:
-    """Run a server until a signal comes. Returns the exit code.
+    """Run a server until a signal arrives; return the exit code.
 
-    Where it cannot start, a sentence on stderr says why.
+    If it cannot start, print the reason on stderr.
     """
     try:
         return process.run(server)
@@ -162,7 +162,7 @@ def run_server(settings: Settings, server: Coroutine[Any, Any, int]) -> int:
 
 
 def why_not_listening(settings: Settings, error: OSError) -> str:
-    """Say why the port cannot be bound, which server has it, and what to do."""
+    """The message about a port that cannot be bound: why, which server has it, what to do."""
     problem = f"cannot listen on {settings.host}:{settings.port}: {error.strerror or error}"
     if error.errno != errno.EADDRINUSE:
         return problem
@@ -171,7 +171,7 @@ def why_not_listening(settings: Settings, error: OSError) -> str:
 
 
 def why_not_opened(settings: Settings, error: StoreError) -> str:
-    """Say why the store cannot be opened, which server has it, and what to do."""
+    """The message about a store that cannot be opened: why, which server has it, what to do."""
     problem = f"the store cannot be opened: {error}"
     another = "choose another store: --store sqlite:PATH or --store memory:"
     if not isinstance(error, StoreInUse):
@@ -188,7 +188,7 @@ def _with_way_out(problem: str, server: RunningServer | None, another: str) -> s
 
 @contextlib.contextmanager
 def registered(settings: Settings, port: int) -> Iterator[None]:
-    """List this process among the running servers. Removes the files of servers that have died."""
+    """Write the file of this server, and delete it at the end; delete files of dead servers."""
     url = f"{settings.scheme}://{client_host(settings.host, port)}"
     since = iso(SystemClock().now())
     server = RunningServer(os.getpid(), url, port, _resolved(settings), since)
@@ -207,12 +207,12 @@ def registered(settings: Settings, port: int) -> Iterator[None]:
 
 
 def listening_on(port: int) -> RunningServer | None:
-    """The server that listens on this port, if one of the running servers does."""
+    """The running server that listens on this port, or None."""
     return _find(lambda server: server.port == port)
 
 
 def using_the_store_of(settings: Settings) -> RunningServer | None:
-    """The server that has the store of these settings open, if one of the running servers does."""
+    """The running server that uses the store of these settings, or None."""
     store = _resolved(settings)
     return _find(lambda server: server.store == store)
 
@@ -226,7 +226,7 @@ def _find(fits: Callable[[RunningServer], bool]) -> RunningServer | None:
 
 
 def _read(file: Path) -> RunningServer | None:
-    """The server of this file; None if it has stopped or the file cannot be read."""
+    """The server of this file; None if it stopped or the file cannot be read."""
     try:
         server = RunningServer(**json.loads(file.read_text("utf-8")))
         return server if _runs(server.pid) else None
@@ -235,7 +235,7 @@ def _read(file: Path) -> RunningServer | None:
 
 
 def _runs(pid: int) -> bool:
-    """Whether there is a process with this id; on Windows it is not checked."""
+    """Whether there is a process with this id; on Windows always true."""
     if sys.platform == "win32":
         return True
     try:
@@ -248,7 +248,7 @@ def _runs(pid: int) -> bool:
 
 
 def _resolved(settings: Settings) -> str:
-    """The store as all servers write it."""
+    """The store as it is written in the files of servers."""
     if not settings.store.startswith("sqlite:"):
         return settings.store if settings.store == "memory:" else settings.shown_store
     return f"sqlite:{settings.sqlite_path.resolve()}"

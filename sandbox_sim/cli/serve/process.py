@@ -1,4 +1,4 @@
-"""A process that serves the gateway: the only one, or a worker of `serve --workers N`."""
+"""The process that serves the gateway: a single one, or a worker of `serve --workers N`."""
 
 import asyncio
 import contextlib
@@ -37,13 +37,13 @@ from sandbox_sim.web.transport.server import GRACE_S, GatewayRunner
 
 log = logging.getLogger("sandbox_sim.serve")
 
-# With these thresholds the collector runs rarely: with hundreds of thousands of live records one
-# run delays answers.
+# With these thresholds the garbage collector runs rarely. A run over hundreds of thousands of
+# records delays answers.
 _GC_THRESHOLDS = (50_000, 20, 100)
 
 
 async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
-    """Serve until a signal comes. Returns the exit code. ready: called with the port."""
+    """Serve until a signal arrives; return the exit code. ready: called with the port."""
     stop = stopped_by(CODES)
     async with serving(settings) as (gateway, port):
         ready(port)
@@ -56,12 +56,12 @@ async def alone(settings: Settings, ready: Callable[[int], None]) -> int:
 
 @asynccontextmanager
 async def serving(settings: Settings) -> AsyncIterator[tuple[Gateway, int]]:
-    """Serve on the host and port of the settings, in this process. Yields the gateway and its port.
+    """Serve in this process, on the host and port of the settings; yield the gateway and the port.
 
-    Raises `OSError` where it cannot listen there, and `StoreError`.
+    Raises `OSError` if it cannot listen, and `StoreError`.
     """
     with contextlib.ExitStack() as stack:
-        # First, because the store makes its folders and its file as soon as it is opened.
+        # Before the store is opened, because that creates its folder and file.
         sockets = [stack.enter_context(each) for each in await bound_sockets(settings)]
         async with _gateway(settings) as (gateway, runner):
             backlog = divide_descriptors(current_limit()).backlog
@@ -72,7 +72,7 @@ async def serving(settings: Settings) -> AsyncIterator[tuple[Gateway, int]]:
 
 
 def _say_what_is_waited_for(gateway: Gateway) -> None:
-    """Print on stderr what delays the end of the server; nothing if nothing does."""
+    """Print on stderr which callbacks and requests delay the stop, if any."""
     receivers, requests = gateway.deliveries.receivers, gateway.app[CLIENTS].busy
     waited_for = [f"the callbacks to {', '.join(receivers)}"] if receivers else []
     if requests:
@@ -82,8 +82,8 @@ def _say_what_is_waited_for(gateway: Gateway) -> None:
 
 
 def work() -> None:
-    """Run a worker. It reads its settings from stdin and gets its connections over a channel."""
-    settings, channel = pickle.load(sys.stdin.buffer)  # noqa: S301 -- from our parent
+    """Run a worker, which gets its settings from stdin and its connections over a channel."""
+    settings, channel = pickle.load(sys.stdin.buffer)  # noqa: S301 -- from the parent process
     logs.configure(settings.log_level, settings.log_format)
     try:
         process.run(_work(settings, socket.socket(fileno=channel)))
@@ -111,7 +111,7 @@ async def _work(settings: Settings, channel: socket.socket) -> None:
 
 
 class _Connections:
-    """Serves the connections that the parent hands over; stops when the parent is gone."""
+    """Serves the connections that the parent hands over; stops the worker if the parent dies."""
 
     def __init__(
         self, channel: socket.socket, runner: GatewayRunner, stop: "asyncio.Future[int]"
@@ -122,7 +122,7 @@ class _Connections:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def take(self) -> None:
-        """Take one connection; the event loop calls this when the channel is readable."""
+        """Receive a connection and serve it. The event loop calls this if the channel has one."""
         try:
             found, descriptors, _, _ = socket.recv_fds(self._channel, 1, 1)
         except BlockingIOError:
@@ -147,7 +147,7 @@ class _Connections:
 class _AcceptErrors:
     """The exception handler of the event loop; logs connections that cannot be accepted.
 
-    asyncio reports each one and tries again after a second, so it logs one line a second.
+    asyncio reports every failure and tries again after a second; only some are logged.
     """
 
     def __init__(self) -> None:
@@ -162,7 +162,7 @@ class _AcceptErrors:
 
 @asynccontextmanager
 async def _gateway(settings: Settings) -> AsyncIterator[tuple[Gateway, GatewayRunner]]:
-    """Start a gateway that does not listen yet; clean it up at the end."""
+    """Start a gateway that does not listen yet; stop it at the end."""
     raise_limit()
     asyncio.get_running_loop().set_exception_handler(_AcceptErrors())
     gateway = build(settings)
@@ -175,7 +175,7 @@ async def _gateway(settings: Settings) -> AsyncIterator[tuple[Gateway, GatewayRu
 
 
 def _tune_collector() -> None:
-    """Exempt all objects so far from collection, and set the thresholds, for this process only."""
+    """Exempt all present objects from garbage collection, set the thresholds and enable it."""
     gc.freeze()
     gc.set_threshold(*_GC_THRESHOLDS)
     gc.enable()

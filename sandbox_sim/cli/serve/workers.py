@@ -1,8 +1,7 @@
-"""`serve --workers N`: a parent that accepts connections, and N processes that answer them.
+"""`serve --workers N`: a parent that accepts connections, and N processes that serve them.
 
-The parent hands each connection to the next worker in turn, over a channel to that worker. All get
-the same number on Linux and macOS. If they shared a listening socket or a port, some would get most
-of the connections and others none.
+The parent hands the connections to the workers in turn, over a channel to each, so all get the
+same number. If the workers shared a socket or a port, a few would get most of the connections.
 """
 
 import asyncio
@@ -31,15 +30,15 @@ from sandbox_sim.cli.serve.listening import (
 )
 from sandbox_sim.settings.schema import Settings
 
-# Connections that may wait until they are accepted.
+# How many connections may wait to be accepted.
 _BACKLOG: Final = 1024
-# Seconds: before an attempt is repeated, before a full worker is asked again, and for all workers
-# together to stop.
+# Seconds: the pause before a failed step is repeated, the pause before a connection is offered to
+# busy workers again, and the time for all workers to stop.
 _PAUSE_S: Final = 1.0
 _BUSY_PAUSE_S: Final = 0.01
 _STOPPING_S: Final = 9.5
 _EXPLAINED_EXIT_CODE: Final = 1
-# A worker searches modules in the same folders as its parent.
+# A worker imports modules from the same folders as its parent.
 _WORKER: Final = """\
 import gc, pickle, sys
 gc.disable()
@@ -52,18 +51,16 @@ log = logging.getLogger("sandbox_sim.workers")
 
 
 class CannotStart(Exception):
-    """A worker ended before it was ready; stderr or the log has the reason."""
+    """A worker ended before it was ready; the reason is on stderr or in the log."""
 
 
 async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
-    """Serve with `settings.workers` processes until a signal comes. Returns the exit code.
+    """Serve with `settings.workers` processes until a signal arrives; return the exit code.
 
     ready: called with the port when all processes are ready.
     """
     if not hasattr(socket, "send_fds"):
-        click.echo(
-            "workers: several processes can serve one port on Linux and macOS only", err=True
-        )
+        click.echo("workers: more than one worker is possible on Linux and macOS only", err=True)
         return 1
     pool = _WorkerPool(settings)
     stop = stopped_by(CODES, before_end=pool.kill)
@@ -90,13 +87,13 @@ async def supervise(settings: Settings, ready: Callable[[int], None]) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Worker:
-    """A worker process, and our end of the channel for its connections."""
+    """A worker process, and the parent's end of the channel for its connections."""
 
     process: Process
     channel: socket.socket
 
     def take(self, connection: socket.socket) -> bool:
-        """Hand over a connection. Returns False if the channel is full or the worker is dying."""
+        """Hand over a connection; return False if the channel is full or the worker has died."""
         try:
             socket.send_fds(self.channel, [b"."], [connection.fileno()])
         except OSError:
@@ -109,7 +106,7 @@ class _Worker:
 
 
 class _WorkerPool:
-    """The running workers. A task for each one starts it again when it dies."""
+    """The running workers. Each has a task that restarts it when it dies."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -119,7 +116,7 @@ class _WorkerPool:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Start one worker, so that an error is reported once, and then the others."""
+        """Start one worker, and then the others, so that an error is reported only once."""
         await self._start_one()
         await asyncio.gather(*(self._start_one() for _ in range(self._settings.workers - 1)))
         for number, worker in enumerate(list(self._workers), 1):
@@ -133,8 +130,8 @@ class _WorkerPool:
             self._tasks.add(asyncio.create_task(self._hand_out(each)))
 
     async def stop(self, sockets: Sequence[socket.socket]) -> None:
-        """Accept nothing more, stop all workers, wait for them, and kill those that do not stop."""
-        for each in sockets:  # else a new connection would go to a task that has ended
+        """Close the sockets, stop all workers, wait for them, and kill those that do not stop."""
+        for each in sockets:  # otherwise the event loop would call a task that has ended
             asyncio.get_running_loop().remove_reader(each)
         for task in self._tasks:
             task.cancel()
@@ -150,14 +147,14 @@ class _WorkerPool:
         for worker in workers:
             if worker.process.returncode is None:
                 log.error(
-                    "the worker with pid %d did not stop in time and is killed", worker.process.pid
+                    "the worker with pid %d did not stop in time; killing it", worker.process.pid
                 )
                 worker.send(signal.SIGKILL)
                 await worker.process.wait()
             worker.channel.close()
 
     def kill(self) -> None:
-        """Kill all workers, because this process ends at once."""
+        """Kill all workers. This process ends at once after it."""
         for worker in (*self._workers, *self._starting):
             worker.send(signal.SIGKILL)
 
@@ -225,7 +222,7 @@ class _WorkerPool:
             self._workers.remove(worker)
             worker.channel.close()
             log.error(
-                "worker %d (pid %d) ended with code %s; it is restarted",
+                "worker %d (pid %d) ended with code %s; restarting it",
                 *(number, process.pid, process.returncode),
             )
             worker = await self._start_again(number)
@@ -235,8 +232,8 @@ class _WorkerPool:
             try:
                 worker = await self._start_one()
             except CannotStart:
-                log.error("worker %d cannot start, trying again in %g s", number, _PAUSE_S)  # noqa: TRY400
+                log.error("worker %d cannot start; trying again in %g s", number, _PAUSE_S)  # noqa: TRY400
                 await self._clock.pause(_PAUSE_S)
             else:
-                log.warning("worker %d is back with pid %d", number, worker.process.pid)
+                log.warning("worker %d runs again with pid %d", number, worker.process.pid)
                 return worker

@@ -1,6 +1,7 @@
 """The adapter for any HTTP API that the configuration describes. Source: D39.
 
-It sends what the templates say and reads answers by tables. What the tables do not list is UNKNOWN.
+It fills in templates to make requests, and reads answers by tables. Words that are not in the
+tables are UNKNOWN.
 """
 
 import base64
@@ -52,11 +53,11 @@ from sandbox_sim.values.peer_input import document_of
 
 
 def is_signed(table: NotificationTable, key: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether the header has the signature of these bytes. headers: names in lower case."""
+    """Whether the signature header signs these bytes. headers: names in lower case."""
     given = headers.get(table.signature_header.lower(), "")
     if table.trust != "signed" or not given.startswith(table.prefix):
         return False
-    # A header may have octets that are not text; then it is not a signature.
+    # A header may contain octets that are not text; `surrogatepass` keeps them from raising.
     claimed = given.removeprefix(table.prefix).encode("utf-8", "surrogatepass")
     digest = hmac.digest(key.encode(), body, table.algorithm)
     if table.encoding == "hex":
@@ -76,7 +77,7 @@ class Outgoing(NamedTuple):
 class RequestTemplate:
     """The templates of one request.
 
-    auth: the header that has the secret; empty where it is sent in another way.
+    auth: the header with the secret; empty if it is sent in another way.
     """
 
     def __init__(
@@ -103,10 +104,12 @@ class RequestTemplate:
         headers = {name: text.text(values) for name, text in table.headers.items()}
         for name, value in headers.items():
             if not all(" " <= character <= "~" for character in value):
-                raise NoValue(f"the header {name} would have characters that HTTP does not take")
+                raise NoValue(
+                    f"the header {name} would contain characters that HTTP does not allow"
+                )
         path = templates.as_path(table.path, values)
         if has_dot_segment(path.partition("?")[0]):
-            raise NoValue("the path would have . or .. as a part, which is another path")
+            raise NoValue("the path would contain . or .. as a part, and lead to another path")
         url = self._base_url + path
         return Outgoing(
             table.method, url, {**self._kind, **headers, **self._auth}, self._body(values)
@@ -179,12 +182,12 @@ class HttpJson:
         return submitted(answer, self._submitted)
 
     async def status(self, query: StatusQuery) -> StatusResult:
-        """Ask for a payment."""
+        """Ask for the status of a payment."""
         table = self._settings.status
         if table is None or self._asks is None:
             return StatusResult(Outcome.UNKNOWN, reason="the network cannot be asked")
         if not query.network_id and "network_id" in names_in(table):
-            reason = "the network has not given its identifier of the payment"
+            reason = "the network has not given its identifier for the payment"
             return StatusResult(Outcome.UNKNOWN, reason=reason)
         try:
             outgoing = self._asks.filled_in(self._query_values(query))
@@ -203,12 +206,12 @@ class HttpJson:
         return replace(read, reason=self.scrubber.text(read.reason), retry_after=pause)
 
     def verify(self, raw: RawNotification) -> bool:
-        """Whether the signature is that of the exact bytes."""
+        """Whether the notification has a valid signature."""
         table = self._settings.notification
         return table is not None and is_signed(table, self._settings.key, raw.headers, raw.body)
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
-        """What a notification says."""
+        """Read a notification. Raises `UnreadableNotification`."""
         reader = self._read_notification
         if reader is None:
             raise UnreadableNotification("the table notification is not configured")
@@ -230,7 +233,7 @@ class HttpJson:
         ]
 
     async def health(self) -> Health:
-        """Whether the API takes our credentials at `health_path`; nothing is asked of it."""
+        """Whether the API accepts our credentials at `health_path`, by a HEAD request."""
         url = self._settings.base_url + self._settings.health_path
         answer = await self._http.ask("health", "HEAD", url, self._auth)
         return health_of(
@@ -254,7 +257,7 @@ class HttpJson:
         return {**values, **self._account}
 
     def _failure_counts(self, query: StatusQuery) -> bool:
-        """Whether the payment is so old that a failure counts; an unknown age is too young."""
+        """Whether the payment is old enough for a failure to count; False if its age is unknown."""
         table = self._settings.status
         if table is None or not table.failed_after_s:
             return True
@@ -298,7 +301,7 @@ class HttpJson:
         )
 
     def _in_path(self) -> frozenset[str]:
-        """The fields of clients in the path of `submit`, or of the query that asks about it."""
+        """The fields whose values clients choose, in the paths of `submit` and `status`."""
         submit, status = self._settings.submit, self._settings.status
         paths = [submit.path] if status is None else [submit.path, status.path]
         names = {name for path in paths for name in names_in_path(path)}

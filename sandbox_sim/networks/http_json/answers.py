@@ -1,7 +1,7 @@
-"""What an answer or a notification says: its word, the fields that it repeats, and the result.
+"""Reads answers and notifications: the word of the outcome, the echoed fields, and the result.
 
-A word counts only with an HTTP status that fits it: HTTP 3xx and 5xx prove nothing, and 4xx proves
-no success. A word that is in no table, and an answer without a word, are UNKNOWN.
+A word counts only with an HTTP status that fits it: HTTP 3xx and 5xx prove nothing, and 4xx does
+not prove a success. An answer without a word, or with one that is not in a table, is UNKNOWN.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ _FIELDS: Final = (Field.REFERENCE, Field.AMOUNT, Field.CURRENCY)
 class AnswerReader:
     """Reads the answers of one kind by its tables.
 
-    currency: of an `amount_minor` that comes without a currency.
+    currency: for an `amount_minor` that comes without a currency.
     """
 
     def __init__(self, fields: FieldsTable, outcomes: Mapping[str, Meaning], currency: str) -> None:
@@ -46,7 +46,7 @@ class AnswerReader:
         )
 
     def word(self, document: Mapping[str, Any]) -> str:
-        """The first word that stands in one of the places; empty where none does."""
+        """The word of the outcome: the first one that is not empty, or empty."""
         words = (_word(_member(document, place)) for place in self._fields.outcome)
         return next(filter(None, words), "")
 
@@ -55,7 +55,7 @@ class AnswerReader:
         return self._outcomes.get(self.word(document), UNKNOWN)
 
     def echo(self, document: Mapping[str, Any]) -> Echo:
-        """What the network says that it did."""
+        """The reference, amount and currency that the network repeats."""
         fields = self._fields
         currency = self._text(document, fields.currency)
         amount = amount_of(_member(document, fields.amount))
@@ -66,11 +66,11 @@ class AnswerReader:
         return Echo(reference or None, amount, currency or None)
 
     def network_id(self, document: Mapping[str, Any]) -> str:
-        """The network's own identifier; empty where it says none."""
+        """The network's own identifier, or empty."""
         return self._text(document, self._fields.network_id)
 
     def reason(self, document: Mapping[str, Any]) -> str:
-        """What the network says about a failure; its word where it says nothing else."""
+        """Why the payment failed, in the network's words; else the word of the outcome."""
         said = (self._text(document, place) for place in self._fields.reason)
         return (next(filter(None, said), "") or self.word(document))[:MOST_CHARACTERS]
 
@@ -81,7 +81,7 @@ class AnswerReader:
 def submit_result(
     answer: HttpAnswer, reader: AnswerReader, statuses: Mapping[int, Meaning]
 ) -> SubmitResult:
-    """What the answer to a payment says: by its word, else by its HTTP status."""
+    """The result of a submit: by the word of the answer, else by its HTTP status."""
     document = document_of(answer.body)
     meaning = _believed(answer.status, reader, document)
     if meaning.outcome is Outcome.REVERSED:  # only a status query confirms it
@@ -105,9 +105,9 @@ def status_result(
     *,
     failure_counts: bool,
 ) -> StatusResult:
-    """What the answer to a status query says.
+    """The result of a status query.
 
-    failure_counts: False while a failure is still PENDING, by the setting `failed_after_s`.
+    failure_counts: False if a failure still counts as PENDING, by the setting `failed_after_s`.
     """
     document = document_of(answer.body)
     meaning = _believed(answer.status, reader, document)
@@ -139,7 +139,7 @@ def _believed(status: int, reader: AnswerReader, document: Mapping[str, Any]) ->
 
 
 def _member(document: object, place: tuple[str, ...] | None) -> object:
-    """The value in a place of a document; None where there is none."""
+    """The value at a place in a document, or None."""
     if place is None:
         return None
     found = document

@@ -1,9 +1,10 @@
 """The settings of a network with `adapter = "http_json"`.
 
-A table that is wrong is refused at the start with a sentence that names the table and the field.
+An invalid table is refused at the start with a sentence that names the table and the field.
 
 A word or an HTTP status of an API means `pending`, `succeeded`, `failed`, `reversed`, `not_sent`,
-`refused CODE` or `not_found`; each place takes some of them. What is not listed is unknown.
+`refused CODE` or `not_found`; each table allows some of them. Anything that is not listed is
+unknown.
 """
 
 import re
@@ -41,20 +42,20 @@ _REFUSED: Final = Outcome.REFUSED.value
 
 _REVERSED: Final = Outcome.REVERSED.value
 
-# Not an outcome: the network does not know the reference.
+# The network does not know the reference; this is not an outcome.
 _NOT_FOUND: Final = "not_found"
 
-# The codes of the interface with which a client may learn of a refusal.
+# The response codes of the interface that a client may get for a refusal.
 REFUSAL_CODES: Final = ("400", "402", "429", "500", "015", "016", "019", "371", "S002")
 
 _EXAMPLE: Final = f'"{_REFUSED} CODE" with one of the codes {", ".join(REFUSAL_CODES)}'
 
 
 class Meaning(NamedTuple):
-    """What a word means.
+    """The meaning of a word or an HTTP status.
 
-    code: of REFUSED, the code that the client gets.
-    found: False where the network says that it does not know the reference.
+    code: with REFUSED, the code that the client gets.
+    found: False if it says that the network does not know the reference.
     """
 
     outcome: Outcome
@@ -66,10 +67,10 @@ UNKNOWN: Final = Meaning(Outcome.UNKNOWN)
 
 
 def _meaning(written: object, further: Iterable[str]) -> Meaning:
-    """Read a meaning. further: what may be written beside the three outcomes of every place.
+    """Read a meaning. further: the meanings that the table allows in addition to the usual three.
 
     Raises:
-        ValueError: it is not one of those that are allowed, or a refusal without a code.
+        ValueError: it is not allowed, or is a refusal without a code.
     """
     names = ("pending", "succeeded", "failed", *further)
     name, _, code = written.partition(" ") if isinstance(written, str) else ("", "", "")
@@ -117,7 +118,7 @@ def _require_client_error(status: int) -> None:
     _require(
         400 <= status < 500,
         f"HTTP {status} proves nothing, because the network may have taken the payment; "
-        "leave it out, then the outcome is unknown and the network is asked",
+        "leave it out: the outcome is then unknown, and the gateway asks the network",
     )
 
 
@@ -141,7 +142,7 @@ SubmitStatuses = Annotated[dict[int, SubmitMeaning], AfterValidator(_of_submit_s
 QueryStatuses = Annotated[dict[int, StatusMeaning], AfterValidator(_of_query_statuses)]
 
 
-# A card is entered on a page of the network, to which no template can lead.
+# Cards are entered on a page of the network, which templates do not support.
 _OPERATIONS: Final = tuple(each.value for each in CARRIED if each is not Operation.CARD)
 
 _HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -161,7 +162,7 @@ def _header_name(name: str) -> str:
 def _public_header_name(name: str) -> str:
     if name.lower() in SECRET_HEADERS:
         raise ValueError(
-            'has a secret; set auth = "basic", "bearer" or "header", and auth_secret instead'
+            'carries a secret; set auth = "basic", "bearer" or "header", and auth_secret instead'
         )
     return _header_name(name)
 
@@ -210,11 +211,7 @@ def _one_or_more(source: object) -> tuple[tuple[str, ...], ...]:
     return tuple(map(_members, given))
 
 
-def _fixed_path(source: object) -> str:
-    return _path(source, frozenset()).text({})
-
-
-HealthPath = Annotated[str, PlainValidator(_fixed_path)]
+HealthPath = Annotated[str, PlainValidator(lambda path: _path(path, frozenset()).text({}))]
 
 HeaderName = Annotated[str, AfterValidator(_public_header_name)]
 
@@ -230,18 +227,18 @@ StatusPath = Annotated[Text, PlainValidator(partial(_path, valid=IN_STATUS))]
 
 StatusJson = Annotated[JsonObject, PlainValidator(partial(_json, valid=IN_STATUS))]
 
-# The way to a member of an answer, by the names of members; a number is a place in a list.
+# The path to a member of an answer, by the names of members; a number is an index in a list.
 Members = Annotated[tuple[str, ...], PlainValidator(_members)]
 
 Places = Annotated[tuple[tuple[str, ...], ...], PlainValidator(_one_or_more)]
 
 
 class FieldsTable(AdapterSettings):
-    """A table `fields`: where each field stands in an answer or a notification."""
+    """A table `fields`: where each field is in an answer or a notification."""
 
     outcome: Places = Field(
-        description="The word of the outcome table. Of several places, the first one that has a "
-        "word counts."
+        description="The word of the outcome table. If several places are given, the first one "
+        "with a word counts."
     )
     reference: Members | None = Field(None, description="Our {reference} or {reference_hex}.")
     amount: Members | None = Field(None, description="The amount, as a number or a text.")
@@ -293,16 +290,15 @@ class SubmitTable(_Body):
             raise ValueError(
                 f"path, headers, json or form: one of them needs {IDENTIFIERS}, because the "
                 "network must be able to tell this payment from others; write {reference} where "
-                "the "
-                "network takes your own reference"
+                "the network expects your own reference"
             )
         return self
 
 
 class StatusTable(_Body):
-    """The table `status`: how a payment is asked for, and what the answer means.
+    """The table `status`: how the status of a payment is queried, and what the answer means.
 
-    fields, outcomes: those of `submit` where they are left out.
+    fields, outcomes: by default those of `submit`.
     """
 
     method: Literal["GET", "POST", "PUT"] = "GET"
@@ -323,8 +319,8 @@ class StatusTable(_Body):
         if "network_id" not in asked and not identify(asked):
             raise ValueError(
                 f"path, json or form: one of them needs {{network_id}}, {IDENTIFIERS}, because "
-                "the answer must be about this payment; write what the network looks a payment "
-                "up by, such as /payments/{reference}"
+                "the answer must be about this payment; use the identifier by which the network "
+                "finds a payment, such as /payments/{reference}"
             )
         return self
 
@@ -342,9 +338,9 @@ def _names_beside_headers(table: SubmitTable | StatusTable) -> frozenset[str]:
 
 
 class NotificationTable(AdapterSettings):
-    """The table `notification`: what a notification is worth, and what it says.
+    """The table `notification`: how far notifications are trusted, and what they mean.
 
-    fields, outcomes: those of `status`, else of `submit`, where they are left out.
+    fields, outcomes: by default those of `status`, else of `submit`.
     """
 
     trust: Literal["signed", "hint"]
@@ -358,7 +354,7 @@ class NotificationTable(AdapterSettings):
     @model_validator(mode="after")
     def _has_a_header(self) -> Self:
         if self.trust == "signed" and not self.signature_header:
-            raise ValueError("signature_header: must be set where trust is signed")
+            raise ValueError("signature_header: must be set if trust is signed")
         return self
 
 
@@ -422,7 +418,7 @@ class HttpJsonSettings(HttpAdapterSettings):
             raise ValueError(
                 "submit: path, headers, json or form: one of them needs {amount}, {amount_text} or "
                 "{amount_minor}, because operations lists more than sms; write it where the "
-                "network takes the amount"
+                "network expects the amount"
             )
         return self
 
@@ -446,7 +442,7 @@ class HttpJsonSettings(HttpAdapterSettings):
     def _outcome_can_be_known(self) -> Self:
         signed = self.notification is not None and self.notification.trust == "signed"
         if signed and not self.key:
-            raise ValueError("signature_key: must be set where notification.trust is signed")
+            raise ValueError("signature_key: must be set if notification.trust is signed")
         if self.status is None and not signed:
             raise ValueError(
                 "status: must be set unless notification.trust is signed, because nothing else "
@@ -457,8 +453,8 @@ class HttpJsonSettings(HttpAdapterSettings):
         proves = fields is not None and fields.reference and "reference" not in fields.optional
         if signed and not proves:
             raise ValueError(
-                "notification.fields: needs reference where trust is signed, because the signature "
-                "is over the body, and the address that names the payment is not in it"
+                "notification.fields: needs reference if trust is signed, because the signature "
+                "covers the body, and not the address that names the payment"
             )
         if fields is not None and not names and not self.sends_callback_url:
             raise ValueError(
@@ -478,30 +474,30 @@ class HttpJsonSettings(HttpAdapterSettings):
 
     @property
     def credentials(self) -> str:
-        """The settings that prove who we are to the API."""
+        """The names of the settings with our credentials."""
         return "auth_user and auth_secret" if self.auth == "basic" else "auth_secret"
 
     @property
     def sends_callback_url(self) -> bool:
-        """Whether notifications come to an address of our own for each attempt."""
+        """Whether each attempt has its own address for notifications."""
         return "callback_url" in names_in(self.submit)
 
     @property
     def status_fields(self) -> FieldsTable:
-        """Where the fields stand in the answer to a status query."""
+        """Where the fields are in the answer to a status query."""
         own = None if self.status is None else self.status.fields
         return own or self.submit.fields
 
     @property
     def notification_fields(self) -> FieldsTable | None:
-        """Where the fields stand in a notification; None where none are sent."""
+        """Where the fields are in a notification; None without the table `notification`."""
         if self.notification is None:
             return None
         return self.notification.fields or self.status_fields
 
     @property
     def status_outcomes(self) -> Mapping[str, Meaning]:
-        """The table of `status`, or what of that of `submit` a status query can mean."""
+        """The outcomes of `status`, or those of `submit` that a status query can have."""
         if self.status is not None and self.status.outcomes is not None:
             return self.status.outcomes
         can_be = {Outcome.PENDING, Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}
@@ -509,6 +505,6 @@ class HttpJsonSettings(HttpAdapterSettings):
 
     @property
     def notification_outcomes(self) -> Mapping[str, Meaning]:
-        """The table of `notification`, or that of a status query."""
+        """The outcomes of `notification`, or those of a status query."""
         own = None if self.notification is None else self.notification.outcomes
         return self.status_outcomes if own is None else own

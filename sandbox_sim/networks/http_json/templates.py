@@ -1,7 +1,7 @@
 """Templates of requests: text in which `{name}` stands for a value, without expressions.
 
-`{{` and `}}` are braces of their own. A text that is one placeholder and nothing else keeps the
-type of its value in JSON: `"{amount_minor}"` becomes a number. Every other text stays a text.
+`{{` and `}}` are literal braces. A text that is only one placeholder keeps the type of its value in
+JSON: `"{amount_minor}"` becomes a number. Every other text stays a text.
 """
 
 import re
@@ -72,11 +72,11 @@ def _with_all_decimals(request: SubmitRequest) -> str:
 
 
 def _fields(*names: str) -> Mapping[str, Callable[[Any], Value]]:
-    """Placeholders that are named for the fields whose values they stand for."""
+    """Placeholders with the names of the fields that they stand for."""
     return {name: attrgetter(name) for name in names}
 
 
-# What both a request and a status query have.
+# The placeholders of both requests and status queries.
 _SHARED: Final[Mapping[str, Callable[[Any], Value]]] = {
     **_fields("reference", "transaction_id", "attempt_id", "service_id"),
     "reference_hex": lambda each: hex_of(each.reference),
@@ -112,7 +112,7 @@ OF_CLIENTS: Final[Mapping[str, str]] = {
     "description": "description",
 }
 
-# What the settings give: the network's word for `nw`, and our account.
+# Placeholders with values from the settings: the network's word for `nw`, and our account.
 CHANNEL: Final = "channel"
 
 ACCOUNT: Final = ("auth_user", "auth_secret")
@@ -121,7 +121,7 @@ IN_SUBMIT: Final = frozenset({*SUBMIT, CHANNEL, *ACCOUNT})
 
 IN_STATUS: Final = frozenset({*STATUS, *ACCOUNT})
 
-# What tells one attempt from every other one. Two services may use the same `transaction_id`.
+# The placeholders that identify an attempt. Two services may use the same `transaction_id`.
 _IDENTIFIERS: Final = (
     *(frozenset({name}) for name in ("reference", "reference_hex", "attempt_id")),
     frozenset({"transaction_id", "service_id"}),
@@ -135,13 +135,13 @@ AMOUNTS: Final = frozenset({"amount", "amount_text", "amount_minor"})
 
 
 def identify(used: Iterable[str]) -> bool:
-    """Whether these placeholders tell one attempt from every other one."""
+    """Whether these placeholders identify one attempt."""
     names = frozenset(used)
     return any(each <= names for each in _IDENTIFIERS)
 
 
 def problem_of(used: Iterable[str], valid: frozenset[str]) -> str | None:
-    """A sentence about the placeholders that do not exist; None where all do."""
+    """A sentence about the placeholders that do not exist; None if all exist."""
     unknown = sorted(set(used) - valid)
     if not unknown:
         return None
@@ -185,7 +185,7 @@ class Text:
         return (name for _, name in self.parts if name)
 
     def value(self, values: Values) -> Value:
-        """The value of the only placeholder with its type, or the text."""
+        """The value of a text that is only one placeholder, with its type; else the text."""
         if len(self.parts) == 1 and self.parts[0][0] == "" and self.parts[0][1]:
             return values[self.parts[0][1]]
         return self.text(values)
@@ -198,18 +198,18 @@ class Text:
         )
 
 
-# A JSON value whose texts are parsed; everything else stays as it is.
+# A JSON value whose texts are parsed as templates.
 _Json = Text | bool | int | float | None | tuple["_Json", ...] | Mapping[str, "_Json"]
 
 
 class JsonObject:
-    """A template of a JSON object. Placeholders may stand in every text below it, not in names."""
+    """A template of a JSON object, with placeholders in its values, but not in names of members."""
 
     def __init__(self, source: Mapping[str, object]) -> None:
         """Read a template.
 
         Raises:
-            ValueError: it has a value that JSON does not have, or a text that cannot be read.
+            ValueError: it has a value that JSON does not support, or an invalid template.
         """
         self._template = _parsed(source)
 
@@ -237,7 +237,7 @@ def _parsed(source: object) -> _Json:
             return {str(name): _parsed(each) for name, each in source.items()}
         case _:
             kind = type(source).__name__
-            raise ValueError(f"a value of the type {kind} cannot stand in JSON; write it as text")
+            raise ValueError(f"JSON has no values of type {kind}; write it as text")
 
 
 def _names_in(template: _Json) -> Iterator[str]:
@@ -288,5 +288,5 @@ def names_in_path(template: Text) -> Iterator[str]:
 
 
 def as_text(value: Value) -> str:
-    """A value inside of a text."""
+    """A value as text."""
     return format(value, "f") if isinstance(value, Decimal) else str(value)

@@ -2,11 +2,11 @@
 
 - A collection or deposit is a request to pay (product collection), a payout a transfer (product
   disbursement). Each product has credentials and tokens of its own.
-- The reference is `X-Reference-Id`, by which MTN tells a repeat: it answers 409 and has one
-  payment. So a request whose outcome is not known may go out again with the same reference.
-- A 401 says that MTN did not look at the request, so it goes out once more with a new token.
+- The reference is `X-Reference-Id`, by which MTN recognises a repeat: it answers 409 and keeps one
+  payment. So a request with an unknown outcome may be sent again with the same reference.
+- A 401 means that MTN did not process the request, so it is sent once more with a new token.
 - Callbacks are unsigned and sent once, so they are hints.
-- MTN's own sandbox takes one currency, so payments go out in that one there, and only there (D41).
+- MTN's own sandbox accepts only one currency. Only there, payments are sent in that one (D41).
 """
 
 import base64
@@ -121,13 +121,13 @@ class MtnMomo:
         await self._http.open(events)
 
     async def close(self) -> None:
-        """Close every connection and end a renewal of a token."""
+        """Close every connection and cancel the renewal of tokens."""
         for product in self._products.values():
             await product.tokens.close()
         await self._http.close()
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
-        """Send a payment; a second time only after a 401, which says that MTN did not take it.
+        """Send a payment; a second time only after a 401, which means that MTN did not take it.
 
         The token and the payment together take at most `timeout_s`.
         """
@@ -149,12 +149,12 @@ class MtnMomo:
             answer = await self._send(product, request, renewed, ends_at)
         result = submitted(answer, self._read)
         if isinstance(answer, HttpAnswer) and is_of_one_request(document_of(answer.body)):
-            # MTN sends HTTP 500 for a payer without an account: that opens no circuit breaker.
+            # MTN sends HTTP 500 for a payer without an account; the circuit breaker ignores it.
             return replace(result, network_fault=False)
         return result
 
     async def status(self, query: StatusQuery) -> StatusResult:
-        """Ask for a payment by its reference."""
+        """Ask for the status of a payment by its reference."""
         product = self._products.get(_PRODUCTS.get(query.operation, ""))
         if product is None:
             reason = f"there are no credentials for the operation {query.operation}"
@@ -169,11 +169,11 @@ class MtnMomo:
         return StatusResult(Outcome.UNKNOWN, reason=answer.problem)
 
     def verify(self, raw: RawNotification) -> bool:
-        """False: MTN signs nothing."""
+        """False: MTN does not sign callbacks."""
         return False
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
-        """What a callback says. The address that it came to names the attempt."""
+        """Read a callback. The address that it came to names the attempt."""
         document = document_of(raw.body)
         if not isinstance(document.get("status"), str):
             raise UnreadableNotification("the callback is not a JSON object with a status")
@@ -189,7 +189,7 @@ class MtnMomo:
         ]
 
     async def health(self) -> Health:
-        """Whether MTN gives a new token for each product that has credentials."""
+        """Whether MTN issues a new token for each product that has credentials."""
         problems = []
         for name, product in self._products.items():
             token = await product.tokens.renew(self._timeout_s)
@@ -227,7 +227,7 @@ class MtnMomo:
     async def _ask(
         self, product: _Product, query: StatusQuery, token: str | NoToken, *, again: bool = True
     ) -> HttpAnswer | NoToken | NoAnswer:
-        """Ask for a payment; after a 401 once more with a new token."""
+        """Ask for the status of a payment; after a 401 once more with a new token."""
         if isinstance(token, NoToken):
             return token
         answer = await self._http.ask(

@@ -1,7 +1,7 @@
-"""The messages of the MTN MoMo API: a payment as it is sent, and what MTN says of it.
+"""The messages of the MTN MoMo API: the body of a payment, and the answers of MTN.
 
 MTN sends a reason as a bare code or as a code with a message. A code that is not in the table is
-shown as it came.
+shown unchanged.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ MOST_CHARACTERS: Final = 200
 
 
 def code_of(reason: object) -> str:
-    """The code of a reason in either form; empty where it has none."""
+    """The code of a reason in either form, or empty."""
     code: Any = reason.get("code") if isinstance(reason, Mapping) else reason
     return code.strip() if isinstance(code, str) else ""
 
@@ -82,9 +82,9 @@ _STATES: Final[Mapping[str, Outcome]] = {
     "FAILED": Outcome.FAILED,
 }
 
-# The statuses with which MTN says that it did not take a request, and the interface's code for
-# each. Those that concern our account and not the client's request become 500. HTTP 5xx is not
-# among them: MTN sends it for lasting faults and also where it does not know.
+# The HTTP statuses of a refusal, and the interface's code for each. Those that concern our account
+# and not the client's request become 500. HTTP 5xx is not a refusal: MTN sends it also when it does
+# not know whether it took the request.
 _REFUSALS: Final[Mapping[int, str]] = {400: "400", 401: "500", 403: "500"}
 
 _IS_THERE: Final = "RESOURCE_ALREADY_EXIST"
@@ -94,7 +94,7 @@ MOST_MESSAGE_CHARACTERS: Final = 160
 
 
 def payment(request: SubmitRequest, party: str) -> bytes:
-    """The body of a request to pay or a transfer. party: the name of the member with the number."""
+    """The body of a request to pay or a transfer. party: the member that has the number."""
     message = request.description[:MOST_MESSAGE_CHARACTERS]
     return compact(
         {
@@ -109,7 +109,7 @@ def payment(request: SubmitRequest, party: str) -> bytes:
 
 
 def submit_result(status: int, body: bytes) -> SubmitResult:
-    """What an answer to a payment says. Only what MTN documents is believed."""
+    """The result of a submit; UNKNOWN for an answer that MTN does not document."""
     if status == 202 and not body.strip():
         return SubmitResult(Outcome.PENDING)
     document = document_of(body)
@@ -122,7 +122,7 @@ def submit_result(status: int, body: bytes) -> SubmitResult:
 
 
 def status_result(status: int, body: bytes, reference: str, transaction_id: str) -> StatusResult:
-    """What an answer to a status query says."""
+    """The result of a status query."""
     document = document_of(body)
     if status == 404:
         return StatusResult(Outcome.UNKNOWN, found=False, reason=_in_words(status, document))
@@ -131,7 +131,7 @@ def status_result(status: int, body: bytes, reference: str, transaction_id: str)
         return StatusResult(Outcome.UNKNOWN, reason=_in_words(status, document))
     echoed = echo(document)
     external_id = text_of(document.get("externalId"))
-    # MTN repeats our transaction_id and not the reference; another one speaks of another payment.
+    # MTN repeats our transaction_id instead of the reference; another one means another payment.
     repeated = reference if external_id and external_id == transaction_id else external_id
     return StatusResult(
         outcome,
@@ -147,7 +147,7 @@ def outcome_of(document: Mapping[str, Any]) -> Outcome:
 
 
 def failure(document: Mapping[str, Any], outcome: Outcome) -> str:
-    """Why a payment failed; empty where it did not."""
+    """Why a payment failed; empty if it did not."""
     return failure_reason(document.get("reason")) if outcome is Outcome.FAILED else ""
 
 
@@ -157,7 +157,7 @@ def network_id(document: Mapping[str, Any]) -> str:
 
 
 def echo(document: Mapping[str, Any]) -> Echo:
-    """The amount and the currency that MTN repeats; None where it does not."""
+    """The amount and the currency that MTN repeats."""
     return Echo(
         amount=amount_of(document.get("amount")),
         currency=text_of(document.get("currency")) or None,
@@ -165,7 +165,7 @@ def echo(document: Mapping[str, Any]) -> Echo:
 
 
 def _in_words(status: int, document: Mapping[str, Any]) -> str:
-    """The HTTP status, and the code and the message where there are any."""
+    """The HTTP status, with the code and the message if there are any."""
     said = document.get("message")
     has_words = bool(code_of(document)) or (isinstance(said, str) and bool(said))
     return f"HTTP {status}, {failure_reason(document)}" if has_words else f"HTTP {status}"

@@ -35,7 +35,10 @@ _Word = Annotated[HeaderWord, Field(min_length=1)]
 
 
 class MtnMomoSettings(HttpAdapterSettings):
-    """A product without credentials is not used, and its operations are refused."""
+    """The table of a network with `adapter = "mtn_momo"`.
+
+    A product without credentials is not used, and its operations are refused.
+    """
 
     base_url: BaseUrl = Field(description="Address of the API, without a product.")
     target_environment: _Word = Field(description="X-Target-Environment, such as mtnghana.")
@@ -50,8 +53,8 @@ class MtnMomoSettings(HttpAdapterSettings):
     disbursement_api_key: HeaderSecret = Field(SecretStr(""), description="Of the same product.")
     callback: bool = Field(
         True,
-        description="Send X-Callback-Url. MTN takes it only if the API user has the host of "
-        "public_url as its callback host; without it the outcome comes by status queries alone.",
+        description="Send X-Callback-Url. MTN accepts it only if the API user has the host of "
+        "public_url as its callback host. Without it, only status queries bring the outcome.",
     )
 
     @model_validator(mode="after")
@@ -77,8 +80,8 @@ class MtnMomoSettings(HttpAdapterSettings):
     def _sandbox_has_one_currency(self) -> Self:
         if self.is_sandbox and self.currency not in {DEFAULT_CURRENCY, SANDBOX_CURRENCY}:
             raise ValueError(
-                f"currency: leave it out, because MTN's own sandbox takes {SANDBOX_CURRENCY} only, "
-                f"and payments in {DEFAULT_CURRENCY} go out in {SANDBOX_CURRENCY} there"
+                f"currency: leave it out; MTN's own sandbox takes only {SANDBOX_CURRENCY}, and the "
+                f"gateway sends payments in {DEFAULT_CURRENCY} as {SANDBOX_CURRENCY} there"
             )
         return self
 

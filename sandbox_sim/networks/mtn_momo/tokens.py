@@ -1,7 +1,7 @@
 """The tokens of one product: cached, and renewed by one request for all that wait. Source: D39.
 
-A token is renewed when MTN refuses it with 401, and from a minute before it ends. Until it ends,
-payments go on with it and do not wait for the new one.
+A token is renewed when MTN refuses it with 401, and from a minute before it expires. Until it
+expires, payments use it and do not wait for the new one.
 """
 
 import asyncio
@@ -13,20 +13,21 @@ from sandbox_sim.ports.clock import Clock
 from sandbox_sim.records.exchanges import Scrubber
 from sandbox_sim.values.peer_input import amount_of, document_of
 
-# A token is renewed so long before it ends, but not before half of its time is over.
+# A token is renewed this long before it expires, but not before half of its time is over.
 RENEWED_BEFORE_S: Final = 60.0
 
-# What MTN gives; for an answer without `expires_in`. A token that ends earlier gets 401.
+# The life of a token from an answer without `expires_in`: MTN's usual one. If it is shorter, MTN
+# answers 401.
 USUAL_LIFE_S: Final = 3600.0
 
-# The settings by which MTN gives a token; each begins with the name of its product.
+# The settings for a token; each begins with the name of its product.
 _CREDENTIALS: Final = "api_user, api_key and subscription_key of this product"
 
 
 class NoToken(NamedTuple):
     """Why there is no token.
 
-    network_fault: whether that is because of MTN; the circuit breaker counts it.
+    network_fault: whether MTN caused it; the circuit breaker counts these.
     """
 
     problem: str
@@ -42,7 +43,7 @@ class _Token(NamedTuple):
 
 
 class Tokens:
-    """The tokens of one product.
+    """Gets and caches the tokens of one product.
 
     url, headers: of the request for a token.
     """
@@ -65,10 +66,10 @@ class Tokens:
         self._renewal: asyncio.Task[str | NoToken] | None = None
 
     async def get(self, within_s: float, *, refused: str = "") -> str | NoToken:
-        """A token, from the cache while it is good.
+        """A token, from the cache while it is valid.
 
-        within_s: how long to wait for another one, in real time.
-        refused: the token that MTN does not take; another one is returned.
+        within_s: how long to wait for a new one, in real time.
+        refused: a token that MTN refused; it is not returned again.
         """
         token = self._token
         if token is not None and token.text == refused:
@@ -93,7 +94,7 @@ class Tokens:
         return renewal.result()
 
     async def close(self) -> None:
-        """End a renewal under way; those that wait for it get no token."""
+        """Cancel the renewal under way; those that wait for it get `NoToken`."""
         if self._renewal is not None:
             self._renewal.cancel()
             await asyncio.wait({self._renewal})
@@ -125,7 +126,7 @@ class Tokens:
 
 
 def _read(body: bytes) -> tuple[str, float]:
-    """The token of an answer and its life in seconds; an empty token where there is none."""
+    """The token of an answer and its life in seconds; an empty token if it has none."""
     document = document_of(body)
     text, life = document.get("access_token"), document.get("expires_in")
     # A token goes into a header.

@@ -1,12 +1,12 @@
 """The sandbox rules as a network, for staging and tests of production mode. Source: D39, sandbox.
 
 The network has two halves in one process: the adapter, which the gateway calls, and the carrier,
-which takes requests, decides them and forgets them when the process ends. Between the two a request
-or an answer can be lost.
+which takes requests and decides them, in memory only. Between the two a request or an answer can be
+lost.
 
-What it decides: a number outside of the allowlist is refused with 019, an amount above the cap with
-016; a last digit 9 is taken and fails later, so that staging sees 001 with its callback; everything
-else succeeds. What the setting `reverses` lists is taken back some time after its success.
+The decisions: a number outside the allowlist is refused with 019, an amount above the cap with 016.
+A last digit 9 is taken and fails later, so that staging sees 001 with its callback. Everything else
+succeeds. Payments that the setting `reverses` lists are reversed some time after their success.
 """
 
 import asyncio
@@ -66,9 +66,9 @@ CAPABILITIES: Final = Capabilities(
 class SubmitFailure(StrEnum):
     """What can go wrong with a submit."""
 
-    NOT_SENT = "not_sent"  # there is no connection to the carrier
-    LOST_REQUEST = "lost_request"  # no answer, and the carrier has nothing
-    LOST_ANSWER = "lost_answer"  # no answer, and the carrier has the request
+    NOT_SENT = "not_sent"  # no connection to the carrier
+    LOST_REQUEST = "lost_request"  # no answer; the carrier did not get the request
+    LOST_ANSWER = "lost_answer"  # no answer; the carrier got the request
 
 
 class Notify(StrEnum):
@@ -114,8 +114,8 @@ class SimulatedSettings(AdapterSettings):
 class Taken:
     """A request that the carrier took.
 
-    echo: what it says that it did; other than the request only where a test wants that.
-    reversed_at: when it takes a success back; None for one that stays.
+    echo: what the carrier reports; a test may make it differ from the request.
+    reversed_at: when it reverses a success, or None.
     """
 
     request: SubmitRequest
@@ -127,7 +127,7 @@ class Taken:
     reversed_at: datetime | None = None
 
     def outcome(self, now: datetime) -> Outcome:
-        """What the carrier says of it."""
+        """The outcome at this time."""
         if self.reversed_at is not None and now >= self.reversed_at:
             return Outcome.REVERSED
         return self.decision if now >= self.decided_at else Outcome.PENDING
@@ -135,11 +135,11 @@ class Taken:
 
 @dataclass(slots=True)
 class Carrier:
-    """The other side.
+    """The simulated carrier.
 
-    submits: the references of all requests that arrived, repetitions too.
-    failures: what goes wrong with the next calls, before the shares of the settings are asked; a
-    status query that fails has no answer, whichever of them it is.
+    submits: the references of all requests that arrived, including repeats.
+    failures: those of the next calls, in order; after them the shares of the settings apply. For a
+    status query each of them means that no answer comes.
     """
 
     taken: dict[str, Taken] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class Carrier:
     failures: deque[SubmitFailure] = field(default_factory=deque)
 
     def take(self, request: SubmitRequest, network_id: str, decided_at: datetime) -> Taken | Reply:
-        """Take a request, or refuse it; one that is repeated is taken once."""
+        """Take a request, or refuse it; a repeat returns the first one."""
         self.submits.append(request.reference)
         known = self.taken.get(request.reference)
         if known is not None:
@@ -169,7 +169,7 @@ class Carrier:
 
 
 class SimulatedNetwork:
-    """The adapter. `carrier` is for tests and staging; the gateway does not look at it."""
+    """The adapter. `carrier` is for tests and staging; the gateway does not use it."""
 
     capabilities = CAPABILITIES
 
@@ -187,12 +187,12 @@ class SimulatedNetwork:
         self._notifying: asyncio.Task[None] | None = None
 
     async def open(self, events: NetworkEvents) -> None:
-        """Begin to notify."""
+        """Start sending notifications."""
         self._events = events
         self._notifying = asyncio.create_task(self._notify(events))
 
     async def close(self) -> None:
-        """Notify no more."""
+        """Stop sending notifications."""
         if self._notifying is not None:
             self._notifying.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -200,7 +200,7 @@ class SimulatedNetwork:
         self._notifying = self._events = None
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
-        """Let the carrier take a request, unless the next failure is one that loses it."""
+        """Send a request to the carrier, unless the next failure loses it."""
         if self._events is None:
             return SubmitResult(Outcome.NOT_SENT, reason="the network is not open")
         objection = self.capabilities.objection(request)
@@ -218,7 +218,7 @@ class SimulatedNetwork:
         return result
 
     async def status(self, query: StatusQuery) -> StatusResult:
-        """What the carrier says of a request."""
+        """Ask the carrier for the outcome of a request."""
         await self._clock.pause(self._settings.status_latency_ms / 1000)
         taken = self.carrier.taken.get(query.reference)
         if self.carrier.failures:
@@ -238,15 +238,15 @@ class SimulatedNetwork:
         return result
 
     def verify(self, raw: RawNotification) -> bool:
-        """False: the carrier notifies inside of the process and never by HTTP."""
+        """False: the carrier notifies within the process, not by HTTP."""
         return False
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
-        """Nothing comes by HTTP."""
+        """Raise `UnreadableNotification`: the carrier does not notify by HTTP."""
         raise UnreadableNotification("the simulated network sends no notification by HTTP")
 
     async def health(self) -> Health:
-        """It is there as long as it is open, unless no submit ever reaches the carrier."""
+        """Healthy while it is open, unless `failures` keeps every submit from the carrier."""
         if self._settings.failures.get(SubmitFailure.NOT_SENT, 0) >= 1:
             return Health(ok=False, detail=_FAILURES[SubmitFailure.NOT_SENT].reason)
         return Health(self._events is not None, "the simulated carrier runs in this process")
@@ -264,7 +264,7 @@ class SimulatedNetwork:
         return None
 
     async def _arrive(self, request: SubmitRequest) -> SubmitResult:
-        """What the carrier answers."""
+        """The carrier's answer to a submit."""
         early = self._settings.notify is Notify.BEFORE_ANSWER
         delay_ms = 0 if early else self._settings.settle_after_ms
         decided_at = self._clock.now() + timedelta(milliseconds=delay_ms)
@@ -300,7 +300,7 @@ class SimulatedNetwork:
             heapq.heappush(self._due, planned)
 
     def _reversed_at(self, taken: Taken) -> datetime | None:
-        """When a payment is taken back that the setting `reverses` lists."""
+        """When a payment is reversed; None if the setting `reverses` does not list it."""
         listed = any(_names(each, taken.request) for each in self._settings.reverses)
         if not listed or taken.decision is not Outcome.SUCCEEDED:
             return None
@@ -338,7 +338,7 @@ class SimulatedNetwork:
 
 
 def _names(key: str, request: SubmitRequest) -> bool:
-    """Whether a number or an amount is that of a request."""
+    """Whether a number or an amount matches a request."""
     if is_number(key):
         return to_international(key) == to_international(request.party)
     return Decimal(key) == request.amount

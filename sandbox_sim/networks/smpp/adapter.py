@@ -1,9 +1,9 @@
 """The adapter for SMS over SMPP 3.4. Source: D39.
 
-- A message goes out in as many parts as the gateway counts pages, one after the other, each once.
+- A message is sent in as many parts as it has pages, one after the other, each once.
 - A part is sent again only after the SMSC definitely refused it because of its load.
 - A part without an answer leaves the message UNKNOWN: it may have arrived, so it is not repeated.
-  The parts after it still go out, because a phone shows nothing before it has them all.
+  The parts after it are still sent, because a phone shows a message only when it has them all.
 - The identifier of each part is saved before the submit ends; receipts are matched by it.
 - A receipt is answered only after it is saved. Without an answer the SMSC sends it again.
 """
@@ -70,15 +70,15 @@ class Throttle:
         await self._pauses.wait(self._slowed_at + self._pause_s - self._clock.monotonic())
 
     def slow_down(self) -> float:
-        """The SMSC refused a part because of its load; returns the pause that follows."""
+        """Lengthen the pause, because the SMSC refused a part; returns the new pause."""
         now = self._clock.monotonic()
-        if now >= self._slowed_at + self._pause_s:  # not twice because of parts that went together
+        if now >= self._slowed_at + self._pause_s:  # only once for parts that were sent together
             self._pause_s = min(self._pause_s * 2 or FIRST_PAUSE_S, LONGEST_PAUSE_S)
             self._slowed_at = now
         return self._pause_s
 
     def speed_up(self) -> None:
-        """The SMSC took a part."""
+        """Remove the pause, because the SMSC took a part."""
         self._pause_s = 0.0
 
     def is_too_long(self, waited_s: float) -> bool:
@@ -126,19 +126,19 @@ class Smpp:
             has_status=False,
             trust=NotificationTrust.SIGNED,
             decides_within=timedelta(seconds=settings.receipt_timeout_s),
-            # Each part may take its time, and wait while the SMSC has too much load.
+            # Each part may take the whole timeout, and wait while the SMSC is overloaded.
             submit_within=timedelta(
                 seconds=outgoing.MOST_PARTS * self._within_s + settings.throttled_for_s
             ),
         )
 
     async def open(self, events: NetworkEvents) -> None:
-        """Begin to bind; an SMSC that is away is tried again."""
+        """Start to bind; retries while the SMSC is unreachable."""
         self._events = events
         self._link.open()
 
     async def close(self) -> None:
-        """Unbind. What waits for an answer ends as UNKNOWN; receipts without one come again."""
+        """Unbind. Submits under way end as UNKNOWN; the SMSC repeats unanswered receipts."""
         self._throttle.close()
         await self._link.close()
         await self._deliveries.close()
@@ -166,19 +166,19 @@ class Smpp:
         return _together(results, len(parts))
 
     async def status(self, query: StatusQuery) -> StatusResult:
-        """UNKNOWN: the outcome comes by receipts alone."""
+        """UNKNOWN: only receipts bring the outcome."""
         return StatusResult(Outcome.UNKNOWN, reason=_NO_STATUS)
 
     def verify(self, raw: RawNotification) -> bool:
-        """False: receipts come over the bind, so a notification by HTTP is not a receipt."""
+        """False: receipts come over the SMPP connection, not by HTTP."""
         return False
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
-        """Nothing comes by HTTP."""
+        """Raise `UnreadableNotification`: receipts do not come by HTTP."""
         raise UnreadableNotification("SMPP networks send no notification by HTTP")
 
     async def health(self) -> Health:
-        """Whether we are bound, and how many receipts could not be read."""
+        """Whether the connection is bound, and how many receipts could not be read."""
         if await self._link.bound() is None:
             return Health(ok=False, detail=self._link.problem)
         at = f"{self._settings.host}:{self._settings.port}"
@@ -199,9 +199,9 @@ class Smpp:
                 return result
 
     async def _send_once(self, attempt_id: str, part: Part) -> tuple[SubmitResult, bool]:
-        """Send a part once; the second value is whether the SMSC has too much load for it."""
+        """Send a part once; the second value is whether the SMSC refused it because of its load."""
         began_at = self._clock.monotonic()
-        # A message that has begun is worth waiting for; the first part of one is refused at once.
+        # Only later parts wait for a connection; without one the first part fails at once.
         first = part.number == 1
         connection = await (
             self._link.bound() if first else self._link.bound_within(self._within_s)
@@ -219,7 +219,7 @@ class Smpp:
     async def _asked(
         self, connection: SmscConnection | None, attempt_id: str, part: Part, began_at: float
     ) -> Pdu | SubmitResult:
-        """The answer of the SMSC, or the result where there is none."""
+        """The answer of the SMSC, or the result if there is none."""
         if connection is None:
             reason, fault = self._link.problem, self._link.network_fault
             return SubmitResult(Outcome.NOT_SENT, reason=reason, network_fault=fault)
@@ -242,7 +242,7 @@ class Smpp:
             await self._events.part_taken(attempt_id, part.number, part.total, key)
 
     def _answered_late(self, attempt_id: str, part: Part, answer: Pdu, began_at: float) -> None:
-        """An answer came after the submit ended as UNKNOWN: it still counts."""
+        """Apply an answer that came after the submit ended as UNKNOWN."""
         self._tell(attempt_id, part, answer, self._clock.monotonic() - began_at)
         task = asyncio.create_task(self._take_late(attempt_id, part, answer))
         self._later.add(task)
@@ -279,7 +279,7 @@ class Smpp:
         return pdus.OK
 
     def _tell(self, attempt_id: str, part: Part, answer: Pdu | SubmitResult, took_s: float) -> None:
-        """Tell the journal what was sent and answered; the text of the message is left out."""
+        """Report a part and its answer to the journal, without the text of the message."""
         if self._events is None:
             return
         sent = {
@@ -313,7 +313,7 @@ class Smpp:
 
 
 def _read(answer: Pdu) -> SubmitResult:
-    """What an answer to a `submit_sm` says of its part."""
+    """The result of a part by the answer to its `submit_sm`."""
     name = pdus.name_of(answer.status)
     if answer.command not in {pdus.SUBMIT_SM | pdus.ANSWER, pdus.GENERIC_NACK}:
         return SubmitResult(Outcome.UNKNOWN, reason="the SMSC sent an unexpected answer")
@@ -327,12 +327,12 @@ def _read(answer: Pdu) -> SubmitResult:
 
 
 def _together(results: Sequence[SubmitResult], total: int) -> SubmitResult:
-    """The result of a message from those of its parts; the last one is the one that ended it."""
+    """The result of a message, from the results of the parts that were sent."""
     last = results[-1]
     if len(results) == 1:
         return last
     if last.outcome in {Outcome.NOT_SENT, Outcome.REFUSED}:
-        # The parts before it are out, but the message never arrives whole.
+        # Earlier parts were sent, but the message never arrives complete.
         reason = _of_part(len(results), total, last.reason)
         fault = last.network_fault
         return SubmitResult(Outcome.FAILED, reason=reason, network_fault=fault)

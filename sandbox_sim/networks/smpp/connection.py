@@ -1,12 +1,11 @@
-"""A bound connection to an SMSC: requests with answers, what the SMSC sends, and binding again.
+"""A bound connection to an SMSC: requests, answers, deliveries, and binding again.
 
-Theory of operation. One task reads: it hands each answer to the request with the same sequence
-number, and each `deliver_sm` to `Deliveries`. A second task asks with `enquire_link` whether the
-SMSC is still there. When the connection has ended, every request that is under way ends without an
-answer.
+Theory of operation. One task reads: it passes each answer to the request with the same sequence
+number, and each `deliver_sm` to `Deliveries`. A second task sends `enquire_link` to check that the
+SMSC still answers. When the connection ends, every request under way ends without an answer.
 
-What an SMSC does not read would fill our memory. So while the buffer of the connection is full,
-nothing is read and nothing is sent, and the connection ends if that lasts too long.
+Data that the SMSC does not read would fill our memory. So while the buffer of the connection is
+full, nothing is read or sent, and the connection ends if that lasts too long.
 """
 
 import asyncio
@@ -23,9 +22,9 @@ from sandbox_sim.ports import Clock, Ids
 
 
 class Pauses:
-    """Waits of any number of tasks, which `end` ends for ever.
+    """Pauses of any number of tasks, until `end` is called.
 
-    They loop because `Clock.wait_at_most` also returns, with its event set, when gateway time is
+    `wait` loops because `Clock.wait_at_most` also returns, with its event set, when gateway time is
     moved.
     """
 
@@ -35,7 +34,7 @@ class Pauses:
         self.has_ended = False
 
     async def wait(self, seconds: float) -> None:
-        """Return after so much real time, or when the pauses are ended."""
+        """Return after this many seconds of real time, or when `end` is called."""
         ends_at = self._clock.monotonic() + seconds
         while not self.has_ended and (left := ends_at - self._clock.monotonic()) > 0:
             self._wake.clear()
@@ -47,7 +46,7 @@ class Pauses:
         self._wake.set()
 
 
-# So many are taken care of at once; the SMSC is to repeat any more later.
+# How many deliveries are processed at once; the SMSC repeats the others later.
 MOST_AT_ONCE: Final = 1000
 
 
@@ -55,17 +54,17 @@ log = logging.getLogger("sandbox_sim.networks")
 
 
 class Deliveries:
-    """Each `deliver_sm` in a task of its own, which goes on when its connection ends.
+    """Processes each `deliver_sm` in a task of its own, which continues when its connection ends.
 
-    take_care: does what one asks for; returns the status to answer it with.
+    process: processes one; returns the status to answer it with.
     """
 
-    def __init__(self, take_care: Callable[[Pdu], Awaitable[int]]) -> None:
-        self._take_care = take_care
+    def __init__(self, process: Callable[[Pdu], Awaitable[int]]) -> None:
+        self._process = process
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, pdu: Pdu, send: Callable[[bytes], None]) -> None:
-        """Take care of a `deliver_sm`; `send` sends its answer, if that still can be sent."""
+        """Start to process a `deliver_sm`; `send` sends its answer if the connection is open."""
         if len(self._tasks) >= MOST_AT_ONCE:
             send(pdus.answer(pdu, pdus.TEMPORARY_ERROR))
             return
@@ -74,7 +73,7 @@ class Deliveries:
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """End what is under way without an answer, so that it comes again."""
+        """Cancel what is under way; without an answer the SMSC repeats it."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -82,14 +81,14 @@ class Deliveries:
 
     async def _answer(self, pdu: Pdu, send: Callable[[bytes], None]) -> None:
         try:
-            status = await self._take_care(pdu)
+            status = await self._process(pdu)
         except Exception:
             log.exception("a deliver_sm could not be processed; the SMSC will repeat it")
             status = pdus.TEMPORARY_ERROR
         send(pdus.answer(pdu, status))
 
 
-# So many answers that come too late are waited for.
+# The maximum number of requests whose late answers are still awaited.
 MOST_LATE: Final = 1000
 
 
@@ -132,7 +131,7 @@ class SmscConnection:
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing can be sent any more; `problem` says why."""
+        """Whether the connection has ended; `problem` says why."""
         return self._pauses.has_ended
 
     async def ask(
@@ -145,7 +144,7 @@ class SmscConnection:
 
         Raises:
             NotWritten: the connection ended before, or the SMSC does not read.
-            NoAnswer: no answer came in time, or the connection ended.
+            NoSmppResponse: no answer came in time, or the connection ended.
         """
         await self._room()
         if self.has_ended:
@@ -166,11 +165,11 @@ class SmscConnection:
             self._answers.pop(sequence, None)
 
     def enquire_each(self, seconds: float) -> None:
-        """From now on ask so often whether the SMSC is there; end the connection if it is not."""
+        """Send `enquire_link` at this interval; end the connection if there is no answer."""
         self._start(self._enquire(seconds))
 
     async def close(self) -> None:
-        """Tell the SMSC that we go, and end everything."""
+        """Unbind, close the connection and end its tasks."""
         if not self.has_ended:
             self._send(pdus.request(pdus.UNBIND, self._sequence % pdus.LAST_SEQUENCE + 1))
             self._end("the network was closed")
@@ -187,7 +186,7 @@ class SmscConnection:
         task.add_done_callback(self._tasks.discard)
 
     def _send(self, octets: bytes) -> None:
-        """Send what needs no answer; where the connection has ended, nothing."""
+        """Send a PDU that needs no answer, unless the connection has ended."""
         if not self.has_ended:
             self._writer.write(octets)
 
@@ -205,7 +204,7 @@ class SmscConnection:
             self._end(_broke(error))
 
     def _end(self, problem: str) -> None:
-        """End the connection once. What is still in its buffer is dropped."""
+        """End the connection, if it has not ended; drop what is still in its buffer."""
         if self.has_ended:
             return
         self.problem = problem
@@ -276,7 +275,7 @@ NOT_OPEN: Final = "the network is not open"
 
 
 class BindRefused(Exception):
-    """The SMSC does not bind us, with this status."""
+    """The SMSC refuses the bind with this status."""
 
     def __init__(self, status: str) -> None:
         super().__init__(f"the SMSC refuses the bind: {status}")
@@ -284,12 +283,12 @@ class BindRefused(Exception):
 
 
 class SmppLink:
-    """The bind of one network.
+    """Keeps the connection of one network bound.
 
     name: of the network, for the log.
     within_s: how long a connection, a bind or an answer may take, in real time.
-    problem: why there is no bind.
-    network_fault: whether that is because of the SMSC or the connection to it.
+    problem: why it is not bound.
+    network_fault: whether the SMSC or the connection to it caused the problem.
     """
 
     def __init__(
@@ -315,12 +314,12 @@ class SmppLink:
         self.problem, self.network_fault = NOT_OPEN, False
 
     def open(self) -> None:
-        """Begin to bind; does not wait for it."""
+        """Start to bind, without waiting for it."""
         self._tried.clear()
         self._running = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Unbind, and bind no more."""
+        """Unbind, and stop binding again."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
@@ -332,15 +331,15 @@ class SmppLink:
         self._tried.set()
 
     async def bound(self) -> SmscConnection | None:
-        """The bound connection, after the bind that is under way; None where it failed.
+        """The bound connection; waits for a bind that is under way. None if there is none.
 
-        None at once in a pause between two binds.
+        Does not wait in a pause between two binds.
         """
         await self._tried.wait()
         return self._connection
 
     async def bound_within(self, seconds: float) -> SmscConnection | None:
-        """The bound connection, waiting for it for so much real time; None where none came."""
+        """The bound connection; waits for it for this much real time. None if there is none."""
         try:
             async with self._clock.timeout(seconds):
                 await self._bound.wait()
@@ -349,7 +348,7 @@ class SmppLink:
         return self._connection
 
     async def _run(self) -> None:
-        """Bind again and again. A bind that lasted longer than the pause is followed at once."""
+        """Bind again after each loss, at once if the bind lasted longer than the pause."""
         failures = 0
         while True:
             pause = self._pause(failures)
@@ -365,13 +364,13 @@ class SmppLink:
             self._tried.clear()
 
     def _pause(self, failures: int) -> float:
-        """Seconds until the next bind, after so many that failed before the last one."""
+        """Seconds until the next bind. failures: how many binds in a row failed."""
         longest = self._settings.reconnect_at_most_s
         pause = min(self._settings.reconnect_after_s * 2.0 ** min(failures, 30), longest)
         return pause * (1 + JITTER * self._ids.draw())
 
     async def _bind(self) -> None:
-        """Bind, or say why not in `problem`."""
+        """Bind, or set `problem`."""
         settings = self._settings
         try:
             connection = await self._connected()
@@ -393,7 +392,7 @@ class SmppLink:
         self._tried.set()
 
     async def _connected(self) -> SmscConnection:
-        """A connection on which the SMSC has taken our bind."""
+        """A new connection that is bound."""
         settings, tls = self._settings, self._settings.tls
         async with self._clock.timeout(self._within_s):
             streams = await asyncio.open_connection(
@@ -420,7 +419,7 @@ class SmppLink:
             raise NoSmppResponse(connection.problem)
 
     def _ended(self) -> None:
-        """The connection has ended: until the next bind is tried, there is none."""
+        """Note that the connection has ended."""
         connection, self._connection = self._connection, None
         if connection is not None:
             self.problem, self.network_fault = connection.problem, True

@@ -1,8 +1,8 @@
-"""A message as it goes out: its addresses, and its text in parts with a header. Sources: D23, SMPP.
+"""An outgoing message: its addresses, and its text in parts with a header. Sources: D23, SMPP.
 
-Each page that the gateway counts is one part. The parts of a longer message begin with a user data
-header (3GPP TS 23.040, 9.2.3.24.1): the same reference in all of them, their number and the part's
-own place. It takes the room that a page of a longer message has less.
+Each page is one part. The parts of a longer message begin with a user data header (3GPP TS 23.040,
+9.2.3.24.1): a reference that all of them share, how many they are, and the number of the part.
+Pages of a longer message are shorter by the length of this header.
 """
 
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ UCS2: Final = 0x08
 
 HAS_HEADER: Final = 0x40
 
-# More do not fit: a header counts them in one octet.
+# The header counts parts in one octet.
 MOST_PARTS: Final = 255
 
-# Networks show no more of a sender that is not a number.
+# Networks show this many characters of a sender that is not a number.
 _LONGEST_NAME: Final = 11
 
 _LONGEST_SHORT_CODE: Final = 6
@@ -73,7 +73,9 @@ def parts_of(request: SubmitRequest, kind: AddressType, reference: int) -> Seque
     """
     pages = sms_encoding.pages(request.text)
     if len(pages) > MOST_PARTS:
-        raise Unsendable(f"the message has {len(pages)} pages, {MOST_PARTS} can be sent")
+        raise Unsendable(
+            f"the message has {len(pages)} pages, and at most {MOST_PARTS} can be sent"
+        )
     encoding = sms_encoding.measure(request.text).encoding
     source = source_address(request.sender_id, kind)
     destination = SmppAddress(msisdn.to_international(request.party.lstrip("+")), 1, 1)

@@ -1,9 +1,9 @@
 """The PDUs and command statuses of SMPP 3.4.
 
-A status that is not listed here, such as one of a vendor, says nothing: the SMSC may have taken the
+After a status that is not listed here, such as one of a vendor, the SMSC may have taken the
 message.
 
-The package smpp34 writes `submit_sm` and reads `deliver_sm`. The others are a header and a few
+The package smpp34 writes `submit_sm` and reads `deliver_sm`. The other PDUs are a header and a few
 texts that end in a zero octet.
 
 A delivery receipt (5.2.28 and appendix B) names the message and its state in its text
@@ -86,14 +86,14 @@ _NAMES: Final[Mapping[int, str]] = {
     0xFF: "ESME_RUNKNOWNERR",
 }
 
-# The SMSC took nothing and will take it later.
+# The SMSC did not take the message, and will take it later.
 THROTTLED: Final = frozenset({"ESME_RTHROTTLED", "ESME_RMSGQFUL"})
 
 # The SMSC itself failed, and may have taken the message.
 SYSTEM_ERRORS: Final = frozenset({"ESME_RSYSERR", "ESME_RX_T_APPN", "ESME_RUNKNOWNERR"})
 
-# The SMSC took nothing, and the interface's code for it. ESME_RSYSERR, ESME_RX_T_APPN,
-# ESME_RDELIVERYFAILURE and ESME_RUNKNOWNERR are left out: they do not say that it took nothing.
+# The statuses of a refusal, and the interface's code for each. ESME_RSYSERR, ESME_RX_T_APPN,
+# ESME_RDELIVERYFAILURE and ESME_RUNKNOWNERR are left out: the SMSC may have taken the message.
 REFUSALS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("ESME_RINVDSTADR", "ESME_RINVDSTTON", "ESME_RINVDSTNPI"), Code.NOT_ALLOWED),
     **dict.fromkeys(("ESME_RINVSRCADR", "ESME_RINVSRCTON", "ESME_RINVSRCNPI"), Code.NO_SENDER_ID),
@@ -161,7 +161,7 @@ _HEADER: Final = struct.Struct(">IIII")
 
 
 class UnreadablePdu(ValueError):
-    """What was received is not an SMPP PDU; the text says why."""
+    """The received octets are not a valid SMPP PDU; the text says why."""
 
 
 class Pdu(NamedTuple):
@@ -174,12 +174,12 @@ class Pdu(NamedTuple):
 
     @property
     def is_answer(self) -> bool:
-        """Whether it answers a request of ours."""
+        """Whether it is an answer to a request of the gateway."""
         return bool(self.command & ANSWER)
 
     @property
     def message_id(self) -> str:
-        """The first text of the body, the identifier in `submit_sm_resp`; empty for a bad one."""
+        """The first text of the body, the identifier in `submit_sm_resp`; empty if invalid."""
         try:
             return identifier(self.octets[_HEADER.size :].partition(b"\0")[0])
         except UnreadablePdu:
@@ -190,7 +190,7 @@ def identifier(octets: bytes) -> str:
     """The identifier that an SMSC gave a message.
 
     Raises:
-        UnreadablePdu: it is longer than SMPP allows by far, or not of printable ASCII.
+        UnreadablePdu: it is much longer than SMPP allows, or has other than printable ASCII.
     """
     text = octets.decode("latin-1").strip()
     if len(text) > LONGEST_ID:
@@ -204,7 +204,7 @@ async def read_pdu(reader: asyncio.StreamReader) -> Pdu:
     """The next PDU.
 
     Raises:
-        UnreadablePdu: its length cannot be.
+        UnreadablePdu: its length is invalid.
         asyncio.IncompleteReadError: the connection ended.
     """
     head = await reader.readexactly(_HEADER.size)
@@ -216,7 +216,7 @@ async def read_pdu(reader: asyncio.StreamReader) -> Pdu:
 
 
 def delivered(pdu: Pdu) -> "DeliverSm":
-    """What a `deliver_sm` says.
+    """The fields of a `deliver_sm`.
 
     Raises:
         UnreadablePdu: its fields cannot be read.
@@ -251,7 +251,7 @@ def submit_sm(sequence: int, part: "Part") -> bytes:
 def bind_transceiver(sequence: int, system_id: str, password: str, system_type: str) -> bytes:
     """A request to send and receive over this connection."""
     texts = b"".join(text.encode("ascii") + b"\0" for text in (system_id, password, system_type))
-    # Then the type and the range of our addresses, which are the SMSC's to know.
+    # Then the type and the range of our addresses, which the SMSC knows already.
     return _written(BIND_TRANSCEIVER, OK, sequence, texts + bytes([SMPP_3_4, 0, 0, 0]))
 
 
@@ -307,22 +307,22 @@ _NUMBERED: Final[Mapping[int, str]] = dict(
 
 _ID: Final = re.compile(r"\bid:([^\s\0]+)", re.IGNORECASE)
 
-# Shown as the reason of a failure, so what is long or cannot be printed is left out.
+# Shown as the reason of a failure, so only short and printable values are read.
 _STATE: Final = re.compile(r"\bstat:([!-~]{1,25})", re.IGNORECASE)
 
 _ERROR: Final = re.compile(r"\berr:([!-~]{1,25})", re.IGNORECASE)
 
-# What follows is the beginning of the message, in the words of the sender.
+# After this comes the beginning of the message text.
 _QUOTED: Final = re.compile(r"\btext:", re.IGNORECASE)
 
 _HEX: Final = re.compile(r"[0-9A-Fa-f]+")
 
 
 class Receipt(NamedTuple):
-    """A receipt, read.
+    """A parsed receipt.
 
-    written_id: the identifier in its text, parameter_id: that of its parameter; empty if absent.
-    reason: the state in the SMSC's words, where the message did not arrive.
+    written_id: the identifier in its text; parameter_id: in its parameter; empty if absent.
+    reason: the state in the SMSC's words, if the message did not arrive.
     """
 
     outcome: Outcome
@@ -332,9 +332,9 @@ class Receipt(NamedTuple):
 
 
 def receipt_of(delivered: "DeliverSm") -> Receipt | None:
-    """The receipt in a `deliver_sm`; None where it is a message of a phone.
+    """The receipt in a `deliver_sm`; None if it is a message from a phone.
 
-    Its kind or a parameter makes it a receipt. Its text does not: a phone can send that too.
+    Its kind or a parameter makes it a receipt. Its text does not, because a phone can send that.
 
     Raises:
         UnreadablePdu: an identifier in it is invalid.
@@ -362,14 +362,14 @@ def receipt_of(delivered: "DeliverSm") -> Receipt | None:
 
 
 def key_of_answer(message_id: str, form: ReceiptIds) -> str:
-    """What an identifier of `submit_sm_resp` is found by; the same as that of its receipts."""
+    """The key for an identifier of `submit_sm_resp`; its receipts have the same key."""
     if form is ReceiptIds.SAME:
         return _same(message_id)
     return _number(message_id, 16 if form is ReceiptIds.DECIMAL_OF_HEX else 10)
 
 
 def key_of_receipt(receipt: Receipt, form: ReceiptIds) -> str:
-    """What the message of a receipt is found by; empty where the receipt names none.
+    """The key of the message of a receipt; empty if the receipt has no identifier.
 
     The parameter repeats `submit_sm_resp`; only the text may have the number in another form.
     """
@@ -379,18 +379,18 @@ def key_of_receipt(receipt: Receipt, form: ReceiptIds) -> str:
 
 
 def _same(text: str) -> str:
-    """A number without its leading zeros, its letters small; any other text as it is."""
+    """A number without leading zeros, in lower case; any other text unchanged."""
     return (text.lower().lstrip("0") or "0") if _HEX.fullmatch(text) else text
 
 
 def _number(text: str, base: int) -> str:
-    """A number in decimal; any other text as it is."""
+    """A number in decimal; any other text unchanged."""
     is_number = _HEX.fullmatch(text) if base == 16 else text.isascii() and text.isdecimal()
     return str(int(text, base)) if is_number else text
 
 
 def _outcome(*states: str) -> Outcome:
-    """What states say together; UNKNOWN where they disagree, or none of them is listed."""
+    """The outcome of several states; UNKNOWN if they disagree or are not listed."""
     said = {_STATES[state] for state in states if state in _STATES}
     return said.pop() if len(said) == 1 else Outcome.UNKNOWN
 

@@ -9,9 +9,9 @@ from sandbox_sim.networks.settings import AdapterSettings
 
 
 class AddressType(StrEnum):
-    """What kind of address a sender is."""
+    """The address type of a sender."""
 
-    AUTO = "auto"  # as its characters say
+    AUTO = "auto"  # chosen by its characters
     ALPHANUMERIC = "alphanumeric"
     INTERNATIONAL = "international"
     NATIONAL = "national"
@@ -20,7 +20,7 @@ class AddressType(StrEnum):
 
 
 class ReceiptIds(StrEnum):
-    """In which form a receipt has the identifier that `submit_sm_resp` had."""
+    """The number format of the identifier in a receipt, compared with `submit_sm_resp`."""
 
     SAME = "same"
     DECIMAL_OF_HEX = "decimal_of_hex"  # 1A in submit_sm_resp is 26 in the receipt
@@ -46,7 +46,7 @@ _Seconds = Annotated[float, Field(gt=0, le=31_536_000)]
 
 
 class SmppSettings(AdapterSettings):
-    """Times are seconds of real time, but for `receipt_timeout_s`."""
+    """Times are seconds of real time, except `receipt_timeout_s`."""
 
     host: str = Field(min_length=1, description="Name or address of the SMSC.")
     port: int = Field(2775, ge=1, le=65_535, description="Its port.")
@@ -68,5 +68,5 @@ class SmppSettings(AdapterSettings):
     reconnect_after_s: _Seconds = Field(1, description="The first pause before a reconnect.")
     reconnect_at_most_s: _Seconds = Field(60, description="The longest pause; each is doubled.")
     throttled_for_s: _Seconds = Field(
-        60, description="How long a part is repeated that the SMSC refuses because of its load."
+        60, description="How long a part is repeated if the SMSC refuses it because of its load."
     )

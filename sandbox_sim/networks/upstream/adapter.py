@@ -1,11 +1,10 @@
 """A network that is another gateway with this same interface. Source: D39, "endpoints".
 
-Each operation is forwarded with the client's `service_id` and fields. The `callback_url` is ours;
-callbacks are verified by `X-Service-Signature` over their exact bytes and read in all five
-profiles. An unsigned callback is a hint.
+Each operation is forwarded with the client's `service_id` and fields, and with a `callback_url` of
+this gateway. Callbacks are verified by `X-Service-Signature` over their exact bytes and read in all
+five profiles. An unsigned callback is a hint.
 
-What the other gateway answers is read by its `response_code`, in two tables. A code that is in
-neither, an HTTP 3xx or 5xx, and a body that is not the interface's are UNKNOWN.
+`wire` has the bodies that are sent and reads the answers.
 """
 
 import base64
@@ -67,12 +66,12 @@ from sandbox_sim.values.json_text import compact
 from sandbox_sim.values.peer_input import amount_of, read_json
 from sandbox_sim.values.vocabulary import CARD_CURRENCIES
 
-# A message is sought in so many pages of the history, and in no more.
+# How many pages of the history are searched for a message.
 _HISTORY_PAGES: Final = 20
 
 _HISTORY_LIMIT: Final = 100
 
-# A gateway with this interface answers 027 for a payment that is as old, whether it has it or not.
+# For a payment of this age, a gateway with this interface answers 027 even if it took the payment.
 _FORGETS_AFTER_S: Final = 900
 
 
@@ -80,7 +79,7 @@ def _remembered(seconds: float) -> float:
     if not 0 < seconds < _FORGETS_AFTER_S:
         raise ValueError(
             f"must be above 0 and below {_FORGETS_AFTER_S}, because the other gateway forgets a "
-            "payment after 15 minutes, and would take it a second time then"
+            "payment after 15 minutes, and would then take it a second time"
         )
     return seconds
 
@@ -100,8 +99,8 @@ class UpstreamSettings(HttpAdapterSettings):
     )
     repeats_within_s: Annotated[float, AfterValidator(_remembered)] = Field(
         600,
-        description="How long after the first request 027 means that the other gateway does not "
-        "have it, and within which a repeat must arrive; later 027 means nothing.",
+        description="How long after the first request a repeat may be sent, and 027 means that the "
+        "other gateway does not have the payment; later 027 is ignored.",
     )
     record: Path | None = Field(None, description="Folder in which each payment is recorded.")
     replay: Path | None = Field(
@@ -207,7 +206,7 @@ class UpstreamNetwork:
         return replace(read, retry_after=pause)
 
     async def _ask(self, path: str, query: StatusQuery, **fields: object) -> HttpAnswer | NoAnswer:
-        """Ask about a payment or a message, with these fields beside its names."""
+        """Ask about a payment or a message, with these further fields."""
         body = {"service_id": query.service_id, **fields, "transaction_id": query.reference}
         url, raw = f"{self._base_url}/{path}", compact(body).encode()
         return await self._http.ask(
@@ -215,14 +214,14 @@ class UpstreamNetwork:
         )
 
     def _is_remembered(self, query: StatusQuery) -> bool:
-        """Whether a payment is so young that the other gateway cannot have forgotten it."""
+        """Whether a payment is too recent for the other gateway to have forgotten it."""
         began_at = query.submitted_at
         return began_at is not None and self._clock.now() - began_at < self._repeats_within
 
     async def _sms_status(self, query: StatusQuery) -> StatusResult:
-        """Seek a message in the history, by the identifier that the other gateway gave it."""
+        """Search the history for a message, by the identifier that the other gateway gave it."""
         if not query.network_id:
-            # No item of the history has anything of ours: one with the same recipient, text and
+            # Items of the history do not have our reference: one with the same recipient, text and
             # sender may be from another program with the same account.
             return StatusResult(Outcome.UNKNOWN, reason="the answer to the send was lost")
         for page in range(1, _HISTORY_PAGES + 1):
@@ -242,9 +241,9 @@ class UpstreamNetwork:
         return StatusResult(Outcome.UNKNOWN, reason="the history does not have the message")
 
     def verify(self, raw: RawNotification) -> bool:
-        """Whether `X-Service-Signature` is that of the exact bytes under our secret key.
+        """Whether `X-Service-Signature` is valid for the exact bytes and our secret key.
 
-        No callback comes by HTTP where cassettes are replayed, so none is verified then.
+        False during a replay, where callbacks do not come by HTTP.
         """
         if self._replay is not None:
             return False
@@ -252,7 +251,7 @@ class UpstreamNetwork:
         return check_signature(raw.body, given, [self._secret_key]) == "valid"
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
-        """A callback in any of the profiles of D27."""
+        """Read a callback in any of the profiles of D27."""
         try:
             body = read_json(raw.body)
         except ValueError as error:
@@ -285,7 +284,7 @@ class UpstreamNetwork:
         ]
 
     async def health(self) -> Health:
-        """Whether the other gateway takes our credentials; the query names no transaction."""
+        """Whether the other gateway accepts our credentials, by a query without a transaction."""
         if self._replay is not None:
             return Health(ok=True, detail=self._replay.detail)
         url = f"{self._base_url}/get_transaction_status"

@@ -1,16 +1,15 @@
-"""Cassettes: what was recorded of one payment at a network, each in one readable file.
+"""Cassettes: recordings of payments at a network, one readable file for each payment.
 
 Source: D39.
 
 A cassette has the request, its answer, the status queries and the callbacks, each with its time
-since the request in milliseconds. It has no credentials and no header that carries any. Phone and
-account numbers, ids, names and free texts are replaced, the same text by the same replacement in
-all cassettes of a recording, so that the relations between the fields stay. A replaced number keeps
-its first digits and its last one.
+since the request in milliseconds. It has no credentials. Phone and account numbers, ids, names and
+free texts are replaced, the same text by the same replacement in all cassettes of a recording, so
+that equal fields stay equal. A replaced number keeps its first digits and its last one.
 
-The recorder stands between the adapter and its HTTP client, and changes nothing of what they say.
-It rewrites the file of a payment after each exchange, so a process that ends loses none. What
-cannot be recorded is logged, and changes nothing about the payment.
+The recorder stands between the adapter and its HTTP client, and changes neither requests nor
+answers. It rewrites the file of a payment after each exchange, so nothing is lost when the process
+ends. If recording fails, that is logged, and the payment continues.
 """
 
 import json
@@ -31,7 +30,7 @@ from sandbox_sim.records.exchanges import Scrubber
 from sandbox_sim.values.json_text import compact
 from sandbox_sim.values.peer_input import read_json
 
-# Amounts and codes are what a replay is about, so they stay.
+# Amounts and codes are not replaced: replays need them.
 _KEPT: Final = frozenset(
     {
         *("amount", "currency_val", "currency_code", "response_code", "response_message", "nw"),
@@ -40,7 +39,7 @@ _KEPT: Final = frozenset(
     }
 )
 
-# The fields that hold something about a person or of a client, and the word of the replacement.
+# The fields with values of a person or a client, and the word of the replacement.
 _REPLACED: Final[Mapping[str, str]] = {
     **dict.fromkeys(("transaction_id", "trans_ref"), "T"),
     **dict.fromkeys(("reference", "order_id"), "Order"),
@@ -51,7 +50,7 @@ _ADDRESSES: Final = frozenset({"callback_url", "landing_page", "redirect_url"})
 
 _LONG_NUMBER: Final = re.compile("[0-9]{8,}")
 
-# What may be a replacement in a cassette that is there.
+# Texts in existing cassettes that may be replacements.
 _REPLACEMENT: Final = re.compile("[A-Za-z]+-[0-9]+|[0-9]+")
 
 # The fields with the number that a payment is about, and the fewest digits of one.
@@ -74,8 +73,8 @@ class RecordedAnswer(NamedTuple):
     """An answer of the network, or why there was none.
 
     after_ms: since the request was sent.
-    status: HTTP status; None where no answer came.
-    may_have_arrived: of a request without an answer.
+    status: HTTP status; None if no answer came.
+    may_have_arrived: whether a request without an answer may have arrived.
     """
 
     after_ms: int
@@ -93,7 +92,7 @@ class RecordedCallback(NamedTuple):
 
 
 class Cassette(NamedTuple):
-    """What was recorded of one payment."""
+    """The recording of one payment."""
 
     path: str
     request: Mapping[str, Any]
@@ -103,26 +102,26 @@ class Cassette(NamedTuple):
 
 
 class Replacements:
-    """Replaces what is about a person; the same text always gets the same replacement.
+    """Replaces personal data; the same text always gets the same replacement.
 
-    A text costs the same however many are known: at each place it looks for a known one of each
-    length that there is.
+    The cost of a text does not depend on the number of known texts: at each position it looks up
+    one part for each length of a known text.
 
     scrub: removes secrets and card numbers from a text.
-    taken: the text of the cassettes that are there; what it has in it is not given out again.
+    taken: the text of existing cassettes; replacements in it are not used again.
     """
 
     def __init__(self, scrub: Callable[[str], str], taken: str = "") -> None:
         self._scrub = scrub
         self._known: dict[str, str] = {}
-        # The lengths of what is known and may be a part of a text, the longest first.
+        # The lengths of known texts that may be a part of another text, the longest first.
         self._lengths: list[int] = []
         self._used = set(_REPLACEMENT.findall(taken))
         # By the shape of a replacement, the number that was used last.
         self._last: Counter[object] = Counter()
 
     def document(self, document: Any, name: str = "") -> Any:
-        """The document with every text replaced that has to be."""
+        """The document with personal data replaced."""
         if isinstance(document, dict):
             self._learn(document)
             return {key: self.document(value, key) for key, value in document.items()}
@@ -131,15 +130,16 @@ class Replacements:
         return self._text(document, name) if isinstance(document, str) else document
 
     def text(self, text: str) -> str:
-        """A text in which what is known, every long number and every secret is replaced."""
+        """The text with known texts, long numbers and secrets replaced."""
         if text in self._known:
             return self._known[text]
         return "".join(self._parts(self._scrub(text)[:_MOST_CHARACTERS]))
 
     def _parts(self, text: str) -> Iterator[str]:
-        """The text in parts, those replaced that have to be; from left to right, in one pass.
+        """The parts of the text, replaced where necessary.
 
-        A replacement may look like a number that has to be replaced.
+        It works from left to right in one pass, because a replacement may look like a number that
+        must be replaced.
         """
         at = 0
         while at < len(text):
@@ -150,7 +150,7 @@ class Replacements:
             yield self._known.get(found) or (self._number(found) if number else found)
 
     def _known_at(self, text: str, at: int) -> str:
-        """The longest known text that stands there; empty where none does."""
+        """The longest known text at this position, or empty."""
         parts = (text[at : at + length] for length in self._lengths)
         return next((part for part in parts if part in self._known), "")
 
@@ -162,7 +162,7 @@ class Replacements:
         return self.text(text)
 
     def _learn(self, document: Mapping[str, Any]) -> None:
-        """Find the replacements of the fields that are about a person."""
+        """Choose replacements for the fields with personal data."""
         for name, value in document.items():
             if not isinstance(value, str) or not value or value in self._known:
                 continue
@@ -178,7 +178,7 @@ class Replacements:
             self._lengths = sorted([*self._lengths, len(text)], reverse=True)
 
     def _named(self, word: str) -> str:
-        """A new replacement of a text that is not a number."""
+        """A new replacement for a text that is not a number."""
         return self._unused(word, lambda number: f"{word}-{number}")
 
     def _number(self, digits: str) -> str:
@@ -198,7 +198,7 @@ class Replacements:
         return self._known.get(digits, self._known[local])
 
     def _unused(self, shape: object, write: Callable[[int], str]) -> str:
-        """The next text of a row that no cassette has and that stands for nothing else."""
+        """The next text of a series that is not used yet."""
         while True:
             self._last[shape] += 1
             text = write(self._last[shape])
@@ -216,7 +216,7 @@ def written(cassette: Cassette) -> str:
         "statuses": [_answer_document(each) for each in cassette.statuses],
         "callbacks": [each._asdict() for each in cassette.callbacks],
     }
-    # json writes no Decimal, so each becomes a text that no body can have, and then a number.
+    # json cannot write Decimal, so each becomes a unique text first, and then a number.
     text = json.dumps(document, indent=2, ensure_ascii=False, default=lambda n: f"\0{n}")
     return re.sub(r'"\\u0000([0-9.E+-]+)"', r"\1", text) + "\n"
 
@@ -245,7 +245,7 @@ def read(file: Path) -> Cassette:
 
 
 def body_text(document: Any) -> str:
-    """A body as it goes over the wire; every number to the last digit."""
+    """A body as it is sent, with exact numbers."""
     return document if isinstance(document, str) else compact(document)
 
 
@@ -266,7 +266,7 @@ def _answer(document: Mapping[str, Any]) -> RecordedAnswer:
     return RecordedAnswer(int(document["after_ms"]), None, "", str(document["problem"]), arrived)
 
 
-# Status queries and callbacks are added to so many cassettes; the oldest ones are complete.
+# Status queries and callbacks are added to this many of the newest cassettes.
 _MOST_OPEN: Final = 1_000
 
 _WORDS: Final = {
@@ -287,10 +287,10 @@ class _Open(NamedTuple):
 
 
 class Recorder:
-    """An HTTP client that records, in place of the one that it passes everything on to.
+    """Wraps an HTTP client and records its requests.
 
-    folder: is there already.
-    base_url: of the other gateway; a cassette has only what follows it.
+    folder: must exist.
+    base_url: of the other gateway; a cassette has only the path after it.
     """
 
     def __init__(
@@ -369,7 +369,7 @@ class Recorder:
 
     @contextmanager
     def _only_logged(self) -> Iterator[None]:
-        """Log what goes wrong with a recording, such as a full disk; the payment goes on."""
+        """Log errors of the recording, such as a full disk; the payment continues."""
         try:
             yield
         except Exception as error:
@@ -381,7 +381,7 @@ class Recorder:
         self._open.move_to_end(transaction_id)
         if len(self._open) > _MOST_OPEN:
             self._open.popitem(last=False)
-        # A reader never sees half a file.
+        # Readers never see an incomplete file.
         unfinished = opened.file.with_suffix(".part")
         unfinished.write_text(written(opened.cassette), "utf-8")
         unfinished.replace(opened.file)
@@ -398,7 +398,7 @@ class Recorder:
         return RecordedAnswer(after_ms, answer.status, self._body(answer.body))
 
     def _body(self, raw: bytes) -> Any:
-        """A body as it is kept: parsed where it is JSON."""
+        """A body as it is recorded: parsed if it is JSON."""
         try:
             return self._replace.document(read_json(raw))
         except ValueError:

@@ -1,9 +1,9 @@
 """Answers for `upstream` from cassettes, without a network. Source: D39.
 
 A request fits a cassette with the same path, operation, network, option, currency and amount, and a
-number with the same first digits and the same last one. Of several that fit, one with the very
-number goes first; then each is used once, in the order of their names, and the last one again and
-again. Texts of the cassette that stand for those of the request are replaced by them.
+number with the same first digits and the same last one. Cassettes with exactly this number are
+preferred. Each is used once, in the order of their names, and the last one repeatedly. Texts of the
+cassette are replaced by those of the request.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class _Playing(NamedTuple):
 class Replay:
     """An HTTP client that answers from the cassettes of a folder.
 
-    read_callback: from a callback to what it says.
+    read_callback: parses a callback.
     """
 
     def __init__(
@@ -89,16 +89,16 @@ class Replay:
 
     @property
     def detail(self) -> str:
-        """What it does, in words."""
+        """The folder and the number of cassettes, in words."""
         return f"replays {len(self._cassettes)} cassettes of {self._folder}"
 
     async def open(self, events: NetworkEvents) -> None:
-        """Begin to send the recorded callbacks."""
+        """Start to send the recorded callbacks."""
         self._events = events
         self._notifying = asyncio.create_task(self._notify(events))
 
     async def close(self) -> None:
-        """Send no more callbacks."""
+        """Stop sending callbacks."""
         if self._notifying is not None:
             self._notifying.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -108,7 +108,7 @@ class Replay:
     async def submit(
         self, _method: str, url: str, _headers: Mapping[str, str], body: bytes, *, attempt_id: str
     ) -> HttpAnswer | NoAnswer:
-        """The recorded answer to such a request; without one nothing is sent."""
+        """The recorded answer to a request like this; `NoAnswer` if there is none."""
         request = read_json(body)
         reference = str(request["transaction_id"])
         if reference not in self._playing:
@@ -132,7 +132,7 @@ class Replay:
         *,
         attempt_id: str = "",
     ) -> HttpAnswer | NoAnswer:
-        """The last recorded status up to this time since the request, else the first one."""
+        """The recorded status at this time after the request; before the first one, the first."""
         known = self._playing.get(str(read_json(body)["transaction_id"]))
         statuses = known.cassette.statuses if known else ()
         if known is None or not statuses:
@@ -146,7 +146,7 @@ class Replay:
         return answer
 
     def _begin(self, reference: str, url: str, request: Mapping[str, Any], attempt_id: str) -> None:
-        """Play a fitting cassette for a request; do nothing where there is none."""
+        """Choose a cassette for a request and schedule its callbacks, if one fits."""
         name = self._fitting(url, request)
         if name is None:
             return
@@ -158,7 +158,7 @@ class Replay:
     def _tell(
         self, purpose: str, attempt_id: str, url: str, body: bytes, answer: HttpAnswer | NoAnswer
     ) -> None:
-        """Tell the journal, as an HTTP client does."""
+        """Report the exchange to the journal, as an HTTP client does."""
         if self._events is None:
             return
         exchange = Exchange(
@@ -180,7 +180,7 @@ class Replay:
         self._events.exchanged(exchange)
 
     def _fitting(self, url: str, request: Mapping[str, Any]) -> str | None:
-        """The name of the cassette to answer from; None where none fits."""
+        """The name of the cassette to answer from; None if none of them fits."""
         fitting = [
             name
             for name, each in self._cassettes.items()
@@ -195,7 +195,7 @@ class Replay:
         return chosen
 
     def _plan(self, playing: _Playing) -> None:
-        """Put the callbacks into the row of what is due."""
+        """Schedule the callbacks of a cassette."""
         for each in playing.cassette.callbacks:
             due = playing.began + timedelta(milliseconds=each.after_ms)
             body = body_text(_filled(each.body, playing.texts)).encode()
@@ -227,7 +227,7 @@ def _party(request: Mapping[str, Any]) -> str:
 
 
 def _kind(number: str) -> tuple[str, int, str]:
-    """What a replaced number has in common with the one that it stands for."""
+    """The properties that a replaced number shares with the original one."""
     if not number[:1].isdecimal():
         return "", 0, ""
     first = 4 if number.startswith("0") else 3
@@ -235,7 +235,7 @@ def _kind(number: str) -> tuple[str, int, str]:
 
 
 def _texts(recorded: Mapping[str, Any], request: Mapping[str, Any]) -> Mapping[str, str]:
-    """What stands in the cassette for what is in the request; numbers also in their 233 form."""
+    """From texts of the cassette to those of the request; numbers also in their 233 form."""
     texts = {
         str(recorded[name]): str(request[name])
         for name in _BOUND
@@ -266,7 +266,7 @@ def _replayed(answer: RecordedAnswer, texts: Mapping[str, str]) -> HttpAnswer | 
 
 
 def _in_words(url: str, request: Mapping[str, Any]) -> str:
-    """A request as the cassettes are searched for it; the number is not shown."""
+    """The properties of a request that cassettes are searched by, with the number masked."""
     fields = " ".join(str(request[name]) for name in _COMPARED if request.get(name) is not None)
     first, length, last = _kind(_party(request))
     number = f" {first}{'*' * (length - len(first) - 1)}{last}" if length else ""

@@ -1,7 +1,7 @@
-"""How `upstream` speaks: the bodies that it sends, and how it reads answers. Source: D39.
+"""The requests and answers of `upstream`: writes bodies and reads answers. Source: D39.
 
-An answer is read by its `response_code`, in tables. A code that is in none, an HTTP 3xx or 5xx, and
-a body that is not the interface's are UNKNOWN.
+An answer is read by its `response_code`, in tables. A code that is not listed, an HTTP 3xx or 5xx,
+and a body that does not follow the interface are UNKNOWN.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from sandbox_sim.values.json_text import compact
 from sandbox_sim.values.peer_input import amount_of, document_of
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
 
-# Payments with a path of their own have neither a currency nor the other fields of `make_payment`.
+# Payments with their own path have neither a currency nor the other fields of `make_payment`.
 _WITHOUT_CURRENCY: Final = frozenset(each for each, row in PAYMENTS.items() if not row.options)
 
 _TAKEN: Final = frozenset({"202", "000", "370"})
@@ -57,9 +57,9 @@ _SMS_OUTCOMES: Final[Mapping[str, Outcome]] = {
 
 
 def objection(request: SubmitRequest) -> str | None:
-    """Why the interface cannot say what is asked, in words; None where it can."""
+    """Why the interface cannot express a request, in words; None if it can."""
     if request.operation in _WITHOUT_CURRENCY and request.currency != DEFAULT_CURRENCY:
-        only = f"so it takes {DEFAULT_CURRENCY} only"
+        only = f"so it takes only {DEFAULT_CURRENCY}"
         return f"the interface has no currency for {request.operation}, {only}"
     return None
 
@@ -67,8 +67,8 @@ def objection(request: SubmitRequest) -> str | None:
 def body_of(request: SubmitRequest) -> str:
     """The body of the request.
 
-    The interface gives an SMS no reference of ours. `transaction_id` is ours all the same: the
-    other gateway ignores a field that it does not know, and recordings name the attempt by it.
+    In the interface an SMS has no reference. `transaction_id` is sent anyway: the other gateway
+    ignores unknown fields, and recordings identify the attempt by it.
     """
     if request.operation is not Operation.SMS:
         return compact({"amount": request.amount, **_fields(request)})
@@ -83,7 +83,7 @@ def body_of(request: SubmitRequest) -> str:
 
 
 def sms_result(item: Mapping[str, Any], query: StatusQuery) -> StatusResult:
-    """What the history says of a message; its identifier proves which one it is."""
+    """The result for an SMS, from its item in the history."""
     outcome = _SMS_OUTCOMES.get(text_of(item, "status"), Outcome.UNKNOWN)
     return StatusResult(
         outcome,
@@ -120,7 +120,7 @@ def _fields(request: SubmitRequest) -> dict[str, object]:
 
 
 def submit_result(answer: HttpAnswer, *, repeated: bool) -> SubmitResult:
-    """The two tables, and UNKNOWN for everything else."""
+    """The result of a submit: by the tables, else UNKNOWN."""
     code, body = code_of(answer)
     said = text_of(body, "response_message")
     unlisted = f"HTTP {answer.status}, response_code {code or 'missing'}"
@@ -138,9 +138,9 @@ def submit_result(answer: HttpAnswer, *, repeated: bool) -> SubmitResult:
 
 
 def status_result(answer: HttpAnswer, *, remembered: bool) -> StatusResult:
-    """What an answer to a status query says.
+    """The result of a status query.
 
-    remembered: whether the payment is so young that the other gateway cannot have forgotten it.
+    remembered: whether the payment is too recent for the other gateway to have forgotten it.
     """
     code, body = code_of(answer)
     if code in {_NOT_FOUND, _NOT_FOUND_OR_EXPIRED}:
@@ -162,7 +162,7 @@ def status_result(answer: HttpAnswer, *, remembered: bool) -> StatusResult:
 
 
 def code_of(answer: HttpAnswer) -> tuple[str, Mapping[str, Any]]:
-    """The `response_code` and the body; both empty where this is not an answer of the interface."""
+    """The `response_code` and the body; both empty if the answer does not follow the interface."""
     if 300 <= answer.status < 400 or answer.status >= 500:
         return "", {}
     body = document_of(answer.body)

@@ -1,7 +1,7 @@
-"""The contract suite that every adapter of a network passes.
+"""The contract suite that every network adapter must pass.
 
-`NetworkContract` runs it in pytest and is imported when it is asked for: without pytest,
-`sandbox-sim networks prove` runs the same proofs.
+`NetworkContract` runs it in pytest, and is imported on first use, because `sandbox-sim networks
+prove` runs the same proofs without pytest.
 """
 
 from importlib import import_module

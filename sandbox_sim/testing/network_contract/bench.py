@@ -1,4 +1,4 @@
-"""An adapter under test, open, with all that it tells; and what is looked for after every proof."""
+"""The bench of a proof: an open adapter and its reports, and the checks after every proof."""
 
 import asyncio
 import contextlib
@@ -41,17 +41,17 @@ from sandbox_sim.testing.network_contract.peer import (
 )
 
 T = TypeVar("T")
-# The setting `timeout_s`, in real time: so long that a busy machine does not end a call. Where
-# nobody answers, the clock of the bench ends the call; an adapter with a timer of its own waits.
+# The setting `timeout_s`, in real time: long enough for a busy machine. If there is no answer, the
+# clock of the bench ends the call; only an adapter with its own timer waits this long.
 TIMEOUT: Final = timedelta(seconds=10)
-# So old is an attempt that is asked for: a network may decide nothing before.
+# The age of an attempt in a status query; some networks decide nothing earlier.
 _LONG_AGO: Final = timedelta(days=1)
-# The outcomes that say that the network has the request.
+# The outcomes with which the network has the request.
 TAKEN: Final = frozenset({Outcome.PENDING, Outcome.SUCCEEDED})
 
 
 class Disproved(AssertionError):
-    """The adapter does not keep the contract; the text says what it did."""
+    """The adapter breaks the contract; the message says how."""
 
 
 def require(condition: object, sentence: str) -> None:
@@ -61,14 +61,14 @@ def require(condition: object, sentence: str) -> None:
 
 
 class NotProven(Exception):
-    """The proof does not apply to this network; the text says why."""
+    """The proof does not apply to this network; the message says why."""
 
 
 @dataclass
 class Told:
-    """What the adapter told us while it was open.
+    """The reports of the adapter while it was open.
 
-    arrived: how many notifications came, saved or not. may_save: whether they are saved now.
+    arrived: how many notifications were reported, saved or not. may_save: whether they are saved.
     """
 
     exchanges: list[Exchange] = field(default_factory=list)
@@ -78,42 +78,42 @@ class Told:
     may_save: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
-        """Save at once, until a proof clears the event."""
+        """Allow saving, until a proof clears the event."""
         self.may_save.set()
 
     def exchanged(self, exchange: Exchange) -> None:
-        """Keep it."""
+        """Store the exchange."""
         self.exchanges.append(exchange)
 
     async def notified(self, notification: Notification) -> None:
-        """Keep it, once it may be saved."""
+        """Store the notification when saving is allowed."""
         self.arrived += 1
         await self.may_save.wait()
         self.notifications.append(notification)
 
     async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
-        """Keep it."""
+        """Store the part of a message."""
         self.parts.append(MessagePart("testnet", attempt_id, number, total, network_id))
 
 
 class BenchClock(VirtualClock):
-    """A clock whose timeouts end when the proof wants it, so that no proof waits."""
+    """A clock whose timeouts end when the proof calls `expire`, so that no proof has to wait."""
 
     def __init__(self) -> None:
         super().__init__()
         self._timeouts: list[asyncio.Timeout] = []
 
     def timeout(self, seconds: float | None) -> asyncio.Timeout:
-        """A limit that `expire` ends; the seconds do not count."""
+        """A timeout that ends at `expire`, however long it is."""
         made = super().timeout(None)
         if seconds is not None:
             self._timeouts.append(made)
         return made
 
     def expire(self) -> None:
-        """End every call that is under way."""
+        """End all open timeouts."""
         for each in self._timeouts:
-            with contextlib.suppress(RuntimeError):  # it ended before
+            with contextlib.suppress(RuntimeError):  # it has already ended
                 each.reschedule(0)
         self._timeouts.clear()
 
@@ -122,10 +122,10 @@ class BenchClock(VirtualClock):
 class Bench:
     """An open adapter and the other side.
 
-    seen: every text in which no secret and nothing of the customer must be: results, log records,
-    what is printed, texts of exceptions, errors of the loop.
-    sent: the requests that were submitted. taken: the references of those said to be taken.
-    counted: how many submits the other side had before.
+    seen: the texts that must not contain secrets or personal data: results, log records, output,
+    messages of exceptions, errors of the event loop.
+    sent: the requests that were submitted. taken: the references that the adapter reported as
+    accepted. counted: how many submits the other side had before.
     """
 
     peer: Peer
@@ -142,16 +142,16 @@ class Bench:
         """The clock of the adapter."""
         clock = self.environment.clock
         if not isinstance(clock, BenchClock):
-            raise TypeError("a bench has a clock of its own")
+            raise TypeError("the environment must have a BenchClock")
         return clock
 
     async def get_token(self) -> None:
-        """Submit a request so that the adapter has a token, where it needs one."""
+        """If the network uses tokens, submit a request so that the adapter has one."""
         if self.peer.tokens is not None:
             await self.submit(self.request(reference="first, for a token"))
 
     async def ended(self, call: Awaitable[T], fault: Fault) -> T:
-        """The result of a call under a fault; one without an answer is ended by the clock."""
+        """The result of a call under a fault; if there is no answer, the clock ends the call."""
         if fault is not Fault.SILENCE:
             return await call
         running = asyncio.ensure_future(call)
@@ -171,15 +171,15 @@ class Bench:
         )
 
     def request(self, operation: Operation | None = None, **fields: Any) -> SubmitRequest:
-        """A request that the network takes by its own capabilities."""
+        """A request that fits the capabilities of the network."""
         return sample(self.network.capabilities, operation, **fields)
 
     def numbered(self, number: int, operation: Operation | None = None) -> SubmitRequest:
-        """Another request for each number up to 899."""
+        """A different request for each number up to 899."""
         return numbered_sample(self.network.capabilities, number, operation)
 
     def attempt(self, request: SubmitRequest) -> Attempt:
-        """The attempt that is saved for a request, once it went out."""
+        """The attempt as it is saved for a request that was sent."""
         return Attempt(
             request.attempt_id,
             request.service_id,
@@ -195,20 +195,20 @@ class Bench:
         )
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
-        """Submit; a success must be declared."""
+        """Submit a request; a success at once must be declared in the capabilities."""
         self.sent.append(request)
         result = await self._said("submit", self.network.submit(request))
         if result.outcome in TAKEN:
             self.taken.add(request.reference)
         require(
             result.outcome is not Outcome.SUCCEEDED or self.network.capabilities.succeeds_at_once,
-            "a submit ends as succeeded: a request that the network has is pending; an adapter "
-            "whose network decides in its answer declares succeeds_at_once",
+            "a submit ends as succeeded, but must be pending; if the network decides in its "
+            "answer, declare succeeds_at_once",
         )
         return result
 
     async def status(self, request: SubmitRequest, age: timedelta = _LONG_AGO) -> StatusResult:
-        """Ask for the status of a request that was submitted so long ago."""
+        """Query the status of a request. age: how long ago it was submitted."""
         query = StatusQuery(
             request.attempt_id,
             request.reference,
@@ -220,22 +220,22 @@ class Bench:
         return await self._said("status", self.network.status(query))
 
     async def health(self) -> Health:
-        """Ask for the health."""
+        """Check the health of the network."""
         return await self._said("health", self.network.health())
 
     async def _said(self, name: str, call: Awaitable[T]) -> T:
-        """The result of a call, which is kept; an exception is the adapter's fault."""
+        """The result of a call, which is also stored. Raises `Disproved` for an exception."""
         try:
             result = await call
         except Disproved:  # the signal of `contract.run`
             raise
         except Exception as error:
-            raise Disproved(f"{name} raised {type(error).__name__} and must answer") from error
+            raise Disproved(f"{name} raises {type(error).__name__}, but must return") from error
         self.seen.append(repr(result))
         return result
 
     def parse(self, raw: RawNotification) -> Sequence[Notification]:
-        """Read a notification, and keep what is said.
+        """Parse a notification, and store the result.
 
         Raises:
             UnreadableNotification: the adapter raised it.
@@ -256,7 +256,7 @@ class Bench:
 
 
 class _KeptLog(logging.Handler):
-    """Keeps each record as text, with its traceback."""
+    """Stores each log record as text, with its traceback."""
 
     def __init__(self, seen: list[str]) -> None:
         super().__init__(logging.DEBUG)
@@ -264,16 +264,16 @@ class _KeptLog(logging.Handler):
         self.setFormatter(logging.Formatter("%(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep it."""
+        """Store the text of the record."""
         self._seen.append(self.format(record))
 
 
 @asynccontextmanager
 async def opened(peer: Peer, address: Address = Address.SERVING) -> AsyncIterator[Bench]:
-    """The adapter, open inside of the context.
+    """Open the adapter for the duration of the context.
 
-    After it no task is left, exactly the requests of the proof arrived, each once for each submit,
-    and nothing was seen that is secret.
+    At the end it raises `Disproved` if a task is left, if anything else arrived than the submits of
+    the proof, or if a secret is visible.
     """
     environment = NetworkEnvironment("testnet", BenchClock(), RandomIds(seed=1), TIMEOUT)
     bench = Bench(peer, peer.network(environment, address), environment)
@@ -297,7 +297,7 @@ async def opened(peer: Peer, address: Address = Address.SERVING) -> AsyncIterato
 
 @contextlib.contextmanager
 def _overheard(seen: list[str]) -> Iterator[None]:
-    """Keep what is logged and what is printed, which is shown afterwards."""
+    """Store log records and output; the output is printed at the end."""
     handler, root, printed = _KeptLog(seen), logging.getLogger(), io.StringIO()
     level = root.level
     root.addHandler(handler)
@@ -313,7 +313,7 @@ def _overheard(seen: list[str]) -> Iterator[None]:
 
 
 async def _check_tasks(bench: Bench, before: set["asyncio.Task[Any]"]) -> None:
-    """No task of the adapter is left. The other side notices the end of a connection in its own."""
+    """Raise `Disproved` if a task of the adapter is left. Tasks of the other side do not count."""
     for _ in range(10):
         await bench.clock.pause(0)
     left = [
@@ -327,16 +327,16 @@ async def _check_tasks(bench: Bench, before: set["asyncio.Task[Any]"]) -> None:
 
 
 def _check_submits(bench: Bench) -> None:
-    """What arrived is what was submitted, in every part, and no more often."""
+    """Raise `Disproved` unless the submits that arrived are the ones that were sent."""
     came = bench.peer.submits[bench.counted :]
     sent = {request.reference: request for request in bench.sent}
     for submitted in came:
         request = sent.get(submitted.reference)
         if request is None:
-            raise Disproved(f"nobody submitted what arrived as {submitted}")
+            raise Disproved(f"a submit arrived that was not sent: {submitted}")
         wrong = wrong_fields(submitted, request)
         require(
-            not wrong, f"a submit of {request.operation} arrives with another {wrong}: {submitted}"
+            not wrong, f"a submit of {request.operation} arrives with a wrong {wrong}: {submitted}"
         )
     often = Counter(submitted.reference for submitted in came)
     calls = Counter(request.reference for request in bench.sent)
@@ -344,13 +344,13 @@ def _check_submits(bench: Bench) -> None:
         asked = calls[reference]
         require(times <= asked, f"{asked} submits of one reference arrive {times} times")
     missing = bench.taken - often.keys()
-    require(not missing, f"what never arrived is called taken: {sorted(missing)}")
+    require(not missing, f"requests that never arrived are accepted: {sorted(missing)}")
 
 
 def _check_texts(bench: Bench) -> None:
-    """Nothing that is secret is in a text that leaves the adapter.
+    """Raise `Disproved` if a text of the adapter contains a secret or personal data.
 
-    An exchange shows what went over the wire, and so the customer too; no other text does.
+    Exchanges may contain personal data, because they show what was sent over the wire.
     """
     told = bench.told
     secrets = (*bench.peer.secrets, CANARY_CARD)
@@ -366,4 +366,4 @@ def _check_unseen(hidden: Iterable[str], texts: Iterable[str], what: str) -> Non
     for text in texts:
         for each in hidden:
             if each in text:
-                raise Disproved(f"{what} can be seen: {text.replace(each, '***')[:200]!r}…")
+                raise Disproved(f"{what} is visible: {text.replace(each, '***')[:200]!r}…")

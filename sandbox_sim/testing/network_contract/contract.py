@@ -1,4 +1,4 @@
-"""The contract of adapters for networks: every proof, how one is run, and what it came to."""
+"""The contract of network adapters: all proofs, how a proof runs, and its verdict."""
 
 import asyncio
 import signal
@@ -15,15 +15,15 @@ from sandbox_sim.testing.network_contract import proofs
 from sandbox_sim.testing.network_contract.bench import Disproved, NotProven
 from sandbox_sim.testing.network_contract.peer import Fault, Peer, PeerFactory
 
-# So long a proof may take, in real time: more than `bench.TIMEOUT`, which an adapter may wait for.
+# The longest real time of a proof: more than `bench.TIMEOUT`, which an adapter may wait for.
 PROOF_LIMIT_S: Final = 20.0
 
-# So long an adapter may take to end when its proof is cancelled.
+# The time that an adapter gets to end when its proof is cancelled.
 _MARGIN_S: Final = 2.0
 
 
 class Proof(NamedTuple):
-    """One property of an adapter; `run` raises `Disproved` or `NotProven`, or the proof holds."""
+    """A check of one property of an adapter; `run` raises `Disproved` or `NotProven`, or passes."""
 
     name: str
     run: Callable[[Peer], Awaitable[None]]
@@ -83,22 +83,22 @@ PROOFS: Final[Sequence[Proof]] = (
 
 
 async def prove(proof: Proof, factory: PeerFactory) -> None:
-    """Run a proof against the other side that the factory makes.
+    """Run a proof with the other side from the factory.
 
     Raises:
-        Disproved: the adapter does not keep the contract, or the proof did not end in time.
-        NotProven: the proof does not apply to it.
+        Disproved: the adapter breaks the contract, or the proof did not end in time.
+        NotProven: the proof does not apply to the adapter.
     """
     task = asyncio.create_task(_run(proof, factory), name=proof.name)
     try:
         await ended_within(task, PROOF_LIMIT_S, SystemClock())
     except NotEnded:
         why = f"{proof.name} did not end within {PROOF_LIMIT_S:g} s"
-        raise Disproved(f"{why}, or the adapter cancelled it; limit every wait") from None
+        raise Disproved(f"{why}, or the adapter cancelled it; give every wait a limit") from None
 
 
 def run(proof: Proof, factory: PeerFactory) -> None:
-    """As `prove`, in an event loop of its own; it also ends where the adapter blocks that loop."""
+    """As `prove`, in a new event loop; it also ends if the adapter blocks that loop."""
     with _signal_after(PROOF_LIMIT_S + 2 * _MARGIN_S, f"{proof.name}: the event loop is blocked"):
         process.run(prove(proof, factory))
 
@@ -110,10 +110,10 @@ async def _run(proof: Proof, factory: PeerFactory) -> None:
 
 @contextmanager
 def _signal_after(seconds: float, sentence: str) -> Iterator[None]:
-    """Raise `Disproved` with the sentence after so long, also while the main thread blocks.
+    """Raise `Disproved` with the sentence after `seconds`, even if the main thread is blocked.
 
-    Only a signal ends a call that blocks. Where there is none, or where a shorter timer runs
-    already, this does nothing; a longer timer, such as that of pytest-timeout, goes on afterwards.
+    Only a signal can end a blocking call. Without SIGALRM, outside the main thread, or if a shorter
+    timer is set, this does nothing. A longer timer, such as that of pytest-timeout, is restored.
     """
 
     def end(*_: object) -> None:
@@ -128,7 +128,7 @@ def _signal_after(seconds: float, sentence: str) -> Iterator[None]:
         yield
         return
     handler = signal.signal(signal.SIGALRM, end)
-    # Again and again, because an adapter may take the exception for one of its network.
+    # Repeated, because an adapter may catch the exception as an error of its network.
     signal.setitimer(signal.ITIMER_REAL, seconds, _MARGIN_S)
     try:
         yield
@@ -149,10 +149,10 @@ VERDICTS: Final = (PROVED, NOT_PROVEN, DISPROVED)
 
 
 class ProofVerdict(NamedTuple):
-    """What a proof came to.
+    """The result of a proof.
 
     word: one of `VERDICTS`.
-    reason: why it is not proven, or what the adapter did; empty where it is proved.
+    reason: why it is not proven, or what the adapter did wrong; empty if it is proved.
     """
 
     word: str
@@ -160,13 +160,13 @@ class ProofVerdict(NamedTuple):
 
 
 async def verdict(proof: Proof, factory: PeerFactory) -> ProofVerdict:
-    """Run a proof as `prove` does and say what it came to; what it raises is a verdict too."""
+    """Run a proof as `prove` does, and return its verdict; every exception becomes a verdict."""
     try:
         await prove(proof, factory)
     except NotProven as reason:
         return ProofVerdict(NOT_PROVEN, str(reason))
     except Disproved as found:
         return ProofVerdict(DISPROVED, str(found))
-    except Exception as error:  # no proof expects it, so the adapter does not keep the contract
+    except Exception as error:  # no proof expects it, so the adapter breaks the contract
         return ProofVerdict(DISPROVED, f"{type(error).__name__}: {error}")
     return ProofVerdict(PROVED)

@@ -1,8 +1,8 @@
-"""The other side of a network with `adapter = "http_json"`, made of the tables of its settings.
+"""The other side of a network with `adapter = "http_json"`, built from the tables of its settings.
 
-It takes a request that has the form of the templates, reads the values in the places of the
-placeholders, and answers with the words of the outcome tables. So the proofs run over the tables
-that a user wrote, without the network that they describe.
+It accepts requests that match the templates, reads the values at the placeholders, and answers with
+the words of the outcome tables. So the proofs can check the tables of a user without the real
+network.
 """
 
 import base64
@@ -43,12 +43,12 @@ from sandbox_sim.testing.network_contract.peer import Decided, Signature, Submit
 from sandbox_sim.values import money, peer_input
 from sandbox_sim.values.json_text import compact
 
-# What an adapter under test writes before the reference, to make each other identifier of it.
+# Each identifier of a payment is one of these prefixes and the reference.
 PREFIXES: Final[Mapping[str, str]] = {
     name: f"{name}-" for name in ("attempt_id", "transaction_id", "network_id")
 }
 
-# The form of values that may stand side by side; every other value is any text.
+# Patterns of values that may be next to each other; all other values match any text.
 _FORMS: Final[Mapping[str, str]] = {
     **{name: rf"{prefix}.*?" for name, prefix in PREFIXES.items()},
     **dict.fromkeys(("amount", "amount_text"), r"[0-9]+(?:\.[0-9]+)?"),
@@ -57,16 +57,16 @@ _FORMS: Final[Mapping[str, str]] = {
 }
 
 
-# What stands in the place of each placeholder of a request.
+# From each placeholder to its value in a request.
 Values = Mapping[str, str]
 
 
 class _OtherForm(ValueError):
-    """A request does not have the form of a template."""
+    """A request does not match a template."""
 
 
 class RequestForm:
-    """The form of one request: a table `submit` or `status` and the header with the secret."""
+    """The pattern of a request: a table `submit` or `status`, and the headers for `auth`."""
 
     def __init__(
         self, table: Mapping[str, Any], method: str, host: str, auth: Mapping[str, str]
@@ -81,7 +81,7 @@ class RequestForm:
         self.names = {name for each in everywhere for name in each.names} | _names(self._json)
 
     def values(self, request: HttpRequest) -> Values | None:
-        """What stands in the places of the placeholders; None for a request of another form."""
+        """The values of the placeholders; None if the request does not match."""
         if request.method != self._method:
             return None
         found: dict[str, str] = {}
@@ -89,7 +89,7 @@ class RequestForm:
             for name, value in self._pairs(request):
                 if found.setdefault(name, value) != value:
                     return None
-        except (ValueError, KeyError):  # another form, or a body that cannot be read
+        except (ValueError, KeyError):  # it does not match, or its body cannot be read
             return None
         return found
 
@@ -106,7 +106,7 @@ class RequestForm:
 
 
 class _Form:
-    """The form of one text: a pattern with a group for each placeholder."""
+    """The pattern of one text, with a group for each placeholder."""
 
     def __init__(self, source: str, *, decoded: bool = False) -> None:
         pattern = ""
@@ -120,10 +120,10 @@ class _Form:
         self._pattern = re.compile(pattern, re.DOTALL)
 
     def pairs(self, text: str) -> Iterator[tuple[str, str]]:
-        """Each placeholder with what stands in its place.
+        """Each placeholder with its value.
 
         Raises:
-            _OtherForm: the text does not have this form.
+            _OtherForm: the text does not match.
         """
         found = self._pattern.fullmatch(text)
         if found is None:
@@ -132,7 +132,7 @@ class _Form:
 
 
 def _json_form(source: Any) -> Any:
-    """A template of JSON with a form in place of each text, and its numbers exact."""
+    """A JSON template in which every text is a `_Form`, and every number is exact."""
     match source:
         case str():
             return _Form(source)
@@ -145,7 +145,7 @@ def _json_form(source: Any) -> Any:
 
 
 def _names(form: Any) -> set[str]:
-    """The placeholders of a form of JSON."""
+    """The placeholders of a JSON template."""
     match form:
         case _Form():
             return form.names
@@ -158,10 +158,10 @@ def _names(form: Any) -> set[str]:
 
 
 def _json_pairs(form: Any, found: Any) -> Iterator[tuple[str, str]]:
-    """Each placeholder with what stands in its place in a document.
+    """Each placeholder with its value in a document.
 
     Raises:
-        _OtherForm: the document does not have this form.
+        _OtherForm: the document does not match.
     """
     match form, found:
         case _Form(), Decimal():
@@ -178,12 +178,12 @@ def _json_pairs(form: Any, found: Any) -> Iterator[tuple[str, str]]:
             raise _OtherForm(str(found))
 
 
-# In the place of the user's secrets; a text that appears nowhere else.
+# Replaces the secrets of the user; this text appears nowhere else.
 _CANARY: Final = "canary-secret-of-the-network"
 
 _SECRETS: Final = ("auth_secret", "signature_key")
 
-# Where status queries go if the settings send them to another host.
+# The path of status queries, if the settings send them to another host.
 _STATUS_HOST: Final = "/the-host-of-status-queries"
 
 _LONG_AGO: Final = datetime(2026, 1, 1, tzinfo=UTC)
@@ -192,30 +192,30 @@ _NO_WORD: Final = "no word of the tables"
 
 
 class _Identified(HttpJson):
-    """The adapter under test, where every identifier of a payment is made of its reference.
+    """The adapter under test, with identifiers of a payment that are made from its reference.
 
-    A network that knows payments by another identifier can then tell which reference it is.
+    So the other side knows the reference, whichever identifier the network uses.
     """
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
-        """Submit it under these identifiers."""
+        """Submit a request with these identifiers."""
         names = _identifiers(request.reference)
         del names["network_id"]  # it has none before it is submitted
         return await super().submit(replace(request, **names))
 
     async def status(self, query: StatusQuery) -> StatusResult:
-        """Ask for it under these identifiers."""
+        """Query the status with these identifiers."""
         return await super().status(replace(query, **_identifiers(query.reference)))
 
 
 class HttpJsonDialect:
-    """How the network of some tables speaks. Its adapter never gets the `base_url` of the tables.
+    """The dialect that the tables describe. The adapter never gets the `base_url` of the tables.
 
-    settings: the table of the network in the configuration, without `adapter`, `timeout_s` and what
-    concerns polling.
+    settings: the table of the network in the configuration, without `adapter`, `timeout_s` and the
+    settings for polling.
 
     Raises:
-        ValidationError: the settings are wrong.
+        ValidationError: the settings are invalid.
     """
 
     needs_tokens = False
@@ -242,7 +242,7 @@ class HttpJsonDialect:
 
     @property
     def not_shown(self) -> Mapping[str, str]:
-        """The proofs that ask for an answer that the tables do not have, each with why."""
+        """The proofs that need an answer that the tables do not have, each with the reason."""
         found = {}
         submit, status = self._settings.submit, self._settings.status
         if status is not None and not status.statuses and not self._words_for_not_found():
@@ -254,19 +254,19 @@ class HttpJsonDialect:
         if self._refusal() is None:
             found["a_refusal_is_read_right"] = "nothing in submit means refused"
         if 200 in submit.statuses:
-            found["submit_under_empty_200"] = "submit.statuses takes HTTP 200 without a word"
+            found["submit_under_empty_200"] = "submit.statuses accepts HTTP 200 without a word"
         return found
 
     @property
     def without_cents(self) -> bool:
-        """Whether `submit` cannot send the amounts of the proofs, which have two decimals."""
+        """Whether `submit` cannot send two decimals, which the amounts of the proofs have."""
         currencies = self._settings.currencies
         used = "GHS" if "GHS" in currencies else min(currencies)
         needs_all_decimals = not self._submits.names.isdisjoint({"amount_text", "amount_minor"})
         return needs_all_decimals and money.decimals_of(used) < 2
 
     def network(self, base_url: str, environment: NetworkEnvironment) -> Network:
-        """The adapter with these tables, sent to this address alone."""
+        """The adapter with these tables, which calls this address only."""
         addresses = {"base_url": base_url}
         if self._settings.status_base_url:
             addresses["status_base_url"] = base_url + _STATUS_HOST
@@ -274,7 +274,7 @@ class HttpJsonDialect:
         return _Identified(read, environment, first_pause_s=0.001)
 
     def submitted(self, request: HttpRequest) -> Submitted | None:
-        """What the request says in the places of the placeholders of `submit`."""
+        """The submit in a request, from the placeholders of `submit`; None for other requests."""
         values = self._submits.values(request)
         reference = None if values is None else _reference(values)
         if values is None or reference is None:
@@ -289,12 +289,12 @@ class HttpJsonDialect:
         )
 
     def asked(self, request: HttpRequest) -> str | None:
-        """The reference in the places of the placeholders of `status`."""
+        """The reference in a status query; None for other requests."""
         values = None if self._asks is None else self._asks.values(request)
         return None if values is None else _reference(values)
 
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
-        """The word for pending, else the HTTP status for it, else the word for succeeded."""
+        """The answer with the word for pending, else its HTTP status, else the word for success."""
         submit = self._settings.submit
         submitted = self.submitted(request)
         echo = Echo(submitted and submitted.reference, submitted and submitted.amount, None)
@@ -305,17 +305,17 @@ class HttpJsonDialect:
         return self._reply(submit.fields, word, echo)
 
     def decided_at_once(self, request: HttpRequest, decided: Decided) -> HttpReply:
-        """The word of `submit` for a decision; one of no list where it has none."""
+        """The answer with the word of `submit` for a decision; an unknown word if it has none."""
         submit = self._settings.submit
         word = _word(submit.outcomes, decided.outcome) or _NO_WORD
         return self._reply(submit.fields, word, decided.echo)
 
     def refused(self, request: HttpRequest) -> HttpReply:
-        """The word or HTTP status of `submit` for a refusal."""
+        """The answer with the word or HTTP status of `submit` for a refusal."""
         return self._refusal() or HttpReply(400, b"{}")
 
     def status(self, decided: Decided | None) -> HttpReply:
-        """The words of `status` for a decision, or for a reference that is not known."""
+        """The answer to a status query about a decision, or about an unknown reference."""
         table, fields = self._settings.status, self._settings.status_fields
         words = self._settings.status_outcomes
         if decided is None:
@@ -331,7 +331,7 @@ class HttpJsonDialect:
         return self._reply(fields, word, decided.echo)
 
     def unknown_word(self, request: HttpRequest) -> HttpReply:
-        """A word that is in none of the tables."""
+        """An answer with a word that is in none of the tables."""
         asks = self.asked(request) is not None
         fields = self._settings.status_fields if asks else self._settings.submit.fields
         return self._reply(fields, _NO_WORD, Echo())
@@ -349,7 +349,7 @@ class HttpJsonDialect:
         return HttpReply(401, b"{}")
 
     def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:
-        """The notification with the word of its table, signed as the table says."""
+        """The notification of a decision, in the form of the tables and signed; None without it."""
         table, fields = self._settings.notification, self._settings.notification_fields
         if table is None or fields is None:
             return None
@@ -367,7 +367,7 @@ class HttpJsonDialect:
         return RawNotification("testnet", "POST", path, "", headers, body, _LONG_AGO)
 
     def _signature(self, body: bytes, signature: Signature) -> str:
-        """The value of the header; empty where it is absent."""
+        """The value of the signature header; empty if there is none."""
         table = self._settings.notification
         if table is None or signature is Signature.ABSENT:
             return ""
@@ -380,7 +380,7 @@ class HttpJsonDialect:
         return table.prefix + written
 
     def _taken_without_word(self) -> int | None:
-        """The HTTP status that alone says that a submit is taken."""
+        """The HTTP status with which a submit is accepted without a word; None if there is none."""
         return next((each for each in self._settings.submit.statuses if 200 <= each < 300), None)
 
     def _refusal(self) -> HttpReply | None:
@@ -398,7 +398,7 @@ class HttpJsonDialect:
         return [word for word, meaning in outcomes.items() if not meaning.found]
 
     def _amount(self, values: Values) -> Decimal | None:
-        """The amount by the first of its placeholders."""
+        """The amount, from the first of its placeholders."""
         for name in ("amount", "amount_text"):
             if name in values:
                 return Decimal(values[name])
@@ -413,7 +413,7 @@ class HttpJsonDialect:
         return HttpReply(200, compact(self._document(fields, word, echo)).encode())
 
     def _document(self, fields: FieldsTable, word: str, echo: Echo) -> Any:
-        """A document with the word, and with what the network says that it did."""
+        """The document of an answer: the word, and the fields of the echo."""
         currency = echo.currency or self._settings.currencies[0]
         known_as = self._known_as(echo.reference)
         members = [
@@ -431,7 +431,7 @@ class HttpJsonDialect:
         return document
 
     def _known_as(self, reference: str | None) -> str | None:
-        """The reference in the form in which `submit` sends it, else another identifier."""
+        """The reference as `submit` sends it, or another identifier that it sends."""
         sent = self._submits.names
         if reference is None or "reference" in sent:
             return reference
@@ -442,10 +442,10 @@ class HttpJsonDialect:
 
 
 async def verdict_on(settings: Mapping[str, Any], proof: Proof) -> ProofVerdict:
-    """Run a proof over the tables of a network; see `HttpJsonDialect`."""
+    """Run a proof on the tables of a network; see `HttpJsonDialect`."""
     dialect = HttpJsonDialect(settings)
     if dialect.without_cents:
-        return ProofVerdict(NOT_PROVEN, "the proofs send amounts of two decimals; try it in GHS")
+        return ProofVerdict(NOT_PROVEN, "the proofs send amounts with two decimals; try GHS")
     why_not = dialect.not_shown.get(proof.name)
     if why_not is not None:
         return ProofVerdict(NOT_PROVEN, why_not)
@@ -457,7 +457,7 @@ def _identifiers(reference: str) -> dict[str, Any]:
 
 
 def _reference(values: Values) -> str | None:
-    """The reference by the first identifier that a request has."""
+    """The reference, from the first identifier in a request."""
     for name in ("reference", "reference_hex"):
         if name in values:
             return from_hex(values[name])
@@ -478,7 +478,7 @@ def _minor(amount: Decimal | None, currency: str) -> int | None:
 
 
 def _with(document: Any, place: tuple[str, ...], value: object) -> Any:
-    """The document with a value in this place; a number is a place in a list."""
+    """The document with a value at this path; a number is an index of a list."""
     if not place:
         return value
     name, *rest = place

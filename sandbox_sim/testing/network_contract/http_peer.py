@@ -1,7 +1,7 @@
-"""The other side of an adapter that speaks HTTP: the fault server with the dialect of a network.
+"""The other side of an HTTP adapter: the fault server with the dialect of a network.
 
-The fault server breaks exchanges on purpose. It speaks just enough of HTTP/1.1 on a plain socket,
-because a real server would finish what it began. It listens on 127.0.0.1 and a free port.
+The fault server breaks exchanges on purpose. It implements only a part of HTTP/1.1, on a plain
+socket, because a real server would complete its answers. It listens on a free port of 127.0.0.1.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _REASONS: Final = {200: "OK", 202: "Accepted", 302: "Found", 502: "Bad Gateway"}
 
 
 class HttpRequest(NamedTuple):
-    """A request that arrived whole; header names in lower case."""
+    """A complete request; header names are in lower case."""
 
     method: str
     path: str
@@ -57,9 +57,9 @@ _CANNED: Final[Mapping[Fault, HttpReply]] = {
 class FaultServer:
     """Answers with `answer`, unless a fault is due.
 
-    note: called with each request as soon as it is there whole.
-    answer: from a request to its reply.
-    unknown_word: the same, for a reply in the form of the network with a word of no list.
+    note: called with each complete request.
+    answer: returns the reply to a request.
+    unknown_word: returns a reply with a word that the network does not document.
     """
 
     def __init__(
@@ -77,12 +77,12 @@ class FaultServer:
         self._silent = asyncio.Event()
 
     def misbehave(self, fault: Fault) -> None:
-        """Show this fault to the next request."""
+        """Apply this fault to the next request."""
         self._faults.append(fault)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve inside of the context."""
+        """Serve for the duration of the context."""
         tasks: set[asyncio.Task[None]] = set()
 
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -115,9 +115,9 @@ class FaultServer:
                 await writer.wait_closed()
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """One request and its answer; whether the connection stays."""
+        """Serve one request; return whether the connection stays open."""
         began = await reader.readexactly(1)
-        if self._closes_before_read(writer):  # a connection that was kept from an earlier request
+        if self._closes_before_read(writer):  # a kept-alive connection
             return False
         request = await _read(began, reader)
         self._note(request)
@@ -143,7 +143,7 @@ class FaultServer:
         return keeps and fault is not Fault.HALF_ANSWER
 
     def _closes_before_read(self, writer: asyncio.StreamWriter) -> bool:
-        """Reset the connection if that is the fault that is due."""
+        """If the due fault is CLOSE_BEFORE_READ, reset the connection and return True."""
         if not self._faults or self._faults[0] is not Fault.CLOSE_BEFORE_READ:
             return False
         self._faults.popleft()
@@ -166,7 +166,7 @@ class FaultServer:
 
 
 def _page_of_a_proxy(request: HttpRequest) -> HttpReply:
-    """An error page that shows the request, with its secrets, as some do."""
+    """An error page that shows the request with its secrets, as some proxies do."""
     lines = [f"{request.method} {request.path}", *map(": ".join, request.headers.items())]
     shown = "\n".join([*lines, "", request.body.decode("utf-8", "replace")])
     page = f"<html><body>Bad Gateway<pre>{shown}</pre></body></html>"
@@ -175,7 +175,7 @@ def _page_of_a_proxy(request: HttpRequest) -> HttpReply:
 
 @asynccontextmanager
 async def not_speaking_tls() -> AsyncIterator[str]:
-    """An https address where something listens that does not speak TLS."""
+    """The https address of a server that does not support TLS."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError):
@@ -219,7 +219,7 @@ def _written(reply: HttpReply) -> bytes:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """Close the connection with a reset in place of an orderly end."""
+    """Close the connection with a TCP reset."""
     found = writer.get_extra_info("socket")
     found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
@@ -229,85 +229,85 @@ NO_SUCH_PATH: Final = HttpReply(404, b"{}")
 
 
 class Dialect(Protocol):
-    """How one network speaks, from its own side. An author of an adapter writes this."""
+    """The requests and answers of a network. The author of an adapter writes this."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What `network` configures the adapter with, and what it sends in their place, such as the
-        credentials of `Authorization: Basic`; texts that appear nowhere else.
+        """The secrets that `network` gives the adapter, also in the form in which they are sent,
+        such as the value of `Authorization: Basic`. They must appear nowhere else.
         """
 
     @property
     def large_operation(self) -> Operation:
-        """An operation that is taken with any amount."""
+        """An operation that is accepted with any amount."""
 
     @property
     def needs_tokens(self) -> bool:
-        """Whether requests carry a token that the network gave out."""
+        """Whether requests need a token that the network issues."""
 
     def network(self, base_url: str, environment: NetworkEnvironment) -> Network:
-        """The adapter under test, sent to this address."""
+        """The adapter under test, with this address."""
 
     def submitted(self, request: HttpRequest) -> Submitted | None:
-        """What is submitted by a request, every field that it says; None where it is another one.
+        """The submit in a request, with every field that it contains; None for other requests.
 
-        Reads the amount exactly, with `sandbox_sim.values.peer_input.read_json` where it is JSON.
+        The amount must be exact: read JSON with `sandbox_sim.values.peer_input.read_json`.
         """
 
     def asked(self, request: HttpRequest) -> str | None:
-        """The reference that a status query asks about; None for any other request."""
+        """The reference in a status query; None for other requests."""
 
     def taken(self, request: HttpRequest, *, repeated: bool) -> HttpReply:
-        """The answer to a submit that is taken and not decided.
+        """The answer to a submit that is accepted and not decided.
 
-        repeated: its reference was there before.
+        repeated: whether the reference was submitted before.
         """
 
     def status(self, decided: Decided | None) -> HttpReply:
-        """The answer to a status query; None for a reference that is not known.
+        """The answer to a status query. decided: None for an unknown reference.
 
         Raises:
-            NotProven: the network has no words for it.
+            NotProven: the network has no word for it.
         """
 
     def unknown_word(self, request: HttpRequest) -> HttpReply:
         """A well-formed answer with a word that the network does not document."""
 
     def token(self, request: HttpRequest, number: int) -> HttpReply | None:
-        """The answer to a request for a token, the given one in order; None for other requests."""
+        """The answer to a request for a token, with the token `number`; None for other requests."""
 
     def has_token(self, request: HttpRequest, oldest: int) -> bool:
-        """Whether a request carries a token of this number or a later one."""
+        """Whether a request has the token with this number or a later one."""
 
     def unauthorized(self) -> HttpReply:
-        """The answer to a request without a good token."""
+        """The answer to a request without a valid token."""
 
     def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:
-        """The notification of a decision; None where the network sends none by HTTP.
+        """The notification of a decision; None if the network sends none by HTTP.
 
         Raises:
-            NotProven: the network has no words for it.
+            NotProven: the network has no word for it.
         """
 
 
 @runtime_checkable
 class DecidingDialect(Protocol):
-    """What a `Dialect` has too whose network may decide in its answer to a submit."""
+    """An addition to `Dialect` for a network that may decide in its answer to a submit."""
 
     def decided_at_once(self, request: HttpRequest, decided: Decided) -> HttpReply:
-        """The answer to a submit that has this decision in it."""
+        """The answer to a submit, with this decision."""
 
 
 @runtime_checkable
 class RefusingDialect(Protocol):
-    """What a `Dialect` has too that knows a refusal, which says that nothing was taken."""
+    """An addition to `Dialect` for a network with a definite refusal of a submit."""
 
     def refused(self, request: HttpRequest) -> HttpReply:
-        """The answer to a submit that is refused."""
+        """The answer that refuses a submit."""
 
 
 class HttpPeer:
-    """A `Peer` and `DecidingPeer` made of a dialect."""
+    """A `Peer` and `DecidingPeer` for a dialect."""
 
     faults = frozenset(Fault)
     addresses = frozenset(Address)
@@ -320,9 +320,9 @@ class HttpPeer:
         self._tls_address = tls_address
         self._decided: dict[str, Decided] = {}
         self._at_once: dict[str, Decided] = {}
-        # Every submit that arrived whole, with a good token where one is needed.
+        # The complete submits that arrived, with a valid token if one is needed.
         self.submits: list[Submitted] = []
-        # How many requests came to where a redirect led.
+        # How many requests followed a redirect.
         self.strays = 0
         self._tokens = 0
         self._oldest_token = 1
@@ -334,16 +334,16 @@ class HttpPeer:
 
     @property
     def silences(self) -> int:
-        """How many requests get no answer."""
+        """How many requests arrived that get no answer."""
         return self.server.silences
 
     @property
     def tokens(self) -> int | None:
-        """How many tokens were given out."""
+        """How many tokens were issued; None if the network uses none."""
         return self._tokens if self._dialect.needs_tokens else None
 
     def expire_tokens(self) -> None:
-        """Take no token that was given out so far."""
+        """Refuse all tokens that were issued so far."""
         self._oldest_token = self._tokens + 1
 
     def network(self, environment: NetworkEnvironment, address: Address) -> Network:
@@ -356,20 +356,20 @@ class HttpPeer:
         return self._dialect.network(url, environment)
 
     def misbehave(self, fault: Fault) -> None:
-        """Show this fault to the next request."""
+        """Apply this fault to the next request."""
         self.server.misbehave(fault)
 
     def decide(self, decided: Decided) -> None:
-        """Say this of a request from now on.
+        """Give this decision as the status of its request from now on.
 
         Raises:
-            NotProven: the network has no words for it.
+            NotProven: the network has no word for it.
         """
         self._dialect.status(decided)
         self._decided[decided.request.reference] = decided
 
     def decide_at_once(self, decided: Decided) -> bool:
-        """Answer the submit of this request with this decision; False without such an answer."""
+        """Answer the submit of this request with this decision; False if that is impossible."""
         refuses = decided.outcome is Outcome.REFUSED
         if not isinstance(self._dialect, RefusingDialect if refuses else DecidingDialect):
             return False
@@ -387,7 +387,7 @@ class HttpPeer:
             self.submits.append(submitted)
 
     def _submitted(self, request: HttpRequest) -> Submitted | None:
-        """What is submitted by a request; one that the dialect cannot read counts too."""
+        """The submit in a request; a request that the dialect cannot read counts as one."""
         try:
             return self._dialect.submitted(request)
         except Exception as error:
@@ -415,7 +415,7 @@ class HttpPeer:
         reference = dialect.asked(request)
         if reference is not None:
             return dialect.status(self._decided.get(reference))
-        if request.method == "HEAD":  # health: the network is there
+        if request.method == "HEAD":  # a health check
             return HttpReply(200)
         return NO_SUCH_PATH
 
@@ -423,13 +423,13 @@ class HttpPeer:
         dialect = self._dialect
         if isinstance(dialect, RefusingDialect) and decided.outcome is Outcome.REFUSED:
             return dialect.refused(request)
-        assert isinstance(dialect, DecidingDialect)  # noqa: S101 -- `decide_at_once` looked
+        assert isinstance(dialect, DecidingDialect)  # noqa: S101 -- `decide_at_once` checked it
         return dialect.decided_at_once(request, decided)
 
 
 @asynccontextmanager
 async def http_peer(dialect: Dialect) -> AsyncIterator[Peer]:
-    """The other side of an adapter that speaks HTTP, running inside of the context."""
+    """Run the other side of an HTTP adapter for the duration of the context."""
     async with not_speaking_tls() as tls_address:
         peer = HttpPeer(dialect, tls_address)
         async with peer.server.running():

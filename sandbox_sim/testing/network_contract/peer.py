@@ -1,4 +1,4 @@
-"""The other side of an adapter under test: what it does and counts, and sample requests."""
+"""The other side of an adapter under test: its interface, its faults, and sample requests."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -14,20 +14,20 @@ from sandbox_sim.records.reports import SAYS_NOTHING, Echo, Outcome
 from sandbox_sim.values.msisdn import to_international, to_local
 from sandbox_sim.values.vocabulary import HOSTED_CARD
 
-# The name of each task that a peer runs for itself, so that it does not count as the adapter's.
+# The name of the tasks of a peer, so that they are not counted as tasks of the adapter.
 OTHER_SIDE: Final = "the other side"
 
 
 class Address(StrEnum):
-    """Where the adapter is sent."""
+    """The address that the adapter gets."""
 
     SERVING = "serving"
     CLOSED = "closed"  # nothing listens there
-    BROKEN_TLS = "broken_tls"  # what listens does not speak TLS, and the address is https
+    BROKEN_TLS = "broken_tls"  # an https address of a server without TLS
 
 
 class Fault(StrEnum):
-    """What the other side does with the next request, in place of answering it."""
+    """What the other side does with the next request instead of answering it."""
 
     CLOSE_BEFORE_READ = "close_before_read"
     CLOSE_AFTER_READ = "close_after_read"
@@ -51,14 +51,14 @@ class Signature(StrEnum):
     ABSENT = "absent"
     WRONG = "wrong"
     OTHER_KEY = "other_key"
-    REWRITTEN = "rewritten"  # good, but over the body serialised again and not over the bytes sent
+    REWRITTEN = "rewritten"  # right key, but over a reserialised body instead of the bytes sent
 
 
 class Submitted(NamedTuple):
-    """A submit as it arrived. What the request does not say is left out, and is then not proven.
+    """A submit as it arrived. Fields that the request does not contain are absent and not proven.
 
-    amount: read exactly.
-    operations: those that the request may be; two where the network has one request for both.
+    amount: the exact amount.
+    operations: the possible operations; two if the network has the same request for both.
     party: the phone number in either form, or the account.
     """
 
@@ -70,9 +70,9 @@ class Submitted(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """What the other side says of a request.
+    """A decision of the other side about a request.
 
-    echo: what it says that it did; a None in it is left out of the answer where it can be.
+    echo: the fields that the answer repeats; fields that are None are left out if possible.
     """
 
     request: SubmitRequest
@@ -85,93 +85,93 @@ class Peer(Protocol):
 
     @property
     def faults(self) -> frozenset[Fault]:
-        """Those that it can be made to show."""
+        """The faults that it supports."""
 
     @property
     def addresses(self) -> frozenset[Address]:
-        """Where an adapter can be sent."""
+        """The addresses that it supports."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What the adapter was configured with and nobody may see, also as it is sent."""
+        """The secrets in the configuration of the adapter, also as they are sent."""
 
     @property
     def large_operation(self) -> Operation:
-        """An operation that it takes with any amount."""
+        """An operation that is accepted with any amount."""
 
     @property
     def submits(self) -> Sequence[Submitted]:
-        """Every submit that arrived whole, oldest first."""
+        """The complete submits that arrived, oldest first."""
 
     @property
     def connections(self) -> int:
-        """How many connections for submits were made; equal to the submits where none are made."""
+        """How many connections were made; without connections, the number of submits."""
 
     @property
     def silences(self) -> int:
-        """How many requests arrived so far that get no answer at all."""
+        """How many requests arrived that get no answer."""
 
     @property
     def strays(self) -> int:
-        """How many requests came to where a redirect led."""
+        """How many requests followed a redirect."""
 
     @property
     def tokens(self) -> int | None:
-        """How many tokens it gave out; None where it needs none."""
+        """How many tokens were issued; None if the network uses none."""
 
     def expire_tokens(self) -> None:
-        """Take no token that was given out so far."""
+        """Refuse all tokens that were issued so far."""
 
     def network(self, environment: NetworkEnvironment, address: Address) -> Network:
-        """The adapter under test, not yet open, sent to this address."""
+        """The adapter under test with this address, not yet open."""
 
     def misbehave(self, fault: Fault) -> None:
-        """Show this fault to the next request, a submit or a status query."""
+        """Apply this fault to the next request, a submit or a status query."""
 
     def decide(self, decided: Decided) -> None:
-        """Say this of a request from now on, when asked for its status."""
+        """Give this decision as the status of its request from now on."""
 
     def notification(self, decided: Decided, signature: Signature) -> RawNotification | None:
-        """The notification of this decision; None where it does not send any by HTTP."""
+        """The notification of this decision; None if the network sends none by HTTP."""
 
 
 @runtime_checkable
 class NotifyingPeer(Protocol):
-    """What a `Peer` has too whose network notifies over a connection of its own, not by HTTP."""
+    """An addition to `Peer` for a network that notifies over its own connection, not by HTTP."""
 
     async def notify(self, decided: Decided) -> bool:
-        """Notify of this decision about a request that was submitted.
+        """Notify the adapter of a decision about a submitted request.
 
-        Returns whether the adapter acknowledged it, when it did.
+        Returns whether the adapter acknowledged it, after it did so.
         """
 
 
 @runtime_checkable
 class DecidingPeer(Protocol):
-    """What a `Peer` has too that can answer a submit with something else than that it is taken."""
+    """An addition to `Peer` for a network that can decide in its answer to a submit."""
 
     def decide_at_once(self, decided: Decided) -> bool:
         """Answer the submit of this request with this decision, a success or a refusal.
 
-        Returns False where no such answer is known.
+        Returns False if the network has no such answer.
         """
 
 
-# Makes the other side; it runs inside of the context.
+# The context in which the other side runs.
 PeerFactory = AbstractAsyncContextManager[Peer]
 
 
-# How the text of a message begins; its reference follows.
+# The beginning of the text of a message; its reference follows.
 TEXT: Final = "Hello "
 
-# A card number that must not be seen, and a name that must not be logged.
+# A card number that must not be visible anywhere, and a name that must not be logged.
 CANARY_CARD: Final = "4111111111111111"
 
 CANARY_NAME: Final = "Ama Canary"
 
 
 def sample(can: Capabilities, operation: Operation | None = None, **fields: Any) -> SubmitRequest:
-    """A request that a network with these capabilities takes."""
+    """A request that fits these capabilities."""
     chosen = operation or min(can.operations)
     given, payment = chosen.row.valid, chosen.row.payment
     nw, party = given.get("nw", ""), given.get("account_number") or given.get("customer_number")
@@ -198,7 +198,7 @@ def sample(can: Capabilities, operation: Operation | None = None, **fields: Any)
     }
     request = SubmitRequest(**{**values, **fields})
     if chosen is Operation.SMS and not request.text:
-        # A message may carry no reference, so its text tells it from others.
+        # A message may have no reference field, so its text contains the reference.
         return replace(request, text=f"{TEXT}{request.reference}")
     return request
 
@@ -206,10 +206,10 @@ def sample(can: Capabilities, operation: Operation | None = None, **fields: Any)
 def numbered_sample(
     can: Capabilities, number: int, operation: Operation | None = None
 ) -> SubmitRequest:
-    """A sample of which every part is another one for each number up to 899."""
+    """A sample in which every field is different for each number up to 899."""
     attempt_id = f"attempt-{number}"
     request = sample(can, operation, attempt_id=attempt_id, reference=f"reference-{number}")
-    # No number ends in 9: the simulated network declines those.
+    # No phone number ends in 9, because the simulated network declines those.
     party = request.party and f"{request.party[:-3]}{number // 9 % 100:02}{number % 9}"
     return replace(
         request,
@@ -222,14 +222,14 @@ def numbered_sample(
 
 
 def with_card(request: SubmitRequest) -> SubmitRequest:
-    """The request with a card number in it, which must not be seen."""
+    """The request with a card number in its description."""
     return replace(request, description=f"card {CANARY_CARD}")
 
 
 def wrong_fields(submitted: Submitted, request: SubmitRequest) -> str:
-    """The fields that arrived otherwise than they were submitted; empty where all are the same.
+    """The names of the fields that differ between the submit and the request; empty if none does.
 
-    What the other side does not say is not compared, and neither are the units of a message.
+    Absent fields are not compared, and neither are the amount and currency of a message.
     """
     is_message = request.operation is Operation.SMS
     same = {
@@ -242,7 +242,7 @@ def wrong_fields(submitted: Submitted, request: SubmitRequest) -> str:
 
 
 def personal(request: SubmitRequest) -> Iterator[str]:
-    """What says who the customer is, and the text of a message."""
+    """The texts of a request with personal data, and the text of a message."""
     number = to_local(request.party)
     # Every form of a phone number ends in the same nine digits.
     texts = (number[1:] if number else request.party, request.nickname, request.text)

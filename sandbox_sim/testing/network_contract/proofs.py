@@ -1,8 +1,8 @@
-"""The proofs: submits, what an adapter makes of the words of its network, and its process.
+"""The proofs of the contract.
 
-A submit arrives once, exactly, and ends in the right outcome whatever breaks: after every proof
-`bench.opened` compares what arrived. Status answers and notifications are read right. An adapter
-must not stop the others in its process.
+A submit arrives exactly once and unchanged, and has the right outcome under every fault; after
+every proof, `bench.opened` checks what arrived. Status answers and notifications are read
+correctly. An adapter must not block the event loop.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ from sandbox_sim.testing.network_contract.peer import (
     with_card,
 )
 
-# What is compared where the other side tells it, in the request and as it arrived.
+# The fields that are compared if they arrive: their values in the request, and as they arrived.
 _ASKED: Final[Mapping[str, Callable[[SubmitRequest], object]]] = {
     "currency": lambda request: request.operation is not Operation.SMS and request.currency,
     "operation": lambda request: request.operation,
@@ -61,7 +61,7 @@ _MANY: Final = 20
 
 
 async def the_field_arrives(peer: Peer, field: str) -> None:
-    """The field arrives as it was submitted, with each operation and in each currency."""
+    """The field arrives unchanged, with each operation and currency."""
     async with opened(peer) as bench:
         can, told, silent = bench.network.capabilities, 0, set()
         pairs = product(sorted(can.operations), sorted(can.currencies))
@@ -74,37 +74,39 @@ async def the_field_arrives(peer: Peer, field: str) -> None:
                 told += bool(_TOLD[field](arrived))
                 silent |= set() if _TOLD[field](arrived) else {operation}
     if not told:
-        raise NotProven(f"the other side does not tell the {field} of a submit; look at a real one")
+        raise NotProven(f"a submit has no {field} for the other side; check a real request")
     require(not silent, f"the {field} does not arrive with {', '.join(sorted(silent))}")
 
 
 async def twenty_at_once_are_not_mixed(peer: Peer) -> None:
-    """Of twenty submits at once that have nothing in common each arrives, with its own answer."""
+    """Twenty different submits at once all arrive, and each gets its own answer."""
     async with opened(peer) as bench:
         requests = [_mixed(bench, number) for number in range(_MANY)]
         results = await asyncio.gather(*map(bench.submit, requests))
         for request, result in zip(requests, results, strict=True):
             require(result.outcome in TAKEN, f"one of twenty at once ends as {result}")
-            require(bench.arrived(request) == 1, "one of twenty at once does not arrive once")
+            require(
+                bench.arrived(request) == 1, "one of twenty at once does not arrive exactly once"
+            )
             wrong = differences(result.report, bench.attempt(request).sent, frozenset())
             require(not wrong, f"one of twenty at once gets the answer of another: {wrong}")
 
 
 async def the_network_takes_a_repeat_once(peer: Peer) -> None:
-    """Only the network can tell, so this is never proven."""
+    """Only the operator of the network knows, so this is never proven."""
     async with opened(peer) as bench:
         within = bench.network.capabilities.repeats_within
     if within is None:
-        raise NotProven("the network declares that it takes no repeat")
+        raise NotProven("the capabilities declare that repeats are not accepted")
     raise NotProven(
-        f"only the network knows: ask it whether for {within.total_seconds():g} s a second request "
-        "with the same reference is the same payment, with each operation, also while the first is "
-        "under way"
+        "ask the operator of the network whether a second request with the same reference within "
+        f"{within.total_seconds():g} s is the same payment, for each operation, also while the "
+        "first one is in progress"
     )
 
 
 def _mixed(bench: Bench, number: int) -> SubmitRequest:
-    """A request with an operation, and a currency where it can have each, by its number."""
+    """The request with this number; the operation and, if possible, the currency vary."""
     can = bench.network.capabilities
     operations, currencies = sorted(can.operations), sorted(can.currencies)
     request = bench.numbered(number, operations[number % len(operations)])
@@ -115,7 +117,7 @@ def _mixed(bench: Bench, number: int) -> SubmitRequest:
 
 _UNKNOWN: Final = frozenset({Outcome.UNKNOWN})
 
-# What an adapter may say, and how many whole submits the other side may have counted.
+# For each fault, the outcomes that are allowed, and how many submits must arrive.
 EXPECTED: Final[Mapping[Fault, tuple[frozenset[Outcome], int]]] = {
     Fault.CLOSE_BEFORE_READ: (_UNKNOWN, 0),
     Fault.CLOSE_AFTER_READ: (_UNKNOWN, 1),
@@ -125,7 +127,7 @@ EXPECTED: Final[Mapping[Fault, tuple[frozenset[Outcome], int]]] = {
     Fault.SILENCE: (_UNKNOWN, 1),
     Fault.HTML_502: (_UNKNOWN, 1),
     Fault.EMPTY_200: (_UNKNOWN, 1),
-    Fault.CUT_JSON: (_UNKNOWN | TAKEN, 1),  # the status alone may say that it was taken
+    Fault.CUT_JSON: (_UNKNOWN | TAKEN, 1),  # the HTTP status alone may mean acceptance
     Fault.UNKNOWN_WORD: (_UNKNOWN, 1),
     Fault.TOO_MANY_REQUESTS: (_UNKNOWN | {Outcome.REFUSED}, 1),
     Fault.CONFLICT: (_UNKNOWN, 1),
@@ -134,7 +136,7 @@ EXPECTED: Final[Mapping[Fault, tuple[frozenset[Outcome], int]]] = {
 
 
 async def every_declared_operation_arrives_once(peer: Peer) -> None:
-    """Each operation of the capabilities is taken, and arrives once with its reference."""
+    """Each declared operation is accepted, and arrives exactly once with its reference."""
     async with opened(peer) as bench:
         for number, operation in enumerate(sorted(bench.network.capabilities.operations)):
             request = bench.request(operation, reference=f"reference-{number}")
@@ -144,7 +146,7 @@ async def every_declared_operation_arrives_once(peer: Peer) -> None:
 
 
 async def nothing_undeclared_is_sent(peer: Peer) -> None:
-    """What the capabilities do not declare is NOT_SENT, and the other side sees nothing."""
+    """A request that the capabilities do not declare is NOT_SENT, and does not arrive."""
     async with opened(peer) as bench:
         can = bench.network.capabilities
         requests = [bench.request(currency="XXX")]
@@ -158,33 +160,33 @@ async def nothing_undeclared_is_sent(peer: Peer) -> None:
         for request in requests:
             result = await bench.submit(request)
             require(result.outcome is Outcome.NOT_SENT, f"{request} ends as {result}")
-        require(not peer.submits, f"the other side has {len(peer.submits)} submits")
+        require(not peer.submits, f"{len(peer.submits)} submits arrived")
 
 
 async def no_connection_is_not_sent(peer: Peer) -> None:
-    """Where nothing listens, the outcome is NOT_SENT and counts as a network fault."""
+    """Without a connection, the outcome is NOT_SENT and a network fault."""
     await _not_sent(peer, Address.CLOSED)
 
 
 async def broken_tls_is_not_sent(peer: Peer) -> None:
-    """Where TLS fails, the outcome is NOT_SENT and counts as a network fault."""
+    """If TLS fails, the outcome is NOT_SENT and a network fault."""
     await _not_sent(peer, Address.BROKEN_TLS)
 
 
 async def _not_sent(peer: Peer, address: Address) -> None:
     if address not in peer.addresses:
-        raise NotProven(f"the other side has no address that is {address}")
+        raise NotProven(f"the other side has no address of the kind {address}")
     async with opened(peer, address) as bench:
         result = await bench.submit(bench.request())
         require(result.outcome is Outcome.NOT_SENT, f"{address} ends as {result}")
-        require(result.network_fault, "the circuit breaker does not hear of it")
-        require(not peer.submits, "the other side has a submit")
+        require(result.network_fault, "network_fault is false, so the circuit breaker stays closed")
+        require(not peer.submits, "a submit arrived")
 
 
 async def submit_under_fault(peer: Peer, fault: Fault) -> None:
-    """The outcome leaves every doubt open, and the request is not sent again."""
+    """The outcome is unknown unless the answer is clear, and the request is not sent again."""
     if fault not in peer.faults:
-        raise NotProven(f"the other side cannot show {fault}")
+        raise NotProven(f"the other side does not support {fault}")
     outcomes, arrived = EXPECTED[fault]
     async with opened(peer) as bench:
         await bench.get_token()
@@ -194,16 +196,16 @@ async def submit_under_fault(peer: Peer, fault: Fault) -> None:
         result = await bench.ended(bench.submit(request), fault)
         require(result.outcome in outcomes, f"{fault} ends as {result}")
         found = bench.arrived(request)
-        require(found == arrived, f"{fault}: {found} submits arrived and not {arrived}")
+        require(found == arrived, f"{fault}: {found} submits arrived instead of {arrived}")
         require(peer.connections - before <= 1, f"{fault}: the request was sent again")
         require(peer.strays == strays, f"{fault}: the redirect was followed")
 
 
 async def amounts_arrive_exactly(peer: Peer) -> None:
-    """An amount arrives to the last digit: odd cents, and those that a float cannot hold."""
+    """An amount arrives exactly, also with odd cents and if a float cannot hold it."""
     async with opened(peer) as bench:
         if bench.network.capabilities.operations <= {Operation.SMS}:
-            raise NotProven("a message is sent without an amount")
+            raise NotProven("messages have no amount")
         for text in ("0.01", "0.29", "10.37", "10.50", "19.99", "10000000000000001"):
             request = bench.request(
                 peer.large_operation, reference=f"reference {text}", amount=Decimal(text)
@@ -217,17 +219,17 @@ async def a_repeat_is_the_same_request(peer: Peer) -> None:
     """A second submit with the same reference is neither refused nor failed."""
     async with opened(peer) as bench:
         if bench.network.capabilities.repeats_within is None:
-            raise NotProven("the network declares that it takes no repeat")
+            raise NotProven("the capabilities declare that repeats are not accepted")
         request = bench.request()
         await bench.submit(request)
         result = await bench.submit(replace(request, repeated=True))
         expected = TAKEN | {Outcome.UNKNOWN}
         require(result.outcome in expected, f"the repeat ends as {result}")
-        require(bench.arrived(request) == 2, "the repeat has another reference")
+        require(bench.arrived(request) == 2, "the repeat does not have the same reference")
 
 
 async def fifty_at_once_renew_a_token_once(peer: Peer) -> None:
-    """With an expired token, fifty submits at once ask for one new token, and each arrives once."""
+    """If the token expired, fifty submits at once get one new token, and each arrives once."""
     if peer.tokens is None:
         raise NotProven("the network uses no tokens")
     async with opened(peer) as bench:
@@ -246,7 +248,7 @@ async def fifty_at_once_renew_a_token_once(peer: Peer) -> None:
 
 
 async def secrets_stay_secret(peer: Peer) -> None:
-    """No secret, card number or customer is in the journal, the log, a result or a traceback."""
+    """No secret, card number or customer is visible in the journal, log, results or tracebacks."""
     for address in sorted(peer.addresses):
         async with opened(peer, address) as bench:
             await bench.submit(with_card(bench.request()))
@@ -266,7 +268,7 @@ async def secrets_stay_secret(peer: Peer) -> None:
 
 
 async def close_ends_everything(peer: Peer) -> None:
-    """A close during a submit ends it without a definite word, and leaves no task."""
+    """A close ends a running submit with the outcome UNKNOWN, and leaves no task."""
     if Fault.SILENCE not in peer.faults:
         raise NotProven("the other side always answers at once")
     async with opened(peer) as bench:
@@ -278,13 +280,13 @@ async def close_ends_everything(peer: Peer) -> None:
             await bench.clock.pause(0)
         await bench.network.close()
         result = await sending
-        require(result.outcome is Outcome.UNKNOWN, f"a submit cut off by close ends as {result}")
+        require(result.outcome is Outcome.UNKNOWN, f"a submit ended by close ends as {result}")
 
 
 async def health_submits_nothing(peer: Peer) -> None:
-    """`health` answers also without a listener or an answer, and makes the network do nothing."""
+    """`health` returns also if there is no connection or no answer, and submits nothing."""
     async with opened(peer) as bench:
-        require((await bench.health()).ok, "a network that answers is called ill")
+        require((await bench.health()).ok, "a network that answers is called not healthy")
         require(not peer.submits, "health submitted something")
     if Address.CLOSED in peer.addresses:
         async with opened(peer, Address.CLOSED) as bench:
@@ -295,7 +297,7 @@ async def health_submits_nothing(peer: Peer) -> None:
             await bench.ended(bench.health(), Fault.SILENCE)
 
 
-# What an echo says in each field in place of what was sent.
+# Wrong values for the fields of an echo.
 _WRONG: Final[Mapping[Field, object]] = {
     Field.REFERENCE: "another-reference",
     Field.AMOUNT: Decimal("10.51"),
@@ -303,14 +305,14 @@ _WRONG: Final[Mapping[Field, object]] = {
     Field.OPERATION: Operation.BALANCE,
 }
 _DAY: Final = timedelta(days=1)
-# What a network says of an attempt, and the age of the attempt.
+# The outcomes in status answers, each with the age of the attempt.
 _SAID: Final[Mapping[Outcome, timedelta]] = {
     Outcome.PENDING: timedelta(0),
     Outcome.SUCCEEDED: _DAY,
     Outcome.FAILED: _DAY,
 }
 _UNREADABLE: Final = (b"", b"[]", b"{}", b"null", b"\xff\xfe", b'{"status"', b"<xml/>")
-# Amounts that a float, or one decimal, would change; the smallest difference that there is.
+# Amounts that a float or a single decimal would change, and the smallest difference.
 _ODD: Final = tuple(map(Decimal, ("0.01", "0.29", "10.37", "19.99", "9999.95")))
 _CENT: Final = Decimal("0.01")
 
@@ -320,7 +322,7 @@ def _echo(request: SubmitRequest) -> Echo:
 
 
 async def status_is_read_right(peer: Peer) -> None:
-    """`status` returns pending, succeeded and failed; a pending payment was submitted just now."""
+    """`status` returns pending, succeeded and failed correctly. Pending payments are new ones."""
     async with opened(peer) as bench:
         _needs_status(bench)
         for outcome, age in _SAID.items():
@@ -329,11 +331,11 @@ async def status_is_read_right(peer: Peer) -> None:
             peer.decide(Decided(request, outcome, _echo(request)))
             found = await bench.status(request, age)
             require(found.outcome is outcome, f"{outcome} is read as {found}")
-            require(found.found, f"{outcome} is read as a reference that is not known")
+            require(found.found, f"{outcome} is read as an unknown reference")
 
 
 async def twenty_questions_at_once_are_not_mixed(peer: Peer) -> None:
-    """Of twenty status queries at once, each has its own answer."""
+    """Each of twenty status queries at once gets its own answer."""
     async with opened(peer) as bench:
         _needs_status(bench)
         outcomes = list(_SAID)
@@ -349,7 +351,7 @@ async def twenty_questions_at_once_are_not_mixed(peer: Peer) -> None:
 
 
 async def a_decision_at_once_is_read_right(peer: Peer) -> None:
-    """A submit succeeds only where its answer says so, and only where that is declared."""
+    """A submit succeeds only if its answer says so, and if the capabilities declare it."""
     async with opened(peer) as bench:
         declared = bench.network.capabilities.succeeds_at_once
         request = bench.request()
@@ -357,38 +359,38 @@ async def a_decision_at_once_is_read_right(peer: Peer) -> None:
         report = await _reported(bench, Source.SUBMIT, decided)
         if report is None:
             raise NotProven(
-                "the other side has no answer with a decision (decided_at_once); ask the network "
-                "which of its answers are final"
+                "the other side has no answer with a decision (decided_at_once); ask the operator "
+                "of the network which answers are final"
                 if declared
-                else "the network declares no success at once"
+                else "the capabilities declare no success at once"
             )
         judged = apply(bench.attempt(request), report, bench.terms, bench.clock.now())
         ended = judged.change is Change.ENDED
         require(ended is declared, f"a success at once is read as {report}")
         only_taken = await bench.submit(bench.request(reference="only taken"))
         pending = only_taken.outcome is Outcome.PENDING
-        require(pending, f"a request that is taken and not decided ends as {only_taken}")
+        require(pending, f"a request that is accepted and not decided ends as {only_taken}")
 
 
 async def a_refusal_is_read_right(peer: Peer) -> None:
-    """A definite no of the network is REFUSED, with a code of the interface for the client."""
+    """A definite refusal is REFUSED, with a response code for the client."""
     async with opened(peer) as bench:
         decided = Decided(bench.request(), Outcome.REFUSED)
         if not isinstance(peer, DecidingPeer) or not peer.decide_at_once(decided):
             raise NotProven(
-                "the other side shows no refusal (refused); ask the network which of its answers "
-                "say that nothing was taken"
+                "the other side has no refusal (refused); ask the operator of the network which "
+                "answers mean that a request is not accepted"
             )
         result = await bench.submit(decided.request)
         require(result.outcome is Outcome.REFUSED, f"a refusal is read as {result}")
 
 
 async def a_confirmed_amount_counts_to_the_cent(peer: Peer) -> None:
-    """A success of the amount counts, with odd cents too; one of a cent more or less does not."""
+    """A success counts if its amount is right; a difference of one cent is a mismatch."""
     async with opened(peer) as bench:
         can = bench.network.capabilities
         if can.operations <= {Operation.SMS}:
-            raise NotProven("a message is sent without an amount")
+            raise NotProven("messages have no amount")
         ways = {
             Source.SUBMIT: can.succeeds_at_once,
             Source.STATUS: can.has_status,
@@ -401,13 +403,13 @@ async def a_confirmed_amount_counts_to_the_cent(peer: Peer) -> None:
                 await _counts(bench, source, amount, amount + change)
     if not compared:
         raise NotProven(
-            "the network repeats no amount, so a success of another one is not noticed; compare "
-            "its statements, with `sandbox-sim reconcile`"
+            "the answers of the network have no amount, so a wrong one is not noticed; compare "
+            "its statements with `sandbox-sim reconcile`"
         )
 
 
 async def _counts(bench: Bench, source: Source, amount: Decimal, said: Decimal) -> None:
-    """A success counts for a request of this amount if it says this amount, and not otherwise."""
+    """A success that says the amount `said` counts only if `said` is the amount of the request."""
     request = bench.request(reference=f"reference {source} {amount} {said}", amount=amount)
     echo = _echo(request)._replace(amount=said)
     report = await _reported(bench, source, Decided(request, Outcome.SUCCEEDED, echo))
@@ -420,7 +422,7 @@ async def _counts(bench: Bench, source: Source, amount: Decimal, said: Decimal) 
 
 
 async def an_unknown_reference_is_unknown(peer: Peer) -> None:
-    """A reference that the network does not know is UNKNOWN and not found, never failed."""
+    """An unknown reference is UNKNOWN and not found, never failed."""
     async with opened(peer) as bench:
         _needs_status(bench)
         found = await bench.status(bench.request(reference="never-submitted"))
@@ -429,33 +431,33 @@ async def an_unknown_reference_is_unknown(peer: Peer) -> None:
 
 
 async def status_under_fault(peer: Peer, fault: Fault) -> None:
-    """A status query that fails says nothing: neither a decision nor that nothing is there."""
+    """A failed status query is UNKNOWN: neither a decision nor an unknown reference."""
     if fault not in peer.faults:
-        raise NotProven(f"the other side cannot show {fault}")
+        raise NotProven(f"the other side does not support {fault}")
     async with opened(peer) as bench:
         _needs_status(bench)
         request = bench.request()
         await bench.submit(request)
         peer.decide(Decided(request, Outcome.SUCCEEDED, _echo(request)))
         strays = peer.strays
-        # A query may be repeated, so the fault is shown to each try.
+        # A query may be repeated, so the fault applies to each try.
         for _ in range(3):
             peer.misbehave(fault)
         found = await bench.ended(bench.status(request), fault)
         answered = fault is Fault.CLOSE_AFTER_ANSWER
         expected = Outcome.SUCCEEDED if answered else Outcome.UNKNOWN
         require(found.outcome is expected, f"{fault} is read as {found}")
-        require(found.found, f"{fault} is read as a reference that is not known")
+        require(found.found, f"{fault} is read as an unknown reference")
         require(peer.strays == strays, f"{fault}: the redirect was followed")
         require(bench.arrived(request) == 1, f"{fault}: a status query submitted again")
 
 
 async def success_about_something_else_does_not_count(peer: Peer) -> None:
-    """A success with another, or without a field that is always sent, leaves the attempt open."""
+    """A success in which an always-sent field is wrong or missing leaves the attempt open."""
     async with opened(peer) as bench:
         declared = sorted(bench.network.capabilities.always_sent)
         if not declared:
-            raise NotProven("the network declares no field that it always sends")
+            raise NotProven("the capabilities declare no field that is always sent")
         for source, name in declared:
             for what, value in (("wrong", _WRONG[name]), ("missing", None)):
                 request = bench.request(reference=f"reference {source} {name} {what}")
@@ -469,7 +471,7 @@ async def success_about_something_else_does_not_count(peer: Peer) -> None:
 
 
 async def _reported(bench: Bench, source: Source, decided: Decided) -> Report | None:
-    """The report of a decision by this way; None where it does not come so."""
+    """The report of a decision from this source; None if the source does not report it."""
     peer = bench.peer
     if source is Source.SUBMIT and isinstance(peer, DecidingPeer) and peer.decide_at_once(decided):
         return (await bench.submit(decided.request)).report
@@ -479,14 +481,14 @@ async def _reported(bench: Bench, source: Source, decided: Decided) -> Report | 
         return (await bench.status(decided.request)).report
     if source is Source.NOTIFICATION:
         raw = peer.notification(decided, Signature.GOOD)
-        # Without a field it may be unreadable, and then it does not count either.
+        # If a field is missing, it may be unreadable, and then it does not count.
         with contextlib.suppress(UnreadableNotification):
             return None if raw is None else _read(bench, raw).report
     return None
 
 
 async def only_the_right_signature_is_verified(peer: Peer) -> None:
-    """A signature that is absent, wrong, of another key or over other bytes proves nothing."""
+    """A signature that is absent, wrong, or made with other keys or bytes is not verified."""
     async with opened(peer) as bench:
         signed = bench.network.capabilities.trust is NotificationTrust.SIGNED
         request = bench.request()
@@ -502,7 +504,7 @@ async def only_the_right_signature_is_verified(peer: Peer) -> None:
 
 
 async def a_changed_notification_is_not_verified(peer: Peer) -> None:
-    """The signature is over every byte of the body."""
+    """The signature covers every byte of the body."""
     async with opened(peer) as bench:
         request = bench.request()
         raw = _sent(bench, Decided(request, Outcome.FAILED, _echo(request)), Signature.GOOD)
@@ -514,7 +516,7 @@ async def a_changed_notification_is_not_verified(peer: Peer) -> None:
 
 
 async def a_notification_names_its_attempt(peer: Peer) -> None:
-    """Each outcome is read right, and names the attempt by one of its three names."""
+    """Each outcome is read correctly, and names the attempt by one of its three identifiers."""
     async with opened(peer) as bench:
         for outcome in (Outcome.SUCCEEDED, Outcome.FAILED):
             request = bench.request()
@@ -525,7 +527,7 @@ async def a_notification_names_its_attempt(peer: Peer) -> None:
 
 
 async def notifications_in_any_order_end_the_same(peer: Peer) -> None:
-    """Before the answer, twice and against each other: one end, and a contradiction is noticed."""
+    """Early, repeated and contradictory notifications end an attempt only once."""
     async with opened(peer) as bench:
         request = bench.request()
         succeeded = _notified(bench, Decided(request, Outcome.SUCCEEDED, _echo(request)))
@@ -545,10 +547,10 @@ async def notifications_in_any_order_end_the_same(peer: Peer) -> None:
 
 
 async def a_reversal_is_read_right(peer: Peer) -> None:
-    """A payment that the network took back after its success is REVERSED, once."""
+    """A payment that the network reverses after its success is REVERSED once."""
     async with opened(peer) as bench:
         if not bench.network.capabilities.reports_reversals:
-            raise NotProven("the network declares no reversals (reports_reversals)")
+            raise NotProven("the capabilities declare no reversals (reports_reversals)")
         _needs_status(bench)
         request = bench.request()
         await bench.submit(request)
@@ -564,7 +566,7 @@ async def a_reversal_is_read_right(peer: Peer) -> None:
 
 
 async def what_is_unreadable_is_called_so(peer: Peer) -> None:
-    """What is not in the form of the network raises `UnreadableNotification`, not quoted in it."""
+    """A malformed notification raises `UnreadableNotification`, whose message does not quote it."""
     async with opened(peer) as bench:
         request = bench.request()
         await bench.submit(request)
@@ -575,12 +577,12 @@ async def what_is_unreadable_is_called_so(peer: Peer) -> None:
                 bench.parse(raw._replace(body=body))
             except UnreadableNotification:
                 continue
-            raise Disproved(f"parse takes {body!r}")
+            raise Disproved(f"parse accepts {body!r}")
 
 
 def _needs_status(bench: Bench) -> None:
     if not bench.network.capabilities.has_status:
-        raise NotProven("the network cannot be asked for the status")
+        raise NotProven("the network has no status queries")
 
 
 def _sent(bench: Bench, decided: Decided, signature: Signature) -> RawNotification:
@@ -591,7 +593,7 @@ def _sent(bench: Bench, decided: Decided, signature: Signature) -> RawNotificati
 
 
 def _notified(bench: Bench, decided: Decided) -> Notification:
-    """The notification of a decision, read."""
+    """The parsed notification of a decision."""
     return _read(bench, _sent(bench, decided, Signature.GOOD))
 
 
@@ -602,7 +604,7 @@ def _read(bench: Bench, raw: RawNotification) -> Notification:
 
 
 async def an_event_names_its_attempt(peer: Peer) -> None:
-    """Each outcome is read right, once, and names the attempt or the part of its message."""
+    """Each outcome is reported once and correctly, and names the attempt or a part of a message."""
     notifying = _notifying(peer)
     async with opened(peer) as bench:
         for number, outcome in enumerate((Outcome.SUCCEEDED, Outcome.FAILED), 1):
@@ -610,7 +612,7 @@ async def an_event_names_its_attempt(peer: Peer) -> None:
             await bench.submit(request)
             taken = await notifying.notify(Decided(request, outcome))
             require(taken, f"a notification of {outcome} is not acknowledged")
-            require(len(bench.told.notifications) == number, "it is not reported exactly once")
+            require(len(bench.told.notifications) == number, f"{outcome} is not reported once")
             found = bench.told.notifications[-1]
             require(found.outcome is outcome, f"{outcome} is read as {found}")
             named = {found.attempt_id, *_attempts_of_part(bench, found.part_id)}
@@ -619,7 +621,7 @@ async def an_event_names_its_attempt(peer: Peer) -> None:
 
 
 async def an_event_is_acknowledged_after_it_is_saved(peer: Peer) -> None:
-    """A notification is not acknowledged before it is saved, and other work goes on meanwhile."""
+    """A notification is acknowledged after it is saved; meanwhile other work continues."""
     notifying = _notifying(peer)
     async with opened(peer) as bench:
         request = bench.request()
@@ -636,7 +638,7 @@ async def an_event_is_acknowledged_after_it_is_saved(peer: Peer) -> None:
 
 def _notifying(peer: Peer) -> NotifyingPeer:
     if not isinstance(peer, NotifyingPeer):
-        raise NotProven("the network has no connection of its own for notifications")
+        raise NotProven("the network has no separate connection for notifications")
     return peer
 
 
@@ -644,10 +646,10 @@ def _attempts_of_part(bench: Bench, part_id: str) -> set[str]:
     return {each.attempt_id for each in bench.told.parts if part_id == each.network_id}
 
 
-# So long no call may keep the event loop, in seconds of real time.
+# The longest real time for which a call may block the event loop.
 BLOCKED_S: Final = 0.25
 
-# A busy machine stops the loop too, but not each time.
+# A busy machine may block the loop too, but not every time.
 _TRIES: Final = 3
 
 _BEAT_S: Final = 0.01
@@ -655,13 +657,13 @@ _BEAT_S: Final = 0.01
 
 @dataclass
 class Heartbeat:
-    """longest_s: the longest time in which the event loop did nothing else, in real time."""
+    """longest_s: the longest time for which the event loop was blocked, in real time."""
 
     longest_s: float = 0.0
 
 
 async def the_event_loop_is_not_blocked(peer: Peer) -> None:
-    """No call keeps the event loop for 250 ms, also where the other side fails."""
+    """No call blocks the event loop for 250 ms, even if the other side fails."""
     blocked = []
     for number in range(_TRIES):
         async with _beating() as heart, opened(peer) as bench:
@@ -669,11 +671,11 @@ async def the_event_loop_is_not_blocked(peer: Peer) -> None:
         if heart.longest_s < BLOCKED_S:
             return
         blocked.append(f"{heart.longest_s:.2f} s")
-    raise Disproved(f"the event loop is blocked for {', '.join(blocked)}; await what takes time")
+    raise Disproved(f"the event loop is blocked for {', '.join(blocked)}; await slow calls")
 
 
 async def _call_all(bench: Bench, number: int, heart: Heartbeat) -> None:
-    """Call everything, once with each fault that ends by itself; stop where the loop is blocked."""
+    """Call every method, with each fault except SILENCE; stop if the loop was blocked."""
     faults = (None, *sorted(bench.peer.faults - {Fault.SILENCE}))
     for each, fault in enumerate(faults):
         request = bench.numbered(number * len(faults) + each)
@@ -696,7 +698,7 @@ async def _call_all(bench: Bench, number: int, heart: Heartbeat) -> None:
 
 @asynccontextmanager
 async def _beating() -> AsyncIterator[Heartbeat]:
-    """Measure, inside of the context, how long the event loop is kept."""
+    """Measure for how long the event loop is blocked in the context."""
     heart, clock = Heartbeat(), SystemClock()
 
     async def beat() -> None:
@@ -706,9 +708,9 @@ async def _beating() -> AsyncIterator[Heartbeat]:
             heart.longest_s = max(heart.longest_s, clock.monotonic() - before)
 
     beats = asyncio.create_task(beat())
-    await clock.pause(0)  # it beats from here on
+    await clock.pause(0)  # start the task
     try:
         yield heart
-        await clock.pause(_BEAT_S)  # the last call counts too
+        await clock.pause(_BEAT_S)  # include the last call
     finally:
         beats.cancel()

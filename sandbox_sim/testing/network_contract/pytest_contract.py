@@ -1,6 +1,6 @@
 """The test class that runs every proof of the contract, for pytest.
 
-An author of an adapter writes a test module:
+The author of an adapter writes a test module:
 
     from sandbox_sim.testing.network_contract import NetworkContract, http_peer
 
@@ -8,8 +8,8 @@ An author of an adapter writes a test module:
         def peer(self):
             return http_peer(MyDialect())
 
-A subclass has that one method and nothing else: it cannot leave out or weaken a proof. A proof that
-does not apply is skipped, and pytest prints it as `not proven` with the reason.
+A subclass may define this method only, so that it cannot omit or weaken a proof. A proof that does
+not apply is skipped, and pytest shows it as `not proven` with the reason.
 """
 
 from typing import Any
@@ -25,19 +25,19 @@ class NetworkContract:
     """The tests of an adapter. A subclass defines `peer`."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Refuse a subclass that could leave out or weaken a proof."""
+        """Raise `TypeError` for a subclass that could omit or weaken a proof."""
         super().__init_subclass__(**options)
         own = {name for name in vars(cls) if not (name.startswith("__") and name.endswith("__"))}
         if own != {"peer"}:
-            raise TypeError(f"{cls.__name__} must define peer and nothing else, and defines {own}")
+            raise TypeError(f"{cls.__name__} must define only peer, but defines {own}")
 
     def peer(self) -> PeerFactory:
-        """The other side of the adapter under test, to be run."""
+        """The other side of the adapter under test."""
         raise NotImplementedError
 
     @pytest.mark.parametrize("proof", PROOFS, ids=lambda proof: proof.name)
     def test_contract(self, proof: Proof) -> None:
-        """The adapter keeps its part of the contract."""
+        """The adapter keeps the contract."""
         try:
             run(proof, self.peer())
         except NotProven as reason:

@@ -5,9 +5,9 @@ Source: D42, auth.1 to auth.4, D2, D3, D4, D9, D10.
 A page of another site makes the browser of its visitor send requests here. It cannot choose the
 headers `Host`, `Origin` and `Sec-Fetch-Site`:
 
-- `Host`: the page can give this machine a name of its own (DNS rebinding) and then read our
-  answers. So `Host` must be a name of ours: a loopback name, the address that the request came in
-  by, the setting `host`, or a listed one.
+- `Host`: the page can give this machine another name (DNS rebinding) and then read our answers. So
+  `Host` must be a name of this server: a loopback name, the address that the request came to, the
+  setting `host`, or a listed name.
 - `Origin`: the page can send forms from its own address. So `Origin` must be that `Host`, or
   listed. Programs send neither `Origin` nor `Sec-Fetch-Site`.
 
@@ -43,7 +43,7 @@ _MOST_ACCEPTED: Final = 64
 
 
 class AllowedHosts:
-    """Says why a request is refused by its headers; each method returns None where it is not.
+    """Checks the headers Host and Origin; each method returns the reason of a refusal, or None.
 
     host: the setting `host`. listed: the setting `allowed_hosts`, and the host of `public_url`.
     """
@@ -52,14 +52,14 @@ class AllowedHosts:
         self._host = normalized_host(host)
         self._listed = tuple(listed)
         self._on_loopback = is_loopback(self._host)
-        # Clients send the same few names with every request, and to parse one takes 10 us.
+        # Clients send the same few names with every request, and parsing one takes 10 us.
         self._accepted: set[str] = set()
 
     def problem_of_gateway(self, headers: Mapping[str, str]) -> str | None:
-        """On the gateway's own paths `Host` counts only while the server listens on loopback.
+        """Why a request to a path of the interface is refused.
 
-        Elsewhere a client needs its keys, and containers and load balancers have many names for us.
-        All that counts there is a POST, with which browsers send `Origin`.
+        `Host` is checked only if the server listens on loopback: otherwise containers and load
+        balancers use many names, and a client needs its keys. Browsers send `Origin` with a POST.
         """
         if self._on_loopback and (given := headers.get(hdrs.HOST, "")) not in self._accepted:
             problem = self._why_not_ours(given)
@@ -74,7 +74,7 @@ class AllowedHosts:
     def problem_of_host(self, headers: Mapping[str, str], local_address: str | None) -> str | None:
         """Why `Host` is not a name of this server.
 
-        local_address: the address of ours that the connection was made to; it is one too.
+        local_address: the address that the connection was made to; it is a valid name too.
         """
         given = headers.get(hdrs.HOST, "")
         problem = self._why_not_ours(given)
@@ -123,7 +123,7 @@ class Authentication:
     """Checks requests against the credential sets and the rate limit."""
 
     def __init__(self, clients: Iterable[Client], clock: Clock, behaviour: BehaviourHolder) -> None:
-        self._clients = [(_pair(c.client_key, c.secret_key), c) for c in clients]
+        self._clients = [(f"{c.client_key}:{c.secret_key}".encode(), c) for c in clients]
         # The usual form of the header, looked up whole: a lookup takes the same time however many
         # of its characters are right.
         self._by_header = {_basic(pair): client for pair, client in self._clients}
@@ -159,33 +159,34 @@ class Authentication:
         return known and bool(headers.get(hdrs.USER_AGENT, "").strip())
 
     def mode_of(self, headers: Mapping[str, str]) -> ServiceMode | None:
-        """The mode of the credentials of a request; None where they are not recognised."""
+        """The mode of the credentials of a request; None if they are unknown."""
         header = headers.get(hdrs.AUTHORIZATION, "")
         client = self._by_header.get(header) or self._authenticate(header)
         return None if isinstance(client, Reply) else client.mode
 
     def _authenticate(self, header: str) -> Client | Reply:
         if not header:
-            return _stranger("the Authorization header is missing")
+            return _unauthenticated("the Authorization header is missing")
         scheme, _, credentials = header.partition(" ")
         if scheme.lower() != "basic":
-            return _stranger("the Authorization header is not of the form Basic <base64>")
+            return _unauthenticated("the Authorization header is not of the form Basic <base64>")
         try:
             given = binascii.a2b_base64(credentials.strip(), strict_mode=True)
         except (binascii.Error, ValueError):
-            return _stranger("the Authorization header is not valid base64")
+            return _unauthenticated("the Authorization header is not valid base64")
         found = None
-        # Every set is compared, so the time says nothing about which one came close.
+        # Every set is compared, so the time does not reveal which one is similar.
         for pair, client in self._clients:
             if hmac.compare_digest(pair, given):
                 found = client
         if found is None:
-            return _stranger("the client key is unknown, or the secret key does not belong to it")
+            why = "the client key is unknown, or the secret key does not belong to it"
+            return _unauthenticated(why)
         return found
 
 
 def service_refusal(client: Client, service_id: int) -> Reply | None:
-    """The reply where this client may not use this service (D2) or its mode (D32); else None."""
+    """The reply if this client may not use this service (D2) or its mode (D32); else None."""
     if not client.served:
         why = "these are production credentials and the server runs without --production"
         return Reply(Code.FORBIDDEN, "D32", why)
@@ -197,13 +198,9 @@ def service_refusal(client: Client, service_id: int) -> Reply | None:
     return None
 
 
-def _pair(client_key: str, secret_key: str) -> bytes:
-    return f"{client_key}:{secret_key}".encode()
-
-
 def _basic(pair: bytes) -> str:
     return f"Basic {binascii.b2a_base64(pair, newline=False).decode()}"
 
 
-def _stranger(why: str) -> Reply:
+def _unauthenticated(why: str) -> Reply:
     return Reply(Code.NOT_AUTHENTICATED, "D3", why)

@@ -1,4 +1,4 @@
-"""The dispatcher of the simulated interface: every request gets an answer in its shape."""
+"""The dispatcher of the simulated interface: answers every request in its format."""
 
 import difflib
 import logging
@@ -64,7 +64,7 @@ class Dispatcher:
     async def handle(self, request: IncomingRequest, body: bytes | ReadBody) -> GatewayAnswer:
         """Answer any request; its callback is released when the answer is written (D16).
 
-        body: the whole body, not encoded, or what reads it where it may not have come yet.
+        body: the whole body, not encoded, or a function that reads it, if it may not be here yet.
         """
         call: Call | None = None
         fault: InjectedFault | None = None
@@ -122,14 +122,14 @@ class Dispatcher:
         return is_ours and self.authentication.knows(headers)
 
     def _refused_site(self, request: IncomingRequest) -> Reply | None:
-        """The reply to what a page of another site sends, or to another name of ours (D42)."""
+        """The reply to a page of another site, or to an unknown `Host` (D42); else None."""
         problem = self.hosts.problem_of_gateway(request.headers)
         if problem is None:
             return None
         return Reply(Code.FORBIDDEN, "D42", problem, problem).redacted()
 
     def _of_interface(self, path: Path | None, request: IncomingRequest) -> Path:
-        """The path. Raises what answers a path or a method outside of the interface."""
+        """The path. Raises for a path or a method outside the interface."""
         if path is None:
             raise Refused(_no_such_path(request.path, self.paths))
         if request.method != hdrs.METH_POST:
@@ -190,7 +190,7 @@ def _failure(
     error: Exception,
     store_failures: StoreFailures,
 ) -> Reply:
-    """The reply to an exception (D5); the call gets the fields that can be read of its body.
+    """The reply to an exception (D5); the call gets the fields that can be read from its body.
 
     path: that of the request; None if the interface has no such path.
     """
@@ -227,12 +227,12 @@ def _failure(
 
 
 def _bad(why: str, problem: str, rule: str = "D5", http_status: int | None = None) -> Reply:
-    """The reply to a request that is wrong, with the problem in the words for its sender."""
+    """The reply to a bad request. problem: what is wrong, for the client."""
     return Reply(Code.BAD_REQUEST, rule, why, f"Bad request: {problem}", http_status=http_status)
 
 
 def _no_such_path(path: str, known: Iterable[str]) -> Reply:
-    """The reply to a path that the interface does not have, with the one probably meant (D36)."""
+    """The reply to an unknown path, with a similar path as a hint (D36)."""
     near = [] if len(path) > _LONGEST else _near(path, known)
     hint = f"; did you mean {near[0]}?" if near else ""
     message = f"Not found: the interface has no such path{hint}"
@@ -248,7 +248,7 @@ def _near(path: str, known: Iterable[str]) -> list[str]:
 
 
 def _form_type(headers: Mapping[str, str]) -> tuple[str, ...]:
-    """A warning where the header of a JSON body says that it is a form (D36)."""
+    """A warning if Content-Type says that a JSON body is a form (D36)."""
     given = headers.get(hdrs.CONTENT_TYPE, JSON)
     if given == JSON or not given.lower().startswith(_FORMS):
         return ()
@@ -259,18 +259,18 @@ def _form_type(headers: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def encoded_body(headers: Mapping[str, str]) -> str | None:
-    """Why a body with `Content-Encoding` is refused; None for one that is sent as it is (D42).
+    """Why a body with `Content-Encoding` is refused; None if it is not encoded (D42).
 
-    4 MB of gzip can hold 4 GB, so no body is unpacked to be measured.
+    4 MB of gzip can hold 4 GB, so bodies are not unpacked.
     """
     given = headers.get(hdrs.CONTENT_ENCODING)
     if given is None or given.lower() in {"", "identity"}:
         return None
-    return f"the header Content-Encoding says {quoted(given)}: send the body as it is, without it"
+    return f"the header Content-Encoding says {quoted(given)}: send the body without encoding"
 
 
 async def read_body(request: IncomingRequest, read: ReadBody) -> bytes:
-    """The body, for which the client may wait to be asked. Raises what answers an encoded one."""
+    """The body, after a `100 Continue` if the client waits for it. Raises if it is encoded."""
     if encoded_body(request.headers) is not None:
         raise web.HTTPUnsupportedMediaType
     if hdrs.EXPECT in request.headers:
@@ -279,7 +279,7 @@ async def read_body(request: IncomingRequest, read: ReadBody) -> bytes:
 
 
 async def expect(request: IncomingRequest) -> None:
-    """Answer `Expect: 100-continue`; any other expectation is left unmet and no reason to fail."""
+    """Answer `Expect: 100-continue`; ignore any other expectation."""
     wanted = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue"
     if wanted and request.transport is not None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")

@@ -1,4 +1,4 @@
-"""Fault injection: delays, spoils or drops answers; reads bodies before they are validated."""
+"""Fault injection: delays, cuts or drops answers; reads bodies before they are validated."""
 
 import asyncio
 import math
@@ -22,9 +22,9 @@ from sandbox_sim.web.transport.requests import IncomingRequest
 
 
 def match_facts_of(raw: bytes, operation: Operation | None) -> MatchFacts:
-    """The facts that can be read of a body, even where other fields are wrong.
+    """The facts that can be read from a body, even if other fields are wrong.
 
-    operation: that of the path; None for `make_payment`, where the body says which it is.
+    operation: that of the path; None for `make_payment`, where the body determines it.
     """
     try:
         body = from_json(raw)
@@ -47,7 +47,7 @@ def _service_id(value: object) -> int | None:
 
 
 def _text(value: object) -> str | None:
-    """A string that any store can keep, and of a length that a request can have."""
+    """A string that any store can keep, no longer than a valid request may have; else None."""
     if not isinstance(value, str) or len(value) > MAX_IDENTIFIER or "\x00" in value:
         return None
     return value
@@ -66,12 +66,12 @@ def _amount(value: object) -> Decimal | None:
     return Decimal(repr(value)) if isinstance(value, float) and math.isfinite(value) else None
 
 
-# Closing drops what is not sent yet and tells the client at once.
+# Closing drops unsent data and resets the connection at once.
 _NO_LINGERING: Final = struct.pack("ii", 1, 0)
 
 
 class FaultInjection:
-    """Applies faults to answers. Delays and silences end when the server stops."""
+    """Applies faults to answers. Delays and hanging answers end when the server stops."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -102,10 +102,10 @@ class FaultInjection:
     async def _silence(self, transport: asyncio.Transport) -> None:
         """Return when the client has closed the connection, or after the longest delay."""
         if getattr(transport.get_protocol(), "half_closed", False):
-            return  # nothing more would tell that the client has gone
+            return  # the end of the connection could not be noticed
         woken = asyncio.Event()
         transport.set_protocol(_Silent(transport.get_protocol(), woken))
-        transport.resume_reading()  # or a client that sent too much could not be seen to leave
+        transport.resume_reading()  # else the end of a client that sent too much is not noticed
         until = self._clock.monotonic() + MAX_LATENCY_S
         while not transport.is_closing() and (left := until - self._clock.monotonic()) > 0:
             woken.clear()  # the clock sets it too when it is moved
@@ -122,10 +122,10 @@ class FaultInjection:
 
 
 class _Lost(GatewayAnswer):
-    """An answer that is not written; the connection ends after it.
+    """An answer that is not written; the connection ends instead.
 
-    It goes once its request is over for the gateway, so that nothing waits for it: `prepare` is
-    what the dispatcher awaits, `write_eof` what only aiohttp's protocol does.
+    The dispatcher awaits only `prepare`, so the request ends for the gateway before the connection
+    does: that happens in `write_eof`, which only aiohttp's protocol awaits.
     """
 
     __slots__ = ("_lose", "_transport")

@@ -1,6 +1,6 @@
 """The paths of the interface for clients of mode P, and their bodies.
 
-Source: D39, endpoint.1, D32.
+Source: D17, D39, endpoint.1, D32.
 
 The bodies narrow the models of the sandbox, where some of these fields are optional. No override
 and no fault applies here. Amounts are exact, from the text of the JSON number.

@@ -34,7 +34,7 @@ B = TypeVar("B", bound=request_models.OperationBody)
 
 
 class BadRequest(Exception):
-    """The body or one of its fields is not what docs/interface.md says.
+    """The body or one of its fields does not follow docs/interface.md.
 
     The text names each; `why` names the refused values too.
     """
@@ -54,11 +54,11 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class Call:
-    """A request of a client that is allowed; reading the body fills in the last four fields.
+    """A request of an authenticated client; reading the body fills in the last four fields.
 
-    received_at: gateway time when the whole body was there, UTC.
-    public_address: returns the address that we are served at, for addresses in an answer.
-    warnings: remarks about the body, beside those of its operation.
+    received_at: gateway time when the whole body had arrived, UTC.
+    public_address: returns the address of this server, for addresses in an answer.
+    warnings: about the body; the operation adds its own.
     """
 
     client: Client
@@ -71,7 +71,7 @@ class Call:
     warnings: tuple[str, ...] = ()
 
     def is_about(self, asked: MatchFacts) -> None:
-        """Fill in what was read of the body without validating it."""
+        """Fill in the facts that were read from the body without validating it."""
         self.service_id, self.operation, self.transaction_id = asked[:3]
 
     def parsed(self, model: type[B]) -> B:
@@ -108,9 +108,9 @@ PathHandler = Callable[[Call], Awaitable[Reply]]
 
 
 class Path(NamedTuple):
-    """A path as the dispatcher looks it up; `operation` None where the body says which it is.
+    """A path of the interface; `operation` is None if the body determines it.
 
-    live_handler: for clients of mode P; the usual one without production, because it refuses them.
+    live_handler: for clients of mode P; without production the usual one, which refuses them.
     """
 
     handler: PathHandler
@@ -121,7 +121,7 @@ class Path(NamedTuple):
 def by_path(
     routes: Iterable[Route], live_handlers: Mapping[str, PathHandler], base_path: str
 ) -> Mapping[str, Path]:
-    """The routes of the interface as the dispatcher looks them up, with `base_path` and without."""
+    """The routes of the interface by their paths, with and without `base_path`."""
     return {
         prefix + route.path: Path(
             route.handler,
@@ -135,9 +135,9 @@ def by_path(
 
 @dataclass(frozen=True, eq=False)
 class PathHandlers(ABC):
-    """The handlers of the nine paths; each mode pays and sends in its own way.
+    """The handlers of the nine paths; a subclass for each mode.
 
-    models: the bodies of `make_payment`. own_paths: those of payments with a path of their own.
+    models: the bodies of `make_payment`. own_paths: the bodies of payments with their own path.
     """
 
     models: ClassVar[TypeAdapter[request_models.PaymentBody]]
@@ -156,7 +156,7 @@ class PathHandlers(ABC):
         """Send SMS."""
 
     async def _refusal(self, _call: Call, _parties: tuple[str, ...] = ()) -> Reply | None:
-        """The rejection that an override asks for; none applies in mode P (D39)."""
+        """The rejection that an override sets; None in mode P (D39)."""
         return None
 
     def make_payment(self, call: Call) -> Awaitable[Reply]:
@@ -164,7 +164,7 @@ class PathHandlers(ABC):
         return self._pay(call, call.parsed_payment(self.models))
 
     def pay(self, model: type[request_models.PaymentBody], call: Call) -> Awaitable[Reply]:
-        """A payment with a path of its own, whose body is this model."""
+        """A payment with its own path and this model."""
         return self._pay(call, call.parsed(model))
 
     async def get_transaction_status(self, call: Call) -> Reply:
@@ -209,7 +209,7 @@ class PathHandlers(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Operations(PathHandlers):
-    """The handlers for clients of mode S, whose requests follow the overrides."""
+    """The handlers for clients of mode S, to whose requests overrides apply."""
 
     models = request_models.MAKE_PAYMENT
     own_paths = request_models.OWN_PATHS
@@ -223,7 +223,7 @@ class Operations(PathHandlers):
         if isinstance(body, request_models.HostedCardCollection) and not takes_hosted:
             raise BadRequest(
                 "nw must be one of 'VIS', 'MAS' in sandbox, with a test card in customer_number; "
-                "the setting sandbox_card_entry takes 'CRD' and lets the hosted page ask"
+                "with the setting sandbox_card_entry, 'CRD' makes the hosted page ask for the card"
             )
         payment = body.payment()
         call.operation, call.transaction_id = payment.operation, payment.transaction_id
@@ -235,7 +235,7 @@ class Operations(PathHandlers):
         return await self._refusal(call, parties) or await self.sms.send(request)
 
     async def _refusal(self, call: Call, parties: tuple[str, ...] = ()) -> Reply | None:
-        """The rejection that an override asks for; payments check for it in their own unit."""
+        """The rejection that an override sets; payments check overrides in their own unit."""
         asked = MatchFacts(call.service_id, call.operation, call.transaction_id, parties)
         return await self.overrides.refusal(asked)
 
@@ -287,7 +287,7 @@ def _route(path: str, handler: PathHandler, operations: tuple[Operation, ...]) -
 
 
 def _errors(operations: Iterable[Operation]) -> Iterator[ErrorCode]:
-    """How the operations refuse; those of SMS answer HTTP 200 to their own rejections (D6)."""
+    """The error codes of the operations; rejections of SMS have HTTP 200 (D6)."""
     are_sms = any(each.is_sms for each in operations)
     own = dict.fromkeys(code for each in operations for code in each.row.rejections)
     for code in (Code.BAD_REQUEST, *([Code.FORBIDDEN] if are_sms else []), *own):

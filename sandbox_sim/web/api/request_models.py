@@ -1,8 +1,7 @@
 """Request bodies of docs/interface.md. Source: D5, D17, D24, D43, D37.
 
-JSON types are strict and unknown fields are ignored. `make_payment` is a union told apart by
-`trans_type`, then `payment_option`, then for cards `nw`, so only combinations that the interface
-lists can be built.
+JSON types are strict and unknown fields are ignored. `make_payment` is a union by `trans_type`,
+then `payment_option`, then for cards `nw`, so only combinations that the interface lists are valid.
 """
 
 import math
@@ -132,7 +131,7 @@ SenderId = Annotated[str, StringConstraints(pattern=_NO_NUL, max_length=MAX_IDEN
 
 MessageBody = Annotated[str, StringConstraints(pattern=_NO_NUL, max_length=MAX_MESSAGE)]
 
-ServiceId = Annotated[int, Field(gt=0, lt=2**63, description="an integer without a fraction")]
+ServiceId = Annotated[int, Field(gt=0, lt=2**63)]
 
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -169,7 +168,7 @@ class OperationBody(BaseModel):
 
 
 def _required(*names: str) -> ConfigDict:
-    """The fields that the interface requires, where some may be missing for the model."""
+    """The fields that the interface requires, for a model in which some are optional."""
     return ConfigDict(json_schema_extra={"required": list(names)})
 
 
@@ -182,7 +181,11 @@ _RECIPIENTS = {
 
 
 class PaymentFields(OperationBody):
-    """The common fields of every payment."""
+    """The common fields of every payment.
+
+    trans_type: the kind of payment.
+    callback_url: where the gateway sends the outcome.
+    """
 
     reference: Reference
     transaction_id: Identifier
@@ -194,7 +197,14 @@ class PaymentFields(OperationBody):
 
 
 class PaymentBody(PaymentFields):
-    """One of the payment operations; subclasses narrow the fields to what they take."""
+    """One of the payment operations; subclasses narrow the fields to what they take.
+
+    payment_option: MOM is mobile money, CRD a card, CRM a card or mobile money, BNK a bank account;
+    a bill and airtime need none.
+    currency_val: the currency value for display.
+    nickname: the display name of the customer or the account; production requires it, except for a
+    bill or airtime.
+    """
 
     operation: ClassVar[Operation]
 
@@ -204,19 +214,19 @@ class PaymentBody(PaymentFields):
     nickname: Reference | None = None
 
     def payment(self) -> Payment:
-        """The payment that the body asks for; on a hosted page there is no party yet."""
-        told = vars(self)  # attributes of a model are looked up the long way
+        """The payment in the body; the party is empty if the hosted page asks for the card."""
+        given = vars(self)  # faster than the attributes of a model
         return Payment(
             self.operation,
-            told["service_id"],
-            told["transaction_id"],
-            told["reference"],
-            _exactly(told["amount"]),
-            told["nw"],
-            told.get("party", ""),
-            told["payment_option"] or told["trans_type"],
-            told["currency_code"] or DEFAULT_CURRENCY,
-            told["callback_url"],
+            given["service_id"],
+            given["transaction_id"],
+            given["reference"],
+            _exactly(given["amount"]),
+            given["nw"],
+            given.get("party", ""),
+            given["payment_option"] or given["trans_type"],
+            given["currency_code"] or DEFAULT_CURRENCY,
+            given["callback_url"],
         )
 
 
@@ -236,6 +246,11 @@ class Collection(WithNumber):
 
 
 class _Card(PaymentBody):
+    """A payment on the hosted page.
+
+    landing_page: where the browser goes after a successful payment.
+    """
+
     operation = Operation.CARD
     trans_type: Literal["CTM"]
     payment_option: Literal["CRD", "CRM"]
@@ -297,7 +312,10 @@ class CardPayout(WithNumber):
 
 
 class Bill(PaymentBody):
-    """Bill payment (endpoint.5)."""
+    """Bill payment (endpoint.5).
+
+    account_number: the number of the customer at the biller.
+    """
 
     operation = Operation.BILL
     trans_type: Literal["BLP"]
@@ -328,7 +346,10 @@ class BalanceQuery(OperationBody):
 
 
 class SmsSend(OperationBody):
-    """Send SMS (endpoint.9). `sender_id` has a code of its own (216), so it may be missing here."""
+    """Send SMS (endpoint.9). `sender_id` has a code of its own (216), so it may be missing here.
+
+    customer_number: the recipient, in international form; mode S takes the local form too.
+    """
 
     model_config = _required("service_id", "customer_number", "msg_body", "sender_id")
 
@@ -345,7 +366,10 @@ class SmsSend(OperationBody):
 
 
 class SmsBulk(OperationBody):
-    """Bulk SMS (endpoint.10). `recipients` has codes of its own, so it may be anything here."""
+    """Bulk SMS (endpoint.10). `recipients` has codes of its own, so it may be anything here.
+
+    recipients: the numbers, in local or in international form; each gets the text.
+    """
 
     model_config = _required("service_id", "recipients", "msg_body", "sender_id")
 
@@ -365,7 +389,15 @@ class SmsBalanceQuery(OperationBody):
 
 
 class SmsHistory(OperationBody):
-    """SMS history (endpoint.11)."""
+    """SMS history (endpoint.11).
+
+    page: from 1, which is the default.
+    limit: SMS of a page, 20 by default; a value above 100 is lowered to 100.
+    status: only SMS with this status, as a word or as its letter.
+    batch_id: only SMS of this bulk send.
+    start_date: only SMS from this day on, in UTC.
+    end_date: only SMS up to this day, in UTC; the day is included.
+    """
 
     page: Annotated[int, Field(ge=1)] | None = None
     limit: Annotated[int, Field(ge=1)] | None = None

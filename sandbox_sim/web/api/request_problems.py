@@ -1,4 +1,4 @@
-"""What is wrong with a body that does not fit its model, in words, and the field that was meant.
+"""Describes what is wrong with an invalid body, and suggests the fields that were meant.
 
 Source: D5, D36, D43.
 """
@@ -24,7 +24,7 @@ from sandbox_sim.web.api.request_models import (
     WithNumber,
 )
 
-# How much of two names must be the same: where the right one is missing, and where it is there.
+# How similar two names must be: if the right one is missing, and if it is present too.
 _ENOUGH: Final = 0.7
 
 _NEARLY_ALL: Final = 0.92
@@ -53,7 +53,7 @@ _BY_LETTERS: Final = {name.replace("_", ""): name for name in sorted(_OF_ANY_MOD
 
 
 def unknown(names: Iterable[object]) -> list[str]:
-    """The first names that no operation has; long ones are left out."""
+    """The first few names that are not a field of any operation, without long ones."""
     found: list[str] = []
     for name in names:
         if isinstance(name, str) and len(name) <= _LONGEST and name not in _OF_ANY_MODEL:
@@ -64,7 +64,7 @@ def unknown(names: Iterable[object]) -> list[str]:
 
 
 def meant(field: str, names: Iterable[str]) -> str | None:
-    """A sentence about the one of these unknown names that stands for a missing field, if any."""
+    """A sentence about the unknown name that is most similar to a missing field, or None."""
     letters = {_letters(name): name for name in names}
     near = difflib.get_close_matches(field.replace("_", ""), letters, n=1, cutoff=_ENOUGH)
     return _sentence(letters[near[0]], field) if near else None
@@ -87,7 +87,7 @@ def misspelt(body: OperationBody) -> tuple[str, ...]:
 
 @cached_by_text(maxsize=512)
 def _nearest(name: str) -> tuple[str, float]:
-    """The field whose name is most like this one, and how much of both is the same."""
+    """The field with the most similar name, and the similarity from 0 to 1."""
     letters = _letters(name)
     near = difflib.get_close_matches(letters, _BY_LETTERS, n=1, cutoff=_ENOUGH)
     if not near:
@@ -103,8 +103,8 @@ def _sentence(name: str, field: str) -> str:
     return f"{quoted(name)[1:-1]} is unknown: did you mean {field}?"
 
 
-# Where a union could not be told apart, the model that finds what else is wrong, by the tags that
-# were recognised; below CTM and a card option there is only the card.
+# If the operation could not be determined: the model that finds further problems, by the tags that
+# were recognised. Below CTM and a card option only the card is left.
 _STAND_IN: dict[tuple[int | str, ...], type[PaymentFields]] = {
     (): PaymentFields,
     ("CTM",): WithNumber,
@@ -117,15 +117,14 @@ _CARD_OPTIONS: Final = (PaymentOption.CARD, PaymentOption.CARD_AND_MOBILE_MONEY)
 
 _LONG_NUMBER: Final = 10**30
 
-# The beginning of a form: as `curl -d name=value` sends it, as JSON that was encoded like one, and
-# as a form with files.
+# The beginning of a form: from `curl -d name=value`, as percent-encoded JSON, and as multipart.
 _FORM: Final = re.compile(
     rb"\s*(?:[\w.%+\[\]-]{1,100}=|%7B|--[^\r\n]{1,100}\r?\nContent-Disposition)", re.IGNORECASE
 )
 
 
 class Problems(NamedTuple):
-    """All that is wrong with a body: for `response_message`, and with the refused values (D36)."""
+    """The problems of a body: for `response_message`, and with the refused values (D36)."""
 
     message: str
     why: str
@@ -168,7 +167,7 @@ def _parsed(raw: bytes) -> object:
 
 
 def _value(field: str, body: Mapping[str, object]) -> str:
-    """The value of a wrong field in brackets; empty where the client sent none."""
+    """The value of a wrong field in brackets; empty if the field is missing."""
     if field not in body:
         return ""
     value = body[field]
@@ -188,7 +187,7 @@ def _value(field: str, body: Mapping[str, object]) -> str:
 
 
 def _further_problems(model: type[PaymentFields], raw: bytes) -> Iterator[tuple[str, str]]:
-    """What does not depend on the choice that could not be made."""
+    """The problems of a body by the fields of this model."""
     try:
         model.model_validate_json(raw)
     except ValidationError as error:

@@ -1,7 +1,7 @@
-"""The one place where an answer of the gateway is written, and the words of the log about it.
+"""Writes the answers of the gateway, and the log lines about them.
 
-The bodies of answers and callbacks are described for the OpenAPI document; the tests check every
-answer and callback against them. Source: docs/interface.md.
+The types of answer and callback bodies are for the OpenAPI document; the tests check every answer
+and callback against them. Source: docs/interface.md.
 """
 
 import logging
@@ -32,18 +32,18 @@ _HIDDEN: Final = "the log of the server says why"
 
 
 class StoreFailures:
-    """Words for a `StoreError`, whose text can name a path, a database or an index.
+    """Describes a `StoreError`, whose text can name a path, a database or an index.
 
-    told: whether clients get that text; else it is logged, at most once a second.
+    shown: whether clients get that text; else it is logged, at most once a second.
     """
 
-    def __init__(self, clock: Clock, *, told: bool) -> None:
-        self._told = told
+    def __init__(self, clock: Clock, *, shown: bool) -> None:
+        self._shown = shown
         self._logged = LogThrottle(clock)
 
     def reason(self, error: StoreError) -> str:
         """Why the state could not be read or saved, as far as a client may know."""
-        if self._told:
+        if self._shown:
             return str(error)
         if count := self._logged.due():
             log.error("the store failed in %d requests, the last time because: %s", count, error)
@@ -54,10 +54,10 @@ _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
 
 class GatewayAnswer:
-    """An answer of the gateway, as aiohttp's protocol takes a response; written once, whole.
+    """An answer of the gateway, which aiohttp's protocol accepts as a response; written once.
 
-    It stands in for `web.Response` because that takes a tenth of the time of a request.
-    headers: whole lines, beside those that every answer has.
+    It replaces `web.Response`, which takes a tenth of the time of a request.
+    headers: complete lines, in addition to those that every answer has.
     keep_alive: whether the connection may stay open after it; `prepare` decides.
     is_written: whether `prepare` has written it, so that `write_eof` has nothing to do.
     """
@@ -95,7 +95,7 @@ class GatewayAnswer:
         """Do nothing, because `prepare` has written it all."""
 
 
-# The page that explains each rule, under an anchor of its own.
+# The page that explains the rules; each rule has an anchor.
 _RULES: Final = "/_sandbox/rules"
 
 
@@ -109,7 +109,7 @@ def _first_lines(version: HttpVersion, status: int) -> str:
 
 
 def render(reply: Reply, request_id: str, reject_status: int = 200) -> GatewayAnswer:
-    """Make the answer of a reply. No other function does this.
+    """Make the answer from a reply.
 
     reject_status: the HTTP status of the sandbox codes, a setting (D7).
     """
@@ -145,7 +145,7 @@ def _short_body(code: str, message: str) -> bytes:
 
 
 def explain(entry: JournalEntry, activity: ActivityLog) -> None:
-    """Log one line about a request with its answer and why, as far as there may be one."""
+    """Log one line about a request, its answer and the reason, unless there are too many."""
     went_well = entry.code in ACCEPTED and not entry.warnings
     level = logging.WARNING if entry.warnings else logging.INFO
     level = activity.level_of_success if went_well else level
@@ -183,16 +183,17 @@ def explain(entry: JournalEntry, activity: ActivityLog) -> None:
 
 
 _Encoding = Literal["GSM", "UNICODE"]
+_FirstSmsStatus = Annotated[str, SmsStatus, "ACKNOWLEDGED in mode S, QUEUED in mode P"]
 _StatusLetter = Annotated[str, tuple(status.code for status in SmsStatus)]
 
 
-class Said(TypedDict):
-    """The field that every answer has beside `response_code`."""
+class ResponseBody(TypedDict):
+    """The field that every answer has in addition to `response_code`."""
 
     response_message: str
 
 
-class PaymentAccepted(Said):
+class PaymentAccepted(ResponseBody):
     """The payment is accepted and pending; its callback follows."""
 
     response_code: Literal["202"]
@@ -201,10 +202,10 @@ class PaymentAccepted(Said):
 class MobilePayoutAccepted(PaymentAccepted):
     """The 202 of a mobile payout (sandbox.5)."""
 
-    status: Literal["success"]
+    status: Annotated[Literal["success"], "of a payout to a mobile wallet"]
 
 
-class CardAccepted(Said):
+class CardAccepted(ResponseBody):
     """The customer pays on the hosted page."""
 
     response_code: Literal["000"]
@@ -221,8 +222,8 @@ class StatusRecord(TypedDict):
     message: str
 
 
-class StatusFound(Said):
-    """The transaction is known."""
+class StatusFound(ResponseBody):
+    """The status of the transaction."""
 
     response_code: Literal["000"]
     response_data: StatusRecord
@@ -231,13 +232,13 @@ class StatusFound(Said):
 class BalanceRecord(TypedDict):
     """The balances of a service, in its base currency and in SMS units."""
 
-    payout_balance: float
-    collection_balance: float
+    payout_balance: Annotated[float, "what payouts can use"]
+    collection_balance: Annotated[float, "what collections brought in"]
     sms_balance: float
-    airtime_balance: float
+    airtime_balance: Annotated[float, "what airtime is paid from"]
 
 
-class BalanceFound(Said):
+class BalanceFound(ResponseBody):
     """The balances of the service."""
 
     response_code: Literal["000"]
@@ -248,17 +249,17 @@ class SmsSendRecord(TypedDict):
     """One SMS that was accepted."""
 
     processing_id: str
-    batch_id: None
-    status: Annotated[str, SmsStatus]
+    batch_id: Annotated[None, "a single send has no batch"]
+    status: _FirstSmsStatus
     status_code: _StatusLetter
     page_count: int
     units_charged: int
     char_count: int
     encoding: _Encoding
-    sms_balance: Annotated[int, "the units that are left"]
+    sms_balance: int
 
 
-class SmsAccepted(Said):
+class SmsAccepted(ResponseBody):
     """The SMS is accepted and charged."""
 
     response_code: Literal["370"]
@@ -269,17 +270,17 @@ class SmsBulkRecord(TypedDict):
     """A bulk SMS that was accepted."""
 
     batch_id: str
-    total_recipients: int
+    total_recipients: Annotated[int, "how many SMS are sent; a repeated number counts each time"]
     page_count: int
-    units_per_recipient: int
-    total_units_charged: int
-    sms_balance: Annotated[int, "the units that are left"]
-    status: Annotated[str, SmsStatus]
+    units_per_recipient: Annotated[int, "one for each page"]
+    total_units_charged: Annotated[int, "the units of all recipients"]
+    sms_balance: int
+    status: _FirstSmsStatus
     status_code: _StatusLetter
     encoding: _Encoding
 
 
-class BulkSmsAccepted(Said):
+class BulkSmsAccepted(ResponseBody):
     """The SMS to all recipients are accepted and charged."""
 
     response_code: Literal["370"]
@@ -287,31 +288,31 @@ class BulkSmsAccepted(Said):
 
 
 class Pagination(TypedDict):
-    """Where a page of the history stands."""
+    """The position of a page in the history."""
 
-    total_no_of_records: int
-    total_pages: int
-    current_page: int
-    items_per_page: int
+    total_no_of_records: Annotated[int, "how many SMS fit the filters"]
+    total_pages: Annotated[int, "how many pages they fill"]
+    current_page: Annotated[int, "from 1"]
+    items_per_page: Annotated[int, "the limit that holds, at most 100"]
 
 
-class HistoryFound(Said):
+class HistoryFound(ResponseBody):
     """A page of the SMS of the service, newest first."""
 
     response_code: Literal["393"]
-    response_data: list[HistoryItem]
+    response_data: Annotated[list[HistoryItem], "newest first"]
     pagination: Pagination
 
 
 class SmsBalanceRecord(TypedDict):
     """The SMS units of a service."""
 
-    entity_service_id: int
+    entity_service_id: Annotated[int, "the service_id of the request"]
     sms_balance: int
-    last_updated: Timestamp
+    last_updated: Annotated[str, "when the balance last changed, ISO 8601 in UTC"]
 
 
-class SmsBalanceFound(Said):
+class SmsBalanceFound(ResponseBody):
     """The SMS units of the service."""
 
     response_code: Literal["388"]
@@ -355,8 +356,9 @@ class FlatCallback(_Notification):
 class EventCallback(_Notification):
     """The body of the profile `event`, which the storefront plugin reads."""
 
-    event_type: Literal[
-        "payment_success", "payment_failure", "payment_pending", "payment_cancelled"
+    event_type: Annotated[
+        Literal["payment_success", "payment_failure", "payment_pending", "payment_cancelled"],
+        "the status as a word",
     ]
     order_id: Annotated[str, "the reference of the payment"]
 

@@ -24,9 +24,9 @@ _HANDSET_COOKIE: Final = "sandbox_sim_handset"
 
 
 class Guard:
-    """Wraps a handler so that it answers only those who may use its route.
+    """Wraps handlers with the checks of their access.
 
-    token: the setting `control_token`; None where no token is needed.
+    token: the setting `control_token`; None if no token is needed.
     """
 
     def __init__(self, token: str | None, hosts: AllowedHosts) -> None:
@@ -51,7 +51,7 @@ class Guard:
             Access.HANDSET: partial(self._refuse_control, cookies=self._handset_cookies),
             Access.PAGE: partial(self._refuse_page, cookies=of_page),
             Access.OWN_PAGE: self._refuse_other_page,
-            # By an image or a link, a page of another site can send a GET too.
+            # A page of another site can also send a GET, by an image or a link.
             Access.DELIVERY: partial(self._refuse_other_page, safe_methods=frozenset()),
         }
         refusal_of = checks.get(access)
@@ -102,10 +102,10 @@ class Guard:
 
 
 def _has_cookie(request: web.Request, cookies: Mapping[str, str]) -> bool:
-    """Whether a page of ours sent the request, after a login: it has one of these cookies.
+    """Whether one of our pages sent the request after a login: it has one of these cookies.
 
-    A browser sends the cookie for every port of the host. So what changes something must also
-    name our page in `Origin`, which `AllowedHosts` has checked.
+    A browser sends the cookie for every port of the host. So a request that changes something must
+    also have an `Origin`, which `AllowedHosts` has checked.
     """
     if hdrs.COOKIE not in request.headers:
         return False
@@ -119,23 +119,23 @@ def _has_cookie(request: web.Request, cookies: Mapping[str, str]) -> bool:
 
 
 def session_of(token: str) -> str:
-    """The value of the session cookie: it shows that the browser was given the token."""
+    """The value of the session cookie, which proves that its user entered the token."""
     return hmac.new(token.encode(), b"sandbox_sim session", hashlib.sha256).hexdigest()
 
 
 def handset_cookie(token: str) -> tuple[str, str]:
-    """The name and the value of the cookie of a phone; it is good for the handset pages only."""
+    """The name and the value of the cookie of a phone, which is valid only for handset pages."""
     value = hmac.new(token.encode(), b"sandbox_sim handset", hashlib.sha256).hexdigest()
     return _HANDSET_COOKIE, value
 
 
 def prefix_of(request: web.BaseRequest) -> str:
-    """What stands before `/_sandbox` in the path of a request."""
+    """The part of the path before `/_sandbox`."""
     return request.path.partition(CONTROL_PREFIX)[0]
 
 
 def go_to(location: str) -> web.Response:
-    """Send the browser to another page, this time only."""
+    """Redirect the browser to another page, temporarily."""
     headers = {hdrs.LOCATION: location, hdrs.CACHE_CONTROL: "no-store"}
     return web.Response(status=303, headers=headers)
 
@@ -143,7 +143,7 @@ def go_to(location: str) -> web.Response:
 def give_cookie(
     answer: web.Response, cookie: tuple[str, str], path: str, *, secured: bool
 ) -> web.Response:
-    """The answer with a cookie that no script reads and no page of another site sends."""
+    """Add a cookie that scripts cannot read and pages of other sites do not send."""
     name, value = cookie
     answer.set_cookie(name, value, path=path, httponly=True, samesite="Strict", secure=secured)
     return answer

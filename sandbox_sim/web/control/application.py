@@ -1,7 +1,4 @@
-"""The aiohttp application of the control API, which answers everything under its paths.
-
-A browser gets pages there in place of JSON errors.
-"""
+"""The aiohttp application of the control API. Browsers get error pages in place of JSON errors."""
 
 import json
 import logging
@@ -40,10 +37,10 @@ log = logging.getLogger("sandbox_sim.requests")
 
 
 class ControlApi:
-    """Answers the requests to the control API, and what networks send.
+    """Answers the requests to the control API, and the notifications of networks.
 
-    prefixes: what the paths of the routes begin with.
-    notified: takes the notifications of networks; None where there are no networks.
+    prefixes: of the paths of the routes.
+    notified: handles the notifications of networks; None without networks.
     """
 
     def __init__(
@@ -69,7 +66,7 @@ class ControlApi:
 def _application(
     table: Sequence[Route], guard: Guard, prefixes: Iterable[str], notified: Handler | None
 ) -> web.Application:
-    """The routes under each of the prefixes. It has no middlewares: aiohttp would keep it."""
+    """The routes under each of the prefixes. No middlewares: with them aiohttp would keep it."""
     app = web.Application()
     if notified is not None:
         for prefix, method in product(prefixes, (hdrs.METH_POST, hdrs.METH_PUT)):
@@ -144,14 +141,14 @@ async def _for_browser(
 async def _in_shape(
     request: web.Request, control: web.Application, store_failures: StoreFailures
 ) -> web.StreamResponse:
-    """Answer failures under `/_sandbox` in the shape of the control API."""
+    """Answer a request; failures get the error format of the control API."""
     try:
         return _refused_at_once(request) or await control._handle(request)  # noqa: SLF001 -- named in aiohttp_internals.py
     except (BadInput, AmbiguousId) as bad:
         code = errors.AMBIGUOUS if isinstance(bad, AmbiguousId) else errors.BAD_REQUEST
         return error_response(code, str(bad))
     except (HttpProcessingError, web.RequestPayloadError):
-        return error_response(errors.BAD_REQUEST, "The body cannot be read as its headers say")
+        return error_response(errors.BAD_REQUEST, "The body does not match its headers")
     except StoreError as failure:
         return error_response(errors.STORE_UNAVAILABLE, store_failures.reason(failure))
     except web.HTTPException as failure:
@@ -163,22 +160,22 @@ async def _in_shape(
             raise
         log.exception("%s failed", redact_text(f"{request.method} {request.path}"))
         if request.writer.output_size > 0:
-            raise ConnectionError("an answer was begun already") from None
+            raise ConnectionError("the answer has already begun") from None
         return error_response(
             errors.INTERNAL_ERROR, "An internal error of the server; its log has the traceback"
         )
 
 
 def _refused_at_once(request: web.Request) -> web.Response | None:
-    """The answer to a request that no route takes, whatever its path is; None for any other."""
-    if "\x00" in request.path:  # no record has such a name, and some stores refuse it in a query
+    """The answer to a request with a NUL in its path or an encoded body; else None."""
+    if "\x00" in request.path:  # some stores refuse it in a query
         return _refusal(web.HTTPNotFound(), request)
     why = encoded_body(request.headers)
     return None if why is None else error_response(errors.ENCODED_BODY, why)
 
 
 def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
-    """A refusal of aiohttp, in the shape and words of the control API."""
+    """An HTTP error of aiohttp, in the error format of the control API."""
     match failure:
         case web.HTTPNotFound():
             return error_response(errors.NOT_FOUND, f"The control API has no path {request.path!r}")
@@ -196,9 +193,9 @@ def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
 
 
 def _router_paths(table: Sequence[Route]) -> list[str]:
-    """The path of each route for the router, where a variable part at the end excludes siblings.
+    """The path of each route for the router. A variable part at the end excludes fixed siblings.
 
-    So `GET /_sandbox/callbacks/find` gets HTTP 405: it does not look for a callback named find.
+    So `GET /_sandbox/callbacks/find` gets HTTP 405 and does not search for a callback named find.
     """
     names: defaultdict[str, set[str]] = defaultdict(set)  # by the path before them
     for route in table:

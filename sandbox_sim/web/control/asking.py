@@ -1,4 +1,4 @@
-"""Asks the network of a transaction of mode P for its outcome, because a person wants it now.
+"""Asks the network of a transaction of mode P for its outcome now, for a person.
 
 Source: D39.
 """
@@ -38,7 +38,7 @@ class AskedView(TransactionDetails):
 
 @dataclass(frozen=True, eq=False)
 class AskRoutes:
-    """Asks networks. asking and live: those of production; None where it is off."""
+    """The routes that ask networks. asking, live: of production; None if it is off."""
 
     ids: RecordIds
     asking: "StatusAsking | None"
@@ -62,7 +62,7 @@ class AskRoutes:
         ]  # fmt: skip
 
     async def ask(self, request: web.Request, _asked: Nothing) -> Reply:
-        """Ask now, save the answer, and answer the transaction as it is then."""
+        """Ask now, save the answer of the network, and answer with the transaction."""
         name, service_id = request.match_info["id"], service_of(request)
         found = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         network_id = name if found is None else str(found["network_transaction_id"])

@@ -1,4 +1,4 @@
-"""What people enter by hand under `/_sandbox/ledger`, in mode P. Source: D44."""
+"""Manual entries of mode P under `/_sandbox/ledger`. Source: D44."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from decimal import Decimal
@@ -13,7 +13,7 @@ from sandbox_sim.ledger.books import Adjustment, BadEntry, Books, SuspenseItem
 from sandbox_sim.records.ledger import AccountKind, LedgerLine, NumberedPosting, shown_line
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal
-from sandbox_sim.values.timestamps import Timestamp, iso
+from sandbox_sim.values.timestamps import iso
 from sandbox_sim.values.vocabulary import (
     DEFAULT_CURRENCY,
     MAX_IDENTIFIER,
@@ -55,7 +55,11 @@ class Resolve(SignedInput):
 
 
 class Adjust(SignedInput):
-    """The body of `POST ledger/adjust`."""
+    """The body of `POST ledger/adjust`; one of `debit` and `credit` is a wallet of the service.
+
+    network: where one of them is clearing.
+    transaction: where one of them is suspense, or to show the entry with this payment.
+    """
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     amount: str = Field(pattern=AMOUNT, description=AN_AMOUNT)
@@ -115,17 +119,17 @@ class SuspenseView(TypedDict):
     network: str
     asset: Annotated[str, "a currency, SMS or AIRTIME"]
     amount: Annotated[str, "a decimal: above 0 where it came in, below 0 where it went out"]
-    since: Timestamp
+    since: Annotated[str, "when the first of it came or went, ISO 8601 in UTC"]
 
 
 class SuspenseList(TypedDict):
     """All amounts in suspense."""
 
-    suspense: list[SuspenseView]
+    suspense: Annotated[list[SuspenseView], "one for each payment"]
 
 
 class BookRoutes:
-    """Enters corrections. books: None where production is off."""
+    """The routes of manual entries. books: None if production is off."""
 
     def __init__(self, books: Books | None, ids: RecordIds) -> None:
         self._books = books
@@ -181,11 +185,11 @@ class BookRoutes:
     async def reverse(
         self, _request: web.Request, asked: Reverse
     ) -> NumberedPosting | web.Response:
-        """Enter the opposite of an entry that a person made, whole and once."""
+        """Reverse a manual entry, for its full amount. An entry can be reversed once."""
         return await self._entered(lambda books: books.reverse(asked.entry, asked.signed))
 
     async def _subject(self, name: str, service_id: int | None) -> str:
-        """The network transaction id of the payment that an id names; else the name itself."""
+        """The network transaction id of the payment with this id; the id itself if unknown."""
         found = await self._ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         return name if found is None else str(found["network_transaction_id"])
 
@@ -205,7 +209,7 @@ def _is_off() -> web.Response:
 
 
 def suspense_view(item: SuspenseItem) -> SuspenseView:
-    """What is in suspense, as the control API shows it."""
+    """An amount in suspense, as the control API shows it."""
     return {
         "service_id": item.service_id,
         "transaction_id": item.transaction_id,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from aiohttp import web
 from pydantic import Field
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class ResendBody(Input):
-    """The body of `resend`; without `url` the callback goes where it went before."""
+    """The body of `resend`; without `url` the callback goes to the same address as before."""
 
     url: WebAddress | None = Field(None, description=EXPECTED)
 
@@ -45,6 +45,10 @@ class DoctorBody(Input):
     """The body of `doctor`: the receiver, the service that signs, and the profiles to send.
 
     The receiver is that of an address, or of a callback: a callback shows no secret of its address.
+
+    url: the receiver.
+    service_id: the service whose credentials of mode S sign the samples.
+    profiles: the forms of the body to send; by default all.
     """
 
     url: WebAddress | None = Field(None, description=EXPECTED)
@@ -58,16 +62,16 @@ class DoctorBody(Input):
 
 
 class DoctorReport(ReceiverReport):
-    """The report. complete: false where the time was over before all checks were made."""
+    """The report."""
 
-    complete: bool
+    complete: Annotated[bool, "false where the time was over before all checks were made"]
 
 
 @dataclass(frozen=True, eq=False)
 class CallbackActionRoutes:
-    """Makes the next attempt now, sends once more, and sends a receiver the samples of the doctor.
+    """Retries and resends callbacks, and examines receivers.
 
-    examination: makes what sends them, when it is asked for: serve starts without it.
+    examination: makes the examination when it is needed, so that serve starts faster.
     """
 
     retries: CallbackRetries
@@ -108,7 +112,7 @@ class CallbackActionRoutes:
         ]  # fmt: skip
 
     async def retry(self, request: web.Request, _asked: Nothing) -> CallbackView | web.Response:
-        """Make the next attempt now; HTTP 409 for a callback that waits for none."""
+        """Make the next attempt now; HTTP 409 if the callback is not waiting for an attempt."""
         name = request.match_info["id"]
         retried = await self.retries.retry(name)
         if retried is None:
@@ -120,7 +124,7 @@ class CallbackActionRoutes:
         return callbacks.shown(retried.callback)
 
     async def retry_all(self, _request: web.Request, asked: ServiceBody) -> Reply:
-        """Make the next attempts at all that are retrying now; answers which they are."""
+        """Make the next attempt at every retrying callback now; answer with these callbacks."""
         retried = await self.retries.retry_all(asked.service_id)
         return {"callbacks": [*map(callbacks.shown, retried)]}
 
@@ -134,9 +138,9 @@ class CallbackActionRoutes:
     async def examine(
         self, _request: web.Request, asked: DoctorBody
     ) -> DoctorReport | web.Response:
-        """Examine a receiver; answers when all samples were answered, or their time is over."""
+        """Examine a receiver; answer when all samples were answered, or the time limit is over."""
         if (asked.url is None) == (asked.callback is None):
-            raise BadInput("url or callback must be there, and not both")
+            raise BadInput("exactly one of url and callback must be set")
         examination = self.examination()
         url, service_id = asked.url or "", asked.service_id
         if asked.callback is not None:

@@ -17,12 +17,15 @@ from sandbox_sim.web.control.errors import RECORDS_WAIT, error_response
 from sandbox_sim.web.control.input import Input, Nothing
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
-# A longer step is a mistake, and the calendar has an end.
+# A longer step is probably a mistake, and the calendar has an end.
 MAX_S = 366 * 86_400
 
 
 class Advance(Input):
-    """The body of `advance`."""
+    """The body of `advance`.
+
+    seconds: how far to move gateway time.
+    """
 
     seconds: float = Field(
         ge=0, le=MAX_S, allow_inf_nan=False, description=f"a number of seconds from 0 to {MAX_S}"
@@ -35,17 +38,17 @@ class JobView(TypedDict):
     due_at: Timestamp
     kind: Annotated[str, JobKind]
     service_id: int
-    subject: Annotated[str, "the id of the transaction, callback, page or send"]
+    subject: Annotated[str, "the identifier that `kind` has in brackets"]
 
 
 class AdvancedClock(ClockView):
     """Gateway time after a step, and the jobs that ran on the way, in order."""
 
-    ran: list[JobView]
+    ran: Annotated[list[JobView], "oldest first"]
 
 
 class ClockRoutes:
-    """Time is one for all services."""
+    """The routes of the clock, which all services share."""
 
     def __init__(self, clock: Clock, clock_control: ClockControl) -> None:
         self._clock = clock
@@ -72,7 +75,7 @@ class ClockRoutes:
             ),
             route(
                 "POST", "/_sandbox/clock/resume", self.resume,
-                "let gateway time run again from where it is",
+                "let gateway time run again, from the time it shows",
                 answers=shows, body=no_body,
             ),
             route(
@@ -87,22 +90,22 @@ class ClockRoutes:
         return shown(self._clock)
 
     async def advance(self, _request: web.Request, asked: Advance) -> AdvancedClock:
-        """Move time on; answer when all that fell due on the way is done, callbacks included."""
+        """Move gateway time; answer when all that fell due is done, including callbacks."""
         ran = await self._clock_control.advance(timedelta(seconds=asked.seconds))
         return {**shown(self._clock), "ran": [_job_view(job) for job in ran]}
 
     async def freeze(self, _request: web.Request, _asked: Nothing) -> ClockView:
-        """Stop gateway time. What is due now is still done, and `advance` works."""
+        """Stop gateway time. Jobs that are due now still run, and `advance` works."""
         await self._clock_control.freeze()
         return shown(self._clock)
 
     async def resume(self, _request: web.Request, _asked: Nothing) -> ClockView:
-        """Let gateway time run again from where it is."""
+        """Let gateway time run again, from the time it shows."""
         await self._clock_control.resume()
         return shown(self._clock)
 
     async def reset(self, _request: web.Request, _asked: Nothing) -> ClockView | web.Response:
-        """Bring gateway time back to the machine's; HTTP 409 where a later record still waits."""
+        """Set gateway time to the machine's time; HTTP 409 if a later record still waits."""
         try:
             await self._clock_control.reset()
         except ClockCannotGoBack as refused:

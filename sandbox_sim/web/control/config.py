@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypedDict
+from typing import Annotated, Any, Protocol, TypedDict
 
 from aiohttp import web
 from pydantic import ConfigDict
@@ -18,7 +18,7 @@ CONFIG = f"{CONTROL_PREFIX}/config"
 
 
 class ChangeableSettings(Protocol):
-    """The settings that the server was started with, and what a change makes of them."""
+    """The settings that the server was started with, and the behaviour after a change."""
 
     def changed(self, present: Behaviour, changes: Mapping[str, Any]) -> Behaviour:
         """The behaviour with these changes; raises `ChangeRefused`."""
@@ -36,7 +36,7 @@ class ConfigChanges(Input):
 class ConfigView(TypedDict):
     """The settings that can change while the server runs, by their names."""
 
-    settings: dict[str, SettingView]
+    settings: Annotated[dict[str, SettingView], "by their names"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class ConfigRoutes:
         ]  # fmt: skip
 
     async def show(self, _request: web.Request, _asked: Nothing) -> ConfigView:
-        """Show what holds now, and what was configured."""
+        """Show the present values and the configured ones."""
         return self._view()
 
     async def change(

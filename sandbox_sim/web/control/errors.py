@@ -24,7 +24,7 @@ METHOD_NOT_ALLOWED: Final = ErrorCode(
     "the path does not accept this method; the header `Allow` lists those it accepts",
 )
 TIMEOUT: Final = ErrorCode(408, "timeout", "a `wait` ended before enough records matched")
-ALREADY_DECIDED: Final = ErrorCode(409, "already_decided", "the transaction is decided already")
+ALREADY_DECIDED: Final = ErrorCode(409, "already_decided", "the transaction has been decided")
 FORCE_NEEDED: Final = ErrorCode(
     409,
     "force_needed",
@@ -40,7 +40,7 @@ NOT_REFUNDED: Final = ErrorCode(
     409, "not_refunded", "the refund cannot be made; the message says why, and what to do"
 )
 AMBIGUOUS: Final = ErrorCode(409, "ambiguous", "the identifier fits several records")
-NOT_WAITING: Final = ErrorCode(409, "not_waiting", "the callback waits for no attempt")
+NOT_WAITING: Final = ErrorCode(409, "not_waiting", "the callback is not waiting for an attempt")
 RECORDS_WAIT: Final = ErrorCode(
     409, "records_wait", "records that were created later than the machine's time still wait"
 )
@@ -48,15 +48,15 @@ PRODUCTION: Final = ErrorCode(
     409, "production", "production mode forbids the request, or the request needs production mode"
 )
 TOO_MANY: Final = ErrorCode(409, "too_many", "there are too many active rules")
-SEEDED_ALREADY: Final = ErrorCode(409, "seeded_already", "the service has these records already")
+SEEDED_ALREADY: Final = ErrorCode(409, "seeded_already", "the service already has these records")
 NO_CREDENTIALS: Final = ErrorCode(
     409, "no_credentials", "no credential set of mode S is for the service"
 )
 BODY_TOO_LARGE: Final = ErrorCode(
-    413, "request_entity_too_large", "the body is above the setting `max_body_bytes`"
+    413, "request_entity_too_large", "the body is larger than the setting `max_body_bytes`"
 )
 ENCODED_BODY: Final = ErrorCode(
-    415, "encoded_body", "the request has the header `Content-Encoding`, and no body is unpacked"
+    415, "encoded_body", "the body has a `Content-Encoding`, which is not supported"
 )
 INTERNAL_ERROR: Final = ErrorCode(
     500, "internal_error", "an internal error of the server; the log has the traceback"
@@ -95,9 +95,9 @@ def errors_of(route: Route) -> tuple[ErrorCode, ...]:
 
 
 def error_response(error: ErrorCode, message: str, field: str = "") -> web.Response:
-    """An error in the shape of the control API, with secrets in the message masked.
+    """An error answer of the control API, with secrets in the message masked.
 
-    field: the field of the body that the message is about; empty where it is about several.
+    field: the field of the body that the message is about; empty if it is about several.
     """
     named = {"field": field} if field else {}
     answer = {"error": {"code": error.code, "message": redact_text(message), **named}}

@@ -1,7 +1,7 @@
-"""The live feed under `/_sandbox/events`: Server-Sent Events of all that happens.
+"""The live feed under `/_sandbox/events`: Server-Sent Events of all changes.
 
-An open page holds `/_sandbox/changes`, which says only that something changed: the page asks for
-itself again. It costs a payment one function call: events are put together, and nothing is
+Open pages read `/_sandbox/changes`, which only says that something changed; the page then loads
+itself again. This costs a payment one function call: changes share one event, and nothing is
 converted to JSON.
 """
 
@@ -20,13 +20,13 @@ from sandbox_sim.records.events import EventFilter, EventType, NumberedEvent
 from sandbox_sim.web.control.input import SERVICE_ID, Input, QueryServiceId
 from sandbox_sim.web.routes import Answer, Query, Route
 
-# Seconds of real time without an event after which a comment is sent: a proxy would close the
-# connection.
+# After this many seconds of real time without an event a comment is sent, because a proxy would
+# close the connection.
 KEEP_ALIVE_S: Final = 15.0
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 
-# Sent to pages, which ask again for what they show.
+# Sent to pages, which then load themselves again.
 CHANGED: Final = b"event: changed\ndata: {}\n\n"
 
 # Milliseconds after which a reader that was cut off connects again.
@@ -67,6 +67,7 @@ _TYPE: Final = f"({'|'.join(EventType)})"
 class EventsQuery(Input):
     """The query of the feed.
 
+    types: gap means that events are missing.
     after: the same as the header `Last-Event-ID`, for readers that cannot send that header.
     """
 
@@ -109,7 +110,7 @@ class EventRoutes:
         ]  # fmt: skip
 
     async def events(self, request: web.Request, asked: EventsQuery) -> web.StreamResponse:
-        """Send events as they come, until the reader goes, does not read, or the server stops."""
+        """Send events until the client disconnects or stops reading, or the server stops."""
         wanted = EventFilter(asked.service_id, asked.types)
         after = request.headers.get("Last-Event-ID") or asked.after
 
@@ -121,7 +122,7 @@ class EventRoutes:
         return answer
 
     async def changes(self, request: web.Request) -> web.StreamResponse:
-        """Server-Sent Events without content, until the reader goes or the server stops."""
+        """Send events without content until the client disconnects or the server stops."""
         changed = asyncio.Event()
         unwatch = self.store.watch(changed.set)
         try:
@@ -135,7 +136,7 @@ class EventRoutes:
         return answer
 
     async def _next(self, changed: asyncio.Event) -> bool:
-        """Wait for a change, or until it is time to say something; False where the server stops."""
+        """Wait for a change, or until a keep-alive is due; False if the server stops."""
         longest_s = _SHARED_S if self.shared else KEEP_ALIVE_S
         until = self.clock.monotonic() + longest_s
         while not changed.is_set() and self.clock.monotonic() < until:
@@ -145,6 +146,6 @@ class EventRoutes:
         return not self.feed.closed
 
 
-def _framed(told: NumberedEvent) -> bytes:
-    event = told.event
-    return f"id: {told.id}\nevent: {event.type}\ndata: {event.data}\n\n".encode("ascii")
+def _framed(numbered: NumberedEvent) -> bytes:
+    event = numbered.event
+    return f"id: {numbered.id}\nevent: {event.type}\ndata: {event.data}\n\n".encode("ascii")

@@ -5,7 +5,7 @@ The metrics, in the format of Prometheus, need the package prometheus-client, th
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 
 from aiohttp import web
 
@@ -35,24 +35,24 @@ _INSTALL: Final = (
 class Alive(TypedDict):
     """The process answers."""
 
-    status: Literal["ok"]
+    status: Annotated[Literal["ok"], "the process answers"]
 
 
 class Ready(TypedDict):
     """The store takes writes."""
 
-    status: Literal["ready"]
+    status: Annotated[Literal["ready"], "the store takes writes"]
 
 
 class Version(TypedDict):
     """The program and its version."""
 
-    name: Literal["sandbox_sim"]
-    version: str
+    name: Annotated[Literal["sandbox_sim"], "of the program"]
+    version: Annotated[str, "such as 0.1.0"]
 
 
 class HealthRoutes:
-    """What containers, scripts and Prometheus ask for; only the metrics need the token."""
+    """The routes for containers, scripts and Prometheus; only the metrics need the token."""
 
     def __init__(self, store: Store, clock: Clock, metering: Metering) -> None:
         self._store = store
@@ -84,7 +84,7 @@ class HealthRoutes:
         ]  # fmt: skip
 
     async def livez(self, _request: web.Request) -> Alive:
-        """Say that the process answers."""
+        """Answer that the process runs."""
         return {"status": "ok"}
 
     async def readyz(self, _request: web.Request) -> Ready:
@@ -164,7 +164,7 @@ class _Registry:
         )
         dropped = _counter(
             f"{_NETWORK}_notifications_dropped",
-            "Notifications that proved nothing and were not stored.",
+            "Unproven notifications that were not stored.",
             label,
         )
         for state in self._measured.networks:

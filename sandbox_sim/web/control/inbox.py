@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal, TypedDict
+from typing import Annotated, Final, Literal, TypedDict
 
 from aiohttp import web
 
@@ -47,7 +47,7 @@ _INBOX: Final = "/_sandbox/inbox/{name}"
 class Received(TypedDict):
     """The inbox has the delivery."""
 
-    status: Literal["received"]
+    status: Annotated[Literal["received"], "the delivery is kept"]
 
 
 def inbox_name(request: web.Request) -> str:
@@ -60,9 +60,9 @@ def inbox_name(request: web.Request) -> str:
 
 @dataclass(frozen=True, eq=False)
 class InboxRoutes:
-    """Receivers of callbacks, one for each name that is asked for.
+    """Receivers of callbacks, one for each name in the path.
 
-    secret_keys: those of the clients check the signatures of the deliveries.
+    secret_keys: of the clients, to check the signatures of deliveries.
     """
 
     store: Store
@@ -130,7 +130,7 @@ class InboxRoutes:
         return await page_of(self.records, kind, "messages", request, asked)
 
     async def view(self, request: web.Request) -> web.Response:
-        """The deliveries as a page, newest first; a look at it stores nothing."""
+        """The deliveries as a page, newest first."""
         kind = inbox_of(inbox_name(request))
         after = request.query.get("after", "").replace("\x00", "") or None
         found = await self.records.find(kind, {}, DEFAULT_LIMIT, after)
@@ -139,7 +139,7 @@ class InboxRoutes:
         return await self.templates.page(request, "inbox.html", context)
 
     async def wait(self, request: web.Request, asked: Wait) -> Reply:
-        """Wait for `count` deliveries that match; HTTP 408 where too few came in time.
+        """Wait for `count` deliveries that match; HTTP 408 if too few came in time.
 
         `json.trans_ref` in `match` looks inside a body that is JSON.
         """

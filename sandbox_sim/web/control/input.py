@@ -50,6 +50,9 @@ class Input(BaseModel):
     """A body or a query of the control API. It has strict types and refuses unknown fields.
 
     The description of a field ends the sentence "service_id must be …". Error messages contain it.
+    Lines of the docstring say what a field means, for the OpenAPI document, as this one does:
+
+    service_id: the service.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", defer_build=True)
@@ -94,7 +97,7 @@ class Nothing(Input):
 
 
 class ServiceBody(Input):
-    """The body of what concerns one service; without it every service."""
+    """The body of a request for one service; without `service_id` for all."""
 
     service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
 
@@ -108,7 +111,7 @@ class ServiceQuery(Input):
 class PageQuery(Input):
     """The query of a list. Lists are newest first.
 
-    A larger limit than `MAX_LIMIT` is accepted: `page_size` is what the list keeps to.
+    A limit above `MAX_LIMIT` is accepted, and `page_size` lowers it.
     """
 
     limit: QueryLimit = Field(
@@ -117,13 +120,13 @@ class PageQuery(Input):
 
     @property
     def page_size(self) -> int:
-        """How many items a page has at most."""
+        """The maximum number of items of a page."""
         return min(self.limit, MAX_LIMIT)
 
     def page(self, found: Sequence[R], id_of: Callable[[R], str]) -> tuple[Sequence[R], str | None]:
         """The page, and the id after which the next one begins, or None on the last one.
 
-        found: what the page begins with, and more than it holds where there is a next page.
+        found: the items of the page, and more if there is a next page.
         """
         page = found[: self.page_size]
         return page, id_of(page[-1]) if len(found) > len(page) else None
@@ -137,7 +140,7 @@ class ServiceListQuery(PageQuery):
 
     @property
     def listing(self) -> Listing:
-        """What to read: one more than the page holds, which shows that there is a next page."""
+        """What to read: one item more than the page, to know whether there is a next page."""
         return Listing(self.service_id, self.after, self.page_size + 1)
 
 
@@ -148,7 +151,7 @@ class ListQuery(PageQuery):
 
 
 def time_of(name: str, text: str) -> datetime:
-    """The time that a field names, as UTC, which it is unless it says otherwise, or `BadInput`."""
+    """The time in a field, in UTC, which is also the default zone. Raises `BadInput`."""
     try:
         read = datetime.fromisoformat(text)
         return (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).astimezone(UTC)
@@ -157,7 +160,12 @@ def time_of(name: str, text: str) -> datetime:
 
 
 class Wait(Input):
-    """The body of `wait`: how many records have to match, and for how much real time to wait."""
+    """The body of `wait`.
+
+    match: what the records must have; a dot reaches inside, as in `request.amount`.
+    count: how many of them to wait for.
+    timeout_s: how much real time to wait at most.
+    """
 
     match: dict[str, Any] = Field({}, description="an object with fields and their values")
     count: int = Field(1, ge=1, le=1000, description="an integer from 1 to 1000")
@@ -180,9 +188,9 @@ T = TypeVar("T", bound=BaseModel)
 
 
 async def body_of(request: web.Request, model: type[T], *, optional: bool = False) -> T:
-    """The JSON body of a request, whatever its Content-Type says, or `BadInput`.
+    """The JSON body of a request, with any Content-Type. Raises `BadInput`.
 
-    optional: no body at all is the same as an empty object.
+    optional: an empty body counts as an empty object.
     """
     raw = await request.read() or (b"{}" if optional else b"null")
     return _read(model, lambda: model.model_validate_json(raw))
@@ -218,7 +226,7 @@ def query_of(request: web.Request, model: type[T], *, beside: Sequence[str] = ()
 
 
 def _read(model: type[T], read: Callable[[], T], *problems: str) -> T:
-    """Read the input; raise `BadInput` with its problems and those that are given."""
+    """Read the input. Raises `BadInput` with its problems and the given ones."""
     try:
         read_input = read()
     except ValidationError as invalid:
@@ -251,7 +259,7 @@ def _unknown(name: str, known: Iterable[str]) -> str:
     parents, _, last = name.rpartition(".")
     near = nearest(last, known)
     if near is None:
-        return f"{name!r} is unknown: there are {_listed(known)}"
+        return f"{name!r} is unknown: the fields are {_listed(known)}"
     return f"{name!r} is unknown: did you mean {f'{parents}.{near}' if parents else near}?"
 
 
@@ -272,7 +280,7 @@ def _place(
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model that a field holds, if it can hold nothing else but None."""
+    """The model of a field, if the field holds only that model or None."""
     kinds = get_args(annotation) if isinstance(annotation, UnionType) else (annotation,)
     match [kind for kind in kinds if kind is not NoneType]:
         case [type() as model] if issubclass(model, BaseModel):
@@ -330,6 +338,6 @@ class SignedInput(WhoAndWhy):
         by, why = (self.by or "").strip(), (self.reason or "").strip()
         if not by or not why:
             raise BadInput(
-                "reason and by must be set: an entry of mode P says why, and who makes it"
+                "reason and by must be set: an entry of mode P needs a reason and a name"
             )
         return ManualEntry(redact_text(by), redact_text(why), redact_text(self.reference.strip()))

@@ -36,7 +36,11 @@ MAX_TOPUP = 1_000_000_000
 
 
 class Topup(SignedInput):
-    """The body of `POST ledger/topup`; mode P also takes who adds the units, and why."""
+    """The body of `POST ledger/topup`; mode P also takes who adds the units, and why.
+
+    units: how many to add.
+    account: what they are added to.
+    """
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     units: int = Field(gt=0, le=MAX_TOPUP, description=f"an integer from 1 to {MAX_TOPUP}")
@@ -47,7 +51,11 @@ class Topup(SignedInput):
 
 
 class LedgerListQuery(ListQuery):
-    """The query of `GET ledger`; all but `limit`, `after` and `audit` are filters."""
+    """The query of `GET ledger`; all but `limit`, `after` and `audit` are filters.
+
+    account: the wallet.
+    audit: whether to add up the whole ledger, which may take a while.
+    """
 
     mode: Literal["S", "P"] | None = Field(None, description="the service mode, S or P")
     service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
@@ -78,47 +86,47 @@ class LedgerListQuery(ListQuery):
 
 
 class WalletView(TypedDict):
-    """What a wallet has."""
+    """The balance of a wallet."""
 
     mode: Annotated[str, ServiceMode]
     service_id: int
-    account: Annotated[str, Wallet]
+    account: Annotated[str, Wallet, "the wallet"]
     asset: Annotated[str, "a currency, SMS or AIRTIME"]
     balance: Annotated[str, "a decimal: what is available and what is pending"]
     pending: Annotated[str, "what open payments have set aside, in mode P"]
-    available: str
+    available: Annotated[str, "what can be spent"]
 
 
 class OurAccountView(TypedDict):
-    """What an account of ours has."""
+    """The balance of an account of the gateway."""
 
     account: Annotated[str, "its name, such as network/mtn/clearing/GHS"]
     balance: Annotated[str, "a decimal: what was credited less what was debited"]
 
 
 class ViolationView(TypedDict):
-    """A rule of the ledger that does not hold, and what breaks it."""
+    """A rule of the ledger that is broken, and by what."""
 
-    rule: str
-    detail: str
+    rule: Annotated[str, "what must hold"]
+    detail: Annotated[str, "where it does not"]
 
 
 class LedgerView(TypedDict):
     """A page of postings, newest first; the first page also has the balances."""
 
-    postings: list[NumberedPosting]
+    postings: Annotated[list[NumberedPosting], "newest first"]
     next: Annotated[int | None, "the value of `after` for the next page; null on the last one"]
-    balances: NotRequired[list[WalletView]]
+    balances: NotRequired[Annotated[list[WalletView], "on the first page"]]
     accounts: NotRequired[
-        Annotated[list[OurAccountView], "in production: the accounts of no service, in mode P"]
+        Annotated[list[OurAccountView], "in production: the accounts of the gateway, in mode P"]
     ]
     agrees: NotRequired[Annotated[bool, "with audit=true: whether every rule of the ledger holds"]]
-    violations: NotRequired[list[ViolationView]]
-    postings_checked: NotRequired[int]
+    violations: NotRequired[Annotated[list[ViolationView], "with audit=true: what does not hold"]]
+    postings_checked: NotRequired[Annotated[int, "with audit=true: how many were added up"]]
 
 
 class ToppedUp(TypedDict):
-    """What a service has after a top-up, of the account that was topped up."""
+    """The balance of the account that was topped up."""
 
     service_id: int
     mode: NotRequired[Annotated[Literal["P"], "left out in mode S"]]
@@ -127,7 +135,7 @@ class ToppedUp(TypedDict):
 
 
 class LedgerRoutes:
-    """The accounts of every service."""
+    """The routes of the ledger. books: None if production is off."""
 
     def __init__(self, ledger: Ledger, books: Books | None) -> None:
         self._ledger = ledger
@@ -148,7 +156,7 @@ class LedgerRoutes:
         ]  # fmt: skip
 
     async def topup(self, _request: web.Request, asked: Topup) -> ToppedUp | web.Response:
-        """Add SMS units to a service, or airtime in mode P; answer with what it has then."""
+        """Add SMS units to a service, or airtime in mode P; answer with the new balance."""
         if asked.mode == "S":
             if asked.account != "sms":
                 raise BadInput("account airtime is for mode P: in mode S airtime is not topped up")
@@ -170,10 +178,10 @@ class LedgerRoutes:
     async def list(self, _request: web.Request, asked: LedgerListQuery) -> LedgerView:
         """List postings, newest first; the first page also has the balances.
 
-        A posting is a transfer as it concerns one wallet. Amounts are plain decimals in strings,
-        in the currency of the wallet (in mode S GHS) or in SMS units. `balances` are those of the
-        mode and the service in the query, or of all, whatever the other filters are. With
-        `audit=true` the whole ledger is added up, and the answer says whether every rule holds.
+        A posting is the part of a transfer that concerns one wallet. Amounts are plain decimals in
+        strings, in the currency of the wallet (in mode S GHS) or in SMS units. Of the filters, only
+        mode and service apply to `balances`. With `audit=true` the whole ledger is added up, and
+        the answer says whether every rule holds.
         """
         page = await self._ledger.page(asked.query())
         answer: LedgerView = {

@@ -1,4 +1,4 @@
-"""`/_sandbox/listen`: a program elsewhere takes callbacks and answers them in the receiver's place.
+"""`/_sandbox/listen`: a program elsewhere receives callbacks in place of the receiver.
 
 The callbacks come as Server-Sent Events; each answer is a request of its own.
 """
@@ -38,7 +38,10 @@ def _address(url: str) -> str:
 
 
 class ListenQuery(Input):
-    """The query of a listener."""
+    """The query of a listener.
+
+    forward_to: where the listener sends callbacks, which attempts show as `sent_to`.
+    """
 
     forward_to: Annotated[str, AfterValidator(_address)] = Field(
         max_length=MAX_CHARACTERS, description="an address such as http://127.0.0.1:5000/callback"
@@ -47,7 +50,13 @@ class ListenQuery(Input):
 
 
 class ListenAnswerBody(Input):
-    """What the receiver answered; without a status, the `problem` says why none came."""
+    """What the receiver answered.
+
+    status_code: null where no answer came.
+    response_body: the answer.
+    problem: why no answer came.
+    failure: where to look for the cause.
+    """
 
     number: int = Field(ge=1, le=LARGEST_INTEGER, description="the number of the callback")
     status_code: int | None = Field(
@@ -72,14 +81,14 @@ class ListenAnswerBody(Input):
 
 
 class ForwardedAnswer(TypedDict):
-    """The answer to an answer."""
+    """Whether a reported answer was recorded."""
 
-    recorded: Annotated[bool, "false where the attempt was over before"]
+    recorded: Annotated[bool, "false if the attempt had ended before"]
 
 
 @dataclass(frozen=True, eq=False)
 class ListenRoutes:
-    """Registers listeners. shared: other servers may send callbacks that do not come here."""
+    """The routes of listeners. shared: other servers may send callbacks that do not come here."""
 
     listeners: CallbackListeners
     _: KW_ONLY
@@ -102,7 +111,7 @@ class ListenRoutes:
         ]  # fmt: skip
 
     async def listen(self, request: web.Request, asked: ListenQuery) -> web.StreamResponse:
-        """Send callbacks as they come, until the listener goes or the server stops."""
+        """Send callbacks until the listener disconnects or the server stops."""
         answer = await open_stream(request)
         listener = self.listeners.add(asked.service_id, redact_text(asked.forward_to))
         try:
@@ -123,7 +132,7 @@ class ListenRoutes:
     async def answer(
         self, request: web.Request, asked: ListenAnswerBody
     ) -> ForwardedAnswer | web.Response:
-        """Take the answer of a receiver; it becomes that of the attempt."""
+        """Record the answer of a receiver as the answer of the attempt."""
         listener = self.listeners.named(request.match_info["listener"])
         if listener is None:
             return error_response(NOT_FOUND, "there is no such listener: connect again")

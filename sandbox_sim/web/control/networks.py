@@ -1,7 +1,7 @@
 """The networks of production, the attempts at them, and their notifications. Source: D32, D39.
 
-Notifications come in at `/_networks/{name}/…`, by POST and PUT. These paths ask for no credentials:
-`NetworkNotifications` decides what is stored. All is listed under `/_sandbox/`.
+Notifications come in at `/_networks/{name}/…`, by POST and PUT. These paths need no credentials:
+`NetworkNotifications` decides what is stored. Everything is listed under `/_sandbox/`.
 """
 
 import math
@@ -49,8 +49,8 @@ if TYPE_CHECKING:  # serve starts faster without what only production needs
 class RouteView(TypedDict):
     """A route of the configuration; an empty list fits everything."""
 
-    operation: list[Annotated[str, Operation]]
-    nw: list[str]
+    operation: Annotated[list[Annotated[str, Operation]], "those that it fits"]
+    nw: Annotated[list[str], "the codes that it fits"]
 
 
 class BreakerView(TypedDict):
@@ -58,22 +58,22 @@ class BreakerView(TypedDict):
 
     state: Annotated[str, BreakerState]
     faults: Annotated[int, "consecutive network faults"]
-    opened_at: str | None
+    opened_at: Annotated[str | None, "ISO 8601 in UTC; null while it is closed"]
 
 
 class NetworkView(TypedDict):
     """A network of the configuration."""
 
-    name: str
-    adapter: str
-    operations: list[Annotated[str, Operation]]
+    name: Annotated[str, "its name in the configuration"]
+    adapter: Annotated[str, "what speaks its protocol"]
+    operations: Annotated[list[Annotated[str, Operation]], "those that it carries out"]
     nws: Annotated[list[str], "the values of `nw` that it takes; empty for every one"]
-    currencies: list[str]
+    currencies: Annotated[list[str], "those that it takes"]
     notifications: Annotated[str, NotificationTrust]
-    routes: list[RouteView]
+    routes: Annotated[list[RouteView], "those that lead to it"]
     breaker: BreakerView
     open_attempts: Annotated[int, "attempts without an outcome yet"]
-    kept_notifications: Annotated[dict[str, int], "by state"]
+    kept_notifications: Annotated[dict[str, int], "how many are stored, by state"]
     dropped_notifications: Annotated[
         int, "unproven notifications that were not stored, in the process that answers"
     ]
@@ -82,14 +82,17 @@ class NetworkView(TypedDict):
 class HealthView(TypedDict):
     """Whether a network can be reached."""
 
-    ok: bool
-    detail: str
+    ok: Annotated[bool, "it can be reached and accepts our credentials"]
+    detail: Annotated[str, "what it answered, in words"]
 
 
 class CheckedNetworkView(NetworkView):
     """A network, and what it answered when it was asked for its health."""
 
     health: HealthView
+
+
+_networks = partial(ListOf, "networks", has_next=False, order="in the order of the configuration")
 
 
 def network_view(state: NetworkState) -> NetworkView:
@@ -152,23 +155,23 @@ class AttemptListQuery(ServiceListQuery):
         )
 
 
-# No network sends a longer notification.
+# Longer than any notification of a network.
 MOST_BODY_BYTES: Final = 64 * 1024
 _TOO_MANY: Final = ErrorCode(429, "too_many", "too many notifications do not belong to an attempt")
 
 
 class NotificationHandler:
-    """Takes a notification, and only then acknowledges it."""
+    """Stores notifications, and then acknowledges them."""
 
     def __init__(self, notifications: "NetworkNotifications", clock: Clock) -> None:
         self._notifications = notifications
         self._clock = clock
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """HTTP 200 with an empty body, also for one that is dropped.
+        """Answer HTTP 200 with an empty body, also if the notification is dropped.
 
-        404 for a network that is not configured, 413 for a body that is too long, and 429 for one
-        that proves nothing while too many of those name no attempt.
+        404 for a network that is not configured, 413 for a body that is too long, and 429 for an
+        unproven notification while too many of them name an unknown attempt.
         """
         name = request.match_info["name"]
         if not self._notifications.knows(name):
@@ -209,7 +212,7 @@ class NotificationListQuery(ListQuery):
 
 
 async def _body(request: web.Request) -> bytes | None:
-    """The body; None where it is too long, and then it is not read to its end."""
+    """The body; None if it is too long, without reading all of it."""
     if (request.content_length or 0) > MOST_BODY_BYTES:
         return None
     body = bytearray()
@@ -222,9 +225,9 @@ async def _body(request: web.Request) -> bytes | None:
 
 @dataclass(frozen=True, eq=False)
 class NetworkRoutes:
-    """What the networks do, and whether they work.
+    """The routes of networks, attempts and notifications.
 
-    notifications and live: those of production; None where it is off, and then they list nothing.
+    notifications, live: of production; None if it is off, and the lists are then empty.
     """
 
     overview: NetworkOverview
@@ -236,12 +239,12 @@ class NetworkRoutes:
         return [
             route(
                 "GET", "/_sandbox/networks", self.list, "list the networks of production",
-                answers=(Answer(ListOf("networks", NetworkView, has_next=False)),),
+                answers=(Answer(_networks(NetworkView)),),
             ),
             route(
                 "POST", "/_sandbox/networks/check", self.check,
                 "check whether each network can be reached",
-                answers=(Answer(ListOf("networks", CheckedNetworkView, has_next=False)),),
+                answers=(Answer(_networks(CheckedNetworkView)),),
             ),
             route(
                 "GET", "/_sandbox/networks/notifications", self.kept,

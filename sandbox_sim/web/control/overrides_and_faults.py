@@ -1,4 +1,4 @@
-"""Overrides and faults under `/_sandbox/`: as they are posted, listed and removed."""
+"""Overrides and faults under `/_sandbox/`: added, listed and removed."""
 
 import math
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ _TEXT = f"a string of at most {MAX_IDENTIFIER} characters"
 
 
 class AmountRange(Input):
-    """Both ends are part of it."""
+    """A range of amounts that includes both ends."""
 
     min: Amount | None = Field(None, description=_AMOUNT)
     max: Amount | None = Field(None, description=_AMOUNT)
@@ -71,7 +71,10 @@ class MatchBody(ServiceBody):
 
 
 class UserRuleBody(Input):
-    """The fields of every rule; each kind adds those of its effect."""
+    """The fields of every rule; each kind adds those of its effect.
+
+    times: how many requests it applies to; without it all.
+    """
 
     match: MatchBody = Field(
         MatchBody(), description="an object with the fields that a request must have"
@@ -79,22 +82,22 @@ class UserRuleBody(Input):
     times: int | None = Field(None, ge=1, le=LARGEST_INTEGER, description="an integer above 0")
 
     def contradiction(self) -> str | None:
-        """What contradicts itself between valid fields, in a sentence; None where nothing does."""
+        """How valid fields contradict each other, in a sentence, or None."""
         amount = self.match.amount
         if isinstance(amount, AmountRange) and (amount.min or 0) > (amount.max or math.inf):
             return "match.amount.min is greater than match.amount.max: swap them"
         return None
 
     def effect(self) -> dict[str, Any]:
-        """The fields of its own kind, as JSON has them."""
+        """The fields of the effect, in JSON types."""
         return self.model_dump(mode="json", exclude={"match", "times"}, exclude_none=True)
 
 
 @dataclass(frozen=True, eq=False)
 class UserRuleRoutes:
-    """The rules of one kind.
+    """The routes of one kind of rules.
 
-    plural: their name in paths. model: the body that adds one. view: how one is shown.
+    plural: their name in paths. model: the body that adds one. view: the type of one in answers.
     """
 
     rules: UserRules
@@ -127,13 +130,13 @@ class UserRuleRoutes:
         ]  # fmt: skip
 
     async def list(self, _request: web.Request, asked: ServiceListQuery) -> Reply:
-        """List the rules, newest first, those that are used up too."""
+        """List the rules, newest first, including those that are used up."""
         found = await self.rules.listed(self.kind, asked.listing)
         page, following = asked.page(found, attrgetter("id"))
         return {self.plural: [shown(each) for each in page], "next": following}
 
     async def add(self, _request: web.Request, asked: UserRuleBody) -> Reply:
-        """Add one; it applies to requests that come after the answer. HTTP 409 above the limit."""
+        """Add a rule for the requests after this one; HTTP 409 if there are too many rules."""
         problem = asked.contradiction()
         if problem is not None:
             return error_response(BAD_REQUEST, problem)
@@ -146,7 +149,7 @@ class UserRuleRoutes:
         return shown(rule)
 
     async def clear(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
-        """Remove those of the service in the query, or all."""
+        """Remove the rules of the service in the query, or all."""
         return {"deleted": await self.rules.clear(self.kind, asked.service_id)}
 
     async def remove(self, request: web.Request) -> Deleted | web.Response:
@@ -162,11 +165,17 @@ _DELAY = f"an integer of milliseconds from 0 to {MAX_DELAY_MS}"
 
 _SWITCH = "true or false"
 
+_AS_ADDED = "as in the body that added it"
+
 _CODES = f"^({'|'.join(CATALOGUE)})$"
 
 
 class OutcomeBody(Input):
-    """The answer to the request, and the status that the transaction ends with."""
+    """The answer to the request, and the status that the transaction ends with.
+
+    status: how an accepted payment ends; 002 stays pending.
+    response_code: the code of the answer.
+    """
 
     status: Annotated[Status | None, StatusWord] = Field(
         None, description=f"one of {worded(Status)}"
@@ -176,14 +185,23 @@ class OutcomeBody(Input):
     @model_validator(mode="before")
     @classmethod
     def _older_name(cls, document: Any) -> Any:
-        """Take `code`, the older name of `response_code`, unless both are there."""
+        """Accept `code`, the older name of `response_code`, unless both are set."""
         if not isinstance(document, dict) or "response_code" in document:
             return document
         return {"response_code" if name == "code" else name: document[name] for name in document}
 
 
 class BehaviourBody(Input):
-    """How the callback behaves."""
+    """How the callback behaves.
+
+    drop: it is not sent.
+    duplicate: how many times it is sent.
+    delay_ms: how much later it is sent, in gateway time.
+    reorder: it waits until the next callback of the service was tried.
+    bad_signature: it has a wrong signature.
+    profile: the form of its body.
+    before_response: it is sent before the request is answered.
+    """
 
     drop: bool = Field(False, description=_SWITCH)
     duplicate: int | None = Field(
@@ -199,13 +217,16 @@ class BehaviourBody(Input):
 class OverrideView(UserRuleView):
     """An override as the control API shows it."""
 
-    outcome: dict[str, str]
-    delay_ms: int
-    callback: dict[str, Any]
+    outcome: Annotated[dict[str, str], _AS_ADDED]
+    delay_ms: Annotated[int, _AS_ADDED]
+    callback: Annotated[dict[str, Any], _AS_ADDED]
 
 
 class OverrideBody(UserRuleBody):
-    """The body that adds an override: the requests that it applies to, and their outcome."""
+    """The body that adds an override: the requests that it applies to, and their outcome.
+
+    delay_ms: how much later a payment is settled, in gateway time.
+    """
 
     outcome: OutcomeBody = Field(
         OutcomeBody(), description="an object with status or response_code"
@@ -216,12 +237,12 @@ class OverrideBody(UserRuleBody):
     )
 
     def contradiction(self) -> str | None:
-        """What contradicts itself or the operation that is named, in a sentence; else None."""
+        """How the fields contradict each other or the operation, in a sentence, or None."""
         asked = contradiction(self._override(), self.match.operation)
         return asked or super().contradiction()
 
     def effect(self) -> dict[str, Any]:
-        """The outcome, as `records.overrides` reads it."""
+        """The effect, as `records.overrides` reads it."""
         effect = self._override().shown()
         del effect["id"]
         return effect
@@ -251,7 +272,7 @@ Yes = Literal[True]
 
 
 def _wrong() -> PydanticCustomError:
-    """An error without a text of its own: the description of the field says what is wanted."""
+    """An error without its own text: the message uses the description of the field."""
     return PydanticCustomError("wrong", "is wrong")
 
 
@@ -262,7 +283,7 @@ def _rising(bounds: tuple[float, float]) -> tuple[float, float]:
 
 
 class OneOf(Input):
-    """An object that has exactly one of its fields."""
+    """An object with exactly one of its fields."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1, "maxProperties": 1})
 
@@ -274,12 +295,12 @@ class OneOf(Input):
 
     @classmethod
     def described(cls) -> str:
-        """The description of a field that holds one."""
+        """The description of a field of this type."""
         return f"an object with exactly one of {', '.join(cls.model_fields)}"
 
 
 class Lognormal(Input):
-    """Half of the answers take longer than the median."""
+    """A lognormal distribution: half of the answers take longer than the median."""
 
     median: Milliseconds = Field(description=_MS)
     sigma: float = Field(
@@ -288,7 +309,7 @@ class Lognormal(Input):
 
 
 class Latency(OneOf):
-    """How long an answer is held back, in milliseconds of real time."""
+    """The delay of an answer, in milliseconds of real time."""
 
     fixed_ms: Milliseconds | None = Field(None, description=_MS)
     uniform_ms: Annotated[tuple[Milliseconds, Milliseconds], AfterValidator(_rising)] | None = (
@@ -298,7 +319,15 @@ class Latency(OneOf):
 
 
 class OneFault(OneOf):
-    """What goes wrong; exactly one of these."""
+    """What goes wrong; exactly one of these.
+
+    latency: the answer comes later.
+    status: the HTTP status of the answer; the request is not processed.
+    connection_reset: the connection is reset.
+    empty_response: the connection is closed without an answer.
+    malformed_json: the body of the answer is cut off.
+    timeout: nothing is answered for five minutes.
+    """
 
     latency: Latency | None = Field(None, description=Latency.described())
     status: Literal[FAULT_STATUSES] | None = Field(  # type: ignore[valid-type]
@@ -313,15 +342,21 @@ class OneFault(OneOf):
 class FaultView(UserRuleView):
     """A fault as the control API shows it."""
 
-    fault: dict[str, Any]
-    probability: float
-    every: int
-    retry_after_s: NotRequired[int]
-    processed: NotRequired[bool]
+    fault: Annotated[dict[str, Any], _AS_ADDED]
+    probability: Annotated[float, _AS_ADDED]
+    every: Annotated[int, _AS_ADDED]
+    retry_after_s: NotRequired[Annotated[int, _AS_ADDED]]
+    processed: NotRequired[Annotated[bool, _AS_ADDED]]
 
 
 class FaultBody(UserRuleBody):
-    """The body that adds a fault."""
+    """The body that adds a fault.
+
+    probability: the share of the requests that it applies to.
+    every: 3 applies it to each third request.
+    retry_after_s: the header Retry-After, with status 429.
+    processed: whether the gateway processes a request whose answer is lost.
+    """
 
     fault: OneFault = Field(description=OneFault.described())
     probability: float = Field(1, ge=0, le=1, description="a number from 0 to 1")
@@ -335,11 +370,11 @@ class FaultBody(UserRuleBody):
     processed: bool | None = Field(None, description="true or false")
 
     def contradiction(self) -> str | None:
-        """The field that does not fit the fault, in a sentence; None where all do."""
+        """The field that does not fit the fault, in a sentence, or None."""
         if self.retry_after_s is not None and self.fault.status != 429:
-            return "retry_after_s goes with fault.status 429 only: leave it out"
+            return "retry_after_s is only for fault.status 429: leave it out"
         if self.processed is not None and not any(
             getattr(self.fault, loss) for loss in AnswerFault
         ):
-            return f"processed goes with {', '.join(AnswerFault)} only: leave it out"
+            return f"processed is only for {', '.join(AnswerFault)}: leave it out"
         return super().contradiction()

@@ -70,7 +70,7 @@ class StatementView(TypedDict):
 
 
 class PeriodRoutes:
-    """Closes periods. periods: None where production is off."""
+    """The routes of periods. periods: None if production is off."""
 
     def __init__(self, periods: Periods | None) -> None:
         self._periods = periods
@@ -92,7 +92,7 @@ class PeriodRoutes:
         ]  # fmt: skip
 
     async def close(self, _request: web.Request, asked: Close) -> StatementView | web.Response:
-        """Pay out what was collected before `until`: one entry for all lines up to then."""
+        """Pay out what was collected before `until`, in one entry."""
         until = time_of("until", asked.until)
         return await self._answered(
             lambda periods: periods.close(asked.service_id, asked.currency, until, asked.signed)

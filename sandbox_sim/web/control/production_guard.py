@@ -1,11 +1,10 @@
-"""What the control API refuses while production is on. Source: D39.
+"""Refuses requests to the control API while production is on. Source: D39.
 
-The clock decides when networks are asked, and settings hold for all clients, so neither can be
-changed. A sample callback of the doctor
-says that a payment was made, so none is sent. Overrides, faults, reset, seed, snapshots and the
-deletion of requests never touch what is of mode P; one that names a service which only clients of
-mode P may use is a mistake, and gets HTTP 409. So does an override or fault that names a
-transaction of mode P, and any where there are no clients of mode S at all.
+The clock decides when networks are asked, and settings apply to all clients, so neither can be
+changed. A sample callback of the doctor says that a payment was made, so none is sent. Overrides,
+faults, reset, seed, snapshots and the deletion of requests never change records of mode P. If they
+name a service that only clients of mode P may use, they get HTTP 409. So does an override or fault
+that names a transaction of mode P, and any if there are no clients of mode S.
 """
 
 from collections.abc import Callable, Iterable
@@ -25,7 +24,7 @@ from sandbox_sim.web.routes import Route
 
 _CLOCK: Final = "/_sandbox/clock/"
 _RULES: Final = ("/_sandbox/overrides", "/_sandbox/faults")
-# Of the transactions with one transaction_id, so many are looked at.
+# How many of the transactions with one transaction_id are checked.
 _LOOKED_AT: Final = 100
 _OF_THE_SANDBOX: Final = frozenset(
     {
@@ -76,7 +75,7 @@ async def _refuse_doctor(_request: web.Request, _asked: object) -> web.Response:
     text = (
         "Production is on, so no sample callbacks are sent: they would say that payments were made"
     )
-    return error_response(PRODUCTION, f"{text}; run sandbox-sim doctor URL in its place")
+    return error_response(PRODUCTION, f"{text}; run sandbox-sim doctor URL instead")
 
 
 async def _checked(
@@ -88,12 +87,12 @@ async def _checked(
 ) -> Any:
     named = getattr(getattr(asked, "match", asked), "service_id", None)
     if isinstance(named, int) and is_only_live(named):
-        text = f"Only clients of mode P may use service {named}, and its records stay as they are"
+        text = f"Only clients of mode P may use service {named}, and its records cannot be changed"
         return error_response(PRODUCTION, text)
     if route.path in _RULES and is_only_live(None):
         text = (
             "Overrides and faults are for requests of mode S, and all credentials are of mode P: "
-            "what a payment of mode P becomes is decided by its network, or with settle"
+            "the network decides a payment of mode P, or a person with settle"
         )
         return error_response(PRODUCTION, text)
     name = await _live_transaction(records, asked) if isinstance(asked, UserRuleBody) else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -24,7 +24,7 @@ from sandbox_sim.control.record_search import (
     RecordIds,
     RecordSearch,
 )
-from sandbox_sim.events.waits import Came
+from sandbox_sim.events.waits import WaitResult
 from sandbox_sim.production.attempt_views import TransactionDetails
 from sandbox_sim.records.callbacks import CallbackView
 from sandbox_sim.records.journal import RequestView
@@ -60,9 +60,9 @@ if TYPE_CHECKING:
 
 
 async def answer_of_wait(
-    request: web.Request, waiting: Coroutine[Any, Any, Came], asked: Wait, plural: str
+    request: web.Request, waiting: Coroutine[Any, Any, WaitResult], asked: Wait, plural: str
 ) -> Reply:
-    """Wait for the records; HTTP 408 where too few came in time.
+    """Wait for the records; HTTP 408 if too few came in time.
 
     The wait ends at once when the client closes the connection.
     """
@@ -106,13 +106,16 @@ TRANSACTION_OF_SERVICE: Final = "/_sandbox/transactions/{service_id}/{id}"
 
 
 class Search(Wait):
-    """The body of `find`, `count` and `wait`."""
+    """The body of `find`, `count` and `wait`.
+
+    limit: how many to return at most; only `find` reads it.
+    """
 
     limit: int = Field(100, ge=1, le=1000, description="an integer from 1 to 1000")
 
 
 class RecordListQuery(PageQuery):
-    """The query of the lists, beside a filter for each field."""
+    """The query of the lists, in addition to a filter for each field."""
 
     after: str | None = Field(
         None,
@@ -135,7 +138,7 @@ class TransactionListQuery(RecordListQuery):
 
 
 class ModeQuery(Input):
-    """Which of two transactions with the same identifier, one of each mode."""
+    """Chooses between two transactions with the same identifier, one of each mode."""
 
     mode: Literal["S", "P"] | None = Field(
         None, description="the service mode; without it one of mode S is shown first"
@@ -145,12 +148,12 @@ class ModeQuery(Input):
 class Count(TypedDict):
     """How many records match."""
 
-    count: int
+    count: Annotated[int, "their number"]
 
 
 @dataclass(frozen=True, eq=False)
 class RecordRoutes:
-    """Finds what the gateway has done."""
+    """The routes of requests, transactions, callbacks and SMS."""
 
     records: RecordSearch
     ids: RecordIds
@@ -242,7 +245,7 @@ class RecordRoutes:
     async def _waiting_or_open(
         self, asked: TransactionListQuery
     ) -> Sequence[Mapping[str, Any]] | None:
-        """All that wait for a person, or are open for long; None where neither is asked for."""
+        """The transactions that wait for a person or are open for long; None without a filter."""
         if asked.waiting and asked.open_longer_than_s is not None:
             raise BadInput("waiting and open_longer_than_s cannot be combined: give one of them")
         if asked.waiting:
@@ -274,13 +277,13 @@ class RecordRoutes:
         return found.records[0] if found.records else no_such(of.plural, name)
 
     async def callback(self, request: web.Request) -> Reply:
-        """Show the callback that any of its ids names."""
+        """Show the callback with this id, which may be any of its ids."""
         name = request.match_info["id"]
         found = await self.ids.callback(name)
         return no_such("callbacks", name) if found is None else found
 
     async def transaction(self, request: web.Request, asked: ModeQuery) -> Reply:
-        """Show the transaction that any of its ids names, of any service or the one in the path."""
+        """Show the transaction with any of its ids, of any service or of the one in the path."""
         name, service_id = request.match_info["id"], service_of(request)
         found = None if asked.mode == "P" else await self.ids.transaction(name, service_id)
         if found is None and asked.mode != "S":
@@ -293,7 +296,7 @@ class RecordRoutes:
         return no_such("transactions", name) if live is None else live
 
     async def clear_requests(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
-        """Empty the journal, of the service in the query if there is one; mode P stays."""
+        """Empty the journal of the service in the query, or of all; mode P is kept."""
         return {"deleted": await self.records.clear_requests(asked.service_id)}
 
 
@@ -309,7 +312,7 @@ def list_query(fields: tuple[str, ...], values: Mapping[str, FieldValues]) -> Qu
 async def page_of(
     records: RecordSearch, kind: Kind, plural: str, request: web.Request, asked: RecordListQuery
 ) -> dict[str, object]:
-    """The page of a list that a query asks for."""
+    """The page of a list for a query."""
     found = await records.find(kind, _filters(request, kind), asked.page_size, asked.after)
     return {plural: found.records, "next": found.next}
 
@@ -317,7 +320,7 @@ async def page_of(
 def _page_of(
     request: web.Request, asked: TransactionListQuery, every: Sequence[Mapping[str, Any]]
 ) -> dict[str, object]:
-    """A page of those that pass the filters of the query."""
+    """A page of the transactions that pass the filters of the query."""
     accepts, id_of = compiled_match(_filters(request, TRANSACTIONS)), _NETWORK_ID
     listing = Listing(after=asked.after, limit=asked.page_size + 1)
     found = merged_page([filter(accepts, every)], listing, id_of, id_of)
@@ -333,7 +336,7 @@ def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
 def match_of(search: Wait, kind: Kind) -> dict[str, object]:
     """The `match` of a search, with words replaced by values.
 
-    Raises `BadInput` for a field that the records do not have, and a value that none can have.
+    Raises `BadInput` for an unknown field, and for a value that no record can have.
     """
     unknown = [name for name in search.match if name.partition(".")[0] not in kind.fields]
     if unknown:
@@ -365,7 +368,7 @@ def _value(name: str, text: str) -> object:
 
 
 def service_of(request: web.Request) -> int | None:
-    """The `service_id` of a path, None where it has none, or `BadInput`."""
+    """The `service_id` of a path, or None. Raises `BadInput`."""
     text = request.match_info.get("service_id")
     if text is None:
         return None
@@ -375,7 +378,7 @@ def service_of(request: web.Request) -> int | None:
 
 
 def no_such(plural: str, name: str) -> web.Response:
-    """HTTP 404 for a record that is not there."""
+    """HTTP 404 for a record that does not exist."""
     return error_response(
         errors.NOT_FOUND, f"there is no {name!r} among the {plural}, or it was deleted"
     )

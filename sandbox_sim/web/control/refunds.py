@@ -57,7 +57,7 @@ class RefundBody(Input):
         pattern=NO_NUL,
         description=(
             f"the id of the refund, of at most {MAX_IDENTIFIER} characters, so that a repeated "
-            "request is refused; without it a new one"
+            "request is refused; by default a new one"
         ),
     )
     mode: Literal["S", "P"] | None = Field(
@@ -66,7 +66,7 @@ class RefundBody(Input):
 
 
 class RefundView(TransactionView):
-    """The transaction of a refund, as it is after the network answered."""
+    """The transaction of a refund, after the answer of the network."""
 
     said: Annotated[str, "what was answered to the refund, in words"]
 
@@ -101,7 +101,7 @@ class RefundRoutes:
         ]  # fmt: skip
 
     async def refund(self, request: web.Request, asked: RefundBody) -> RefundView | web.Response:
-        """Refund a collection; HTTP 409 where that cannot be."""
+        """Refund a collection; HTTP 409 if that is not possible."""
         name, service_id = request.match_info["id"], service_of(request)
         modes = [each for each in ServiceMode if asked.mode in {None, each.value}]
         named: list[Any] = [await self.ids.transaction(name, service_id, mode) for mode in modes]

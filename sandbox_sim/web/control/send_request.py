@@ -1,6 +1,6 @@
-"""`POST /_sandbox/requests/send`: sends the gateway a request with the credentials of its own.
+"""`POST /_sandbox/requests/send`: sends the gateway a request with configured credentials.
 
-The dashboard uses it, so that no secret key has to be in a page.
+The dashboard uses it, so that pages need no secret key.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ class SendBody(Input):
 
 
 class SentRequest(TypedDict):
-    """What the gateway answered."""
+    """The answer of the gateway."""
 
     status: Annotated[int | None, "the HTTP status; null where a fault lost the answer"]
-    headers: dict[str, str]
+    headers: Annotated[dict[str, str], "of the answer"]
     body: Annotated[object, "the JSON of the answer; a string where it is not JSON"]
 
 
@@ -57,7 +57,7 @@ class SendRoutes:
         ]  # fmt: skip
 
     async def send(self, request: web.Request, asked: SendBody) -> SentRequest | web.Response:
-        """Send the request past the network, and return what the gateway answers."""
+        """Send the request within the process, and return the gateway's answer."""
         service_id = asked.body.get("service_id")
         client = next((each for each in self._clients if _fits(each, service_id)), None)
         if client is None:
@@ -73,7 +73,7 @@ def _fits(client: Client, service_id: object) -> bool:
 
 
 class _Kept:
-    """Keeps the answer in place of a connection."""
+    """Stores the answer; replaces the writer of a connection."""
 
     def __init__(self) -> None:
         self._written = b""
@@ -82,7 +82,7 @@ class _Kept:
         self._written += chunk
 
     def answer(self) -> SentRequest:
-        """The answer as the caller gets it."""
+        """The stored answer."""
         if not self._written:
             return {"status": None, "headers": {}, "body": "a fault lost the answer"}
         head, _, body = self._written.partition(b"\r\n\r\n")
@@ -98,8 +98,8 @@ class _Kept:
 class _LocalRequest:
     """A request that did not come over a connection.
 
-    Its transport only tells the address of the server, so a fault that breaks connections breaks
-    none that is in use.
+    Its transport only has the address of the server, so a fault that breaks the connection does not
+    affect a real one.
     """
 
     method: ClassVar = hdrs.METH_POST

@@ -44,7 +44,10 @@ _SETTLED: Final = ("000", "001", "003")
 
 
 class SettleBody(Input):
-    """The body of `settle`."""
+    """The body of `settle`.
+
+    status: how the transaction ends.
+    """
 
     status: Annotated[str, StatusWord] = Field(
         pattern=f"^({'|'.join(_SETTLED)})$", description=f"one of {worded(_SETTLED)}"
@@ -55,7 +58,7 @@ class LiveSettleBody(SettleBody, WhoAndWhy):
     """The body of `settle`; with `reason` and `by` it is for a transaction of mode P."""
 
     force: bool = Field(
-        default=False, description="true settles even if the network says otherwise, for mode P"
+        default=False, description="true to settle even if the network contradicts it, for mode P"
     )
     amount: str | None = Field(
         None,
@@ -73,7 +76,7 @@ class LiveSettleBody(SettleBody, WhoAndWhy):
 
     @property
     def is_live(self) -> bool:
-        """Whether a field says that it is for mode P."""
+        """Whether one of the fields for mode P is set."""
         live = self.reason, self.by, self.amount, self.network_id
         return any(each is not None for each in live)
 
@@ -88,7 +91,7 @@ class SettledView(TransactionView):
 
 @dataclass(frozen=True, eq=False)
 class SettleRoutes:
-    """Decides pending transactions by hand. live: what decides those of mode P; None without it."""
+    """Settles transactions by hand. live: settles those of mode P; None if production is off."""
 
     ids: RecordIds
     manual_actions: ManualActions
@@ -118,9 +121,9 @@ class SettleRoutes:
     async def settle(
         self, request: web.Request, asked: LiveSettleBody
     ) -> TransactionView | web.Response:
-        """Decide a pending transaction now; HTTP 409 for one that is decided.
+        """Decide a pending transaction now; HTTP 409 if it has been decided.
 
-        With a field that is for mode P it is one of mode P; else one of mode S goes first.
+        With a field for mode P, only a transaction of mode P; else one of mode S is preferred.
         """
         if asked.is_live:
             return await self._settle_live(request, asked)
@@ -133,7 +136,7 @@ class SettleRoutes:
         if settled is None:
             return no_such("transactions", name)
         if not settled.was_pending:
-            text = f"the transaction has status {settled.transaction.status} and keeps it"
+            text = f"the transaction already has the final status {settled.transaction.status}"
             return error_response(errors.ALREADY_DECIDED, text)
         return transactions.shown(settled.transaction, self.clock.now())
 
@@ -175,11 +178,11 @@ class SettleRoutes:
         return {**shown, "network_said": settled.network_said}
 
     async def _not_live(self, name: str, service_id: int | None) -> web.Response:
-        """The refusal of what is for mode P, where no transaction of mode P has this id."""
+        """The refusal of fields for mode P, if no transaction of mode P has this id."""
         if await self.ids.transaction(name, service_id) is None:
             return no_such("transactions", name)
         text = (
-            f"transaction {name} is of mode S, where the sandbox settles what was asked for: leave "
-            "out reason, by, amount and network_id, which are for mode P"
+            f"transaction {name} is of mode S: leave out reason, by, amount and network_id, which "
+            "are for mode P"
         )
         return error_response(errors.BAD_REQUEST, text)

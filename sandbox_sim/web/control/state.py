@@ -1,4 +1,4 @@
-"""The state: `/_sandbox/reset`, made-up people of `seed`, and named `snapshots`."""
+"""The state: `/_sandbox/reset`, `seed`, named `snapshots` and `backup`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,12 +29,16 @@ from sandbox_sim.web.transport.requests import PublicAddress
 
 MOST = 1000
 
-# Where the callbacks of payments go that are still pending.
+# Where the callbacks of pending seeded payments go.
 _INBOX = "/_sandbox/inbox/seed"
 
 
 class SeedBody(Input):
-    """The body of `seed`; every field is optional."""
+    """The body of `seed`; every field is optional.
+
+    seed: the same number makes the same people.
+    count: how many payments and how many SMS to make.
+    """
 
     seed: int = Field(
         42, ge=0, le=LARGEST_INTEGER, description=f"an integer from 0 to {LARGEST_INTEGER}"
@@ -46,20 +50,20 @@ class SeedBody(Input):
 class PersonView(TypedDict):
     """A made-up customer."""
 
-    name: str
-    customer_number: str
+    name: Annotated[str, "first name and surname"]
+    customer_number: Annotated[str, "the phone number"]
     nw: str
 
 
 class Seeded(TypedDict):
-    """What `seed` made."""
+    """The records that `seed` made."""
 
-    seed: int
+    seed: Annotated[int, "the number that they were made of"]
     service_id: int
-    payments: int
-    messages: int
-    fewer: list[str]
-    people: list[PersonView]
+    payments: Annotated[int, "how many were made"]
+    messages: Annotated[int, "how many SMS were made"]
+    fewer: Annotated[list[str], "why there are fewer than were asked for, in sentences"]
+    people: Annotated[list[PersonView], "the customers of the payments and the SMS"]
 
 
 _NAMES = (
@@ -70,14 +74,14 @@ _SNAPSHOT = "/_sandbox/snapshots/{name}"
 
 
 class SnapshotBody(Input):
-    """The body of `POST snapshots`: a name, and one service; without it the snapshot is of all."""
+    """The body of `POST snapshots`: a name, and a service; without `service_id` all services."""
 
     name: str = Field(pattern=f"^{NAME_PATTERN}$", description=_NAMES)
     service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
 
 
 class WasReset(TypedDict):
-    """What was reset, and what stays."""
+    """What was reset, and what is kept."""
 
     service_id: Annotated[int | None, "the service; null for all"]
     kept: Annotated[list[str], "what is kept: snapshots, and in production records of mode P"]
@@ -87,14 +91,14 @@ class BackupView(TypedDict):
     """A copy of the file of the store."""
 
     path: Annotated[str, "where it is, on the machine of the server"]
-    bytes: int
+    bytes: Annotated[int, "its size"]
 
 
 @dataclass(frozen=True, eq=False)
 class StateRoutes:
     """Resets, fills, saves and restores services, and backs up all of them.
 
-    production: whether it is on. file: the store where it is a file; None for any other.
+    production: whether it is on. file: the store if it is a file, else None.
     """
 
     manual_actions: ManualActions
@@ -138,23 +142,23 @@ class StateRoutes:
             ),
             Route(
                 "POST", "/_sandbox/backup", self.back_up,
-                "write a copy of the SQLite file beside it", "Backup",
+                "write a copy of the SQLite file into its folder", "Backup",
                 (Answer(BackupView, 201),), body=Body(Nothing, optional=True), errors=(NO_FILE,),
             ),
         ]  # fmt: skip
 
     async def reset(self, _request: web.Request, asked: ServiceBody) -> WasReset:
-        """Forget everything that was done for one service, or for all."""
+        """Delete all records of one service, or of all."""
         await self.manual_actions.reset(asked.service_id)
         kept = ["mode P", "snapshots"] if self.production else ["snapshots"]
         return {"service_id": asked.service_id, "kept": kept}
 
     async def seed(self, request: web.Request, asked: SeedBody) -> Seeded | web.Response:
-        """Fill a service: `count` payments and SMS; HTTP 409 where any of them are there."""
+        """Add `count` payments and SMS to a service; HTTP 409 if it has any of them already."""
         inbox = self.public_address(request) + _INBOX
         seeded = await self.seeding.seed(asked.seed, asked.service_id, asked.count, inbox)
         if seeded is None:
-            there = f"service {asked.service_id} has the records of seed {asked.seed} already"
+            there = f"service {asked.service_id} already has the records of seed {asked.seed}"
             hint = "reset the service or choose another seed"
             return error_response(SEEDED_ALREADY, f"{there}: {hint}")
         return {
@@ -174,7 +178,7 @@ class StateRoutes:
         return shown(await self.snapshots.save(asked.name, asked.service_id))
 
     async def restore(self, request: web.Request, _asked: Nothing) -> SnapshotView | web.Response:
-        """Put the state back, with every time moved on by what has passed since."""
+        """Restore the state; every time in it moves by the time since the snapshot."""
         name = request.match_info["name"]
         restored = await self.snapshots.restore(name) if is_valid_name(name) else None
         return _no_such(name) if restored is None else shown(restored)
@@ -185,7 +189,7 @@ class StateRoutes:
         return {"deleted": 1} if deleted else _no_such(name)
 
     async def back_up(self, _request: web.Request, _asked: Nothing) -> BackupView | web.Response:
-        """Write a copy of the SQLite file beside it; other requests wait meanwhile."""
+        """Write a copy of the SQLite file into its folder; other requests wait meanwhile."""
         if self.file is None:
             text = (
                 "only a SQLite store can be copied: use pg_dump for Postgres; memory is not stored"

@@ -1,6 +1,6 @@
 """The OpenAPI 3.1 document of the interface and the control API, made from the table of routes.
 
-JSON Schema of a `TypedDict` is made here, because pydantic reads one only on Python 3.12 and newer.
+The JSON Schema of a `TypedDict` is made here, because pydantic supports that only from Python 3.12.
 """
 
 import inspect
@@ -25,9 +25,10 @@ from typing import (
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
-from pydantic_core.core_schema import WithDefaultSchema
+from pydantic_core.core_schema import ModelSchema, WithDefaultSchema
 
 from sandbox_sim import __version__
+from sandbox_sim.explanations import field_meanings
 from sandbox_sim.operations import Operation
 from sandbox_sim.overrides.faults import FAULT_STATUSES
 from sandbox_sim.records.callbacks import SIGNATURE_HEADER
@@ -72,9 +73,9 @@ class Schemas:
         self._models: dict[str, Any] = {}
 
     def of(self, annotation: Any) -> Schema:
-        """The schema of an annotation. In `Annotated`, a text is the description of the value.
+        """The schema of an annotation.
 
-        An enumeration or a tuple in `Annotated` lists the values that a string can have.
+        In `Annotated`, a text is the description, and an enumeration or a tuple lists the values.
 
         Raises:
             ValueError: two different models have one name.
@@ -121,10 +122,11 @@ class Schemas:
                 case str():
                     schema["description"] = extra
                 case tuple():
-                    schema["enum"] = [*extra, *([None] if _may_be_null(annotation) else [])]
+                    nothing = [None] if NoneType in get_args(annotation) else []
+                    schema["enum"] = [*extra, *nothing]
                 case type() if issubclass(extra, Enum):
                     values = tuple(each.value for each in extra)
-                    schema |= self._annotated(annotation, [values])
+                    schema |= self._annotated(annotation, [values, *_meaning_of(extra)])
         return schema
 
     def _union(self, members: Sequence[Any]) -> Schema:
@@ -138,17 +140,52 @@ def _value_type(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is NotRequired else hint
 
 
-def _may_be_null(annotation: Any) -> bool:
-    return NoneType in get_args(annotation)
-
-
 _TEMPLATE = REF + "{model}"
 
 _NUMBER: Schema = {"type": "integer", "minimum": 0, "maximum": LARGEST_INTEGER}
 
 
+# The beginning of a line of a docstring that says what a field or a value means.
+_FIELD: Final = re.compile(r"^([\w-]+): ", re.MULTILINE)
+
+
+def _explained(model: type) -> tuple[str, Mapping[str, str]]:
+    """What a docstring says of the whole, and of each field or value in a line `name: text`.
+
+    The fields of the bases of a model are explained in theirs.
+    """
+    about, meanings = "", dict[str, str]()
+    for each in reversed(model.__mro__):
+        about, *parts = _FIELD.split(inspect.cleandoc(each.__doc__ or ""))
+        texts = (" ".join(text.split()).removesuffix(".") for text in parts[1::2])
+        meanings |= dict(zip(parts[::2], texts, strict=True))
+    return about.strip(), meanings
+
+
+def _meaning_of(values: type[Enum]) -> Sequence[str]:
+    """The meaning of the values in one text, if their class explains them."""
+    meanings = _explained(values)[1]
+    known = [each.value for each in values if each.value in meanings]
+    texts = [f"`{value}`: {meanings[value]}" for value in known]
+    return ["; ".join(texts)] if texts else []
+
+
 class _Brief(GenerateJsonSchema):
-    """Leaves out what pydantic adds by itself: names as titles, and defaults that say nothing."""
+    """Leaves out what pydantic adds by itself: names as titles, and defaults that say nothing.
+
+    The meaning of a field comes from the docstring of its model. The description of a field says
+    what an input must be.
+    """
+
+    def model_schema(self, schema: ModelSchema) -> JsonSchemaValue:
+        made = super().model_schema(schema)
+        about, meanings = _explained(schema["cls"])
+        made["description"] = about
+        for name, field in made.get("properties", {}).items():
+            texts = (meanings.get(name), field.get("description"))
+            if description := "; ".join(filter(None, texts)):
+                field["description"] = description
+        return made
 
     def field_title_should_be_set(self, _schema: Any) -> bool:
         return False
@@ -213,7 +250,7 @@ class Models:
         ]
 
     def _union(self, adapter: TypeAdapter[Any]) -> Schema:
-        """A tagged union; those inside of it become components, so that `mapping` can name them."""
+        """A tagged union; unions within it become components, so that `mapping` can name them."""
         schema = adapter.json_schema(ref_template=_TEMPLATE, schema_generator=_Brief)
         self.components |= schema.pop("$defs")
         return self._named(schema, "MakePayment")
@@ -243,7 +280,7 @@ def _is_model(model: Any) -> bool:
 
 
 def _not_null(schema: Schema) -> Schema:
-    """The schema of a field without null, which a query cannot spell."""
+    """The schema of a field without null, which a query cannot contain."""
     schema = dict(schema)
     match [each for each in schema.pop("anyOf", ()) if each != {"type": "null"}]:
         case []:
@@ -255,7 +292,7 @@ def _not_null(schema: Schema) -> Schema:
 
 
 def _filter_schema(query: Query, name: str) -> Schema:
-    """What a filter may be."""
+    """The schema of a filter."""
     if name in query.numbers:
         return _NUMBER
     if name in query.switches:
@@ -298,7 +335,7 @@ _COMMON: Final = (
     ErrorCode(401, "100", "the credentials are missing or wrong (D3)"),
     ErrorCode(403, "403", "a page or a Host that is not allowed (D42)"),
     ErrorCode(403, "403", "User-Agent is missing or blank (D4)"),
-    ErrorCode(413, "400", "the body is above the setting max_body_bytes (D5)"),
+    ErrorCode(413, "400", "the body is larger than the setting max_body_bytes (D5)"),
     ErrorCode(415, "400", "the request has the header Content-Encoding (D42)"),
     ErrorCode(429, "429", "too many requests (D10)"),
     ErrorCode(500, "500", "an internal error of the server"),
@@ -310,7 +347,7 @@ _FAULTS: Final = tuple(
 
 _SERVICE: Final = ErrorCode(403, "403", "the credentials are not for this service (D2)")
 
-_ON_REQUEST: Final = "only if an override or a fault of the control API asks for it"
+_ON_REQUEST: Final = "only if an override or a fault of the control API sets it"
 
 _ALWAYS: Final = ("X-Sandbox-Rule", "X-Sandbox-Request-Id")
 
@@ -354,7 +391,7 @@ def interface_responses(route: Route, schemas: Schemas, reject_status: int) -> S
 
 
 def _codes_by_status(operation: Operation, reject_status: int) -> Mapping[int, Sequence[str]]:
-    """Every rejection that an override or a fault can ask for, beside those of the rules."""
+    """Every rejection that the rules, an override or a fault can cause."""
     codes: dict[int, list[str]] = defaultdict(list)
     for code, row in CATALOGUE.items():
         if code in ACCEPTED:
@@ -393,7 +430,7 @@ def _rejection(status: int, codes: Sequence[str], schemas: Schemas) -> Schema:
     name = f"Rejection{status}"
     schema = {
         "type": "object",
-        "description": "A rejection, with nothing but these two fields.",
+        "description": "A rejection, which has only these two fields.",
         "properties": {
             "response_code": {"type": "string", "enum": list(codes)},
             "response_message": {"type": "string"},
@@ -431,7 +468,11 @@ def _model(model: Any, schemas: Schemas) -> Schema:
     if not isinstance(model, ListOf):
         return schemas.of(model)
     properties: Schema = {
-        model.plural: {"type": "array", "items": schemas.of(model.item)},
+        model.plural: {
+            "type": "array",
+            "description": model.order,
+            "items": schemas.of(model.item),
+        },
     }
     if model.has_next:
         text = "the value of `after` for the next page; null on the last one"
@@ -451,9 +492,10 @@ def _error(codes: Iterable[str], schemas: Schemas) -> Schema:
             "properties": {
                 "error": {
                     "type": "object",
+                    "description": "what is wrong",
                     "properties": {
-                        "code": {"type": "string"},
-                        "message": {"type": "string"},
+                        "code": {"type": "string", "description": "for programs"},
+                        "message": {"type": "string", "description": "for people"},
                         "field": {
                             "type": "string",
                             "description": "of `entry_refused`: the field that it is about",
@@ -469,16 +511,25 @@ def _error(codes: Iterable[str], schemas: Schemas) -> Schema:
     return {"allOf": [{"$ref": REF + "Error"}, {"properties": {"error": code}}]}
 
 
+def _describe(components: Schema) -> None:
+    """Describe each field that its model does not describe by what its name means everywhere."""
+    meanings = field_meanings()
+    for schema in components.values():
+        for name, field in schema.get("properties", {}).items():
+            if name in meanings and "$ref" not in field:
+                field.setdefault("description", meanings[name])
+
+
 _METHODS: Final = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
 
 _ABOUT: Final = """\
-A stand-in for a Ghanaian payment, airtime, bill and SMS gateway, and the control API of it.
+A stand-in for a Ghanaian payment, airtime, bill and SMS gateway, with its control API.
 
-- The operations of the gateway take HTTP Basic credentials, and a `User-Agent` that is not blank. \
-Every answer has `response_code` and `response_message`. An override can ask for any rejection, \
-and a fault for HTTP 429, 500, 502 or 503, so every operation lists all of them.
-- The paths under `/_sandbox/` are the control API. Where the setting `control_token` is set, it \
-is the bearer token of these paths.
+- The operations of the gateway need HTTP Basic credentials and a `User-Agent` that is not blank. \
+Every answer has `response_code` and `response_message`. An override can set any rejection, and a \
+fault HTTP 429, 500, 502 or 503, so every operation lists all of them.
+- The paths under `/_sandbox/` are the control API. If the setting `control_token` is set, it is \
+the bearer token of these paths.
 - JSON types are strict. An integer has no fraction: the server refuses `55.0`, which JSON Schema \
 also counts as an integer.
 """
@@ -497,6 +548,8 @@ def openapi_document(routes: Iterable[Route], facts: ServerFacts) -> Schema:
             item = paths.setdefault(route.path, {})
             item[method.lower()] = _operation(route, method, models, schemas, facts)
     responses = _share(paths)
+    components = {**models.components, **schemas.components}
+    _describe(components)
     return {
         "openapi": "3.1.0",
         "info": {"title": "sandbox_sim", "version": __version__, "description": _ABOUT},
@@ -504,7 +557,7 @@ def openapi_document(routes: Iterable[Route], facts: ServerFacts) -> Schema:
         "tags": [{"name": name} for name in dict.fromkeys(route.group for route in routes)],
         "paths": paths,
         "components": {
-            "schemas": {**models.components, **schemas.components},
+            "schemas": components,
             "responses": responses,
             "headers": HEADERS,
             "securitySchemes": {
@@ -516,7 +569,7 @@ def openapi_document(routes: Iterable[Route], facts: ServerFacts) -> Schema:
                 "control": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "the setting control_token, where one is set",
+                    "description": "the setting control_token, if it is set",
                 },
             },
         },
@@ -524,7 +577,7 @@ def openapi_document(routes: Iterable[Route], facts: ServerFacts) -> Schema:
 
 
 def _share(paths: Schema) -> Schema:
-    """Move responses that several operations have to components, so that the document is short."""
+    """Move responses that several operations share to components, to shorten the document."""
     users: dict[str, list[tuple[Schema, str]]] = defaultdict(list)
     for responses in (each["responses"] for item in paths.values() for each in item.values()):
         for status, response in responses.items():

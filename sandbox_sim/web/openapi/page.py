@@ -1,4 +1,4 @@
-"""The OpenAPI document as HTML, with a form for each request that can be sent from the page."""
+"""The OpenAPI document as HTML, with a form for each request that the page can send."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from sandbox_sim.operations import ACTIONS, Operation
 from sandbox_sim.web.openapi.document import REF, Schema
 from sandbox_sim.web.routes import CONTROL_PREFIX, JSON
 
-# HEAD and OPTIONS answer nothing to look at.
+# The methods that the page can send; the answers to HEAD and OPTIONS have no body.
 _SENT: Final = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE"})
 _PARAGRAPHS: Final = re.compile(r"\n\n(?:- )?|\n- ")
 
@@ -89,7 +89,7 @@ def _operation_html(document: Schema, method: str, path: str, operation: Schema)
 
 
 def _form(document: Schema, method: str, path: str, operation: Schema) -> str:
-    """What sends the request from the page; empty where its answer is not JSON."""
+    """The form that sends the request; empty if its answer is not JSON."""
     if operation["security"] == [{"client": []}]:
         first = next(each for each in (*ACTIONS, *Operation) if each.row.path == path)
         return f'<p><button data-send-first="{first.value}" hidden>Send a request…</button></p>'
@@ -130,7 +130,7 @@ def _field(operation: str, parameter: Schema) -> str:
 
 
 def _example(schema: Schema, document: Schema) -> Any:
-    """A value that a schema takes: of an object only what is required."""
+    """An example that fits a schema; objects have only their required fields."""
     match schema:
         case {"$ref": str(reference)}:
             return _example(
@@ -165,7 +165,7 @@ def _security(requirements: list[dict[str, Any]]) -> str:
     if "client" in schemes:
         return "<p>HTTP Basic: client key and secret key.</p>"
     if "control" in schemes:
-        return "<p>Bearer token, where the setting <code>control_token</code> is set.</p>"
+        return "<p>Bearer token, if the setting <code>control_token</code> is set.</p>"
     return "<p>No credentials.</p>"
 
 
@@ -210,8 +210,11 @@ def _fields(fields: Iterable[tuple[str, Schema, bool]]) -> str:
 
 
 def _described(schema: Schema) -> str:
+    """The description of a field, and its default."""
     text = schema.get("description", "")
-    return f": {_inline(text)}" if text else ""
+    default = json.dumps(schema.get("default", "")).strip('"')
+    end = f" (default <code>{escape(default)}</code>)" if default else ""
+    return f": {_inline(text)}{end}" if text else end
 
 
 def _type(schema: Schema) -> str:

@@ -1,7 +1,7 @@
 """`GET /_sandbox/openapi.json`, and the same as a page at `GET /_sandbox/docs`.
 
-The document is made when it is first asked for, in a thread: it takes a quarter of a second, and
-payments go on meanwhile.
+The document is made at the first request, in a thread: it takes a quarter of a second, and payments
+continue meanwhile.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ class OpenapiRoutes:
         return await asyncio.to_thread(self._document, self._facts())
 
     async def page(self, request: web.Request) -> web.Response:
-        """The page, which sends each request too."""
+        """The document as a page, which can send the requests."""
         content = await asyncio.to_thread(self._page, self._facts())
         samples = samples_json(self._public_address(request))
         context = {"content": content, "version": __version__, "samples": samples}

@@ -1,4 +1,4 @@
-"""What a browser gets besides the dashboard: styles and scripts, the icon, the page of the rules.
+"""The files of the pages, the page of the rules, and pages outside the control API.
 
 Source: sandbox.3.
 
@@ -35,7 +35,7 @@ ICON: Final = "icon.svg"
 
 @dataclass(frozen=True, eq=False)
 class StaticRoutes:
-    """The files that pages load, and the rules that answers name: neither needs a token."""
+    """The files that pages load, and the page of the rules; both need no token."""
 
     templates: Templates
 

@@ -1,4 +1,4 @@
-"""The steps of a callback on a timeline: each attempt, what the receiver said, what comes next."""
+"""The steps of a callback on a timeline: each attempt with its answer, and the next one."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,7 +8,7 @@ from sandbox_sim.web.pages.formats import as_json, sentence
 from sandbox_sim.web.pages.listing import Act, Badge, Shown
 from sandbox_sim.web.pages.steps import Step, TimelineSettings
 
-# What to try where a receiver that did not acknowledge says one of these words.
+# Advice if a receiver did not acknowledge, and its answer contains one of these words.
 _ADVICE: Final = {
     "transaction_id": "Your receiver reads transaction_id. The profile {profile} may not have it; "
     "try the setting callback_profile = superset.",
@@ -16,8 +16,8 @@ _ADVICE: Final = {
     "try the setting callback_profile = superset.",
 }
 
-# What to try where a callback of one of these profiles was acknowledged, and nobody asked further:
-# `trans` has neither a bare status code nor `transaction_id`, and `trans_bare` has the code alone.
+# Advice if a callback of one of these profiles was acknowledged and no status query followed:
+# `trans` has neither a bare status code nor `transaction_id`, and `trans_bare` has only the code.
 _UNREAD: Final = {
     "trans": "set callback_profile = trans_bare if it compares trans_status with 000; if you are "
     "unsure, set callback_profile = superset, which serve --lenient turns on.",
@@ -35,9 +35,9 @@ _INBOX: Final = "/_sandbox/inbox/"  # the built-in receiver, which reads nothing
 def callback_steps(
     callback: Shown, settings: TimelineSettings, *, asked: bool = True
 ) -> list[Step]:
-    """Each attempt at a callback, and the one that comes next.
+    """Each attempt at a callback, and the next one.
 
-    asked: whether the client has asked for the status, which shows that it read the callback.
+    asked: whether the client has queried the status, which shows that it read the callback.
     """
     attempts = callback["attempts"]
     steps = [_attempt(callback, attempt, settings) for attempt in attempts]

@@ -20,7 +20,7 @@ from sandbox_sim.web.pages.formats import merchant_name, money
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import FORM, HTML, Access, Answer, Body, Route
 
-# After paying, the browser goes on to `landing_page`, which may be anywhere and lead further.
+# After a payment the browser goes to `landing_page`, which may be on any site and redirect.
 _FORM_ACTION: Final = "'self' http: https:"
 _EXPIRY: Final = re.compile(r"(0[1-9]|1[0-2]) ?/ ?([0-9]{2}|20[0-9]{2})", re.ASCII)
 _CVC: Final = re.compile(r"[0-9]{3,4}", re.ASCII)
@@ -30,7 +30,7 @@ _BRANDS: Final = {"VIS": "Visa", "MAS": "Mastercard"}
 class CardForm(TypedDict):
     """The form of the page."""
 
-    choice: Annotated[str, Choice]
+    choice: Annotated[str, Choice, "how the payment ends"]
     card_number: NotRequired[Annotated[str, "where the page asks for it"]]
     expiry: NotRequired[Annotated[str, "MM / YY; only its form is checked"]]
     cvc: NotRequired[Annotated[str, "3 or 4 digits; only its form is checked"]]
@@ -77,19 +77,19 @@ class CardPageRoutes:
         ]  # fmt: skip
 
     async def view(self, request: web.Request) -> web.Response:
-        """Show the page. A GET opens it; a HEAD only looks."""
+        """Show the page. A GET opens it; a HEAD does not."""
         opening = request.method == hdrs.METH_GET
         page = await self.pages.view(request.match_info["id"], opening=opening)
         return await self._answer(request, page)
 
     async def choose(self, request: web.Request) -> web.Response:
-        """Take the choice of the customer; after paying the browser goes to the landing page."""
+        """Apply the choice of the customer; after a payment redirect to the landing page."""
         try:
             form = await form_of(request)
             choice = Choice(form.get("choice", ""))
-        except (BadInput, ValueError):  # no form that can be read, or no choice in it
+        except (BadInput, ValueError):  # an unreadable form, or a form without a valid choice
             context = {
-                "title": "Nothing was chosen",
+                "title": "No choice was made",
                 "sentence": "Choose Pay, Let it fail or Cancel.",
             }
             return await self._page(request, "card_gone.html", context, status=400)
@@ -143,7 +143,7 @@ class CardPageRoutes:
 
 
 def _problem(given: Mapping[str, str]) -> str | None:
-    """The sentence about an expiry or a CVC of a wrong form. What was left out is not checked."""
+    """A sentence about an expiry or a CVC in a wrong format; empty ones are not checked."""
     if given["expiry"] and not _EXPIRY.fullmatch(given["expiry"].strip()):
         return "The expiry must be a month and a year, such as 12 / 29"
     if given["cvc"] and not _CVC.fullmatch(given["cvc"].strip()):
@@ -152,7 +152,7 @@ def _problem(given: Mapping[str, str]) -> str | None:
 
 
 def _paid(page: Page) -> bool:
-    """Whether the customer paid. An override can leave the payment pending all the same."""
+    """Whether the customer paid. An override can still leave the payment pending."""
     return page.transaction.status in {Status.SUCCESSFUL, Status.PENDING}
 
 

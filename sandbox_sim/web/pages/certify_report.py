@@ -11,7 +11,7 @@ from aiohttp import web
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
 
-# The page stands alone, with its style in it, and loads nothing.
+# The page contains its style and loads nothing.
 _HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (

@@ -1,8 +1,8 @@
 """The dashboard at `/_sandbox/`: lists on the left, the timeline of one record on the right.
 
-The server renders every view, and its address names all of it: `view`, the search `q`, the chosen
-record `open` and the page `after`. With `only=timeline` it is the newest record alone.
-static/dashboard.js asks for the same address again when something happens, and shows what changed.
+The server renders every view. The address has its whole state: `view`, the search `q`, the chosen
+record `open` and the page `after`. With `only=timeline` it shows only the newest record.
+static/dashboard.js loads the same address again when something happens, and shows what changed.
 """
 
 import json
@@ -48,7 +48,7 @@ from sandbox_sim.web.transport.requests import PublicAddress
 
 _SHOWN: Final = 8
 
-# Some of them have nothing to do any more: a payment that was settled by hand keeps its job.
+# Some jobs have nothing left to do: a payment that was settled by hand keeps its job.
 _READ: Final = 40
 
 _OTHERS: Final = {
@@ -64,7 +64,7 @@ _OTHERS: Final = {
 
 
 class DueJob(NamedTuple):
-    """A job: when it is due, in a word, and in a sentence without its end."""
+    """A job: its due time, one word for it, and a description."""
 
     at: str
     short: str
@@ -114,7 +114,7 @@ async def _shown(unit: Unit, job: Job) -> DueJob | None:
 Magic = tuple[str, Mapping[str, object]]
 
 
-# Fields that change the outcome of a payment to a phone number, and what comes then.
+# Fields that change the outcome of a payment to a phone number, with the outcome.
 _MAGIC: Final[tuple[Magic, ...]] = (
     ("202, then 000", {"customer_number": "0244000001"}),
     ("015 declined", {"customer_number": "0244000009"}),
@@ -166,11 +166,11 @@ _MOST: Final = 3
 
 
 class Trouble(NamedTuple):
-    """Callbacks that one receiver did not take, for one reason.
+    """Callbacks that one receiver did not acknowledge, for one reason.
 
-    advice: what to do about it; empty where the receiver gave no answer, whose reason says it.
-    newest_id: of the newest of them. next_at: when the next attempt comes; None where none comes.
-    ids: of those that are still retried; others can only be sent again.
+    advice: what to do; empty if the receiver did not answer, because the reason then says it.
+    newest_id: of the newest callback. next_at: the time of the next attempt, or None.
+    ids: of those that are still retried. failed_ids: of those that can only be sent again.
     """
 
     callbacks: int
@@ -230,7 +230,7 @@ _NETWORKS: Final = "networks"
 
 
 def views_of(*, production: bool) -> Mapping[str, str]:
-    """The views: production has its networks in place of settings that can change."""
+    """The views; in production there are networks instead of settings."""
     if not production:
         return VIEWS
     kept = {name: title for name, title in VIEWS.items() if name != "settings"}
@@ -241,7 +241,7 @@ _WITH_DETAIL: Final = ("payments", "callbacks", "sms", "requests")
 
 _RULES: Final = {"overrides": UserRuleKind.OVERRIDE, "faults": UserRuleKind.FAULT}
 
-# The path that has whole what a view cuts; a payment is shown with its request and callbacks.
+# The path with the full texts that a view cuts; a payment is shown with its request and callbacks.
 _WHOLE: Final = CONTROL_PREFIX + "/{view}"
 
 _HAVE_PAYMENTS: Final = "transactions, requests or callbacks"
@@ -252,7 +252,7 @@ _RULES_PAGE: Final = 200
 
 
 class Asked(NamedTuple):
-    """What the address asks for."""
+    """The state of the dashboard in its address."""
 
     view: str
     search: SearchQuery
@@ -262,7 +262,7 @@ class Asked(NamedTuple):
 
     @classmethod
     def of(cls, query: Mapping[str, str], views: Container[str] = VIEWS) -> "Asked":
-        """Read a query. What it does not understand is as if it were not there."""
+        """Read a query; ignore unknown values."""
         view = query.get("view", "")
         view = view if view in views else "payments"
         opened, after = (
@@ -276,9 +276,9 @@ class Asked(NamedTuple):
 class DashboardRoutes:
     """The views of the dashboard.
 
-    credentials: those in commands to copy.
-    networks, books: what production adds; None where it is off.
-    needs_login: whether there is something to log out from.
+    credentials: for commands to copy.
+    networks, books: of production; None if it is off.
+    needs_login: whether the dashboard has a login, and so a button to log out.
     """
 
     templates: Templates
@@ -307,7 +307,7 @@ class DashboardRoutes:
         )  # fmt: skip
         return [
             route("GET", handler=self.view, summary="show the dashboard"),
-            route("HEAD", handler=self.view, summary="look whether there is a dashboard"),
+            route("HEAD", handler=self.view, summary="check that the dashboard exists"),
         ]
 
     async def view(self, request: web.Request) -> web.Response:
@@ -323,7 +323,7 @@ class DashboardRoutes:
             "whole": _WHOLE.format(view=_HAVE_PAYMENTS if asked.view == "payments" else asked.view),
             "search": asked.search,
             "only_timeline": asked.only_timeline and asked.view in _WITH_DETAIL,
-            "clock": await self._clock_context(),
+            "clock": {**clock_view.shown(self.clock), "jobs": await due_jobs(self.store)},
             "troubles": troubles_of(callbacks),
             "changed_settings": sum(each["changed"] for each in shown_settings.values()),
             "settings": shown_settings,
@@ -337,7 +337,7 @@ class DashboardRoutes:
         return await self.templates.page(request, "dashboard.html", context)
 
     async def _content(self, asked: Asked, settings: TimelineSettings) -> Mapping[str, Any]:
-        """What the view itself shows."""
+        """The content of the view."""
         content: dict[str, Any] = {
             "rows": (), "next": None, "open": "", "chosen": bool(asked.open), "timeline": None,
             "postings": (), "rules": (), "profiles": [*Profile],
@@ -379,12 +379,12 @@ class DashboardRoutes:
         }
 
     async def _books_context(self) -> Mapping[str, Any]:
-        """What the forms of the books choose from, in production."""
+        """The choices in the forms of manual entries, in production."""
         if self.books is None or self.networks is None:
             return {}
         names = [each.name for each in await self.networks.states()]
         suspense = [
-            {**suspense_view(each), "words": _standing_words(each)}
+            {**suspense_view(each), "words": _suspense_words(each)}
             for each in await self.books.suspense()
         ]
         return {"suspense": suspense, "network_names": names, "ends": ENDS}
@@ -399,10 +399,7 @@ class DashboardRoutes:
         ours = [(account, plain_decimal(amount)) for account, amount in found.ours.items()]
         return {"wallets": wallets, "ours": ours}
 
-    async def _clock_context(self) -> Mapping[str, Any]:
-        return {**clock_view.shown(self.clock), "jobs": await due_jobs(self.store)}
 
-
-def _standing_words(item: SuspenseItem) -> str:
+def _suspense_words(item: SuspenseItem) -> str:
     direction = "came in" if item.amount > 0 else "went out"
     return f"{plain_decimal(abs(item.amount))} {item.asset} {direction} by {item.network}"

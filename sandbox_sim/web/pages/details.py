@@ -1,4 +1,4 @@
-"""Finds the record that an address names, and all that belongs to its timeline. Source: D39."""
+"""Finds the record in an address, and everything for its timeline. Source: D39."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # serve starts faster without what only production needs
 _MOST_CALLBACKS: Final = 20
 _MOST_REQUESTS: Final = 20
 _MOST_REFUNDS: Final = 20
-# What a transaction and its requests have in common.
+# The fields that a transaction and its requests share.
 _NAME: Final = ("service_id", "mode", "transaction_id")
 _PAYMENT_PATHS: Final = tuple({each.row.path for each in PAYMENTS})
 
@@ -40,7 +40,7 @@ _PAYMENT_PATHS: Final = tuple({each.row.path for each in PAYMENTS})
 class Details:
     """Makes timelines. A method returns None for a record that is no longer kept.
 
-    live: the records of production; None where it is off.
+    live: the records of production; None if it is off.
     """
 
     store: Store
@@ -49,7 +49,7 @@ class Details:
     live: "LiveRecordReader | None"
 
     async def timeline(self, key: str, settings: TimelineSettings) -> Timeline | None:
-        """The timeline of the record that `key` names, as `Row.key` does."""
+        """The timeline of the record with this `Row.key`."""
         kind, _, name = key.replace("\x00", "").partition(":")
         match kind:
             case "t":
@@ -134,7 +134,7 @@ class Details:
         return of_message(message, postings, settings, steps)
 
     async def _beginning(self, payment: Mapping[str, Any]) -> Any:
-        """The request that began a transaction: the newest for it that came before."""
+        """The request that began a transaction: the newest one before it with its fields."""
         match = {name: payment[name] for name in (*_NAME, "operation")}
         at = begun(payment)
         newest: Any = await self.records.newest(REQUESTS, match)
@@ -151,7 +151,7 @@ class Details:
         return await self.live.transaction(network_id, service_id)
 
     async def _postings(self, mode: str, service_id: int, subject: str) -> Sequence[Any]:
-        # Of mode P also the amount in suspense, which concerns no wallet of the service.
+        # In mode P also the amount in suspense, which is not in a wallet of the service.
         of_service = service_id if mode == ServiceMode.SANDBOX else None
         query = LedgerQuery(service_id=of_service, subject=subject, mode=ServiceMode(mode))
         page = await self.ledger.page(query)

@@ -1,7 +1,6 @@
-"""How the pages write times, amounts, states, documents and the commands that they offer to copy.
+"""Formats times, amounts, states, documents and commands for the pages.
 
-A control character would do something in a terminal even inside quotes, so a command has none but
-line feeds.
+Control characters affect a terminal even inside quotes, so commands contain none except line feeds.
 """
 
 import json
@@ -18,12 +17,12 @@ from sandbox_sim.values.redaction import printable, printable_json
 
 
 def curl(url: str, path: str, credentials: str, body: Any) -> str:
-    """Sends a request again. body: JSON, or the text of a body that is not JSON."""
+    """The command that sends a request again. body: JSON, or a text where it is not JSON."""
     if isinstance(body, str):
         data = body.replace("\r\n", "\n")
     else:
         data = printable_json(json.dumps(body, ensure_ascii=False))
-    # --data-raw, because --data sends the file of a name after an @.
+    # --data-raw, because --data reads a file if the text begins with @.
     return _command(
         "curl", url + quote(path, "/", "utf-8", "replace"), "-u", credentials,
         "-H", "Content-Type: application/json", "--data-raw", data,
@@ -31,7 +30,7 @@ def curl(url: str, path: str, credentials: str, body: Any) -> str:
 
 
 def doctor(url: str) -> str:
-    """Examines the receiver at an address."""
+    """The command that examines the receiver at an address."""
     return _command("sandbox-sim", "doctor", url, "--paid", "COMMAND")
 
 
@@ -42,7 +41,7 @@ def _command(*words: str) -> str:
 
 _IN_A_LIST: Final = 200
 
-# The colour of a state; the word beside it says the same.
+# The colour of each state.
 _TONES: Final[Mapping[str, str]] = MappingProxyType(
     {
         **dict.fromkeys(("000", "202", "good", "delivered", "SENT", "valid"), "good"),
@@ -53,31 +52,31 @@ _TONES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def tone(state: str) -> str:
-    """The class of a badge: good, wait, info, or bad for all that was refused or failed."""
+    """The CSS class of a badge: good, wait, info, or bad for what was refused or failed."""
     return _TONES.get(state, "bad")
 
 
 def operation_name(operation: str | None) -> str:
-    """The name of an operation; `Request` for what names none."""
+    """The name of an operation; `Request` for None."""
     return Operation(operation).row.title if operation else "Request"
 
 
-# How people know the mobile networks that the codes in `nw` stand for.
+# The names of mobile networks, by their code in `nw`.
 _NETWORKS: Final = {"VOD": "Vodafone (Telecel)", "AIR": "AirtelTigo"}
 
 
 def network_name(nw: str) -> str:
-    """The name of a mobile network; any other `nw` as it is."""
+    """The name of a mobile network; any other `nw` unchanged."""
     return _NETWORKS.get(nw, nw)
 
 
 def merchant_name(names: Mapping[str, str], service_id: int) -> str:
-    """Whom payers of a service see. names: the setting `merchant_names`."""
+    """The merchant that payers of a service see. names: the setting `merchant_names`."""
     return names.get(str(service_id), f"service {service_id}")
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """A number of things, such as `1 page` and `2 pages`."""
+    """A number with its noun, such as `1 page` and `2 pages`."""
     return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
 
 
@@ -122,12 +121,12 @@ def spaced(number: str) -> str:
 
 
 def short(text: str) -> str:
-    """The beginning of a text in a list, whose record has the whole."""
+    """The beginning of a text, for a list."""
     return f"{text[:_IN_A_LIST]}…" if len(text) > _IN_A_LIST else text
 
 
 class Whole(str):
-    """A text that a page has whole, however long it is: a command, or what a script reads."""
+    """A text that pages never cut: a command, or data for a script."""
 
     __slots__ = ()
 
@@ -141,7 +140,7 @@ def sentence(text: str) -> str:
 
 
 def as_json(document: object) -> str:
-    """A document as indented JSON; a text as it is."""
+    """A document as indented JSON; a text unchanged."""
     if isinstance(document, str):
         return document
     return json.dumps(document, indent=2, ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""The handset of a number: its SMS, the prompts that it answers (D33), and the way to it.
+"""The handset of a number: its SMS, the prompts that it answers (D33), and access for phones.
 
-A phone gets there by a code that works once. A person who is logged in shows it as a QR code. The
-phone exchanges it for a cookie that opens the handset pages and nothing else.
+A logged-in person shows a QR code with a code that works once. The phone exchanges it for a cookie
+that opens only the handset pages.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from sandbox_sim.records.transactions import TransactionView
 from sandbox_sim.values import msisdn
 from sandbox_sim.values.hosts import is_loopback
 from sandbox_sim.values.redaction import redact_text
-from sandbox_sim.values.timestamps import Timestamp, iso
+from sandbox_sim.values.timestamps import iso
 from sandbox_sim.web.control.access import give_cookie, go_to, handset_cookie, prefix_of
 from sandbox_sim.web.control.errors import NOT_FOUND, NOT_WAITING, error_response
 from sandbox_sim.web.control.events import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
@@ -43,8 +43,8 @@ from sandbox_sim.web.transport.requests import PublicAddress
 
 
 def qr_code(text: str) -> str:
-    """An SVG element without styles of its own, dark on light in any colour scheme."""
-    import segno  # noqa: PLC0415 -- see above
+    """A QR code as an SVG element, dark on light in any colour scheme."""
+    import segno  # noqa: PLC0415 -- serve starts faster without it
 
     code = segno.make(text, micro=False, error="m")
     svg: str = code.svg_inline(scale=5, border=2, light="#ffffff", dark="#15201a", omitsize=True)
@@ -58,10 +58,10 @@ _MOST_CODES: Final = 200
 
 
 class HandsetCodes:
-    """Codes that were shown and not used yet.
+    """Codes that were shown and not used yet, in this process.
 
-    They are kept in this process only. Where several serve one state, another process could be the
-    one that a phone reaches, so there a phone logs in with the token in place of a code.
+    If several processes serve one state, a phone could reach another one, so it logs in with the
+    token instead.
     """
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
@@ -79,7 +79,7 @@ class HandsetCodes:
         return code
 
     def use(self, code: str) -> bool:
-        """Whether the code works; from now on it does not."""
+        """Use up a code; returns whether it was valid."""
         return self._expiry.pop(code, 0.0) > self._clock.monotonic()
 
 
@@ -100,11 +100,11 @@ class PromptView(TypedDict):
     amount: Annotated[str, "a decimal"]
     currency_code: str
     reference: str
-    times_out_at: Timestamp
+    times_out_at: Annotated[str, "when it becomes 003 without an answer, ISO 8601 in UTC"]
 
 
 class HandsetView(TypedDict):
-    """What a handset shows."""
+    """The content of a handset."""
 
     number: Annotated[str, "in local form"]
     messages: Annotated[list[MessageView], "newest first"]
@@ -134,10 +134,10 @@ class EnterQuery(Input):
 class HandsetRoutes:
     """Routes under `/_sandbox/handset/`.
 
-    codes: let a phone in without the token; None where several processes can serve.
+    codes: log phones in without the token; None if several processes can serve.
     merchant_names: the setting.
-    token: the setting `control_token`; None where none is needed. serves_others: whether other
-    devices reach this server. secured: whether browsers reach it by HTTPS.
+    token: the setting `control_token`, or None. serves_others: whether other devices reach this
+    server. secured: whether browsers reach it by HTTPS.
     """
 
     handsets: Handsets
@@ -184,7 +184,7 @@ class HandsetRoutes:
         ]  # fmt: skip
 
     async def show(self, request: web.Request) -> HandsetView | web.Response:
-        """What the handset shows, as JSON."""
+        """Show the content of the handset, as JSON."""
         number = self._number(request)
         if number is None:
             return _no_such(request)
@@ -196,7 +196,7 @@ class HandsetRoutes:
         }
 
     async def view(self, request: web.Request) -> web.Response:
-        """The phone."""
+        """Show the handset as a page."""
         number = self._number(request)
         if number is None:
             name = redact_text(request.match_info["number"])
@@ -227,7 +227,7 @@ class HandsetRoutes:
     async def answer(self, request: web.Request, asked: AnswerBody) -> Reply:
         """Approve or decline; HTTP 409 if the payment no longer waits."""
         if asked.decision is PromptDecision.APPROVE and asked.pin is None:
-            raise BadInput("pin must be there to approve: any four digits")
+            raise BadInput("pin is required to approve: any four digits")
         number = self._number(request)
         found = number and await self.handsets.answer(
             number, asked.service_id, asked.network_transaction_id, asked.decision
@@ -236,16 +236,16 @@ class HandsetRoutes:
             return error_response(NOT_FOUND, "This number has no such payment to answer")
         if not found.was_waiting:
             status = found.transaction.status
-            text = f"The payment does not wait for an answer: its status is {status}"
+            text = f"The payment is not waiting for an answer: its status is {status}"
             return error_response(NOT_WAITING, text)
         return transactions.shown(found.transaction, self.clock.now())
 
     async def events(self, request: web.Request) -> web.StreamResponse:
-        """Server-Sent Events without content: the page asks again for what it shows."""
+        """Send events without content; the page then loads itself again."""
         number = self._number(request)
         if number is None:
             return _no_such(request)
-        subscriber = number[1:]  # as it stands in both forms
+        subscriber = number[1:]  # both forms of the number contain it
         wanted = EventFilter(None, _SHOWN_ON_IT)
         with self.feed.listening(wanted, None, partial(hang_up, request)) as reader:
             answer = await open_stream(request)
@@ -281,7 +281,7 @@ class HandsetRoutes:
         return self.handsets.number_of(request.match_info["number"])
 
     def _code_address(self, address: str) -> str:
-        """What the QR code says: with a code of its own, in place of a login."""
+        """The address in the QR code, with a new code that replaces the login."""
         if self.token is None or self.codes is None:
             return f"{address}?alone"
         return f"{address}/enter?code={self.codes.new()}"

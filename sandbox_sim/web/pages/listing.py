@@ -1,4 +1,4 @@
-"""Pages of the lists: searched, newest first, and bounded. Source: D39."""
+"""Searches the lists of the dashboard, page by page, newest first. Source: D39."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Badge(NamedTuple):
 
 
 class Act(NamedTuple):
-    """A button. path: below `/_sandbox/`; body: JSON. done: what the page says afterwards."""
+    """A button that sends a POST. path: below `/_sandbox/`. body: JSON. done: the message after."""
 
     words: str
     path: str
@@ -55,8 +55,8 @@ class Act(NamedTuple):
 class Row(NamedTuple):
     """A row: what and how much in its first line, state and reason in its second.
 
-    key: names the record in the address of its timeline.
-    acts: what one can do at once; where there are some, one can also settle the record.
+    key: identifies the record in the address of its timeline.
+    acts: its buttons; a row with buttons can also be settled.
     """
 
     key: str
@@ -74,7 +74,7 @@ def is_lost(entry: Shown) -> bool:
 
 
 def asked_status(entry: Shown) -> str | None:
-    """The status of the payment that a status query got; None for any other request."""
+    """The status that a status query returned; None for any other request."""
     if entry["operation"] != Operation.STATUS or entry["code"] not in ACCEPTED:
         return None
     answer = entry["answer"]
@@ -96,7 +96,7 @@ def answer_badge(entry: Shown) -> Badge:
 def payment_row(
     record: Shown, entry: Shown | None, callback: Shown | None
 ) -> tuple[Row, SearchFields]:
-    """The row of a transaction. entry: its request, where the journal has it."""
+    """The row of a transaction. entry: its request, if the journal has it."""
     status, state = record["status"], None if callback is None else callback["state"]
     declined = entry is not None and entry["code"] == "015"
     words = "015 declined" if declined else status_words(status)
@@ -123,7 +123,7 @@ def payment_row(
 
 
 def request_row(entry: Shown) -> tuple[Row, SearchFields]:
-    """The row of a request: of a payment that left no transaction, or of any other operation."""
+    """The row of a request: for a payment without a transaction, or any other operation."""
     code, body = entry["code"], entry["request"] if isinstance(entry["request"], dict) else {}
     rejected = code not in ACCEPTED
     party = body.get("customer_number") or body.get("account_number") or ""
@@ -143,7 +143,7 @@ def request_row(entry: Shown) -> tuple[Row, SearchFields]:
 
 
 def journal_row(entry: Shown) -> tuple[Row, SearchFields]:
-    """The row of a request where production is on: it also shows the mode."""
+    """The row of a request in production: it also shows the mode."""
     row, facts = request_row(entry)
     mode = entry["mode"]
     words = f"mode {mode}" if mode else "mode unknown"
@@ -185,18 +185,18 @@ def _what(operation: str | None, nw: object, party: object) -> tuple[str, str, s
 
 WAITING: Final = "waiting"
 
-# After so long the dashboard says that a payment is open.
+# After this time the dashboard reports that a payment is open.
 OPEN_FOR_LONG: Final = timedelta(minutes=10)
 
 
 def ask_act(record: Shown, *, primary: bool = False) -> Act:
-    """Asks the network of a transaction of mode P now; the page says what it answers."""
+    """The button that asks the network of a transaction of mode P now."""
     ids = record["service_id"], quote(record["network_transaction_id"], safe="")
     return Act("Ask the network now", "transactions/{}/{}/ask".format(*ids), primary=primary)
 
 
 def _pending_row(record: Shown) -> tuple[Row, SearchFields]:
-    """The row of a payment or SMS that is open, or waits for a person, with why and what to do."""
+    """The row of a payment or SMS that is open or waits for a person, with the reasons."""
     row, _ = payment_row(record, None, None)
     name, reasons = record["transaction_id"], record.get("waiting", ())
     badges = (*row.badges, Badge("002", "waits for a person")) if reasons else row.badges
@@ -214,12 +214,12 @@ _KEY: Final = attrgetter("key")
 
 PAGE_SIZE: Final = 50
 
-# One page reads at most so many records of a kind, so a search for what is not there ends soon.
+# One page reads at most this many records of a kind, so that a search without matches ends soon.
 _MOST_READ: Final = 2_000
 
 _CHUNK: Final = 200
 
-# How many of the newest callbacks the list of payments looks for its own in.
+# How many of the newest callbacks the list of payments searches.
 NEWEST_CALLBACKS: Final = 500
 
 _SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Any], tuple[Row, SearchFields]]]]] = {
@@ -229,7 +229,7 @@ _SIMPLE: Final[Mapping[str, tuple[Kind, Callable[[Any], tuple[Row, SearchFields]
 }
 
 
-# What a transaction and its request have in common: service, mode and `transaction_id`.
+# The fields that a transaction and its request share: service, mode and `transaction_id`.
 _Name = tuple[int, str, str]
 
 
@@ -274,7 +274,7 @@ class _Stream:
 class RecordLists:
     """The lists of payments, callbacks, SMS and requests.
 
-    live: the records of production; None where it is off.
+    live: the records of production; None if it is off.
     """
 
     records: RecordSearch
@@ -295,7 +295,9 @@ class RecordLists:
             shown = journal_row
         stream = _Stream(self.records, kind, _match(search), after)
         rows: list[Row] = []
-        while await stream.peek() is not None and _goes_on(rows, stream):
+        while (
+            len(rows) < PAGE_SIZE and stream.read < _MOST_READ and await stream.peek() is not None
+        ):
             row, facts = shown(stream.take())
             if search.accepts(facts):
                 rows.append(row)
@@ -307,17 +309,17 @@ class RecordLists:
         return Stuck() if self.live is None else await self.live.stuck(OPEN_FOR_LONG)
 
     async def callbacks_of(self, search: SearchQuery) -> list[Any]:
-        """The newest callbacks of the service that is searched, or of all."""
+        """The newest callbacks of the service in the search, or of all."""
         found = await self.records.find(CALLBACKS, _match(search), NEWEST_CALLBACKS)
         return [*found.records]
 
     async def _payments(self, search: SearchQuery, after: str | None) -> RowPage:
-        """Transactions, and between them requests for payments that left none, by time.
+        """Transactions, and requests for payments without a transaction, newest first.
 
-        A request comes before its transaction, so in this order it is met after it. `oldest` is
-        when the last transaction began that was taken: an accepted request that is not older has
-        its transaction in the list already, on this page or on an earlier one. `seed` adds records
-        whose times are past, so a request can also be met before its transaction.
+        A request is older than its transaction, so it usually comes after it in this order.
+        `oldest` is the time of the last transaction that was taken: an accepted request that is not
+        older already has its transaction in the list, on this page or on an earlier one. `seed`
+        adds records with past times, so a request can also come before its transaction.
         """
         first, second, oldest = [*(after or "").split("~"), "", "", ""][:3]
         match = _match(search)
@@ -326,7 +328,7 @@ class RecordLists:
         callbacks: dict[str, Any] = {}
         for callback in await self.callbacks_of(search):
             callbacks.setdefault(callback["network_transaction_id"], callback)
-        taken: dict[_Name, int] = {}  # the places of transactions without a request
+        taken: dict[_Name, int] = {}  # the indexes of transactions without a request
         asked: dict[_Name, int] = {}  # and of accepted requests without a transaction
         found: list[tuple[Any, Any]] = []  # a transaction and its request; one of them may be None
         kept = 0
@@ -380,12 +382,8 @@ class RecordLists:
 _LEFT: Final = frozenset({*ACCEPTED, "015"})
 
 
-def _goes_on(rows: list[Row], stream: _Stream) -> bool:
-    return len(rows) < PAGE_SIZE and stream.read < _MOST_READ
-
-
 def _page_of(pending: Sequence[Shown], search: SearchQuery, after: str | None) -> RowPage:
-    """A page of the payments and SMS that match, which are all read."""
+    """A page of the payments and SMS in `pending` that match."""
     of_service = (each for each in pending if search.service_id in {None, each["service_id"]})
     rows = [row for row, facts in map(_pending_row, of_service) if search.accepts(facts)]
     found = merged_page([rows], Listing(after=after, limit=PAGE_SIZE + 1), _KEY, _KEY)

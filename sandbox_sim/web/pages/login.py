@@ -1,6 +1,6 @@
-"""The login page: it takes the control token once and gives the browser a cookie.
+"""The login page: the user enters the control token once, and the browser gets a cookie.
 
-A link with the code of an invitation does the same: `sandbox-sim demo --lan` shows one.
+The link of an invitation, as `sandbox-sim demo --lan` shows one, also logs in.
 """
 
 import hmac
@@ -28,12 +28,12 @@ class Invitations:
         self._targets: dict[str, str] = {}
 
     def add(self, code: str, target: str) -> str:
-        """Let a code log in; returns the path of the link. target: where the browser goes then."""
+        """Add a code; returns the path of its link. target: where the browser goes after login."""
         self._targets[code] = target
         return f"{_ENTER}?code={code}"
 
     def target(self, code: str) -> str | None:
-        """Where the browser goes with this code; None if no invitation has it."""
+        """Where the browser goes with this code; None if the code is unknown."""
         return self._targets.get(code)
 
 
@@ -46,7 +46,7 @@ class InvitationQuery(Input):
 class LoginForm(TypedDict):
     """The form of the page."""
 
-    token: str
+    token: Annotated[str, "the control token"]
     next: NotRequired[Annotated[str, "the path of the page that was asked for"]]
 
 
@@ -54,8 +54,8 @@ class LoginForm(TypedDict):
 class LoginRoutes:
     """Login and logout.
 
-    token: the setting `control_token`; None where none is needed. secured: whether browsers reach
-    this server by HTTPS.
+    token: the setting `control_token`, or None. secured: whether browsers reach this server by
+    HTTPS.
     """
 
     token: str | None
@@ -93,7 +93,7 @@ class LoginRoutes:
         ]  # fmt: skip
 
     async def view(self, request: web.Request) -> web.Response:
-        """Show the form; where no token is set, go to the dashboard."""
+        """Show the form; without a token, redirect to the dashboard."""
         wanted = _own_path(request, request.query.get("next", ""))
         if self.token is None:
             return go_to(wanted)
@@ -117,7 +117,7 @@ class LoginRoutes:
         if target is None:
             title, why = (
                 "This link does not work",
-                "It worked until the server that made it stopped.",
+                "It was valid until the server that made it stopped.",
             )
             return await self.templates.message(request, title, why, status=404)
         return go_to(target) if self.token is None else self._logged_in(request, self.token, target)
@@ -141,9 +141,9 @@ class LoginRoutes:
 
 
 def _own_path(request: web.Request, wanted: str) -> str:
-    """The path to go on to, if it is one of ours; else the dashboard.
+    """The path if it is below `/_sandbox/`, else the dashboard.
 
-    So a link to the login page cannot lead to another site.
+    So a link to the login page cannot redirect to another site.
     """
     ours = f"{prefix_of(request)}{CONTROL_PREFIX}/"
     safe = wanted.startswith(ours) and wanted.isprintable() and "\\" not in wanted

@@ -1,4 +1,4 @@
-"""The steps of mode P on a timeline: attempts at networks, and what a person decided."""
+"""The steps of mode P on a timeline: attempts at networks, and decisions of a person."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -9,7 +9,7 @@ from sandbox_sim.web.pages.formats import as_json, counted
 from sandbox_sim.web.pages.listing import Badge, Shown, ask_act
 from sandbox_sim.web.pages.steps import Step
 
-# The badge of an attempt; that of every other outcome is one of failure.
+# The badge of an attempt by its outcome; any other outcome is a failure.
 _BADGES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "002", "unknown": "002"}
 
 _SUCCESSFUL: Final = Badge("000", status_words("000"))
@@ -22,7 +22,7 @@ _TONES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "wait", "unk
 def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
     """The steps from the first attempt at a network to the decision.
 
-    details: the transaction with its attempts, as `LiveRecords` shows it; None without production.
+    details: the transaction with its attempts, from `LiveRecordReader`; None without production.
     """
     attempts: Sequence[Shown] = () if details is None else details["attempts"]
     reasons: Sequence[str] = () if details is None else details["waiting"]
@@ -46,7 +46,7 @@ def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
     by = "A person decided, or reviewed what the network said."
     why = by if decided else "The network decided."
     *_, last = changes = payment["timeline"]
-    if len(changes) > 2:  # the last change takes back a success
+    if len(changes) > 2:  # the last change reverses a success
         steps.append(Step("good", "Settled", changes[1]["at"], _SUCCESSFUL, why, box=decided))
         steps.append(Step("bad", "Reversed", last["at"], badge, "The network reversed it.", "D45"))
     else:
@@ -62,7 +62,7 @@ def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
 
 
 def _decisions(attempt: Shown) -> Iterator[str]:
-    """Who decided, why, and what the network said just before."""
+    """Each decision: who, why, and what the network answered just before."""
     for each in attempt["decisions"]:
         force = ", forced" if each["forced"] else ""
         asked = f"the network was asked first: {each['network_said']}"
@@ -75,7 +75,7 @@ def _network_attempt(attempt: Shown) -> Step:
     outcome = attempt["outcome"]
     about = [f"Reference {attempt['reference']}."]
     if attempt["network_id"]:
-        about.append(f"The network calls it {attempt['network_id']}.")
+        about.append(f"Identifier at the network: {attempt['network_id']}.")
     if attempt["confirmed_amount"]:
         about.append(
             f"The network confirmed {attempt['confirmed_amount']}, not {attempt['amount']}."

@@ -1,7 +1,7 @@
-"""A request of the journal as a command of curl and as a test, to be copied from its timeline.
+"""A request of the journal as a curl command and as a test, to copy from its timeline.
 
-The journal has card numbers masked. Both send the test card that fits the masked number, and in
-place of any other card one that the sandbox rejects.
+The journal masks card numbers. Both send the test card that fits the masked number, or for any
+other card one that the sandbox rejects.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ _NOT_REPEATED: Final = frozenset(
         *(Code.DUPLICATE, Code.TOO_MANY_REQUESTS, Code.SERVER_ERROR),
     }
 )
-# What a test has in place of the value of a field.
+# The expressions that replace the values of fields in a test.
 _OF_THE_FIXTURE: Final[Mapping[str, str]] = {
     "service_id": "sandbox_gateway.service_id",
     "callback_url": "sandbox_gateway.inbox_url()",
@@ -43,7 +43,7 @@ def as_curl(entry: Shown, url: str, credentials: str, test_cards: Mapping[str, s
 def as_pytest(entry: Shown, test_cards: Mapping[str, str]) -> str | None:
     """A test that sends the request to the fixture and gets the same code.
 
-    None where the code depends on more than the fields of the request.
+    None if the code depends on more than the fields of the request.
     """
     body, code = entry["request"], entry["code"]
     if not isinstance(body, dict) or entry["rule"] == FAULT_RULE or code in _NOT_REPEATED:
@@ -52,7 +52,7 @@ def as_pytest(entry: Shown, test_cards: Mapping[str, str]) -> str | None:
 
 
 def _with_card(body: Shown, test_cards: Mapping[str, str]) -> dict[str, Any]:
-    """The body with the number of a card in place of a masked one."""
+    """The body with a card number in place of a masked one."""
     given = body.get(_CARD_FIELD)
     if not isinstance(given, str) or "*" not in given:
         return dict(body)
@@ -96,6 +96,6 @@ def _post(path: str, body: Shown, replaced: Mapping[str, str]) -> Iterator[str]:
 
 
 def _literal(value: object) -> str:
-    """The value as Python writes it, with double quotes around a text that has none."""
+    """The value as a Python literal, with double quotes if the text contains no quotes."""
     text = repr(value)
     return f'"{text[1:-1]}"' if isinstance(value, str) and not set("'\"") & set(value) else text

@@ -60,7 +60,7 @@ def _amount_words(bounds: Document) -> Iterator[str]:
 
 
 def override_words(override: Document) -> str:
-    """What an override asks for, in one sentence. override: a rule, or the copy in a payment."""
+    """The effect of an override, in one sentence. override: a rule, or the copy in a payment."""
     outcome, callback = override["outcome"], override["callback"]
     words = []
     if status := outcome.get("status"):
@@ -82,14 +82,14 @@ def override_words(override: Document) -> str:
 
 
 def override_sentence(override: Document) -> str:
-    """Why a payment goes the way of the override that is kept with it."""
+    """The reason for the outcome of a payment with an override."""
     of_setting = override["id"] == MAGIC_OUTCOMES
     by = f"the setting {MAGIC_OUTCOMES}" if of_setting else "an override"
     return f"By {by}: {override_words(override)}."
 
 
 def fault_words(rule: Document) -> str:
-    """What a fault does to the answers, in one sentence."""
+    """The effect of a fault on the answers, in one sentence."""
     ((name, value),) = rule["fault"].items()
     words = [_fault(name, value)]
     if "retry_after_s" in rule:

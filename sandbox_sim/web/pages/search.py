@@ -1,7 +1,7 @@
-"""What the search field of the dashboard understands: `service:55 status:retrying 0244`.
+"""Reads the search field of the dashboard, such as `service:55 status:retrying 0244`.
 
 A word with a known name before a colon is a filter; every other word must be somewhere in the
-record. The text stands in the address, so a view can be sent to a colleague.
+record. The text is in the address, so a view can be sent to a colleague.
 """
 
 from collections.abc import Iterable
@@ -21,11 +21,11 @@ UNACKNOWLEDGED: Final = frozenset({"retrying", "failed"})
 
 
 class SearchFields(NamedTuple):
-    """What a search compares of one record.
+    """The fields of one record that a search compares.
 
-    states: its codes and states in lower case. callback: the state of its callback, if it has one.
-    rejected: whether the gateway refused it. text: all of it in lower case. mode: its service mode,
-    `s` or `p`; `none` for a request without credentials that are known.
+    states: its codes and states in lower case. callback: the state of its callback, or None.
+    rejected: whether the gateway refused it. text: the whole record in lower case. mode: its
+    service mode, `s` or `p`; `none` for a request with unknown credentials.
     """
 
     operation: str | None
@@ -37,9 +37,9 @@ class SearchFields(NamedTuple):
 
 
 class SearchQuery(NamedTuple):
-    """A search that was read.
+    """A parsed search.
 
-    service_id: None for all services. open_longer_than: of `open>10m`, which chooses payments.
+    service_id: None for all services. open_longer_than: from `open>10m`, only for payments.
     """
 
     text: str
@@ -53,7 +53,7 @@ class SearchQuery(NamedTuple):
 
     @property
     def number(self) -> str | None:
-        """The phone number that it looks for, in local form."""
+        """The phone number in the search, in local form, or None."""
         return next(filter(None, map(to_local, self.words)), None)
 
     def accepts(self, facts: SearchFields) -> bool:
@@ -69,7 +69,7 @@ class SearchQuery(NamedTuple):
 
 
 def parse_search(text: str) -> SearchQuery:
-    """Read the text of the search field. What it does not understand it looks for as a word."""
+    """Read the text of the search field. Unknown filters count as words."""
     text = " ".join(text.split())[:200]
     service_id: int | None = None
     open_s: float | None = None

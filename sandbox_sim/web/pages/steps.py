@@ -1,4 +1,4 @@
-"""The steps of a timeline: each has when, what, why, and what one can do. Source: D39."""
+"""The steps of a timeline: each has a time, a title, a reason and actions. Source: D39."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ from sandbox_sim.web.pages.listing import Act, Badge
 
 
 class TimelineSettings(NamedTuple):
-    """What decides when the steps come, and the address and credentials in commands to copy."""
+    """The settings for the times of steps, and the address and credentials in commands to copy."""
 
     behaviour: Behaviour
     credentials: str
@@ -15,7 +15,7 @@ class TimelineSettings(NamedTuple):
 
 
 class Link(NamedTuple):
-    """A page of ours. path: below `/_sandbox/`."""
+    """A link to a page. path: below `/_sandbox/`."""
 
     words: str
     path: str
@@ -24,10 +24,10 @@ class Link(NamedTuple):
 class Step(NamedTuple):
     """A step of a timeline.
 
-    tone: the colour of its mark. box: the words of somebody else, or a document.
-    due: the gateway time of a step that is still to come.
-    asks: the forms that the step offers, by name; target: where they go, below `/_sandbox/`.
-    statuses: those that a form offers to settle with.
+    tone: the colour of its mark. box: a quoted text or a document.
+    due: the gateway time of a future step.
+    asks: the forms of the step, by name; target: where they go, below `/_sandbox/`.
+    statuses: the choices of a form that settles.
     """
 
     tone: str

@@ -1,4 +1,4 @@
-"""Renders the templates of the pages. Jinja2 is imported when the first page is asked for."""
+"""Renders the templates of the pages. Jinja2 is imported at the first page."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from jinja2.runtime import Context
 
-# A page cuts longer texts, in characters.
+# Pages cut longer texts.
 _MOST_CHARACTERS: Final = 10_000
 _FOLDER: Final = Path(__file__).with_name("templates")
 # Pages load only our own files, and their forms go only to us.
@@ -32,11 +32,11 @@ _HEADERS: Final = {
 
 
 class Templates:
-    """The templates, with every value escaped, and the headers that every page has.
+    """Renders templates, with every value escaped, and adds the headers of every page.
 
     base_path: the setting; the addresses of a page outside `/_sandbox/` begin with it.
-    navigation: returns what the links to all views need.
-    framed_by: the hosts of other sites that may show our pages in frames.
+    navigation: returns the values for the links to all views.
+    framed_by: the hosts of other sites that may show these pages in frames.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class Templates:
     ) -> web.Response:
         """A page from a template; `root` in it is the relative address of `/_sandbox`.
 
-        context: with `whole`, the path of the control API that has what the page cuts.
-        form_action: where forms may go, as the Content-Security-Policy spells it.
+        context: `whole` in it is the path of the control API with the full texts.
+        form_action: where forms may go, for the Content-Security-Policy.
         """
         environment = await asyncio.to_thread(_load_environment)
         template = environment.get_template(name)
@@ -70,7 +70,7 @@ class Templates:
         policy = {
             "Content-Security-Policy": _POLICY.format(form_action=form_action, frames=self._frames)
         }
-        # What UTF-8 cannot hold, such as half of an emoji in a request, is shown as `\ud83d`.
+        # Characters that UTF-8 cannot encode, such as half of an emoji, are shown as `\ud83d`.
         body = text.encode("utf-8", "backslashreplace")
         return web.Response(
             body=body, content_type=HTML, charset="utf-8", status=status,
@@ -80,12 +80,12 @@ class Templates:
     async def message(
         self, request: web.BaseRequest, title: str, sentence: str, *, status: int
     ) -> web.Response:
-        """A page with one sentence, and links to the pages that there are."""
+        """A page with one sentence, and links to other pages."""
         context = {"title": title, "sentence": sentence}
         return await self.page(request, "message.html", context, status=status)
 
     def _root(self, request: web.BaseRequest) -> str:
-        """A relative address, so that it holds behind a proxy that takes a prefix off."""
+        """The relative address of `/_sandbox`, which works behind a proxy that removes a prefix."""
         prefix, found, _ = request.path.partition(CONTROL_PREFIX + "/")
         if not found:
             prefix = self._base_path if request.path.startswith(f"{self._base_path}/") else ""
@@ -94,18 +94,18 @@ class Templates:
 
 
 def _cut(whole: str, value: Any) -> Any:
-    """The value; of a long text its beginning, and where the whole is."""
+    """The value; a long text is cut, and says where the full text is."""
     is_cut = type(value) is str and len(value) > _MOST_CHARACTERS  # Markup was cut before
     if not is_cut:
         return value
     left = f"{len(value) - _MOST_CHARACTERS:,}"
-    return value[:_MOST_CHARACTERS] + f"… ({left} more characters; GET {whole} has the whole)"
+    return value[:_MOST_CHARACTERS] + f"… ({left} more characters; GET {whole} has the full text)"
 
 
 @cache
 def _load_environment() -> "Environment":
-    """The compiled templates, which all servers of the process share."""
-    from jinja2 import (  # noqa: PLC0415 -- see above
+    """The compiled templates, shared by all servers of the process."""
+    from jinja2 import (  # noqa: PLC0415 -- serve starts faster without it
         Environment,
         FileSystemLoader,
         StrictUndefined,

@@ -28,10 +28,10 @@ from sandbox_sim.web.pages.request_copies import as_curl, as_pytest
 from sandbox_sim.web.pages.rule_words import override_sentence
 from sandbox_sim.web.pages.steps import Link, Step, Timeline, TimelineSettings
 
-# What a transfer does that moves nothing yet, or not at all.
+# Words for transfers that do not move money: yet, or at all.
 _SET_ASIDE: Final = {TransferKind.PENDING: "set aside of", TransferKind.VOID: "free again on"}
 
-# How a payment ended that its payer was asked for.
+# How a payment with a prompt ended.
 _OF_PAYER: Final = {
     "000": "Approved on the handset.",
     "001": "Declined on the handset.",
@@ -53,7 +53,7 @@ def of_payment(
 ) -> Timeline:
     """The timeline of a transaction. callbacks: oldest first.
 
-    asked: whether the client has asked for the status.
+    asked: whether the client has queried the status.
     by_hand: whether a person decided it, or has opened its payment page.
     live: in mode P, the steps up to the decision; None in mode S.
     refunds: those of a collection, oldest first.
@@ -80,7 +80,7 @@ def of_payment(
         steps.append(
             Step(
                 "info", "Expired for status queries", payment["expires_at"], None,
-                "get_transaction_status answers 027 since then. "
+                "get_transaction_status has answered 027 since then. "
                 "The record is kept, and a pending payment can still be settled.", "D40",
             )
         )  # fmt: skip
@@ -118,7 +118,7 @@ def of_message(
         f"{message['char_count']} characters, {pages}, {units} charged. "
         f"Service {message['service_id']}, sender {message['sender_id']}."
     )
-    queued = Step("good", "Taken", message["created_at"], None, facts, box=message["message"])
+    queued = Step("good", "Accepted", message["created_at"], None, facts, box=message["message"])
     steps = [queued, *(_posted(posting) for posting in postings)]
     after = f"After the setting sms_transition_ms = {settings.behaviour.sms_transition_ms}."
     if live:
@@ -129,7 +129,7 @@ def of_message(
         why = "The last digit 9 is a simulated failure; the units are returned to the balance."
         steps.append(Step("info", "Refunded", None, badge, f"{why} {after}"))
     else:
-        steps.append(Step("wait", "On its way", None, badge, after))
+        steps.append(Step("wait", "Not sent yet", None, badge, after))
     return Timeline(
         f"To {message['customer_number']}",
         f"SMS from {message['sender_id']}",
@@ -138,7 +138,7 @@ def of_message(
 
 
 def request_steps(entry: Shown, settings: TimelineSettings) -> list[Step]:
-    """What came, and what was answered."""
+    """The steps of a request and its answer."""
     body, about = entry["request"], []
     if entry["service_id"] is not None:
         about.append(f"Service {entry['service_id']}")
@@ -223,7 +223,7 @@ def _not_settled(payment: Shown, behaviour: Behaviour) -> Step:
 
 
 def _why_settled(payment: Shown, behaviour: Behaviour) -> str:
-    """Why a payment was settled that no person settled."""
+    """Why a payment was settled without a person."""
     override = payment["override"]
     if override is not None and is_approval(override["id"]):
         return _OF_PAYER[payment["status"]]
@@ -231,7 +231,7 @@ def _why_settled(payment: Shown, behaviour: Behaviour) -> str:
         return override_sentence(override)
     if payment["operation"] == "card":
         return (
-            "Nobody opened the payment page: it pays after the setting "
+            "The payment page was not opened, so the payment succeeded after the setting "
             f"card_auto_complete_ms = {behaviour.card_auto_complete_ms}."
         )
     return f"After the setting settle_delay_ms = {behaviour.settle_delay_ms}."
@@ -242,14 +242,14 @@ def _later(at: str, delay_ms: int) -> str:
 
 
 def _refund_of(payment: Shown) -> Step:
-    words = f"It pays back the collection {payment['refund_of']}, out of the wallet of collections."
+    words = f"It refunds the collection {payment['refund_of']} from the collection wallet."
     return Step("info", "Refund", begun(payment), None, words, "D45", box=_who_and_why(payment))
 
 
 def _refund(payment: Shown) -> Step:
     amount = f"{payment['currency_code']} {money(payment['amount'])}"
     badge = Badge(payment["status"], status_words(payment["status"]))
-    words = f"Paid back as the transaction {payment['transaction_id']}."
+    words = f"Refunded by the transaction {payment['transaction_id']}."
     box = _who_and_why(payment)
     return Step("info", f"Refund of {amount}", begun(payment), badge, words, "D45", box=box)
 
@@ -263,7 +263,7 @@ def _no_callback(payment: Shown) -> Step:
         return Step("info", "No callback", None, None, "A refund has no callback.", "D45")
     if payment["status"] == "000":
         return Step("wait", "Callback", None, None, "It is being saved, or is no longer kept.")
-    why = "A failure sends a callback only where an override, a person or mode P asks for it (D31)."
+    why = "A failure sends a callback only in mode P, or by an override or a person (D31)."
     return Step("info", "No callback", None, None, why)
 
 

@@ -1,1 +1,1 @@
-"""HTTP: connections, requests in, answers out. Nothing here knows what a payment is."""
+"""HTTP connections, requests and answers, independent of what the requests mean."""

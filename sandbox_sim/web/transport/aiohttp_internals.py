@@ -1,11 +1,11 @@
-"""The internals of aiohttp that the web layer uses, with what each is for.
+"""The internals of aiohttp that the web layer uses, and their purpose.
 
 aiohttp may change them in any minor version, so `pyproject.toml` bounds its version and the server
-looks for each name when it starts; see `server.py`:
+checks each name when it starts; see `server.py`:
 
 - `FAST_CONNECTION`: without them aiohttp's protocol, as `gateway_protocol.py` extends it, serves
   every connection.
-- `REQUIRED`: that protocol and what gives requests to it. Without them the server does not start.
+- `REQUIRED`: for that protocol and its requests. Without them the server does not start.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ _SERVER: Final = "aiohttp.web:Server"
 
 
 class Internal(NamedTuple):
-    """Names that we use of one module or class. holder: its import path, `module:Class`."""
+    """Names of one module or class that are used. holder: its import path, `module:Class`."""
 
     holder: str
     names: tuple[str, ...]
@@ -37,7 +37,7 @@ FAST_CONNECTION: Final = (
     Internal(
         "aiohttp.base_protocol:BaseProtocol",
         ("_pause_transport_reading", "_resume_transport_reading"),
-        "reads nothing more while a request is being answered",
+        "stops reading while a request is being answered",
     ),
     Internal("aiohttp.http:HttpRequestParser", ("feed_data",), "parses bytes into requests"),
     Internal(
@@ -75,7 +75,7 @@ REQUIRED: Final = (
     Internal(
         "aiohttp.web:RequestHandler",
         ("handle_error", "log_exception"),
-        "answers what cannot be parsed in the interface's shape",
+        "answers requests that cannot be parsed, in the format of the interface",
     ),
     Internal(
         _SERVER,
@@ -90,7 +90,7 @@ REQUIRED: Final = (
     Internal(
         "aiohttp.web:RequestHandler",
         ("finish_response",),
-        "takes an `Answer` for a response: it asks for prepare, write_eof and keep_alive only",
+        "accepts a `GatewayAnswer` as a response: it uses only prepare, write_eof and keep_alive",
     ),
     Internal("aiohttp.web:BaseRequest", ("writer",), "where an answer is written"),
     Internal("aiohttp.http:StreamWriter", ("write_eof", "output_size"), "writes an answer"),
@@ -102,9 +102,9 @@ _SAMPLE: Final = b"POST /a HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\n{}"
 
 
 def missing(internals: Iterable[Internal], server: web.Server | None) -> list[str]:
-    """The full names of those that are not there.
+    """The full names of those that are missing.
 
-    server: any server of aiohttp's; a `Server` sets its attributes only on the instance.
+    server: any server of aiohttp; a `Server` sets its attributes only on the instance.
     """
     absent = []
     for holder, names, _ in internals:
@@ -116,7 +116,7 @@ def missing(internals: Iterable[Internal], server: web.Server | None) -> list[st
 def parser_works(loop: asyncio.AbstractEventLoop) -> bool:
     """Whether the parser reads a sample request as `fast_connection.py` expects.
 
-    Names alone do not show that an argument or a result has changed.
+    The check of names does not notice that an argument or a result has changed.
     """
     http, base = import_module("aiohttp.http"), import_module("aiohttp.base_protocol")
     try:
@@ -130,7 +130,7 @@ def parser_works(loop: asyncio.AbstractEventLoop) -> bool:
         )
         ((head, body),), _upgraded, _tail = parser.feed_data(_SAMPLE)
         read = (head.path, head.method, body.total_bytes, body.is_eof())
-    except Exception:  # whatever it raises, it is not the parser that we know
+    except Exception:  # any exception means that the parser has changed
         return False
     return read == ("/a", "POST", 2, True)
 

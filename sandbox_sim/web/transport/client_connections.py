@@ -1,6 +1,6 @@
-"""Bounds the open connections of clients: a new one over the limit closes the oldest idle one.
+"""Limits the open connections of clients: a new one over the limit closes the oldest idle one.
 
-Each connection takes a file descriptor. Without a bound, clients that connect and send nothing
+Each connection takes a file descriptor. Without a limit, clients that connect and send nothing
 would use up all of them, and new clients would hang.
 """
 
@@ -16,7 +16,7 @@ log = logging.getLogger("sandbox_sim.requests")
 
 
 class ClientConnection(Protocol):
-    """A connection of a client; each protocol that serves one is such."""
+    """A connection of a client; the protocols that serve one implement this."""
 
     @property
     def is_idle(self) -> bool:
@@ -32,7 +32,7 @@ class ClientConnections:
     def __init__(self, limit: int, clock: Clock) -> None:
         self._limit = limit
         self._open: OrderedDict[ClientConnection, None] = OrderedDict()
-        # Called for each piece of bytes that comes over an open connection: makes it the newest.
+        # Called when bytes come over an open connection: makes it the newest.
         self.note_use: Callable[[ClientConnection], None] = self._open.move_to_end
         self._logged = LogThrottle(clock)
 
@@ -53,5 +53,5 @@ class ClientConnections:
             idle.abort()
 
     def remove(self, connection: ClientConnection) -> None:
-        """Forget a connection that is closed, or that another protocol takes over."""
+        """Remove a connection that is closed, or that another protocol takes over."""
         self._open.pop(connection, None)

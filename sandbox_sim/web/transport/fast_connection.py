@@ -1,10 +1,10 @@
 """The fast connection: plain requests go straight from aiohttp's parser to the dispatcher.
 
-aiohttp parses the request. Its Request and Response objects cost as much as the payment, so we skip
-them for a request that is plain and whole. At the first request that is not, aiohttp's protocol
-takes the connection over, from the first byte of that request on.
+aiohttp parses the request. Its Request and Response objects cost as much as the payment, so plain
+and complete requests skip them. At the first other request, aiohttp's protocol takes the connection
+over, from the first byte of that request.
 
-`aiohttp_internals.py` names what this module uses of aiohttp beyond its documented API.
+`aiohttp_internals.py` lists the undocumented names of aiohttp that this module uses.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ MANY: Final = 3
 
 
 class WriteBatcher:
-    """Sends at the end of an iteration of the loop what was written in it, in order.
+    """Collects the writes of one iteration of the event loop, and sends them at its end, in order.
 
-    To wake a client that sleeps in its read costs more than to send. Answers that are sent right
-    after one another find the client awake. One or two clients gain nothing.
+    Waking a sleeping client costs more than the send. Answers that are sent directly after one
+    another find the client awake. With one or two clients there is nothing to gain.
 
     connections: those that are open; with fewer than `MANY` it sends at once.
     """
@@ -56,14 +56,14 @@ class WriteBatcher:
         self._pending.append((transport, data))
 
     def flush(self) -> None:
-        """Send now what is pending."""
+        """Send the pending writes now."""
         pending, self._pending = self._pending, []
         for transport, data in pending:
             transport.write(data)
 
 
 class PlainRequest:
-    """A plain request with its whole body; the dispatcher takes it like a request of aiohttp's."""
+    """A plain request with its whole body; the dispatcher handles it like a request of aiohttp."""
 
     __slots__ = ("body", "headers", "path", "writer")
 
@@ -87,7 +87,7 @@ class PlainRequest:
 
     @property
     def scheme(self) -> str:
-        """`https` where the connection is secured."""
+        """`https` if the connection uses TLS, else `http`."""
         transport = self.writer.transport
         secured = transport is not None and transport.get_extra_info("sslcontext") is not None
         return "https" if secured else "http"
@@ -163,14 +163,14 @@ class Connection(BaseProtocol):
         self.half_closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Count the connection, and let the system detect a peer that is gone."""
+        """Count the connection, and let the system detect a lost peer."""
         super().connection_made(transport)
         tcp_keepalive(transport)  # type: ignore[arg-type]
         self._opened.add(self)
         self._clients.add(self)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Forget the connection; the current request goes on, and fails to write its answer."""
+        """Stop serving; the current request continues, and fails to write its answer."""
         super().connection_lost(exc)
         self._detach()
 
@@ -185,7 +185,7 @@ class Connection(BaseProtocol):
             self._pause_transport_reading()
 
     def eof_received(self) -> bool:
-        """The client has ended its side; True keeps ours open for answers to whole requests."""
+        """Note that the client has ended its side; True keeps our side open for pending answers."""
         self.half_closed = True
         unanswered = self._is_answering or bool(self._early)
         if not unanswered:
@@ -199,7 +199,7 @@ class Connection(BaseProtocol):
         """Do nothing, because nothing was paused."""
 
     def resume_writing(self) -> None:
-        """The client reads its answers again; read its requests again."""
+        """Read requests again, because the client reads its answers again."""
         super().resume_writing()
         self._read_early_bytes()
 
@@ -243,7 +243,7 @@ class Connection(BaseProtocol):
             await asyncio.gather(*late, return_exceptions=True)
 
     def _read(self, data: bytes) -> None:
-        """Parse more bytes; answer the request once it is whole, or hand over if not plain."""
+        """Parse more bytes; answer a complete request, or hand over one that is not plain."""
         self._pieces.append(data)
         self._size += len(data)
         try:
@@ -254,7 +254,7 @@ class Connection(BaseProtocol):
         if found:
             head, body = self._request = found[0]
             if not body.is_eof() and not self._dispatcher.admits(head.headers):
-                self._hand_over()  # aiohttp asks for the answer before the body is there (D9)
+                self._hand_over()  # aiohttp answers before the body has arrived (D9)
                 return
         if self._size > self._most_bytes:
             self._hand_over()
@@ -268,7 +268,7 @@ class Connection(BaseProtocol):
             raw = b"".join(self._pieces)
             content = raw[raw.find(_END_OF_HEAD) + len(_END_OF_HEAD) :]
             if len(content) != body.total_bytes:
-                self._hand_over()  # bytes of a next request are there already
+                self._hand_over()  # bytes of the next request have already arrived
                 return
             self._pieces, self._size, self._request = [], 0, None
             self._answer(PlainRequest(head.path, head.headers, content, self))
@@ -284,7 +284,7 @@ class Connection(BaseProtocol):
         )
 
     def _answer(self, request: PlainRequest) -> None:
-        """Give a request to the task, which starts with the first one."""
+        """Pass a request to the task; start the task with the first one."""
         self._is_answering = True
         if self._next_request is None:
             self._task = self._loop.create_task(self._answer_all(request))
@@ -315,7 +315,7 @@ class Connection(BaseProtocol):
             request = await self._next_request
 
     def _read_early_bytes(self) -> None:
-        """Parse what came while a request was being answered, if nothing is in the way."""
+        """Parse the bytes that came while a request was being answered, if that is possible now."""
         if self._early and not (self._is_answering or self._paused or self._closing):
             early, self._early = self._early, b""
             self._resume_transport_reading()
@@ -324,7 +324,7 @@ class Connection(BaseProtocol):
             self.close()
 
     def _hand_over(self) -> None:
-        """Let aiohttp's protocol serve the connection, from the request that is being read on."""
+        """Let aiohttp's protocol take the connection over, starting with the current request."""
         transport, self.transport = self.transport, None
         if transport is not None:
             self._detach()

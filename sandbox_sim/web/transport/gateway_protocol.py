@@ -1,13 +1,13 @@
-"""aiohttp's protocol as we extend it, which serves what the fast `Connection` does not.
+"""aiohttp's protocol, extended: serves connections that the fast `Connection` does not serve.
 
-- Its errors have the interface's shape.
-- It bounds the open connections.
+- Its errors have the format of the interface.
+- It limits the open connections.
 - A client that ends its side of the connection after a request still gets the answer, as with
-  `nc -N` and `socket.shutdown(SHUT_WR)`. Until something is written, a client that is gone looks
-  the same. So the server answers the whole requests that have come, and then closes the connection;
+  `nc -N` and `socket.shutdown(SHUT_WR)`. A lost client looks the same until something is written.
+  So the server answers the complete requests that have come, and then closes the connection;
   without such a request it closes at once.
 - A handler that waits for long ends when its client closes the connection. aiohttp can only cancel
-  every handler in that case, and a payment must not be cancelled. So a handler that waits registers
+  all handlers in that case, and a payment must not be cancelled. So a waiting handler registers
   the task that may be cancelled.
 """
 
@@ -34,7 +34,7 @@ log = logging.getLogger("sandbox_sim.requests")
 _TLS_ON_A_PLAIN_PORT: Final = (
     "the client speaks TLS (https), and this port is plain HTTP: use http://"
 )
-# These requests wait for long, so they end as soon as the client seems to be gone.
+# These requests wait for long, so they end as soon as the client has ended its side.
 _LASTING: Final = ("/wait", "/events")
 
 
@@ -79,16 +79,16 @@ class GatewayProtocol(web.RequestHandler):
             self._latest = self._messages[-1]
 
     def _refuse_http_0_9(self) -> None:
-        """Such a request may have no target, or that of the request before it."""
+        """Refuse HTTP/0.9 requests, which may have no target, or that of the previous request."""
         for place, (message, _) in enumerate(self._messages):
             if getattr(message, "version", HttpVersion10) < HttpVersion10:
                 refusal = _ErrInfo(400, BadHttpMessage("HTTP/0.9"), "HTTP/0.9 is not served")
                 self._messages[place] = refusal, EMPTY_PAYLOAD
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """The client has ended its side: cancel the tasks, as if it had closed the connection.
+        """Cancel the tasks, because the client has ended its side.
 
-        True keeps our side open for answers to whole requests.
+        True keeps our side open for the answers to complete requests.
         """
         self._cancel_tasks()
         self.half_closed = True
@@ -145,16 +145,16 @@ class GatewayProtocol(web.RequestHandler):
         aiohttp's own answer is plain text. Raises `ConnectionError` if an answer has begun.
         """
         if request.writer.output_size > 0:
-            raise ConnectionError("an answer was begun already")
+            raise ConnectionError("the answer has already begun")
         if status < 500:
-            why = "the request is not HTTP that this server can read"
+            why = "the request is not valid HTTP"
             if _is_tls(exc):
                 why = _TLS_ON_A_PLAIN_PORT
             reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=status)
             log.info("%s: 400, by rule D5: %s", request.remote, why)
         elif is_goodbye(exc, request):
             reply = Reply(Code.SERVER_ERROR, "errors", "the client went away")
-            log.debug("a client went away before it had its answer")
+            log.debug("a client closed the connection before it had its answer")
         else:
             reply = Reply(Code.SERVER_ERROR, "errors", "an internal error of the server")
             log.error("a request failed", exc_info=exc)
@@ -165,7 +165,7 @@ class GatewayProtocol(web.RequestHandler):
     def log_exception(self, *args: Any, **kw: Any) -> None:
         """Log a fault of the server.
 
-        `RequestPayloadError` is not one: the request was answered before its body proved
+        `RequestPayloadError` is not one: the request was answered before its body turned out to be
         unreadable.
         """
         if not isinstance(kw.get("exc_info"), web.RequestPayloadError):
@@ -173,14 +173,14 @@ class GatewayProtocol(web.RequestHandler):
 
 
 def _is_tls(error: BaseException | None) -> bool:
-    """Whether bytes could not be parsed because the client speaks TLS; aiohttp's parser says so."""
+    """Whether the bytes could not be parsed because the client speaks TLS."""
     return isinstance(error, HttpProcessingError) and "HTTPS" in str(error)
 
 
 async def run_while_connected(
     request: web.Request, work: Coroutine[Any, Any, T]
 ) -> "asyncio.Task[T]":
-    """Run `work`, which is cancelled when the client closes the connection; returns its task."""
+    """Run `work`, and cancel it when the client closes the connection; returns its task."""
     task = asyncio.create_task(work)
     protocol = request.protocol
     if isinstance(protocol, GatewayProtocol):
@@ -188,5 +188,5 @@ async def run_while_connected(
     try:
         await asyncio.wait({task})
     finally:
-        task.cancel()  # where this handler itself is cancelled
+        task.cancel()  # if this handler itself is cancelled
     return task

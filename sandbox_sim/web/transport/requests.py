@@ -1,4 +1,4 @@
-"""What the server needs of a request, who sent it, and the address that answers name.
+"""The parts of a request that the server uses, and the public address for answers.
 
 Source: D1.
 """
@@ -24,7 +24,7 @@ class Content(Protocol):
     """The body of one request."""
 
     def is_eof(self) -> bool:
-        """Whether the whole body has come."""
+        """Whether the whole body has arrived."""
 
 
 class IncomingRequest(Protocol):
@@ -50,7 +50,7 @@ class IncomingRequest(Protocol):
     def content(self) -> Content: ...
 
 
-# Returns the whole body of a request when it has come.
+# Returns the whole body of a request when it has arrived.
 ReadBody = Callable[[], Awaitable[bytes]]
 
 
@@ -75,7 +75,7 @@ def is_goodbye(error: BaseException | None, request: web.BaseRequest) -> bool:
 
 
 class PublicAddress:
-    """The setting `public_url`; where it is not set, the address that a request came in by."""
+    """The setting `public_url`, or by default the address that a request came to."""
 
     def __init__(self, public_url: str | None, base_path: str) -> None:
         self._public_url = public_url

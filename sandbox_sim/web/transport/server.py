@@ -2,9 +2,9 @@
 
 A connection is served by the first of these that can be used:
 
-1. `Connection`, the fast one, until a request comes that is not plain;
-2. `GatewayProtocol`, aiohttp's protocol as we extend it: after `Connection`, or from the start
-   where the setting `fast_path` is off or aiohttp lacks an internal that `Connection` needs.
+1. `Connection`, the fast one, until a request is not plain;
+2. `GatewayProtocol`, which extends aiohttp's protocol: after `Connection`, or from the start if the
+   setting `fast_path` is off or aiohttp lacks an internal that `Connection` needs.
 
 With TLS, a handshake comes before both: `tls.py`.
 """
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("sandbox_sim.serve")
 
-# Seconds that callbacks on the wire, and then open requests, may take when the server stops.
-# Together with closing the store they stay below ten seconds.
+# How long callbacks that are being sent, and then open requests, may take when the server stops.
+# Together with closing the store that is less than ten seconds.
 GRACE_S = 4.5
-# A fast connection over which nothing came is closed after this time, or at most twice this time.
+# An unused fast connection is closed after this time, or at most twice this time.
 _UNUSED_S = 3600.0
 
 
@@ -77,7 +77,7 @@ class _Server(web.Server):
         return self._connection()
 
     def pre_shutdown(self) -> None:
-        """Close what is idle."""
+        """Close idle connections."""
         self._sweeper.cancel()
         for connection in tuple(self._opened):
             connection.close()
@@ -93,7 +93,7 @@ class _Server(web.Server):
     def _fast_connection(
         self, dispatcher: Dispatcher, max_body_bytes: int
     ) -> Callable[[], "Connection"]:
-        # Imported only here, because the import fails where aiohttp lacks what it uses.
+        # Imported only here, because the import fails if aiohttp lacks an internal.
         from sandbox_sim.web.transport.fast_connection import Connection, WriteBatcher  # noqa: PLC0415
 
         return partial(
@@ -139,7 +139,7 @@ class GatewayRunner(web.AppRunner):
 
     @property
     def new_connection(self) -> Callable[[], asyncio.Protocol]:
-        """What makes the protocol of a new connection, once the runner is set up."""
+        """A function that makes the protocol of a new connection; needs `setup` first."""
         plain = super().server
         if plain is None:
             raise RuntimeError("the runner is not set up")
@@ -149,14 +149,14 @@ class GatewayRunner(web.AppRunner):
 
     @property
     def server(self) -> Any:
-        """The same for a site of aiohttp, which listens with it; None before the setup."""
+        """The same for a site of aiohttp, which listens with it; None before `setup`."""
         return None if super().server is None else self.new_connection
 
     async def setup(self) -> None:
         """Start the application, and choose how connections are served.
 
-        Logs one line unless it is the fast connection. Raises `RuntimeError` where aiohttp lacks
-        what both ways need.
+        Logs one line unless it is the fast connection. Raises `RuntimeError` if aiohttp lacks an
+        internal that both ways need.
         """
         await super().setup()
         plain = super().server
@@ -166,7 +166,7 @@ class GatewayRunner(web.AppRunner):
         self._server = self._gateway_server(plain)
 
     def _handler(self) -> Any:
-        """What answers a request: our routes under `OURS`, pages browsers, else the dispatcher."""
+        """The handler of requests: the control API, pages for browsers, else the dispatcher."""
         ours, dispatcher = self.app[OURS], self.app[DISPATCHER]
         control, pages = self.app[CONTROL], self.app[BROWSER_PAGES]
 
@@ -175,7 +175,7 @@ class GatewayRunner(web.AppRunner):
                 return control().handle(request)
             if is_for_browser_pages(request):
                 return pages().answer(request)
-            # aiohttp's protocol asks a response for no more than a `GatewayAnswer` has.
+            # A `GatewayAnswer` has everything that aiohttp's protocol uses of a response.
             return dispatcher.handle(request, request.read)
 
         return handle
@@ -191,7 +191,7 @@ class GatewayRunner(web.AppRunner):
         )
 
     def _is_fast(self, plain: web.Server) -> bool:
-        """Whether the fast connection can be used and may be; logs why not."""
+        """Whether the fast connection can be used; logs why not."""
         how = "aiohttp's protocol serves every request, more slowly"
         if not self.app[FAST_PATH]:
             log.info("the setting fast_path is off: %s", how)
@@ -204,9 +204,9 @@ class GatewayRunner(web.AppRunner):
         return not absent
 
     async def cleanup(self) -> None:
-        """Let callbacks on the wire arrive, stop accepting, finish open requests.
+        """Finish callbacks that are being sent, stop accepting, finish open requests.
 
-        The callbacks come first: their receiver may be this very server.
+        The callbacks come first, because this server may be their receiver.
         """
         await self.app[DRAIN](GRACE_S)
         await super().cleanup()

@@ -1,7 +1,7 @@
-"""TLS: a new connection first shakes hands, and then the protocol that serves it takes it over.
+"""TLS: does the handshake of a new connection, and then passes it to the protocol that serves it.
 
-asyncio can do the handshake before it calls any protocol. Such a connection would be counted
-nowhere, so clients that connect and send nothing would use up all file descriptors.
+asyncio can do the handshake before it calls a protocol. But then the connection would not be
+counted, and clients that connect and send nothing could use up all file descriptors.
 """
 
 import asyncio
@@ -14,16 +14,16 @@ from sandbox_sim.web.transport.client_connections import ClientConnections
 
 log = logging.getLogger("sandbox_sim.requests")
 
-# Seconds of real time that a client has for the handshake, and for the goodbye of TLS.
+# Seconds of real time for the handshake, and for the end of TLS.
 _HANDSHAKE_S: Final = 10.0
 _GOODBYE_S: Final = 1.0
-_USE_HTTPS: Final = "a client spoke plain HTTP to this port, which takes HTTPS only: use https://"
+_USE_HTTPS: Final = "a client spoke plain HTTP to this port, which serves HTTPS only: use https://"
 
 
 class Handshake(asyncio.Protocol):
     """A connection until its handshake is done. `clients` may close it before that.
 
-    plain: makes the protocol that serves the connection then.
+    plain: makes the protocol that serves the connection afterwards.
     """
 
     is_idle = True
@@ -39,13 +39,13 @@ class Handshake(asyncio.Protocol):
         self._clients = clients
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None  # the event loop keeps no reference
-        # What comes after the handshake and before the next protocol is there.
+        # Bytes that come after the handshake, before the next protocol takes over.
         self._early: list[bytes] = []
         self._half_closed = False
         self._lost = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin the handshake."""
+        """Start the handshake."""
         if not isinstance(transport, asyncio.Transport):
             raise TypeError("a stream transport is needed")
         self._transport = transport
@@ -54,16 +54,16 @@ class Handshake(asyncio.Protocol):
         self._task = asyncio.get_running_loop().create_task(self._shake_hands(transport))
 
     def data_received(self, data: bytes) -> None:
-        """Keep what came with the end of the handshake."""
+        """Keep bytes that came with the end of the handshake."""
         self._early.append(data)
 
     def eof_received(self) -> bool:
-        """The client has ended its side; TLS then ends ours too."""
+        """Note that the client has ended its side; TLS then ends ours too."""
         self._half_closed = True
         return False
 
     def connection_lost(self, _exc: BaseException | None) -> None:
-        """The client is gone."""
+        """Stop counting the connection."""
         self._lost = True
         self._clients.remove(self)
 
@@ -82,7 +82,7 @@ class Handshake(asyncio.Protocol):
                 ssl_handshake_timeout=_HANDSHAKE_S,
                 ssl_shutdown_timeout=_GOODBYE_S,
             )
-        except OSError as error:  # a TLS error, a timeout and a lost connection are such
+        except OSError as error:  # also TLS errors, timeouts and lost connections
             transport.abort()
             self._note(error)
             return
@@ -92,7 +92,7 @@ class Handshake(asyncio.Protocol):
             self._hand_over(secured)
 
     def _hand_over(self, secured: asyncio.Transport) -> None:
-        """Let the next protocol serve the connection, with what has come already."""
+        """Pass the connection to the next protocol, with the bytes that have already come."""
         served = self._plain()
         secured.set_protocol(served)
         served.connection_made(secured)
@@ -102,7 +102,7 @@ class Handshake(asyncio.Protocol):
             secured.close()
 
     def _note(self, error: OSError) -> None:
-        """Log a failed handshake, at info where the client has to use another address."""
+        """Log a failed handshake; at level info if the client must use another address."""
         if getattr(error, "reason", None) == "HTTP_REQUEST":
             log.info(_USE_HTTPS)
         else:

@@ -97,7 +97,7 @@ class TestRetry:
         [
             ((), "give the ID of a callback, or --all"),
             (("C1", "--all"), "give the ID of a callback, or --all"),
-            (("C1", "--service-id", 55), "--service-id goes with --all"),
+            (("C1", "--service-id", 55), "--service-id needs --all"),
         ],
     )
     async def test_wrong_usage(

@@ -228,7 +228,7 @@ class TestInit:
         result = run("config", "init", file)
 
         assert result.exit_code == 1
-        assert result.stderr == f"{file} exists already and was not changed\n"
+        assert result.stderr == f"{file} already exists and was not changed\n"
         assert file.read_text("utf-8") == "mine"
 
     def test_a_place_that_cannot_be_written_is_told(self, tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ class TestLan:
         ("changes", "address", "problem"),
         [
             ({}, None, "name it: --set host=192.168.1.5"),
-            ({"production": True}, "192.168.1.5", "leave production out"),
+            ({"production": True}, "192.168.1.5", "leave out production"),
         ],
         ids=["no network", "production"],
     )

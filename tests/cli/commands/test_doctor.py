@@ -74,7 +74,7 @@ class TestWhatIsWrong:
         assert line.startswith("wrong    wrong signature  a forged callback was accepted: HTTP 200")
         words = "sent: a successful payment, signed with another key, DOCTOR-[0-9a-f]{12}, as trans"
         assert re.fullmatch(words, sent.strip())
-        assert came.strip() == "came: thanks"
+        assert came.strip() == "got:  thanks"
         assert note.startswith("note     wrong signature  a forged callback was accepted")
         assert do.strip().startswith("do:   Compare X-Service-Signature with ")
 
@@ -125,7 +125,7 @@ class TestWhatIsWrong:
         known = "(trans, trans_bare, flat, superset, "
         assert f"acknowledged with HTTP 200 {known}" in result.stdout
         assert "not acknowledged: HTTP 400, and only 2xx acknowledges (event, " in result.stdout
-        assert "came: what event?" in result.stdout
+        assert "got:  what event?" in result.stdout
 
     async def test_one_that_signs_something_else_than_the_raw_body(self, listen: Listen) -> None:
         async def parsing(request: web.Request) -> web.Response:
@@ -191,7 +191,7 @@ class TestWhatIsWrong:
 
         result = await ask("doctor", await listen(sly), "--profile", "trans")
 
-        assert f"came: \\x1b[2J \\u202egone{'x' * 190}…\n" in result.stdout
+        assert f"got:  \\x1b[2J \\u202egone{'x' * 190}…\n" in result.stdout
 
 
 class TestAsJson:

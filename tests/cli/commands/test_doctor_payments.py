@@ -53,7 +53,7 @@ async def test_the_gateway_answers_what_the_receiver_asks(
 
     assert document["healthy"]
     assert document["works_with"] == ["flat"]
-    assert document["status_queries"].startswith("the payments are real ones of service 823300000")
+    assert document["status_queries"].startswith("the payments exist in service 823300000")
 
 
 async def test_the_payments_of_forged_callbacks_fail(sandbox: Sandbox, listen: Listen) -> None:
@@ -143,7 +143,7 @@ async def test_a_gateway_that_refuses_the_payment_is_named(
 
     document = await examine(sandbox, url, tmp_path)
 
-    assert "rejects the payment of a sample: 100" in document["status_queries"]
+    assert "rejects a sample payment: 100" in document["status_queries"]
 
 
 @pytest.mark.decision("D39")

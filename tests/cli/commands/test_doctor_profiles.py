@@ -88,7 +88,7 @@ class TestWhichProfileIsJudged:
 
         lines = (await ask("doctor", url)).stdout.splitlines()
 
-        assert "callback_profile is trans. What another receiver may need:" in lines
+        assert "callback_profile is trans. Other receivers may need:" in lines
         chosen = [line.split() for line in lines if "callback_profile = " in line]
         assert [(words[0], words[-1]) for words in chosen] == [
             ("compares", "trans_bare"),
@@ -225,7 +225,7 @@ class TestTheCommand:
         ("words", "says"),
         [
             (("--paid", "true"), "must contain {reference} or {transaction_id}"),
-            (("--order", "make {reference}"), "goes with --paid"),
+            (("--order", "make {reference}"), "needs --paid"),
             (("--paid", "test {reference}", "--order", "true"), "must contain {reference}"),
         ],
     )

@@ -74,7 +74,9 @@ def test_a_rule_says_what_it_is_and_what_the_rules_that_it_names_say() -> None:
     (see,) = (line for line in lines if line.split()[0] == "see")
     assert see.split()[1] == "sandbox.5:"
     assert "bank and card payouts are not available" in see
-    assert explained("D33").stdout.startswith("D33, our choice where the interface does not say")
+    assert explained("D33").stdout.startswith(
+        "D33, our own decision, where the interface is silent"
+    )
 
 
 def test_the_page_and_the_heading_to_read_exist() -> None:
@@ -85,7 +87,7 @@ def test_the_page_and_the_heading_to_read_exist() -> None:
         assert anchor in pages[page].anchors
 
 
-@pytest.mark.parametrize(("typed", "hint"), [("D99", "did you mean"), ("", "name a code such as")])
+@pytest.mark.parametrize(("typed", "hint"), [("D99", "did you mean"), ("", "give a code such as")])
 def test_any_other_name_is_wrong_usage(typed: str, hint: str) -> None:
     result = explained(typed)
 

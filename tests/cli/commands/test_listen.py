@@ -86,7 +86,7 @@ async def test_a_connection_that_is_lost_is_opened_again(
     [
         (["--forward-to", "shop"], 2, "shop is not a valid address"),
         (["--from", "http://127.0.0.1:9", "--forward-to", "http://127.0.0.1:5000/"], 1, "reached"),
-        (["--forward-to", "http://127.0.0.1:5000/"], 1, "give it by --token"),
+        (["--forward-to", "http://127.0.0.1:5000/"], 1, "give it with --token"),
     ],
     ids=["not an address", "no gateway", "no token"],
 )

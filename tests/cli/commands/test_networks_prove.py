@@ -83,14 +83,14 @@ async def test_a_proof_that_is_disproved_exits_with_1_and_says_what_happened(con
     (found,) = [each for each in document["proofs"] if each["verdict"] == "disproved"]
     assert (result.exit_code, document["network"]) == (1, "bad")
     assert found["name"] == "status_under_conflict"
-    assert found["reason"] == "conflict is read as a reference that is not known"
+    assert found["reason"] == "conflict is read as an unknown reference"
 
 
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
         ("other", "there is no network other; the configuration has: bad, good, staging"),
-        ("staging", "staging has the adapter simulated, and prove needs the tables of http_json"),
+        ("staging", "staging has the adapter simulated, but prove needs http_json"),
     ],
 )
 async def test_a_network_without_tables_exits_with_2(

@@ -37,7 +37,7 @@ async def test_a_duration_that_cannot_be_is_wrong_usage(sent: Sandbox) -> None:
     result = await on(sent, "transactions", "list", "--open-longer-than", "soon")
 
     assert result.exit_code == 2
-    assert "'soon' is not a duration; write for example 90, 0.8s, 5m or 1h30m" in result.stderr
+    assert "'soon' is not a duration, such as 90, 0.8s, 5m or 1h30m" in result.stderr
 
 
 async def test_ask_says_what_the_network_said_and_what_is_next(sent: Sandbox) -> None:

@@ -89,7 +89,7 @@ async def test_each_line_ends_with_what_to_do(production: Sandbox, statement: Pa
     assert lines[2:] == [
         "closed: 1 matched, 0 different in amount, 1 missing here, 0 missing there",
         "taken back: 0 here too, 1 not here",
-        "1 rows were left out, because nothing was carried out",
+        "1 rows were left out: their payments were not carried out",
         "what to do:",
         f"1. settle: {ASK} T2; if it stays undecided, {SETTLE} {WHY}",
         f"2. ask: {ASK} T1: the reversal is recorded once the network confirms it",

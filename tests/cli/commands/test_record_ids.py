@@ -47,4 +47,4 @@ async def test_a_callback_by_the_id_of_its_transaction(paid: Sandbox) -> None:
     resent = await printed(paid, "callbacks", "resend", "T2")
 
     assert shown["transaction_id"] == "T2"
-    assert resent == [f"{shown['id']} goes to {shown['url']} once more"]
+    assert resent == [f"{shown['id']} goes to {shown['url']} again"]

@@ -179,7 +179,7 @@ class TestFindAndWait:
     async def test_find_says_that_there_may_be_more(self, paid: Sandbox) -> None:
         lines = await printed(paid, "requests", "find", "--limit", 1)
 
-        assert lines[-1] == "more may match: --limit"
+        assert lines[-1] == "more may match; raise --limit"
 
     async def test_wait_returns_once_there_are_enough(self, sandbox: Sandbox) -> None:
         match = ("--match", "body.trans_ref=T1", "--status", "delivered", "--timeout", 15)
@@ -243,7 +243,7 @@ class TestByHand:
         lines = await printed(paid, "callbacks", "resend", found["id"], "--url", url)
         await paid.advance(seconds=0)
 
-        assert lines == [f"{found['id']} goes to {url} once more"]
+        assert lines == [f"{found['id']} goes to {url} again"]
         assert len(await paid.inbox("again")) == 1
 
     async def test_resend_of_all_that_failed(self, start_sandbox: StartSandbox) -> None:
@@ -281,14 +281,14 @@ class TestWrongUsage:
             ("transactions show 55 T1 more", "SERVICE_ID"),
             ("transactions settle 55 T1", "T1 is not one of 000, 001, 003"),
             ("transactions list --limit 0", "0 is not in the range"),
-            ("transactions list --where nw", "nw is not of the form field=value"),
-            ("callbacks wait --match =5", "=5 is not of the form field=value"),
+            ("transactions list --where nw", "nw does not have the form field=value"),
+            ("callbacks wait --match =5", "=5 does not have the form field=value"),
             ("callbacks wait --match-json [1]", "must be a JSON object"),
             ("callbacks wait --match-json {", "is not valid JSON"),
             ("callbacks wait --timeout -1", "-1.0 is not in the range"),
             ("callbacks resend", "give the ID of a callback, or --failed"),
             ("callbacks resend C1 --failed", "give the ID of a callback, or --failed"),
-            ("callbacks resend C1 --service-id 55", "filters go with --failed"),
+            ("callbacks resend C1 --service-id 55", "filters need --failed"),
             ("callbacks resend C1 --url http://[:::]:9/", "http://[:::]:9/ is not a valid address"),
             ("sms settle", "No such command 'settle'"),
             ("sms list --colour red", "No such option"),

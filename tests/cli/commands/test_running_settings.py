@@ -49,7 +49,7 @@ async def test_a_word_without_a_value_is_wrong_usage(sandbox: Sandbox) -> None:
     result = await on(sandbox, "config", "set", "approval")
 
     assert result.exit_code == 2
-    assert "approval is not of the form name=value" in result.stderr
+    assert "approval does not have the form name=value" in result.stderr
 
 
 async def test_only_what_asks_a_gateway_has_the_options_for_it(sandbox: Sandbox) -> None:

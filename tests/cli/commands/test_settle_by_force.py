@@ -35,9 +35,7 @@ async def test_without_a_reason_it_names_the_options(sent: Sandbox) -> None:
     result = await on(sent, "transactions", "settle", 55, "T1", "failed")
 
     assert result.exit_code == 1
-    assert result.stderr == (
-        "transaction T1 is of mode P: say why with --reason, and with --by who decides\n"
-    )
+    assert result.stderr == ("transaction T1 is of mode P: give --reason and --by\n")
 
 
 async def test_with_force_it_is_settled_and_the_answer_is_shown(sent: Sandbox) -> None:
@@ -75,7 +73,7 @@ async def test_the_sandbox_settles_what_was_asked_for(
     result = await on(sandbox, "transactions", "settle", 55, "T1", "000", *option)
 
     assert result.exit_code == 1
-    assert "transaction T1 is of mode S, where the sandbox settles" in result.stderr
+    assert "transaction T1 is of mode S: leave out reason, by, amount" in result.stderr
     assert (await sandbox.status("T1")).data["status"] == "002"
 
 

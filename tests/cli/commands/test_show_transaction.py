@@ -46,7 +46,7 @@ async def test_an_open_one_says_why_and_what_to_do(sent: Sandbox) -> None:
         "",
         "attempt 1 at network silent: pending",
         "  begun 2026-01-01T09:00:00.000Z",
-        "  reference *, the network calls it *",
+        "  reference *, network id *",
         "  exchanges with the network: 2; --exchanges prints them",
         "",
         "open: network silent says pending; asked once, next at *",
@@ -110,7 +110,7 @@ async def test_what_people_entered_and_paid_back_is_shown(start_sandbox: StartSa
     collection = varying(await printed(sandbox, "transactions", "show", "P1"))
     refund = varying(await printed(sandbox, "transactions", "show", "R1"))
 
-    at = collection.index("entered by people")
+    at = collection.index("manual entries")
     assert collection[at + 1].endswith(
         "ama adjusted 0.5 from service/55/collection/GHS to fees/GHS"
     )

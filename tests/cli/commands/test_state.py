@@ -100,10 +100,10 @@ async def test_reset_of_one_service_and_of_all(sandbox: Sandbox) -> None:
         await sandbox.sms(service_id=service_id)
 
     assert await printed(sandbox, "reset", "--service-id", 55) == [
-        "service 55 was reset; snapshots stay"
+        "service 55 was reset; snapshots are kept"
     ]
     assert [await sandbox.sms_balance(each) for each in (55, 56)] == [500, 499]
-    assert await printed(sandbox, "reset") == ["all services were reset; snapshots stay"]
+    assert await printed(sandbox, "reset") == ["all services were reset; snapshots are kept"]
     assert [await sandbox.sms_balance(each) for each in (56, 57)] == [500, 500]
 
 

@@ -191,7 +191,7 @@ class TestWhatCannotBeSeen:
         assert result.exit_code == 0
         assert "final status 002: Transaction Pending" in result.stdout
         assert result.stderr == (
-            "no callback within 0 s: the clock is frozen; move it on, as by "
+            "no callback within 0 s: the clock is frozen; move it, for example with "
             "`sandbox-sim clock advance 5`\n"
         )
 
@@ -241,7 +241,7 @@ class TestAFault:
 
     LOSSES: ClassVar = {
         "connection_reset": "the answer was lost: the connection was reset",
-        "empty_response": "the answer was lost: the connection was closed without a byte of it",
+        "empty_response": "the answer was lost: the connection was closed before its first byte",
         "malformed_json": "the answer was cut off within its JSON",
     }
 
@@ -268,14 +268,14 @@ class TestAFault:
 
         result = await on(sandbox, "trigger", "card")
 
-        assert f": fault {rule} stopped its processing; see" in result.stderr
+        assert f": fault {rule} stopped the processing of the request; see" in result.stderr
 
     async def test_that_lets_a_client_wait(self, sandbox: Sandbox) -> None:
         rule = await self.add(sandbox, "timeout")
         call = partial(RunningGateway(sandbox.url).call, timeout_s=0.5)
 
         with pytest.raises(
-            CommandFailed, match=f"left waiting: fault {rule} affected the answer of rule"
+            CommandFailed, match=f"stayed open: fault {rule} affected the answer of rule"
         ):
             await asyncio.to_thread(call, "/sms/balance", {"service_id": 55}, CREDENTIALS)
 

@@ -47,8 +47,8 @@ def test_given_services_are_used_and_what_they_cannot_show_is_left_out() -> None
     why = {each.name: each.why for each in chosen.left_out}
     assert {each.request["service_id"] for each in chosen.cases if each.case.services} == {701}
     assert why["08-balance-of-9"] == "it needs a --service-id that ends in 9"
-    assert why["07-status-other-service"] == "it needs one more service"
-    assert why["11-history-empty"].startswith("the service has a history of its own")
+    assert why["07-status-other-service"] == "it needs one more --service-id"
+    assert why["11-history-empty"].startswith("the service has a history")
 
 
 def test_a_case_that_takes_minutes_is_left_out() -> None:

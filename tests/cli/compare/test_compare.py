@@ -141,7 +141,7 @@ def test_what_no_setting_changes_is_said_so() -> None:
         result = compare(other.url, "--json")
         last = compare(other.url).stdout.splitlines()[-1]
 
-    assert last.endswith("; no setting of sandbox_sim changes that")
+    assert last.endswith("; no setting of sandbox_sim changes this")
     report = json.loads(result.stdout)
     assert (result.exit_code, report["settings"]) == (1, {})
     assert {each["setting"] for each in report["differences"]} == {None}
@@ -162,7 +162,7 @@ def test_beyond_this_machine_it_lists_what_it_would_send() -> None:
     result = compare("https://gateway.invalid/v1")
 
     assert result.exit_code == 2
-    assert result.stderr == "nothing was sent: --yes sends it\n"
+    assert result.stderr == "nothing was sent; use --yes to send these requests\n"
     assert "requests would go to https://gateway.invalid/v1:" in result.stdout
     assert "/make_payment" in result.stdout
     assert "CTM 10.5 MTN 0244000001" in result.stdout

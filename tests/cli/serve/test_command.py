@@ -130,7 +130,7 @@ def test_machines_get_a_line_of_json_and_other_hosts_a_warning(
         code, out, err = end(server, signal.SIGINT)
         assert (code, out) == (130, "")
         assert "warning: 0.0.0.0 is not loopback and this is plain HTTP" in err
-        assert "give --tls, or --cert and --key" in err
+        assert "use --tls, or --cert and --key" in err
         assert "warning: SANDBOX_SIM_SETTLE_DELAY (from environment): there is no such" in err
         assert "did you mean SANDBOX_SIM_SETTLE_DELAY_MS?" in err
         assert "s3same" not in err
@@ -152,7 +152,7 @@ def test_in_the_background_it_ignores_ctrl_c_and_tells_no_secret_of_the_configur
         code, out, err = end(server, signal.SIGTERM)
 
     assert (code, err) == (0, "")
-    assert "credentials: shop, payroll (Basic), each with its secret_key as configured" in out
+    assert "credentials: shop, payroll (Basic), each with its configured secret_key" in out
     assert "sandbox_secret" not in out
 
 

@@ -158,7 +158,7 @@ class TestCtrlC:
             assert server.process.stderr is not None
             assert server.process.stderr.readline() == (
                 f"stopping: waiting for the callbacks to {shop.server.url}, at most 4.5 s for "
-                "each; Ctrl-C again ends it at once\n"
+                "each; Ctrl-C again stops at once\n"
             )
             code, _, _ = end(server.process, signal.SIGINT)
 

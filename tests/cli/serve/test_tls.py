@@ -49,7 +49,7 @@ def test_tls_makes_an_authority_that_the_commands_and_the_inbox_trust(tmp_path: 
         refused = ended("--endpoint-url", plain, "clock", "show")
         assert (refused.returncode, refused.stderr) == (
             1,
-            f"{plain} takes HTTPS only: say --endpoint-url {found[1]}\n",
+            f"{plain} serves HTTPS only: use --endpoint-url {found[1]}\n",
         )
 
         paid = ended("--endpoint-url", found[1], "trigger", "collect")
@@ -76,4 +76,4 @@ def test_the_demo_speaks_plain_http_only() -> None:
     start = in_process("demo", "--set", "tls=true")
 
     assert start.exit_code == 1
-    assert start.stderr == "tls: the demo speaks plain HTTP; leave tls, cert and key out\n"
+    assert start.stderr == "tls: the demo serves plain HTTP; leave out tls, cert and key\n"

@@ -139,8 +139,8 @@ def test_the_life_of_two_workers(store: str) -> None:
         code, out, err = end(server, signal.SIGTERM)
         assert time.monotonic() - begun < 10
         assert (code, out) == (0, "")
-        assert re.search(rf"worker [12] \(pid {killed}\) ended with code -9; it is restarted", err)
-        assert re.search(r"worker [12] is back with pid \d+", err)
+        assert re.search(rf"worker [12] \(pid {killed}\) ended with code -9; restarting it", err)
+        assert re.search(r"worker [12] runs again with pid \d+", err)
         assert "Traceback" not in err
         assert not any(map(is_there, workers))
         with pytest.raises(urllib.error.URLError):

@@ -49,10 +49,10 @@ SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
         ({"submit__json": {"a": "{amount!r}"}}, "submit.json: a placeholder is a name in braces"),
         ({"submit__json": {"a": "{reference.hex}"}}, "submit.json: a placeholder is a name in"),
         ({"submit__json": {"a": "{}"}}, "submit.json: a placeholder is a name in braces"),
-        ({"submit__json": {"a": date(2026, 1, 1)}}, "submit.json: a value of the type date cannot"),
+        ({"submit__json": {"a": date(2026, 1, 1)}}, "submit.json: JSON has no values of type date"),
         (
             {"submit__headers": {"Authorization": "x"}},
-            'submit.headers.Authorization: has a secret; set auth = "basic"',
+            'submit.headers.Authorization: carries a secret; set auth = "basic"',
         ),
         ({"submit__headers": {"Host": "x"}}, "submit.headers.Host: is set by the HTTP client"),
         ({"submit__headers": {"a b": "x"}}, "submit.headers.a b: is not a valid header name"),
@@ -127,7 +127,10 @@ SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
             {"status__path": "/payments/last", "status__headers": {"X-Id": "{reference}"}},
             "status: path, json or form: one of them needs {network_id}, {reference}, ",
         ),
-        ({"status__path": "/{transaction_id}"}, "write what the network looks a payment up by"),
+        (
+            {"status__path": "/{transaction_id}"},
+            "use the identifier by which the network finds a payment",
+        ),
         ({"status__failed_after_s": -1}, "status.failed_after_s: Input should be greater than or"),
         ({"status": None}, "status: must be set unless notification.trust is signed"),
         ({"status": None, "notification": {"trust": "hint"}}, "status: must be set unless"),
@@ -137,9 +140,9 @@ SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
         ),
         (
             {"notification": {"trust": "signed"}},
-            "notification: signature_header: must be set where",
+            "notification: signature_header: must be set if",
         ),
-        ({"notification": SIGNED}, "signature_key: must be set where notification.trust is signed"),
+        ({"notification": SIGNED}, "signature_key: must be set if notification.trust is signed"),
         (
             {"notification": {**SIGNED, "algorithm": "md5"}},
             "notification.algorithm: Input should be",
@@ -154,7 +157,7 @@ SIGNED = {"trust": "signed", "signature_header": "X-Sign"}
                 "submit__json": {"to": "{callback_url}"},
                 "notification": {**SIGNED, "fields": {"outcome": "state", "network_id": "id"}},
             },
-            "notification.fields: needs reference where trust is signed, because the signature",
+            "notification.fields: needs reference if trust is signed, because the signature",
         ),
         ({"auth": "basic"}, "auth_user, auth_secret: must be set with auth = 'basic'"),
         ({"auth": "bearer"}, "auth_secret: must be set with auth = 'bearer'"),
@@ -198,7 +201,7 @@ def test_a_submit_that_does_not_name_its_attempt_is_refused(
         )
 
     assert "submit: path, headers, json or form: one of them needs {reference}" in str(raised.value)
-    assert "write {reference} where the network takes your own reference" in str(raised.value)
+    assert "write {reference} where the network expects your own reference" in str(raised.value)
 
 
 @pytest.mark.parametrize(

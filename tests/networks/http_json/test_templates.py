@@ -180,7 +180,9 @@ async def test_headers_are_sent_and_one_that_http_does_not_take_stops_the_reques
         assert came.headers["idempotency-key"] == REFERENCE
         assert (came.headers["x-note"], came.headers["accept"]) == ("Order 1", "a/b")
         assert stopped.outcome is Outcome.NOT_SENT
-        assert stopped.reason == "the header X-Note would have characters that HTTP does not take"
+        assert (
+            stopped.reason == "the header X-Note would contain characters that HTTP does not allow"
+        )
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,7 @@ async def test_without_the_identifier_of_the_network_nothing_is_asked() -> None:
         found = await api.network.status(query())
 
         assert (found.outcome, found.found, api.came) == (Outcome.UNKNOWN, True, [])
-        assert found.reason == "the network has not given its identifier of the payment"
+        assert found.reason == "the network has not given its identifier for the payment"
 
 
 async def test_the_type_of_the_body_may_be_another() -> None:

@@ -63,7 +63,7 @@ def test_a_long_text_has_a_header_in_each_part() -> None:
 
 def test_more_parts_than_a_header_can_count_are_not_sent() -> None:
     assert len(parts_of(sms("a" * 153 * 255), AUTO, 7)) == 255
-    with pytest.raises(Unsendable, match="has 256 pages, 255 can be sent"):
+    with pytest.raises(Unsendable, match="has 256 pages, and at most 255 can be sent"):
         parts_of(sms("a" * 153 * 256), AUTO, 7)
 
 

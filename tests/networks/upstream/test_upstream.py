@@ -298,7 +298,7 @@ async def test_a_currency_that_the_interface_cannot_say_is_not_sent(operation: O
     result, sent = await answered(reply(202, "202"), operation=operation, currency="EUR")
 
     assert (result.outcome, sent) == (Outcome.NOT_SENT, [])
-    assert result.reason == f"the interface has no currency for {operation}, so it takes GHS only"
+    assert result.reason == f"the interface has no currency for {operation}, so it takes only GHS"
 
 
 @pytest.mark.decision("D27")
@@ -357,5 +357,5 @@ def test_a_window_of_repeats_in_which_the_other_side_forgets_is_refused(seconds:
 
     assert str(raised.value) == (
         "repeats_within_s: must be above 0 and below 900, because the other gateway forgets a "
-        "payment after 15 minutes, and would take it a second time then"
+        "payment after 15 minutes, and would then take it a second time"
     )

@@ -16,7 +16,7 @@ from tests.web.control_api import ask, assert_error
 
 pytestmark = pytest.mark.decision("D5", "D37")
 
-NO_ADDRESS = "not acknowledged: callback_url is not an address that can be called"
+NO_ADDRESS = "not acknowledged: callback_url is not a valid http or https address"
 
 
 def of_length(characters: int) -> str:

@@ -126,7 +126,7 @@ async def test_a_repeated_id_names_the_setting(start_sandbox: StartSandbox) -> N
         (await sandbox.collect())
         .headers["X-Sandbox-Why"]
         .startswith(
-            "the service has a transaction 'T1' already; the setting duplicates can accept it"
+            "the service already has a transaction 'T1'; the setting duplicates can accept it"
         )
     )
 

@@ -151,7 +151,7 @@ async def test_a_callback_names_its_receiver_with_the_secrets_of_the_address(
     [
         ({}, "url"),
         ({"url": "shop"}, "url"),
-        ({"url": DEAD, "callback": "1"}, "url or callback"),
+        ({"url": DEAD, "callback": "1"}, "exactly one of url and callback must be set"),
         ({"url": DEAD, "profiles": ["best"]}, "profiles"),
         ({"url": DEAD, "profiles": []}, "profiles"),
         ({"url": DEAD, "service_id": 0}, "service_id"),

@@ -88,7 +88,7 @@ class TestPages:
             ("limit=0", "limit must be an integer above 0"),
             ("limit=many", "limit must be an integer above 0"),
             ("after=a&after=b", "after must be given once"),
-            ("page=2", "'page' is unknown: there are limit, after, id, at, method"),
+            ("page=2", "'page' is unknown: the fields are limit, after, id, at, method"),
             ("service_id=55", "'service_id' is unknown"),
         ],
     )

@@ -40,7 +40,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"callback": {"duplicate": True}}, "callback.duplicate"),
     ({"callback": {"delay_ms": 10**30}}, "callback.delay_ms"),
     ({"callback": {"profile": "xml"}}, "callback.profile must be one of trans, trans_bare"),
-    ({"callback": {"slow": True}}, "'callback.slow' is unknown: there are drop, duplicate"),
+    ({"callback": {"slow": True}}, "'callback.slow' is unknown: the fields are drop, duplicate"),
     ({"callback": {"drop": True, "reorder": True}}, "callback.drop and callback.reorder"),
     ({"outcome": {"status": "003"}, "times": 0}, "times"),
     ({"outcome": {"status": "003"}, "match": {"operation": "pay"}}, "match.operation"),

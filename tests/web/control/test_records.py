@@ -196,7 +196,7 @@ class TestWhatIsWrong:
             ("transactions?colour=red", "colour"),
             ("transactions?service_id=x", "service_id"),
             ("transactions?service_id=9223372036854775808", "service_id must be an integer from 0"),
-            ("callbacks?color=red", "there are limit, after, id, service_id"),
+            ("callbacks?color=red", "the fields are limit, after, id, service_id"),
             ("transactions?limit=0", "limit"),
             (
                 "requests?after=%00",

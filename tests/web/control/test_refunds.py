@@ -147,7 +147,7 @@ async def test_the_timeline_of_the_collection_has_the_refund_and_who_and_why(
     ]
 
     assert "Refund of GHS 4.00" in pages[0]
-    assert f"It pays back the collection {of['network_transaction_id']}" in pages[1]
+    assert f"It refunds the collection {of['network_transaction_id']}" in pages[1]
     assert "A refund has no callback." in pages[1]
     assert all("ama: sold out" in each for each in pages)
 

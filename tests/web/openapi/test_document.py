@@ -1,6 +1,7 @@
 """The OpenAPI document: valid, complete, the same from server and command, checked by tests."""
 
 import json
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import jsonschema_rs
@@ -11,6 +12,7 @@ from openapi_spec_validator import validate
 from sandbox_sim.bootstrap import build
 from sandbox_sim.callbacks.bodies import BODIES
 from sandbox_sim.cli import main
+from sandbox_sim.explanations import field_meanings
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.settings.schema import Settings
@@ -46,6 +48,16 @@ def schema_of(document: Schema, schema: Schema) -> Any:
     return jsonschema_rs.Draft202012Validator(whole)
 
 
+def fields_in(node: object, path: str = "") -> Iterator[tuple[str, Schema]]:
+    """Each field with its path; what `allOf` narrows is a field of the schema beside it."""
+    if isinstance(node, dict):
+        for name, field in node.get("properties", {}).items():
+            yield f"{path}/{name}", field
+        for name, inner in node.items():
+            if name != "allOf":
+                yield from fields_in(inner, f"{path}/{name}")
+
+
 def test_it_is_valid_openapi_3_1(document: Schema) -> None:
     assert document["openapi"] == "3.1.0"
     validate(document)
@@ -57,6 +69,30 @@ def test_every_route_has_its_operation(document: Schema) -> None:
         assert route.method == ANY_METHOD or route.method.lower() in methods, route
     inbox = document["paths"]["/_sandbox/inbox/{name}"]
     assert set(inbox) == {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+
+
+def test_every_field_says_what_it_means(document: Schema) -> None:
+    fields = dict(fields_in(document))
+
+    assert len(fields) > 900
+    assert not [path for path, each in fields.items() if not each.keys() & {"description", "$ref"}]
+
+
+def test_what_a_name_means_everywhere_is_used(document: Schema) -> None:
+    words = {each.get("description") for _, each in fields_in(document)}
+
+    assert set(field_meanings().values()) <= words
+
+
+def test_a_docstring_describes_the_fields_of_an_input(document: Schema) -> None:
+    schemas = document["components"]["schemas"]
+
+    assert schemas["SmsHistory"]["description"] == "SMS history (endpoint.11)."
+    assert (
+        schemas["SmsHistory"]["properties"]["page"]["description"] == "from 1, which is the default"
+    )
+    number = schemas["SeedBody"]["properties"]["service_id"]["description"]
+    assert number == "the service; an integer from 1 to 9223372036854775807", "of the base class"
 
 
 def test_every_operation_has_an_id_of_its_own(document: Schema) -> None:

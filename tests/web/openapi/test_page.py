@@ -56,8 +56,15 @@ async def test_every_operation_and_schema_is_on_it(sandbox: Sandbox) -> None:
 async def test_each_item_of_the_description_is_a_paragraph(sandbox: Sandbox) -> None:
     page, _ = await page_of(sandbox)
 
-    assert "<p>The operations of the gateway take HTTP Basic credentials" in page
+    assert "<p>The operations of the gateway need HTTP Basic credentials" in page
     assert "<p>-" not in page
+
+
+async def test_a_field_has_its_type_its_description_and_its_default(sandbox: Sandbox) -> None:
+    page, _ = await page_of(sandbox)
+
+    assert "<dd>number: milliseconds from the head of the request to its answer</dd>" in page
+    assert "from 0 to 9223372036854775807 (default <code>42</code>)</dd>" in page
 
 
 async def test_every_link_leads_somewhere(sandbox: Sandbox) -> None:
@@ -86,6 +93,8 @@ async def test_it_has_a_form_for_each_request_that_gets_json(sandbox: Sandbox) -
     assert {("POST", "overrides"), ("GET", "transactions/{id}"), ("DELETE", "faults/{id}")} <= forms
     assert not {path for _, path in forms if path.startswith(("static/", "pay/", "docs"))}
     assert len(re.findall("data-send-first=", text)) == len({each.row.path for each in Operation})
+    bodies = re.findall(r"&quot;service_id&quot;: (\d+)", text)
+    assert set(bodies) == {"55"}
 
 
 async def test_it_loads_nothing_from_another_host(sandbox: Sandbox) -> None:

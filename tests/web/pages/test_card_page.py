@@ -209,8 +209,8 @@ class TestForm:
         assert "GHS 1,025.00" in html
         assert "Order 1" in html
         assert "Sandbox: no money moves" in html
-        assert "it waits for you" in html
-        assert "by itself after 3 s" in html
+        assert "the payment waits for you" in html
+        assert "it is paid after 3 s" in html
         assert html.count("data-number=") == 4
 
     async def test_the_page_may_send_the_browser_on_to_any_landing_page(

@@ -246,7 +246,7 @@ class TestTimeline:
         assert "no answer" in row
         answered = steps(html)[1]
         assert answered.startswith("Not answered no answer")
-        assert "The answer was lost: the client was left waiting." in answered
+        assert "The answer was lost: nothing was sent, and the connection stayed open." in answered
         assert f"The answer that was lost: HTTP {202 if processed else 500}" in answered
 
     @pytest.mark.decision("D27")

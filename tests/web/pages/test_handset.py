@@ -181,7 +181,7 @@ class TestAnswers:
     @pytest.mark.parametrize(
         ("body", "words"),
         [
-            ({"decision": "approve"}, "pin must be there to approve"),
+            ({"decision": "approve"}, "pin is required to approve"),
             ({"decision": "approve", "pin": "12"}, "pin must be any four digits"),
             ({"decision": "approve", "pin": "12a4"}, "pin must be any four digits"),
             ({"decision": "maybe"}, "decision must be approve or decline"),
@@ -368,7 +368,7 @@ class TestAccess:
             html = await seen.text()
 
         assert "<svg" not in html
-        assert "Open this page by the address that this machine has in your network" in html
+        assert "Open this page with the address of this machine in your network" in html
 
     async def test_without_a_token_the_qr_code_needs_none(self, asking: Sandbox) -> None:
         html = await page(asking)

@@ -265,7 +265,7 @@ class TestDashboard:
             await expect(page.get_by_role("article")).to_have_count(1)
             await page.get_by_role("button", name="Empty this inbox").click()
 
-            await expect(page.get_by_text("Nothing came yet")).to_be_visible()
+            await expect(page.get_by_text("No callbacks yet")).to_be_visible()
 
     async def test_every_kind_of_fault_by_form(self, stage: Stage) -> None:
         kinds: dict[str, tuple[dict[str, str], str]] = {
@@ -323,15 +323,15 @@ class TestDashboard:
             page = watched.page
             page.on("dialog", lambda dialog: dialog.accept())
             await page.goto(dashboard(stage, "?q=service:65"))
-            await page.get_by_role("button", name="More acts").click()
+            await page.get_by_role("button", name="More actions").click()
             await page.get_by_role("button", name="Seed").click()
             await expect(page.locator("#rows li").first).to_be_visible()
 
-            await page.get_by_role("button", name="More acts").click()
+            await page.get_by_role("button", name="More actions").click()
             await page.get_by_label("Name").fill("before")
-            await page.get_by_role("button", name="Keep").click()
-            await expect(page.get_by_text("The snapshot is kept")).to_be_visible()
-            await page.get_by_role("button", name="More acts").click()
+            await page.get_by_role("button", name="Save").click()
+            await expect(page.get_by_text("The snapshot was saved")).to_be_visible()
+            await page.get_by_role("button", name="More actions").click()
             snapshots = page.get_by_role("list", name="Snapshots")
             await expect(snapshots).to_contain_text("before")
             await snapshots.get_by_role("button", name="Delete").click()
@@ -411,7 +411,7 @@ async def test_settings_change_on_the_page_and_come_back(stage: Stage) -> None:
         await page.get_by_role("link", name="Settings").click()
         await page.get_by_label("duplicates").select_option("reject")
         await page.get_by_label("sms_transition_ms").fill("5")
-        await page.get_by_role("button", name="Change").click()
+        await page.get_by_role("button", name="Change", exact=True).click()
 
         await expect(page.get_by_text("changed", exact=True)).to_have_count(2)
         await page.goto(dashboard(stage))
@@ -422,7 +422,7 @@ async def test_settings_change_on_the_page_and_come_back(stage: Stage) -> None:
             "sms_transition_ms": 5,
         }
 
-        await page.get_by_role("button", name="Back to what was configured").click()
+        await page.get_by_role("button", name="Undo all changes").click()
         await expect(page.get_by_text("changed", exact=True)).to_have_count(0)
 
 
@@ -506,7 +506,7 @@ async def test_the_dialogs_and_the_screen_of_a_demonstration_have_no_barriers(
     async with stage.page() as watched:
         page = watched.page
         await page.goto(dashboard(stage))
-        for name in ("Send a request", "More acts"):
+        for name in ("Send a request", "More actions"):
             await page.get_by_role("button", name=name).click()
             found[name] = await barriers(page)
             await page.keyboard.press("Escape")

@@ -67,7 +67,7 @@ async def test_the_timeline_of_one_says_where_the_whole_is(
     shown = unescape(await page(sandbox, query))
 
     assert len(shown) < MOST
-    cut = re.findall(r"… \(([\d,]+) more characters; GET (.*?) has the whole\)", shown)
+    cut = re.findall(r"… \(([\d,]+) more characters; GET (.*?) has the full text\)", shown)
     assert {path for _, path in cut} == {f"/_sandbox/{where}"}
     assert all(int(left.replace(",", "")) > 880_000 for left, _ in cut)
 
@@ -79,7 +79,7 @@ async def test_a_long_request(sandbox: Sandbox) -> None:
     shown = await page(sandbox, "?view=requests")
 
     assert len(shown) < MOST
-    assert "more characters; GET /_sandbox/requests has the whole" in shown
+    assert "more characters; GET /_sandbox/requests has the full text" in shown
 
 
 async def test_an_inbox(sandbox: Sandbox) -> None:
@@ -89,7 +89,7 @@ async def test_an_inbox(sandbox: Sandbox) -> None:
     shown = await page(sandbox, "inbox/orders")
 
     assert len(shown) < MOST
-    assert shown.count("GET /_sandbox/inbox/orders/messages has the whole") == 3
+    assert shown.count("GET /_sandbox/inbox/orders/messages has the full text") == 3
 
 
 async def test_a_handset(sandbox: Sandbox) -> None:
@@ -99,7 +99,7 @@ async def test_a_handset(sandbox: Sandbox) -> None:
     shown = await page(sandbox, "handset/0244000001")
 
     assert len(shown) < MOST
-    assert shown.count("GET /_sandbox/handset/0244000001 has the whole") >= 1
+    assert shown.count("GET /_sandbox/handset/0244000001 has the full text") >= 1
 
 
 async def test_what_is_short_is_whole(sandbox: Sandbox) -> None:

@@ -230,7 +230,7 @@ class TestWaiting:
         waits = await page(production, "?q=is:waiting")
 
         assert NO_OUTCOME in rows(waits)[0]
-        assert steps(waits)[0].startswith("Taken")
+        assert steps(waits)[0].startswith("Accepted")
 
     async def test_each_offers_to_ask_the_network_and_to_settle(self, production: Sandbox) -> None:
         await pay(production)
@@ -448,5 +448,5 @@ class TestTheSandboxsTools:
     async def test_the_dialog_of_the_reset_says_what_stays(
         self, production: Sandbox, sandbox: Sandbox
     ) -> None:
-        assert "All of mode P stays, and so do snapshots." in words(await page(production))
+        assert "Records of mode P and snapshots are kept." in words(await page(production))
         assert "mode P" not in words(await page(sandbox)).partition("Reset")[2]

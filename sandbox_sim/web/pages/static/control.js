@@ -56,7 +56,7 @@ function jsonOf(text) {
   try {
     return JSON.parse(text);
   } catch {
-    return text; // the server says what it must be
+    return text; // the server reports what is wrong with it
   }
 }
 
@@ -73,7 +73,7 @@ function valueOf(field) {
 }
 
 /**
- * The JSON body of a form: empty and disabled fields are left out, `a.b` is inside of `a`, and `a.0`
+ * The JSON body of a form: empty and disabled fields are left out, `a.b` is a member of `a`, and `a.0`
  * is the first of the list `a`.
  */
 export function bodyOf(form) {
@@ -90,7 +90,7 @@ export function bodyOf(form) {
   return body;
 }
 
-/** Take the problems away that a form shows. */
+/** Remove the problems that a form shows. */
 export function clearProblems(form) {
   for (const each of form.querySelectorAll(".problem")) each.remove();
   for (const field of form.querySelectorAll("[aria-invalid]")) {

@@ -1,5 +1,5 @@
-// The dashboard: asks for its own address again when something happens, and puts in what changed.
-// Everything is rendered by the server; no text of a record is ever made into markup here.
+// The dashboard: loads its own address again when something happens, and replaces what changed.
+// The server renders everything; no text of a record is made into markup here.
 
 import {
   bodyOf, changesOf, clearProblems, get, patch, post, remove, say, showProblems,
@@ -10,7 +10,7 @@ import { checkNetworks } from "./networks.js";
 import { prepareSend, openSend } from "./send.js";
 
 const MIN_PAUSE_MS = 700;
-// A page that takes long to make is asked for that much less often.
+// A page that takes long to render is loaded less often: the pause is this many times as long.
 const PAUSE_TIMES = 20;
 const MAX_PAUSE_MS = 5000;
 const $ = (selector, root = document) => root.querySelector(selector);
@@ -60,20 +60,20 @@ function isTyping() {
     && !focused.closest("[data-search]") && $("#main").contains(focused);
 }
 
-/** Whether somebody has begun to fill in the form of the list. A new list would empty it. */
+/** Whether the form in the list has been edited. A new list would empty it. */
 function isEdited() {
   return $("#list [data-edited]") !== null;
 }
 
-/** Whether somebody is busy with the record that is open. */
+/** Whether the user is working with the open record. */
 function isBusy() {
   return isTyping() || $("#detail :is(dialog, details)[open]") !== null
     || Boolean($("#detail")?.contains(document.activeElement));
 }
 
 /**
- * The address of what is shown. Until somebody chooses a record it is the newest one, which stays
- * open while somebody is busy with it.
+ * The address of what is shown. Until the user chooses a record it is the newest one, which stays
+ * open while the user works with it.
  */
 function address() {
   const here = new URL(location.href);
@@ -88,9 +88,9 @@ async function refresh() {
   try {
     page = await load(asked);
   } catch {
-    return; // the server is away; the feed connects again, and then this is called again
+    return; // the server is unreachable; when the feed has reconnected, this is called again
   }
-  if (address().href !== asked) return refresh(); // somebody has opened another record meanwhile
+  if (address().href !== asked) return refresh(); // another record was opened meanwhile
   swap("clock", page);
   swap("troubles", page);
   if (isReading()) {
@@ -163,7 +163,7 @@ function tick() {
   }
 }
 
-// ---- acts ----
+// ---- actions ----
 
 async function act(button, work, done, refused = (problem) => say(problem.message, { bad: true })) {
   button.disabled = true;
@@ -203,7 +203,7 @@ const acts = {
       "ran" in button.dataset ? ranWords : (answer) => answer.network_said ?? button.dataset.done,
     ),
   "[data-delete]": (button) => {
-    delete button.form?.dataset.edited; // so that the refresh shows what holds then
+    delete button.form?.dataset.edited; // so that the refresh shows the values that now apply
     return act(button, () => remove(button.dataset.delete), button.dataset.done);
   },
   "[data-post-each]": (button) => act(button, async () => {
@@ -283,7 +283,7 @@ document.addEventListener("input", (event) => {
   previewing = setTimeout(() => preview(form), 300);
 });
 
-// A choice shows the fields that belong to it; the others are not sent.
+// A choice shows its own fields; the others are hidden and not sent.
 document.addEventListener("change", (event) => {
   const choice = event.target.closest?.("[data-chooses]");
   if (!choice) return;
@@ -311,7 +311,7 @@ document.addEventListener("input", (event) => {
   if (form) form.dataset.edited = "";
 });
 
-/** What the page says of the answer to a form. */
+/** The message after a form was sent: a text, or a function of the answer. */
 function doneWords(form) {
   if ("enters" in form.dataset) {
     return ({ id, amount, debit, credit }) => `Entry ${id}: ${amount} from ${debit} to ${credit}`;
@@ -323,7 +323,7 @@ function doneWords(form) {
   return form.dataset.done;
 }
 
-/** Post a form. The next refresh puts an empty one in its place if it is in the list. */
+/** Post a form. The next refresh replaces it by an empty one if it is in the list. */
 async function send(form) {
   const answer = "changes" in form.dataset
     ? await patch(form.dataset.postForm, JSON.stringify(changesOf(form)))

@@ -1,4 +1,4 @@
-// The reference: sends each request from the page. Without this script it is a page to read.
+// The reference: sends requests from the page. Without this script the page can still be read.
 
 import { send } from "./control.js";
 import { openSend, prepareSend } from "./send.js";

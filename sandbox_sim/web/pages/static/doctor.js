@@ -1,12 +1,12 @@
-// What the doctor says about a receiver.
+// Shows the doctor's report about a receiver.
 
 import { element, shownIn } from "./answers.js";
 import { post } from "./control.js";
 
 const TONES = { ok: "good", warning: "wait", wrong: "bad", note: "info", skipped: "info" };
-// Those that people look for come first.
+// The order of the verdicts: the most important first.
 const ORDER = ["wrong", "warning", "ok", "note", "skipped"];
-// What the page calls a check; one that is not here is called as in the answer.
+// The names of checks on the page, where they differ from those in the answer.
 const NAMES = {
   tls: "encrypted",
   successful: "successful payment",
@@ -17,7 +17,7 @@ const NAMES = {
 const dialog = document.getElementById("doctor");
 const show = shownIn(dialog, dialog.querySelector("[data-verdicts]"));
 
-/** The checks that say the same of several bodies are one. */
+/** Merge the checks that have the same result for several bodies. */
 function grouped(checks) {
   const groups = new Map();
   for (const each of checks) {
@@ -44,7 +44,7 @@ function shown({ checks, profiles, counts, healthy, complete }) {
   const list = element("ul", "", "verdicts");
   list.append(...grouped(checks).map((each) => row(each, profiles)));
   const sum = healthy ? "Nothing is wrong." : `${counts.wrong} ${counts.wrong === 1 ? "check is" : "checks are"} wrong.`;
-  const whole = complete ? sum : `${sum} The time was over before all checks were made.`;
+  const whole = complete ? sum : `${sum} The time limit ended the examination before all checks were made.`;
   return [element("p", whole, healthy ? "" : "alert bad"), list];
 }
 

@@ -1,4 +1,4 @@
-// The handset: asks for its own address again when something happens to this number.
+// The handset: loads its own address again when something happens to this number.
 // The server renders everything; no text of a record is made into markup here.
 
 import { post, say } from "./control.js";
@@ -6,7 +6,7 @@ import { GatewayClock, keepFresh } from "./live.js";
 
 const MIN_PAUSE_MS = 250;
 const here = new URL(location.href);
-// What it asks for again: the phone without the QR code beside it, which has a code of its own.
+// The address that it loads again: the phone without the QR code, which would be a new one each time.
 const phoneAlone = new URL(here);
 phoneAlone.searchParams.set("alone", "");
 const path = `handset/${here.pathname.split("/").at(-1)}`;
@@ -33,7 +33,7 @@ async function refresh() {
     if (answer.redirected && new URL(answer.url).pathname !== here.pathname) location.assign(answer.url);
     page = new DOMParser().parseFromString(await answer.text(), "text/html");
   } catch {
-    return; // the server is away; the feed connects again, and then this is called again
+    return; // the server is unreachable; when the feed has reconnected, this is called again
   }
   const fresh = page.getElementById("screen");
   if (!fresh) return;

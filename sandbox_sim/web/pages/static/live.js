@@ -1,6 +1,6 @@
-// What keeps an open page right: it is asked for again after a change, and its clock goes on.
+// Keeps an open page up to date: refreshes it after a change, and runs its clock.
 
-// What happens together is shown together.
+// Changes within this time share one refresh.
 const TOGETHER_MS = 50;
 
 /**

@@ -1,4 +1,4 @@
-// What the networks of production answer when they are asked whether they can be reached.
+// Checks whether the networks of production can be reached, and shows their answers.
 
 import { element, shownIn } from "./answers.js";
 import { post } from "./control.js";

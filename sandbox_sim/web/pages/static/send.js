@@ -43,7 +43,7 @@ function change(values, names) {
     fill();
     now = JSON.parse(body.value);
   }
-  // What an earlier value changed goes back to the sample.
+  // Undo the change of an earlier chip.
   for (const name of ["customer_number", "amount", "service_id", "account_number", "recipients"]) {
     if (name in chosen().body) now[name] = chosen().body[name];
   }
