@@ -1,7 +1,7 @@
 """Where callbacks really go: the beginning of an address is replaced, and the rest is kept."""
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 
 from sandbox_sim.callbacks.destinations import CallbackRoutes, parse_url_prefix, receiver_of
 
@@ -21,6 +21,7 @@ class TestRewrites:
 
     @given(st.text())
     def test_what_begins_otherwise_is_left_alone(self, text: str) -> None:
+        assume(not text.lower().startswith("https://shop.example"))
         assert SHOP.target(text) == text
 
     @pytest.mark.parametrize(
