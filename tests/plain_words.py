@@ -35,6 +35,7 @@ PATTERNS: Final = tuple(
         (r"\bonce only\b", "only once"),
         (r"\bwhatever the routes\b", "for any routes"),
         (r"\b(?:after|for|within|in) so (?:many|much|long)\b(?! as\b| that\b)", "this many …"),
+        (r"\bwhere (?:it has|it is|there are|there is) (?:none|not|one|some)\b", "if …"),
     )
 )
 _THERE: Final = re.compile(r"\bthere\s+\Z", re.IGNORECASE)

@@ -168,7 +168,7 @@ class _AttemptData:
 
 
 def _socket(address_info: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.socket:
-    """A socket for an address from `getaddrinfo`; raises `OSError` where it is not allowed."""
+    """A socket for an address from `getaddrinfo`; raises `OSError` if it is not allowed."""
     family, kind, protocol, _, target = address_info
     check = _DESTINATION_CHECK.get()
     if not check.allows_address(target[0]):

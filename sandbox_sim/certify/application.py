@@ -44,7 +44,7 @@ class OrderUnreadable(Exception):
 
 
 class OrderRefused(Exception):
-    """The application placed no order. status: that of its HTTP answer, 0 where there is none."""
+    """The application placed no order. status: that of its HTTP answer, 0 if there is none."""
 
     def __init__(self, status: int = 0, answer: str = "") -> None:
         super().__init__(answer)

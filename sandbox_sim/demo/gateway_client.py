@@ -40,7 +40,7 @@ class ShopSettings:
     secret_key: str
     service_id: int
     payment_pages: tuple[str, ...]
-    # The dashboard of the gateway as browsers reach it, with a slash at the end; empty where there
+    # The dashboard of the gateway as browsers reach it, with a slash at the end; empty if there
     # is none, and then there is no screen with shop, phone and timeline either.
     dashboard: str = ""
     # Whether customers approve payments on the handset pages of the gateway.

@@ -84,7 +84,7 @@ class RequestView(TypedDict):
     transaction_id: Annotated[str | None, _READ]
     method: str
     path: Annotated[str, "the path of the request"]
-    request: Annotated[object, "the body, masked; a string where it is not JSON"]
+    request: Annotated[object, "the body, masked; a string if it is not JSON"]
     http_status: Annotated[int, "of the answer"]
     response_code: str
     code: Annotated[str, "the same as response_code, under its older name"]

@@ -115,7 +115,7 @@ class FieldValues(NamedTuple):
 
     @property
     def matched(self) -> Sequence[str | None]:
-        """What a `match` may have: the values, the words for them, and None where it is one."""
+        """What a `match` may have: the values, the words for them, and None if that is allowed."""
         return tuple(dict.fromkeys((*self.values, *self.words, *([None] if self.optional else []))))
 
     def _listed(self) -> str:

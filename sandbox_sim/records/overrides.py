@@ -210,7 +210,7 @@ SUCCESS_CODES: Final[Mapping[Operation, str]] = {
 # Codes that mean success for those operations and for no payment.
 _QUERY_ONLY_CODES: Final = frozenset(SUCCESS_CODES.values()) - {Code.SUCCESS}
 
-# The operations, other than payments, that can return a code; all where it is not listed.
+# The operations, other than payments, that can return a code; all if it is not listed.
 _OPERATIONS_OF_CODE: Final[Mapping[str, Collection[Operation]]] = {
     code: [each for each in SUCCESS_CODES if code in each.row.rejections]
     for code in dict.fromkeys(code for each in Operation for code in each.row.rejections)
@@ -300,7 +300,7 @@ class Override(NamedTuple):
         return self.response_code == SUCCESS_CODES[operation] and not self.needs_accepted_payment
 
     def refusal(self, operation: Operation | None) -> Reply | None:
-        """The reply to a request that is not a payment; None where it is not rejected."""
+        """The reply to a request that is not a payment; None if it is not rejected."""
         if self.response_code is None or not self.rejects:
             return None
         return Reply(self.response_code, OVERRIDE_RULE, self.why).from_operation(operation)

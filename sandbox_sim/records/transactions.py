@@ -106,7 +106,7 @@ _MOBILE = frozenset(each for each, row in PAYMENTS.items() if row.party is Party
 # "About 15 minutes", counted from initiation (D15).
 STATUS_RETENTION: Final = timedelta(minutes=15)
 
-# The setting `keep_transactions` (D40), where it is not set.
+# The setting `keep_transactions` (D40), if it is not set.
 KEPT_IN_MEMORY: Final = 10_000  # of each service
 
 KEPT_IN_A_DATABASE: Final = 1_000_000  # of all services
@@ -327,7 +327,7 @@ class TransactionRecord(NamedTuple):
     def taken_back(self, at: datetime) -> "TransactionRecord":
         """The transaction after its network reversed it; its success stays in the timeline (D45).
 
-        Raises `IllegalTransition` where it is not successful.
+        Raises `IllegalTransition` if it is not successful.
         """
         if self.status is not Status.SUCCESSFUL:
             raise IllegalTransition(f"transaction {self.transaction_id} is {self.status}")

@@ -38,6 +38,7 @@ from sandbox_sim.settings.values import (
     MerchantName,
     Prefix,
     PublicUrl,
+    RateLimit,
     Rewrites,
     ServiceKey,
     StoreName,
@@ -148,7 +149,7 @@ class Settings(BaseModel):
     sandbox_reject_status: int = Field(
         200, ge=200, le=599, description="HTTP status of the codes 015, 016, 019 and 027."
     )
-    rate_limit: Literal["field"] | None = Field(
+    rate_limit: RateLimit = Field(
         None,
         examples=["field"],
         description="field: the limit of the real gateway, 100 requests a minute after a burst of "

@@ -5,10 +5,18 @@ Each error says what the value must be.
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    model_validator,
+)
 
 from sandbox_sim.callbacks.destinations import parse_entry, parse_rewrites, parse_url_prefix
 from sandbox_sim.http_addresses import MAX_CHARACTERS, TOO_LONG, check as check_address
@@ -49,6 +57,12 @@ def _base_path(value: str) -> str:
     if f"{path}/".startswith("/_sandbox/"):
         raise ValueError("must not begin with /_sandbox, the path of the control API")
     return path
+
+
+def _rate_limit(value: object) -> object:
+    if value is None or value == "field":
+        return value
+    raise ValueError("must be 'field'; for another limit, set rate_limit_per_minute")
 
 
 def _public_url(value: str | None) -> str | None:
@@ -179,6 +193,7 @@ def read_secret(name: str, path: str) -> str:
 Prefix = Annotated[str, AfterValidator(_prefix)]
 LocalNumber = Annotated[str, AfterValidator(_local_number)]
 BasePath = Annotated[str, AfterValidator(_base_path)]
+RateLimit = Annotated[Literal["field"] | None, BeforeValidator(_rate_limit)]
 PublicUrl = Annotated[str | None, AfterValidator(_public_url)]
 AllowedHost = Annotated[str, AfterValidator(_allowed_host)]
 UrlPrefix = Annotated[str, AfterValidator(_url_prefix)]

@@ -54,7 +54,7 @@ class _FrontDispatcher(Dispatcher):
     behind: dict[int, Dispatcher] = field(default_factory=dict, kw_only=True)
 
     async def handle(self, request: IncomingRequest, body: bytes | ReadBody) -> GatewayAnswer:
-        """Answer by the gateway of the service, by this one where there is none."""
+        """Answer by the gateway of the service, by this one if there is none."""
         if not self.behind:
             return await super().handle(request, body)
         try:

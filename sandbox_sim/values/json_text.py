@@ -51,7 +51,7 @@ def plain_decimal(amount: Decimal) -> str:
 
 
 def parse_json(text: str, default: object) -> object:
-    """The parsed text; `default` where it is not JSON, or has NaN or a number that is too large."""
+    """The parsed text; `default` if it is not JSON, or has NaN or a number that is too large."""
     try:
         document: object = json.loads(
             text, parse_constant=_reject_constant, parse_float=_finite_float

@@ -108,7 +108,7 @@ class Reply(NamedTuple):
     code: a key of `CATALOGUE`.
     rule: the numbered rule that decided, such as `sandbox.3` or `D14`; `override` or `fault`.
     why: the reason in words, for the journal and `X-Sandbox-Why` (D36).
-    message: `response_message`, where it is not the one of the catalogue.
+    message: `response_message`, if it is not the one of the catalogue.
     fields: further fields of the body, such as `response_data` or `redirect_url`.
     http_status, headers: only where they differ from the catalogue.
     warnings: remarks about an accepted request.
@@ -128,7 +128,7 @@ class Reply(NamedTuple):
     def from_operation(self, operation: "Operation | None") -> "Reply":
         """The reply to a request that reached this operation: SMS operations answer HTTP 200 (D6).
 
-        operation: None where it is not known; then the reply stays as it is.
+        operation: None if it is not known; then the reply stays as it is.
         """
         if operation is None or not operation.is_sms or self.code in _KEEP_STATUS_ON_SMS:
             return self

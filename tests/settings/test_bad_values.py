@@ -41,7 +41,7 @@ BAD: dict[str, tuple[str, str]] = {
     "allowed_hosts": ('["https://gateway.example"]', "must be a host such as gateway.example"),
     "max_body_bytes": ("0", "must be greater than or equal to 1"),
     "sandbox_reject_status": ("199", "must be greater than or equal to 200"),
-    "rate_limit": ('"fields"', "must be 'field'"),
+    "rate_limit": ("5", "must be 'field'; for another limit, set rate_limit_per_minute"),
     "rate_limit_per_minute": ("0", "must be greater than 0"),
     "rate_limit_burst": ("0", "must be greater than or equal to 1"),
     "allowed_prefixes": ('["0244", "244"]', "must be the first digits of a local number"),

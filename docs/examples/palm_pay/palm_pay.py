@@ -190,7 +190,7 @@ class PalmPay:
 
 
 def text(document: Mapping[str, Any], name: str) -> str:
-    """A field that is a text; empty where it is none."""
+    """A field that is a text; empty if it is none."""
     value = document.get(name)
     return value if isinstance(value, str) else ""
 

@@ -37,7 +37,7 @@ class SentRequest(TypedDict):
 
     status: Annotated[int | None, "the HTTP status; null where a fault lost the answer"]
     headers: Annotated[dict[str, str], "of the answer"]
-    body: Annotated[object, "the JSON of the answer; a string where it is not JSON"]
+    body: Annotated[object, "the JSON of the answer; a string if it is not JSON"]
 
 
 class SendRoutes:

@@ -17,7 +17,7 @@ from sandbox_sim.values.redaction import printable, printable_json
 
 
 def curl(url: str, path: str, credentials: str, body: Any) -> str:
-    """The command that sends a request again. body: JSON, or a text where it is not JSON."""
+    """The command that sends a request again. body: JSON, or a text if it is not JSON."""
     if isinstance(body, str):
         data = body.replace("\r\n", "\n")
     else:
