@@ -207,6 +207,18 @@ async def test_it_goes_over_the_network_that_collected_whatever_the_routes_say()
     assert (len(desk.first.submits), len(desk.second.submits)) == (2, 0)
 
 
+async def test_it_goes_over_the_backup_that_collected_and_not_over_the_one_that_did_not() -> None:
+    desk = Desk()
+    desk.networks.routes = [NetworkRoute("first"), NetworkRoute("second")]
+    desk.first.results.append(NOT_SENT)
+    desk.second.results.append(SubmitResult(Outcome.SUCCEEDED))
+    await desk.pay(operation=Operation.COLLECT)
+
+    await desk.refund()
+
+    assert (len(desk.first.submits), len(desk.second.submits)) == (1, 2)
+
+
 async def test_one_whose_network_is_no_longer_configured_is_refused() -> None:
     desk = await collected()
     desk.networks.by_name = {"second": desk.networks.by_name["second"]}
