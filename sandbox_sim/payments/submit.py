@@ -267,10 +267,10 @@ async def _with_its_id(unit: Unit, payment: Payment) -> TransactionRecord | None
     The lock keeps a settlement by another server from being overwritten when the transaction is
     marked as replaced.
     """
-    found = await unit.transaction(payment.service_id, payment.transaction_id)
-    if found is None:
+    network_id = await unit.network_id_of(payment.service_id, payment.transaction_id)
+    if network_id is None:
         return None
-    return await unit.transaction_by_network_id(found.service_id, found.network_transaction_id)
+    return await unit.transaction_by_network_id(payment.service_id, network_id)
 
 
 def _without_plus(payment: Payment) -> Payment:

@@ -93,7 +93,7 @@ class NetworkProcessor:
         """Accept a payment: save its transaction, what it spends and its attempt, or reject it."""
         payment = request.payment
         service_id, mode = payment.service_id, ServiceMode.PRODUCTION
-        if await unit.transaction(service_id, payment.transaction_id, mode) is not None:
+        if await unit.network_id_of(service_id, payment.transaction_id, mode) is not None:
             return _DUPLICATE
         candidates = await self._candidates(unit, request)
         usable, problem = self._usable(request, candidates)

@@ -94,6 +94,11 @@ class Model:
             balances[each.debit][1] += Decimal(0) if number in ended else each.amount
         return {
             "newest": {(s, i): newest.get((s, i)) for s in SERVICES for i in IDS},
+            "newest ids": {
+                (s, i): newest[s, i].network_transaction_id if (s, i) in newest else None
+                for s in SERVICES
+                for i in IDS
+            },
             "by network id": self.transactions,
             "callbacks": [[c for c in self.callbacks[::-1] if c.service_id == s] for s in SERVICES],
             "next due": min((j.due_at for j in self.jobs), default=None),
@@ -119,6 +124,7 @@ async def seen(unit: Unit, model: Model) -> dict[str, Any]:
     live = await unit.ledger_page(LedgerQuery(mode=LIVE, limit=1000))
     return {
         "newest": {(s, i): await unit.transaction(s, i) for s in SERVICES for i in IDS},
+        "newest ids": {(s, i): await unit.network_id_of(s, i) for s in SERVICES for i in IDS},
         "by network id": [
             await unit.transaction_by_network_id(t.service_id, t.network_transaction_id)
             for t in model.transactions

@@ -419,15 +419,15 @@ async def test_a_payment_that_another_server_settles_while_its_id_is_used_again_
 ) -> None:
     here, there = await start(settle_delay_ms=3_600_000), await start()
     await here.collect()
-    read = PostgresUnit.transaction
+    read = PostgresUnit.network_id_of
 
     async def settled_meanwhile(*asked: Any) -> Any:
-        monkeypatch.setattr(PostgresUnit, "transaction", read)
+        monkeypatch.setattr(PostgresUnit, "network_id_of", read)
         found = await read(*asked)
         assert (await post(there, "transactions/55/T1/settle", status="001")).status == 200
         return found
 
-    monkeypatch.setattr(PostgresUnit, "transaction", settled_meanwhile)
+    monkeypatch.setattr(PostgresUnit, "network_id_of", settled_meanwhile)
     assert (await here.collect()).code == "202"
 
     newer, older = (await get(there, "transactions"))["transactions"]

@@ -93,10 +93,15 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
     async def transaction(
         self, service_id: int, transaction_id: str, mode: ServiceMode = _SANDBOX
     ) -> TransactionRecord | None:
-        services = self._live_services if mode is _LIVE else self._services
-        cache = services[service_id].transactions
-        network_id = cache.current.get(transaction_id)
-        return None if network_id is None else cache.records.get(network_id)
+        network_id = await self.network_id_of(service_id, transaction_id, mode)
+        if network_id is None:
+            return None
+        return await self.transaction_by_network_id(service_id, network_id, mode)
+
+    async def network_id_of(
+        self, service_id: int, transaction_id: str, mode: ServiceMode = _SANDBOX
+    ) -> str | None:
+        return self._in_mode(mode, service_id).transactions.current.get(transaction_id)
 
     async def transaction_by_network_id(
         self, service_id: int, network_transaction_id: str, mode: ServiceMode = _SANDBOX

@@ -5,8 +5,9 @@ their order.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import ClassVar, Final
 
 from sandbox_sim.ports import Clock, JobLost, Topic
@@ -92,11 +93,24 @@ class SqlUserRules(SqlBase):
         self.announced.add(topic)
 
 
+# The columns that most new transactions leave at their defaults, which need no parameters then.
+_DEFAULTS: Final[Mapping[str, object]] = {
+    **dict.fromkeys(("decided_at", "override", "callback_target", "landing_target")),
+    **dict.fromkeys(("replaced_by", "refund_of", "reversed_at")),
+    **dict.fromkeys(("refunded_by", "refund_reason"), ""),
+}
+_default_columns: Final = itemgetter(*map(rows.TRANSACTION.columns.index, _DEFAULTS))
+_other_columns: Final = itemgetter(
+    *(n for n, name in enumerate(rows.TRANSACTION.columns) if name not in _DEFAULTS)
+)
+_UNSET: Final = tuple(_DEFAULTS.values())
+
+_ADD_WITH_DEFAULTS = insert("transactions", _other_columns(rows.TRANSACTION.columns))
+
 _ADD_TRANSACTION = insert("transactions", rows.TRANSACTION.columns)
 
-_ADD_UNIQUE_TRANSACTION = (
-    f"{_ADD_TRANSACTION} ON CONFLICT (service_id, transaction_id) WHERE mode = 'P' "
-    "DO NOTHING RETURNING number"
+_IF_UNIQUE = (
+    " ON CONFLICT (service_id, transaction_id) WHERE mode = 'P' DO NOTHING RETURNING number"
 )
 
 # What identifies a transaction never changes, so that an update writes no index.
@@ -126,6 +140,16 @@ _TRANSACTION, _TRANSACTION_BY_NETWORK_ID = (
     }
     for name in ("transaction_id", "network_transaction_id")
 )
+
+_NETWORK_ID = {
+    mode: select(
+        ["network_transaction_id"],
+        "transactions",
+        "service_id = ? AND transaction_id = ? "
+        f"AND mode = '{mode.value}' ORDER BY number DESC LIMIT 1",
+    )
+    for mode in ServiceMode
+}
 
 _REFUNDS_OF = select(rows.TRANSACTION.columns, "transactions", "refund_of = ? ORDER BY number")
 
@@ -216,10 +240,16 @@ class SqlUnit(
     async def transaction(
         self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> TransactionRecord | None:
-        if mode is ServiceMode.SANDBOX:
-            await self._lock("transaction", service_id, transaction_id)
         row = await self._fetch_one(_TRANSACTION[mode], service_id, transaction_id)
         return None if row is None else rows.TRANSACTION.record(row)
+
+    async def network_id_of(
+        self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
+    ) -> str | None:
+        if mode is ServiceMode.SANDBOX:
+            await self._lock("transaction", service_id, transaction_id)
+        row = await self._fetch_one(_NETWORK_ID[mode], service_id, transaction_id)
+        return None if row is None else row[0]
 
     async def transaction_by_network_id(
         self,
@@ -234,11 +264,14 @@ class SqlUnit(
 
     async def add_transaction(self, transaction: TransactionRecord) -> bool:
         row = rows.TRANSACTION.row(transaction)
+        statement = _ADD_TRANSACTION
+        if _default_columns(row) == _UNSET:
+            row, statement = _other_columns(row), _ADD_WITH_DEFAULTS
         if transaction.mode is ServiceMode.SANDBOX:
-            await self._fetch(_ADD_TRANSACTION, *row)
+            await self._fetch(statement, *row)
         else:
             await self._lock("network id", transaction.network_transaction_id)
-            if not await self._fetch(_ADD_UNIQUE_TRANSACTION, *row):
+            if not await self._fetch(f"{statement}{_IF_UNIQUE}", *row):
                 return False
         self._note(EventType.TRANSACTION, transaction)
         return True
