@@ -56,8 +56,8 @@ async def test_a_message_is_sent_when_all_its_parts_arrived_in_any_order() -> No
     attempt_id = await sent(desk)
     await taken(desk, attempt_id, "a", "b", "c")
 
-    for part_id in ("c", "a", "a"):
-        await report(desk, part_id)
+    for part_id, outcome in (("c", ARRIVED), ("a", ARRIVED), ("a", ARRIVED), ("a", FAILED)):
+        await report(desk, part_id, outcome)
         assert await statuses(desk) == ["QUEUED"]
     await report(desk, "b")
 
