@@ -1,5 +1,6 @@
 """When the same request goes out again, and when that would pay twice (D39)."""
 
+import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -106,6 +107,23 @@ async def test_a_store_that_is_slow_between_the_question_and_the_repeat_sends_no
 
     assert len(network.queries) == 2
     assert (len(network.submits), len(network.paid)) == (1, 1)
+
+
+async def test_while_a_repeat_is_on_the_way_its_status_is_asked_for_after_its_timeout() -> None:
+    desk = Desk(Terms(repeats_within=WINDOW, timeout=TIMEOUT))
+    desk.first.results.append(LOST)
+    desk.first.statuses.extend([NOT_FOUND] * 2)
+    first_sent_at = await asked_once(desk)
+    desk.first.arrived.clear()
+    desk.first.blocked = asyncio.Event()
+
+    repeating = asyncio.create_task(ask_at(desk, first_sent_at + WINDOW / 2))
+    await desk.first.arrived.wait()
+
+    (attempt,) = await desk.attempts()
+    assert attempt.next_ask_at == desk.clock.now() + TIMEOUT + Terms().schedule.poll_after
+    desk.first.blocked.set()
+    await repeating
 
 
 def refused(code: str) -> SubmitResult:
