@@ -398,6 +398,16 @@ class TestHowOften:
 
         assert [each.status for each in seen].count(503) == 5
 
+    async def test_faults_with_times_apply_first_oldest_first_then_the_newest_without(
+        self, sandbox: Sandbox
+    ) -> None:
+        await add(sandbox, {"status": 429})
+        await add(sandbox, {"status": 500}, times=1)
+        await add(sandbox, {"status": 503})
+        await add(sandbox, {"status": 502}, times=1)
+
+        assert await self.statuses(sandbox, 4) == [500, 502, 503, 503]
+
 
 class TestKeeping:
     @pytest.mark.parametrize(
