@@ -30,6 +30,14 @@ async def entries(sandbox: Sandbox) -> list[dict[str, Any]]:
     return list(found["entries"])
 
 
+async def test_what_is_resolved_has_left_suspense(late: Sandbox) -> None:
+    await printed(late, "ledger", "resolve", 55, "T1", "--to", "service", *WHY)
+    again = await on(late, "ledger", "resolve", "T1", "--to", "fees", *WHY)
+
+    assert await printed(late, "ledger", "suspense") == ["nothing is in suspense"]
+    assert (again.exit_code, again.stderr) == (1, "nothing is in suspense for payment T1\n")
+
+
 async def test_a_topup_of_mode_p_is_signed_and_reversed(late: Sandbox) -> None:
     await printed(late, "ledger", "topup", 55, 20, "--mode", "P", *WHY)
     (posting,) = (await as_json(late, "ledger", "show", "--reason", "topup"))["postings"]

@@ -86,6 +86,19 @@ class TestWhatIsWrong:
         assert document["checks"][0]["says"].startswith(f"no connection to 127.0.0.1:{port}: ")
         assert len(document["checks"]) == len(CHECKS)
 
+    async def test_what_it_answers_cannot_steer_the_terminal(self, listen: Listen) -> None:
+        text = "\x1b[2J\n\u202egone" + "x" * 1000
+
+        async def sly(_request: web.Request) -> web.Response:
+            return web.Response(status=500, text=text)
+
+        url = await listen(sly)
+        result = await ask("doctor", url, "--profile", "trans")
+        assert f"got:  \\x1b[2J \\u202egone{'x' * 190}…\n" in result.stdout
+
+        text = ""
+        assert "got:" not in (await ask("doctor", url, "--profile", "trans")).stdout
+
 
 class TestAsJson:
     async def test_the_whole_report(self, listen: Listen) -> None:

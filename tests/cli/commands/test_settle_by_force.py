@@ -29,6 +29,13 @@ async def test_without_a_reason_it_names_the_options(sent: Sandbox) -> None:
     assert result.stderr == ("transaction T1 is of mode P: give --reason and --by\n")
 
 
+async def test_with_force_it_is_settled_and_the_answer_is_shown(sent: Sandbox) -> None:
+    lines = await printed(sent, "transactions", "settle", 55, "T1", "failed", *WHY, "--force")
+
+    assert lines == ["T1 is 001 failed; the network was asked first: network slow says pending"]
+    assert (await sent.status("T1")).data["status"] == "001"
+
+
 async def test_without_a_reason_force_is_a_wrong_usage(sent: Sandbox) -> None:
     result = await on(sent, "transactions", "settle", 55, "T1", "failed", "--force")
 

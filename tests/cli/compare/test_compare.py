@@ -94,6 +94,7 @@ def test_exactly_the_settings_that_differ_are_named(settings: dict[str, Any]) ->
     assert all(each["rules"] for each in report["differences"])
 
 
+@pytest.mark.usefixtures("_fewer_cases")
 def test_with_those_settings_we_agree() -> None:
     with other_gateway(callback_profile="event") as other:
         result = compare(other.url, "--set", "callback_profile=event")
@@ -128,6 +129,7 @@ def test_what_no_setting_changes_is_said_so() -> None:
     assert {each["case"][:2] for each in report["differences"]} == {"06"}
 
 
+@pytest.mark.usefixtures("_fewer_cases")
 def test_given_services_and_callbacks_of_another_key_set() -> None:
     pair = {"client_key": "shop", "secret_key": "canary", "service_ids": [701, 702, 709]}
     with other_gateway(credentials=[pair]) as other:

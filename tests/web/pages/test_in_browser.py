@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Locator, Page, Route, ViewportSize, ex
 
 from tests.conftest import basic
 from tests.demo.accessibility import LOOKS, barriers, without_repeats
-from tests.demo.browser import DESK, PHONE, fits
+from tests.demo.browser import DESK, PHONE
 from tests.demo.stage import Stage, open_stage
 from tests.kit.http_servers import listening
 from tests.production.settings import BUILT_IN, LIVE
@@ -84,16 +84,6 @@ class TestPurchase:
             await expect(phone.locator("#prompt")).to_have_count(0)
             await expect(timeline.get_by_text("Approved on the handset")).to_be_visible()
             await expect(timeline.get_by_text("Acknowledged with HTTP 200")).to_be_visible()
-
-    async def test_by_handset_declined(self, stage: Stage) -> None:
-        async with stage.page(viewport=PHONE, scheme="dark") as watched:
-            page = watched.page
-            await page.goto(f"{stage.shop_url}/screen")
-            await buy(page)
-            await page.frame_locator("#phone").get_by_role("button", name="Decline").click()
-
-            await expect(page.frame_locator("#shop").get_by_text("✕ Failed")).to_be_visible()
-            assert await fits(page)
 
     @pytest.mark.parametrize(
         ("button", "state"),
