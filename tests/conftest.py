@@ -23,7 +23,7 @@ from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher, CallbackSigning
 from sandbox_sim.control.scheduler import JobHandler, Scheduler
 from sandbox_sim.overrides.behaviour import BehaviourHolder
-from sandbox_sim.ports import StoreError, Unit
+from sandbox_sim.ports import CallbackSender, Clock, StoreError, Unit
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import CallbackRecord, DeliveryState
 from sandbox_sim.records.jobs import Job, JobKind
@@ -261,15 +261,19 @@ StartSandbox = Callable[..., Awaitable[Sandbox]]
 async def sandboxes() -> AsyncIterator[StartSandbox]:
     """Yield a function that starts a gateway with the given settings, with a frozen clock.
 
-    Every answer that its session reads is checked against the OpenAPI document.
+    clock, sender: replace its clock and the sender of its callbacks. Every answer that its session
+    reads is checked against the OpenAPI document.
     """
     async with AsyncExitStack() as stack:
         checking = ClientSession(response_class=CheckedResponse)
         session = await stack.enter_async_context(checking)
 
-        async def start(**settings: Any) -> Sandbox:
+        async def start(
+            *, clock: Clock | None = None, sender: CallbackSender | None = None, **settings: Any
+        ) -> Sandbox:
             chosen = Settings(**{"store": "memory:", **settings})
-            gateway = build(chosen, clock=VirtualClock(), ids=RandomIds(seed=1))
+            ids = RandomIds(seed=1)
+            gateway = build(chosen, clock=clock or VirtualClock(), ids=ids, sender=sender)
             runner = GatewayRunner(gateway.app)
             stack.push_async_callback(runner.cleanup)
             await runner.setup()

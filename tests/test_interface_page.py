@@ -4,9 +4,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -23,11 +20,10 @@ from sandbox_sim.values import response_codes, vocabulary
 from sandbox_sim.web.api import request_models
 from sandbox_sim.web.app import DISPATCHER, ROUTES
 from sandbox_sim.web.routes import Access
-from tests.conftest import Sandbox, StartSandbox, basic
-from tests.docs.pages import slug
+from tests.conftest import Sandbox, StartSandbox
+from tests.docs.commands import ADDRESS, sent
+from tests.docs.pages import Page, slug
 
-DOCS = Path(__file__).parent.parent / "docs"
-ADDRESS = "http://127.0.0.1:8233"
 # Text that differs in each run: identifiers, times, durations, signatures, tokens.
 VARYING = re.compile(
     r"2[0-9]{3}-[0-9-]{5}T[0-9:.]+Z|\b[0-9a-f]{64}\b|\b[0-9a-f]{32}\b|\b[0-9a-f]{8}-[0-9a-f]+\b"
@@ -65,44 +61,20 @@ QUERIES: dict[str, type[request_models.OperationBody]] = {
 }
 
 
-@dataclass(frozen=True)
-class Page:
-    """One page with its anchors and sections."""
-
-    name: str
-    text: str
-
-    @property
-    def named(self) -> list[str]:
-        """The explicit anchors."""
-        return re.findall(r'<a id="([^"]+)"></a>', self.text)
-
-    @property
-    def slugs(self) -> list[str]:
-        """The anchors that headings get."""
-        return [slug(heading) for heading in HEADING.findall(self.text)]
-
-    def section(self, anchor: str) -> str:
-        """Return the text from an anchor to the next heading, without the anchor's own heading."""
-        pattern = rf'<a id="{re.escape(anchor)}"></a>\n+(?:#[^\n]*\n)?(.*?)(?=^#+ |\Z)'
-        found = re.search(pattern, self.text, re.MULTILINE | re.DOTALL)
-        assert found, f"{self.name} has no anchor {anchor}"
-        return found[1]
-
-    def below(self, heading: str) -> str:
-        """Return the text from a heading to the next one of any level."""
-        pattern = rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)"
-        found = re.search(pattern, self.text, re.MULTILINE | re.DOTALL)
-        assert found, f"{self.name} has no heading {heading}"
-        return found[1]
+INTERFACE, CONTROL = Page("docs/interface.md"), Page("docs/control-api.md")
 
 
-def page(name: str) -> Page:
-    return Page(name, (DOCS / name).read_text("utf-8"))
+def named_anchors(of: Page) -> list[str]:
+    """The explicit anchors."""
+    return re.findall(r'<a id="([^"]+)"></a>', of.text)
 
 
-INTERFACE = page("interface.md")
-CONTROL = page("control-api.md")
+def anchored(anchor: str) -> str:
+    """The text from an anchor of the interface to the next heading, without the anchor's own."""
+    pattern = rf'<a id="{re.escape(anchor)}"></a>\n+(?:#[^\n]*\n)?(.*?)(?=^#+ |\Z)'
+    found = re.search(pattern, INTERFACE.text, re.MULTILINE | re.DOTALL)
+    assert found, f"{INTERFACE} has no anchor {anchor}"
+    return found[1]
 
 
 def rows(section: str) -> list[list[str]]:
@@ -117,17 +89,17 @@ def rows(section: str) -> list[list[str]]:
 def test_every_rule_of_the_interface_has_an_anchor() -> None:
     wanted = [rule.id for rule in rules() if not re.fullmatch("D[0-9]+", rule.id)]
 
-    assert set(wanted) - set(INTERFACE.named) == set()
+    assert set(wanted) - set(named_anchors(INTERFACE)) == set()
     assert len(wanted) > 40
 
 
-@pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=lambda of: of.name)
+@pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=str)
 def test_an_anchor_stands_once(of: Page) -> None:
-    for anchors in (of.named, of.slugs):
+    for anchors in (named_anchors(of), [slug(each) for each in HEADING.findall(of.text)]):
         assert sorted(anchors) == sorted(set(anchors))
 
 
-@pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=lambda of: of.name)
+@pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=str)
 def test_every_decision_that_is_cited_can_be_explained(of: Page) -> None:
     cited = set(re.findall(r"\bD[0-9]+\b", of.text))
 
@@ -136,40 +108,40 @@ def test_every_decision_that_is_cited_can_be_explained(of: Page) -> None:
 
 
 def test_the_table_of_codes_is_the_catalogue() -> None:
-    found = {row[0]: (row[1], row[3]) for row in rows(INTERFACE.section("codes"))[2:]}
+    found = {row[0]: (row[1], row[3]) for row in rows(anchored("codes"))[2:]}
 
     catalogue = response_codes.CATALOGUE.values()
     assert found == {row.code: (str(row.http_status), row.message) for row in catalogue}
 
 
 def test_the_bank_codes_are_those_of_the_models() -> None:
-    found = re.findall(r"`([A-Z]{3})`", INTERFACE.below("Bank codes").replace("`nw`", ""))
+    found = re.findall(r"`([A-Z]{3})`", INTERFACE.section("Bank codes").replace("`nw`", ""))
 
     assert tuple(found) == vocabulary.BANKS
 
 
 def test_the_bill_products_have_their_account_prefixes() -> None:
-    found = {row[0]: row[1] for row in rows(INTERFACE.below("Bill product codes"))[2:]}
+    found = {row[0]: row[1] for row in rows(INTERFACE.section("Bill product codes"))[2:]}
 
     assert found == vocabulary.ACCOUNT_PREFIX
 
 
 def test_the_network_and_card_codes_are_those_of_the_models() -> None:
-    found = set(re.findall(r"`([A-Z]{3})`", INTERFACE.below("Fields of each payment")))
+    found = set(re.findall(r"`([A-Z]{3})`", INTERFACE.section("Fields of each payment")))
 
     networks = {*vocabulary.MOBILE_NETWORKS, vocabulary.HOSTED_CARD, *vocabulary.CARD_BRANDS}
     assert found >= networks | {*vocabulary.CARD_CURRENCIES}
 
 
 def test_the_test_cards_are_the_defaults() -> None:
-    table = rows(INTERFACE.section("sandbox.6"))[2:]
+    table = rows(anchored("sandbox.6"))[2:]
     found = {number: brand for brand, cards in table for number in re.findall("[0-9]{16}", cards)}
 
     assert found == Settings().test_cards
 
 
 def test_the_characters_that_count_twice_are_named() -> None:
-    section = INTERFACE.below("Pages and encoding")
+    section = INTERFACE.section("Pages and encoding")
     found = set(re.findall("`([^`\n])`", section)) | {"\f"}
 
     assert "form feed" in section
@@ -177,7 +149,7 @@ def test_the_characters_that_count_twice_are_named() -> None:
 
 
 def test_every_path_of_the_interface_is_named() -> None:
-    found = {row[2] for row in rows(INTERFACE.below("The twelve operations"))[2:]}
+    found = {row[2] for row in rows(INTERFACE.section("The twelve operations"))[2:]}
 
     assert found == set(build(Settings(store="memory:")).app[DISPATCHER].paths)
 
@@ -190,8 +162,8 @@ def required_of(model: type[request_models.OperationBody]) -> dict[str, bool]:
 
 @pytest.mark.parametrize("payment", PAYMENTS)
 def test_the_fields_of_a_payment_are_those_of_its_model(payment: str) -> None:
-    common = {row[0]: row[2] for row in rows(INTERFACE.below("Common fields of payments"))[2:]}
-    table = rows(INTERFACE.below("Fields of each payment"))[2:]
+    common = {row[0]: row[2] for row in rows(INTERFACE.section("Common fields of payments"))[2:]}
+    table = rows(INTERFACE.section("Fields of each payment"))[2:]
     (row,) = (row for row in table if row[0].startswith(f"[{payment}]"))
     further = re.findall(r"(?:^|; )`?(\w+)`?(?=[:;])", f"{row[4]};")
     says = {name: value == "yes" for name, value in common.items()}
@@ -205,11 +177,9 @@ def test_the_fields_of_a_payment_are_those_of_its_model(payment: str) -> None:
 @pytest.mark.parametrize("endpoint", QUERIES)
 def test_the_fields_of_a_request_are_those_of_its_model(endpoint: str) -> None:
     # Field tables have four columns.
-    table = [row for row in rows(INTERFACE.section(endpoint)) if len(row) == 4]
+    table = [row for row in rows(anchored(endpoint)) if len(row) == 4]
     says = {row[0]: row[2] == "yes" for row in table if row[0] != "Field" and row[0] != "---"}
-    for fields in re.findall(
-        r"^Required fields: (.*)\.$", INTERFACE.section(endpoint), re.MULTILINE
-    ):
+    for fields in re.findall(r"^Required fields: (.*)\.$", anchored(endpoint), re.MULTILINE):
         says |= dict.fromkeys(re.findall(r"\w+", fields), True)
 
     assert says == required_of(QUERIES[endpoint])
@@ -227,18 +197,8 @@ class Answer(NamedTuple):
 
 async def run(sandbox: Sandbox, command: str) -> Answer:
     """Send the request of a curl command to this gateway, and return the answer."""
-    words = shlex.split(command.replace("\\\n", " "))
-    options = dict(pairwise(words))
-    (address,) = (word for word in words if word.startswith(ADDRESS))
-    data = options.get("-d", "").replace(ADDRESS, sandbox.url)
-    headers = {"User-Agent": "curl/8"}
-    if "-u" in options:
-        headers["Authorization"] = basic(*options["-u"].split(":"))
-    method = options.get("-X") or ("POST" if data else "GET")
-    url = address.replace(ADDRESS, sandbox.url)
-    async with sandbox.session.request(method, url, data=data or None, headers=headers) as answer:
-        text = await answer.text()
-        return Answer(answer.status, json.loads(text.replace(sandbox.url, ADDRESS)))
+    answer, text = await sent(sandbox, shlex.split(command.replace("\\\n", " ")))
+    return Answer(answer.status, json.loads(text.replace(sandbox.url, ADDRESS)))
 
 
 def shape(document: object) -> str:
@@ -257,7 +217,7 @@ async def run_all(sandbox: Sandbox, of: Page) -> Sequence[tuple[str, Answer, Ans
     return found
 
 
-@pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=lambda of: of.name)
+@pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=str)
 async def test_a_command_gets_the_answer_below_it(sandbox: Sandbox, of: Page) -> None:
     assert len(re.findall("^curl ", of.text, re.MULTILINE)) == len(EXAMPLE.findall(of.text)) > 1
 
@@ -272,7 +232,7 @@ async def test_a_profile_is_shown_as_it_is_sent(
 ) -> None:
     sandbox = await start_sandbox(callback_profile=profile)
     (example,) = re.findall(
-        r"^```json\n(.*?)^```$", INTERFACE.below(f"Profile `{profile}`"), re.MULTILINE | re.DOTALL
+        r"^```json\n(.*?)^```$", INTERFACE.section(f"Profile `{profile}`"), re.MULTILINE | re.DOTALL
     )
     (collection,) = (text for text, *_ in EXAMPLE.findall(INTERFACE.text) if '"T1001",' in text)
 
@@ -283,7 +243,7 @@ async def test_a_profile_is_shown_as_it_is_sent(
 
 
 async def test_the_callbacks_have_what_the_table_of_operations_says(sandbox: Sandbox) -> None:
-    table = rows(INTERFACE.below("Profile `trans`"))
+    table = rows(INTERFACE.section("Profile `trans`"))
     start = table.index(["Request", "customer_number", "nw", "payment_mode"]) + 2
     says = {name: tuple(row[1:]) for row in table[start:] for name in row[0].split(", ")}
 
@@ -300,7 +260,7 @@ async def test_the_callbacks_have_what_the_table_of_operations_says(sandbox: San
 
 
 async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", page("callbacks.md").text, re.DOTALL)
+    (example,) = re.findall(r"```python\n(.*?)```", Page("docs/callbacks.md").text, re.DOTALL)
     names: dict[str, Any] = {}
     exec(example, names)  # noqa: S102 -- our own page
     await sandbox.collect(nickname="Ɛsi")
@@ -346,7 +306,7 @@ def written_out(path: str) -> Iterator[str]:
 
 
 def test_the_control_api_has_the_paths_of_the_page_and_no_others() -> None:
-    table = re.findall(r"^\|.*\| (.*) \|$", CONTROL.below("Paths"), re.MULTILINE)[1:]
+    table = re.findall(r"^\|.*\| (.*) \|$", CONTROL.section("Paths"), re.MULTILINE)[1:]
     named = [path for row in table for path in re.findall("`([^`]+)`", row)]
 
     found = {unnamed(path) for each in named for path in written_out(each)}
@@ -356,7 +316,7 @@ def test_the_control_api_has_the_paths_of_the_page_and_no_others() -> None:
 
 
 def test_the_states_of_a_callback_are_those_of_the_table() -> None:
-    table = rows(CONTROL.below("Callbacks"))[2:]
+    table = rows(CONTROL.section("Callbacks"))[2:]
 
     assert [row[0] for row in table] == list(callbacks.DeliveryState)
 
@@ -373,7 +333,7 @@ def commands(group: click.Group, above: str = "") -> Iterator[tuple[str, click.C
 
 
 def test_every_command_and_option_is_named() -> None:
-    section = page("command-line.md").text
+    section = Page("docs/command-line.md").text
     found = dict(commands(main))
 
     assert {"serve", "callbacks resend", "config init"} <= set(found)

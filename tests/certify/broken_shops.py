@@ -4,8 +4,9 @@ A fault replaces a method of one object of the shop: what the shop does otherwis
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from aiohttp import web
@@ -21,7 +22,7 @@ from sandbox_sim.demo.gateway_client import (
     Unanswered,
     read_event,
 )
-from sandbox_sim.demo.orders import Effect, OrderState, Source, Status
+from sandbox_sim.demo.orders import Effect, Order, OrderState, Source, Status
 from sandbox_sim.demo.shop import Shop
 from tests.certify.shops import Break, ShopWithRefunds
 
@@ -34,346 +35,274 @@ def _checkout(shop: Shop) -> Any:
     return shop.checkout
 
 
-def never_marks_paid(shop: Shop) -> None:
-    checkout = _checkout(shop)
-    genuine = checkout._apply
-
-    def apply(order: Any, transaction: Any, status: Status, *rest: Any) -> Effect:
-        if status is Status.SUCCESSFUL:
-            return Effect.STILL_PENDING
-        return genuine(order, transaction, status, *rest)  # type: ignore[no-any-return]
-
-    checkout._apply = apply
+def _notices(shop: Shop) -> Any:
+    return _checkout(shop)._notices
 
 
-def marks_paid_when_accepted(shop: Shop) -> None:
+def _desk(shop: Any) -> Any:
+    return shop.desk
+
+
+def _instead_of(part: Callable[[Shop], Any], method: str) -> Callable[[Callable[..., Any]], Break]:
+    """Make a fault of a function that gets the shop, the genuine method, and its arguments."""
+
+    def decorate(conduct: Callable[..., Any]) -> Break:
+        def breaks(shop: Shop) -> None:
+            genuine = getattr(part(shop), method)
+            setattr(part(shop), method, partial(conduct, shop, genuine))
+
+        return breaks
+
+    return decorate
+
+
+def _believing(believes: Callable[[str | None], bool]) -> Break:
+    """Callbacks whose signature `believes` takes are applied without another look at it."""
+
+    def breaks(shop: Shop) -> None:
+        @web.middleware
+        async def receive(request: web.Request, handler: Handler) -> web.StreamResponse:
+            signature = request.headers.get(SIGNATURE_HEADER)
+            if request.path != CALLBACK_PATH or not believes(signature):
+                return await handler(request)
+            effect = shop.checkout.take_event(read_event(await request.read()))
+            return web.json_response({"result": effect})
+
+        shop.app.middlewares.append(receive)
+
+    return breaks
+
+
+def _at_the_landing_page(arrive: Callable[[Shop, Order], None], *, before: bool) -> Break:
+    """Do this when the browser comes to the landing page of an order. before: its answer."""
+
+    def breaks(shop: Shop) -> None:
+        @web.middleware
+        async def land(request: web.Request, handler: Handler) -> web.StreamResponse:
+            is_landing = request.path.endswith("/return")
+            order = shop.book.of_key(request.path.split("/")[2]) if is_landing else None
+            if order is not None and before:
+                arrive(shop, order)
+            response = await handler(request)
+            if order is not None and not before:
+                arrive(shop, order)
+            return response
+
+        shop.app.middlewares.append(land)
+
+    return breaks
+
+
+@_instead_of(_checkout, "_apply")
+def never_marks_paid(
+    _: Shop, genuine: Any, order: Any, transaction: Any, status: Status, *rest: Any
+) -> Any:
+    if status is Status.SUCCESSFUL:
+        return Effect.STILL_PENDING
+    return genuine(order, transaction, status, *rest)
+
+
+@_instead_of(_checkout, "_apply")
+def ignores_cancellations(
+    _: Shop, genuine: Any, order: Any, transaction: Any, status: Status, *rest: Any
+) -> Any:
+    if status is Status.CANCELLED:
+        return Effect.STILL_PENDING
+    return genuine(order, transaction, status, *rest)
+
+
+@_instead_of(_checkout, "_take_answer")
+def marks_paid_when_accepted(
+    shop: Shop, genuine: Any, order: Any, transaction: Any, outcome: Any
+) -> None:
     """Takes HTTP 202 for a payment."""
-    checkout = _checkout(shop)
-    genuine = checkout._take_answer
+    genuine(order, transaction, outcome)
+    if not isinstance(outcome, Refused):
+        _checkout(shop)._apply(order, transaction, Status.SUCCESSFUL, Source.ANSWER, "accepted")
 
-    def take_answer(order: Any, transaction: Any, outcome: Any) -> None:
+
+@_instead_of(_checkout, "_take_answer")
+def pays_at_015(shop: Shop, genuine: Any, order: Any, transaction: Any, outcome: Any) -> None:
+    if isinstance(outcome, Refused) and outcome.code == "015":
+        _checkout(shop)._apply(order, transaction, Status.SUCCESSFUL, Source.ANSWER, "recorded")
+    else:
         genuine(order, transaction, outcome)
-        if not isinstance(outcome, Refused):
-            checkout._apply(order, transaction, Status.SUCCESSFUL, Source.ANSWER, "accepted")
-
-    checkout._take_answer = take_answer
 
 
-def believes_outer_code(shop: Shop) -> None:
-    client = _client(shop)
-    genuine = client.status
-
-    async def status(transaction_id: str) -> Any:
-        found = await genuine(transaction_id)
-        pays = isinstance(found, StatusFound)
-        return StatusFound(Status.SUCCESSFUL, "code 000") if pays else found
-
-    client.status = status
-
-
-def _receive(shop: Shop, believes: Any) -> None:
-    """Callbacks that `believes` are applied without another look at their signature."""
-
-    @web.middleware
-    async def receive(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path != CALLBACK_PATH or not believes(request.headers.get(SIGNATURE_HEADER)):
-            return await handler(request)
-        effect = shop.checkout.take_event(read_event(await request.read()))
-        return web.json_response({"result": effect})
-
-    shop.app.middlewares.append(receive)
-
-
-def believes_unsigned_callbacks(shop: Shop) -> None:
-    _receive(shop, lambda signature: signature is None)
-
-
-def believes_any_signature(shop: Shop) -> None:
-    _receive(shop, lambda signature: signature is not None)
-
-
-def charges_twice_after_a_lost_answer(shop: Shop) -> None:
-    client, book = _client(shop), shop.book
-    genuine = client.pay
-
-    async def pay(order: Any, transaction: Any) -> Any:
-        try:
-            return await genuine(order, transaction)
-        except Unanswered:
-            transaction.transaction_id = new_transaction_id(order.number)
-            book._by_transaction[transaction.transaction_id] = order, transaction
-            return await genuine(order, transaction)
-
-    client.pay = pay
-
-
-def pays_at_015(shop: Shop) -> None:
-    checkout = _checkout(shop)
-    genuine = checkout._take_answer
-
-    def take_answer(order: Any, transaction: Any, outcome: Any) -> None:
-        if isinstance(outcome, Refused) and outcome.code == "015":
-            checkout._apply(order, transaction, Status.SUCCESSFUL, Source.ANSWER, "recorded")
-        else:
-            genuine(order, transaction, outcome)
-
-    checkout._take_answer = take_answer
-
-
-def takes_refusals_for_prompts(shop: Shop) -> None:
+@_instead_of(_checkout, "_take_answer")
+def takes_refusals_for_prompts(
+    _: Shop, genuine: Any, order: Any, transaction: Any, outcome: Any
+) -> None:
     """Tells the customer to approve the prompt, whatever the answer was."""
-    checkout = _checkout(shop)
-    genuine = checkout._take_answer
-
-    def take_answer(order: Any, transaction: Any, outcome: Any) -> None:
-        if isinstance(outcome, Refused):
-            transaction.accepted = True
-        else:
-            genuine(order, transaction, outcome)
-
-    checkout._take_answer = take_answer
+    if isinstance(outcome, Refused):
+        transaction.accepted = True
+    else:
+        genuine(order, transaction, outcome)
 
 
-def sends_a_receipt_for_each_callback(shop: Shop) -> None:
-    checkout = _checkout(shop)
-    genuine = checkout.take_event
-
-    def take_event(event: Event) -> Any:
-        effect = genuine(event)
-        if effect is Effect.REPEATED and event.status is Status.SUCCESSFUL:
-            order, _ = shop.book.of_transaction(event.transaction_id) or (None, None)
-            shop.background.start(checkout._notices.send(order, OrderState.PROCESSING))
-        return effect
-
-    checkout.take_event = take_event
+@_instead_of(_client, "status")
+async def believes_outer_code(_: Shop, genuine: Any, transaction_id: str) -> Any:
+    found = await genuine(transaction_id)
+    pays = isinstance(found, StatusFound)
+    return StatusFound(Status.SUCCESSFUL, "code 000") if pays else found
 
 
-def hangs_at_429(shop: Shop) -> None:
-    client = _client(shop)
-    genuine = client._post_once
-
-    async def post_once(path: str, body: Any) -> Any:
-        status, *rest = await genuine(path, body)
-        if status == 429:
-            await asyncio.Event().wait()
-        return status, *rest
-
-    client._post_once = post_once
+@_instead_of(_client, "status")
+async def fails_in_an_outage(_: Shop, genuine: Any, transaction_id: str) -> Any:
+    try:
+        return await genuine(transaction_id)
+    except Unanswered as error:
+        if str(error) == "HTTP 503":
+            return StatusFound(Status.FAILED, "no answer")
+        raise
 
 
-def ignores_retry_after(shop: Shop) -> None:
-    client = _client(shop)
-    genuine = client._post_once
+@_instead_of(_client, "pay")
+async def charges_twice_after_a_lost_answer(
+    shop: Shop, genuine: Any, order: Any, transaction: Any
+) -> Any:
+    try:
+        return await genuine(order, transaction)
+    except Unanswered:
+        transaction.transaction_id = new_transaction_id(order.number)
+        shop.book._by_transaction[transaction.transaction_id] = order, transaction
+        return await genuine(order, transaction)
 
-    async def post_once(path: str, body: Any) -> Any:
+
+@_instead_of(_client, "_post_once")
+async def hangs_at_429(_: Shop, genuine: Any, path: str, body: Any) -> Any:
+    status, *rest = await genuine(path, body)
+    if status == 429:
+        await asyncio.Event().wait()
+    return status, *rest
+
+
+@_instead_of(_client, "_post_once")
+async def ignores_retry_after(_: Shop, genuine: Any, path: str, body: Any) -> Any:
+    status, answer, retry_after = await genuine(path, body)
+    while status == 429:
+        await asyncio.sleep(0.1)
         status, answer, retry_after = await genuine(path, body)
-        while status == 429:
-            await asyncio.sleep(0.1)
-            status, answer, retry_after = await genuine(path, body)
-        return status, answer, retry_after
-
-    client._post_once = post_once
+    return status, answer, retry_after
 
 
-def never_asks(shop: Shop) -> None:
-    async def ask_due(_: Any) -> int:
-        return 0
-
-    shop.follow_up.ask_due = ask_due  # type: ignore[method-assign,assignment]
-
-
-def fails_what_has_expired(shop: Shop) -> None:
-    """Takes 027 for a failed payment, also where the payment was accepted."""
-    checkout = _checkout(shop)
-
-    def take_unknown(order: Any, transaction: Any) -> None:
-        checkout._apply(order, transaction, Status.FAILED, Source.STATUS_QUERY, "027")
-
-    checkout._take_unknown = take_unknown
+@_instead_of(_client, "_post_once")
+async def forgets_refunds_without_an_answer(shop: Shop, genuine: Any, path: str, body: Any) -> Any:
+    try:
+        return await genuine(path, body)
+    except Unanswered:
+        _desk(shop).payouts.clear()
+        raise
 
 
-def fails_in_an_outage(shop: Shop) -> None:
-    client = _client(shop)
-    genuine = client.status
-
-    async def status(transaction_id: str) -> Any:
-        try:
-            return await genuine(transaction_id)
-        except Unanswered as error:
-            if str(error) == "HTTP 503":
-                return StatusFound(Status.FAILED, "no answer")
-            raise
-
-    client.status = status
+@_instead_of(_checkout, "take_event")
+def sends_a_receipt_for_each_callback(shop: Shop, genuine: Any, event: Event) -> Any:
+    effect = genuine(event)
+    if effect is Effect.REPEATED and event.status is Status.SUCCESSFUL:
+        order, _ = shop.book.of_transaction(event.transaction_id) or (None, None)
+        shop.background.start(_notices(shop).send(order, OrderState.PROCESSING))
+    return effect
 
 
-def _changed_events(shop: Shop, change: Any) -> None:
-    checkout = _checkout(shop)
-    genuine = checkout.take_event
-    checkout.take_event = lambda event: genuine(change(event))
-
-
-def believes_any_callback(shop: Shop) -> None:
+@_instead_of(_checkout, "take_event")
+def believes_any_callback(_: Shop, genuine: Any, event: Event) -> Any:
     """Pays at every callback, whatever its status is."""
-    _changed_events(shop, lambda event: replace(event, status=Status.SUCCESSFUL))
+    return genuine(replace(event, status=Status.SUCCESSFUL))
 
 
-def saves_after_the_answer(shop: Shop) -> None:
+@_instead_of(_checkout, "take_event")
+def takes_any_amount(shop: Shop, genuine: Any, event: Event) -> Any:
+    found = shop.book.of_transaction(event.transaction_id)
+    return genuine(replace(event, amount=found[1].amount) if found else event)
+
+
+@_instead_of(_checkout, "take_event")
+def pays_the_newest_pending_order(shop: Shop, genuine: Any, event: Event) -> Any:
+    """Finds the order of a callback by what is pending, not by transaction_id."""
+    pending = [
+        each
+        for order in shop.book
+        for each in order.transactions
+        if each.status is Status.PENDING and not each.operation.is_delivery
+    ]
+    if pending:
+        event = replace(event, transaction_id=pending[-1].transaction_id)
+    return genuine(event)
+
+
+@_instead_of(_checkout, "take_event")
+def goes_back_to_pending(shop: Shop, genuine: Any, event: Event) -> Any:
+    found = shop.book.of_transaction(event.transaction_id)
+    if found and event.status is Status.PENDING:
+        found[0].state = OrderState.PENDING_PAYMENT
+    return genuine(event)
+
+
+@_instead_of(lambda shop: shop.follow_up, "ask_due")
+async def never_asks(_shop: Shop, _genuine: Any, _now: Any) -> int:
+    return 0
+
+
+@_instead_of(_checkout, "take_event")
+def _takes_what_was_accepted(shop: Shop, genuine: Any, event: Event) -> Any:
+    found = shop.book.of_transaction(event.transaction_id)
+    return genuine(event) if found and found[1].accepted else None
+
+
+def saves_after_the_answer(shop: ShopWithRefunds) -> None:
     """Does not find the order of a callback before its answer came, and does not ask either."""
     never_asks(shop)
-    checkout = _checkout(shop)
-    genuine = checkout.take_event
-
-    def take_event(event: Event) -> Any:
-        found = shop.book.of_transaction(event.transaction_id)
-        return genuine(event) if found and found[1].accepted else None
-
-    checkout.take_event = take_event
+    _takes_what_was_accepted(shop)
 
 
-def takes_any_amount(shop: Shop) -> None:
-    def change(event: Event) -> Event:
-        found = shop.book.of_transaction(event.transaction_id)
-        return replace(event, amount=found[1].amount) if found else event
-
-    _changed_events(shop, change)
+@_instead_of(_checkout, "_take_unknown")
+def fails_what_has_expired(shop: Shop, _genuine: Any, order: Any, transaction: Any) -> None:
+    """Takes 027 for a failed payment, also where the payment was accepted."""
+    _checkout(shop)._apply(order, transaction, Status.FAILED, Source.STATUS_QUERY, "027")
 
 
-def pays_the_newest_pending_order(shop: Shop) -> None:
-    """Finds the order of a callback by what is pending, not by transaction_id."""
-
-    def change(event: Event) -> Event:
-        pending = [
-            each
-            for order in shop.book
-            for each in order.transactions
-            if each.status is Status.PENDING and not each.operation.is_delivery
-        ]
-        if not pending:
-            return event
-        return replace(event, transaction_id=pending[-1].transaction_id)
-
-    _changed_events(shop, change)
-
-
-def goes_back_to_pending(shop: Shop) -> None:
-    checkout = _checkout(shop)
-    genuine = checkout.take_event
-
-    def take_event(event: Event) -> Any:
-        found = shop.book.of_transaction(event.transaction_id)
-        if found and event.status is Status.PENDING:
-            found[0].state = OrderState.PENDING_PAYMENT
-        return genuine(event)
-
-    checkout.take_event = take_event
-
-
-def ignores_cancellations(shop: Shop) -> None:
-    checkout = _checkout(shop)
-    genuine = checkout._apply
-
-    def apply(order: Any, transaction: Any, status: Status, *rest: Any) -> Effect:
-        if status is Status.CANCELLED:
-            return Effect.STILL_PENDING
-        return genuine(order, transaction, status, *rest)  # type: ignore[no-any-return]
-
-    checkout._apply = apply
-
-
-def fails_with_its_receipt(shop: Shop) -> None:
+@_instead_of(_notices, "send")
+async def fails_with_its_receipt(_: Shop, genuine: Any, order: Any, state: OrderState) -> None:
     """Takes an SMS that is refused for an order that has failed."""
-    notices = _checkout(shop)._notices
-    genuine = notices.send
-
-    async def send(order: Any, state: OrderState) -> None:
-        await genuine(order, state)
-        if order.notes[-1].kind == "sms_refused":
-            order.state = OrderState.FAILED
-
-    notices.send = send
+    await genuine(order, state)
+    if order.notes[-1].kind == "sms_refused":
+        order.state = OrderState.FAILED
 
 
-def pays_at_the_landing_page(shop: Shop) -> None:
-    """Takes the arrival at the landing page for a payment."""
-    checkout = _checkout(shop)
-
-    @web.middleware
-    async def land(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path.endswith("/return"):
-            order = shop.book.of_key(request.path.split("/")[2])
-            assert order is not None
-            paid = Status.SUCCESSFUL
-            checkout._apply(order, order.transactions[0], paid, Source.CALLBACK, "came back")
-        return await handler(request)
-
-    shop.app.middlewares.append(land)
-
-
-def sends_a_receipt_for_each_arrival(shop: Shop) -> None:
-    """Books a payment again each time the browser comes to the landing page."""
-    checkout = _checkout(shop)
-
-    @web.middleware
-    async def land(request: web.Request, handler: Handler) -> web.StreamResponse:
-        response = await handler(request)
-        order = shop.book.of_key(request.path.split("/")[2]) if "/return" in request.path else None
-        if order is not None and order.state is OrderState.PROCESSING:
-            shop.background.start(checkout._notices.send(order, OrderState.PROCESSING))
-        return response
-
-    shop.app.middlewares.append(land)
-
-
-def sends_a_receipt_until_it_arrives(shop: Shop) -> None:
+@_instead_of(_notices, "send")
+async def sends_a_receipt_until_it_arrives(
+    _: Shop, genuine: Any, order: Any, state: OrderState
+) -> None:
     """Sends each SMS again whose number could not be reached."""
-    notices = _checkout(shop)._notices
-    genuine = notices.send
-
-    async def send(order: Any, state: OrderState) -> None:
+    await genuine(order, state)
+    if order.customer.phone.endswith("9"):
         await genuine(order, state)
-        if order.customer.phone.endswith("9"):
-            await genuine(order, state)
-
-    notices.send = send
 
 
-def refunds_at_each_click(shop: ShopWithRefunds) -> None:
-    async def refund(order: Any) -> None:
-        await shop.desk.send(order, new_transaction_id(order.number))
-
-    shop.desk.refund = refund  # type: ignore[method-assign]
+def _pay(shop: Shop, order: Order) -> None:
+    paid = Status.SUCCESSFUL
+    _checkout(shop)._apply(order, order.transactions[0], paid, Source.CALLBACK, "came back")
 
 
-def forgets_refunds_without_an_answer(shop: ShopWithRefunds) -> None:
-    client = _client(shop)
-    genuine = client._post_once
-
-    async def post_once(path: str, body: Any) -> Any:
-        try:
-            return await genuine(path, body)
-        except Unanswered:
-            shop.desk.payouts.clear()
-            raise
-
-    client._post_once = post_once
+def _send_a_receipt(shop: Shop, order: Order) -> None:
+    if order.state is OrderState.PROCESSING:
+        shop.background.start(_notices(shop).send(order, OrderState.PROCESSING))
 
 
-def shows_refunds_too_early(shop: ShopWithRefunds) -> None:
-    genuine = shop.desk.refund
-
-    async def refund(order: Any) -> None:
-        await genuine(order)
-        order.state = OrderState.CANCELLED
-
-    shop.desk.refund = refund  # type: ignore[method-assign]
+@_instead_of(_desk, "refund")
+async def refunds_at_each_click(shop: Shop, _genuine: Any, order: Any) -> None:
+    await _desk(shop).send(order, new_transaction_id(order.number))
 
 
-def never_refunds(shop: ShopWithRefunds) -> None:
-    async def send(order: Any, transaction_id: str) -> None:
-        pass
+@_instead_of(_desk, "refund")
+async def shows_refunds_too_early(_: Shop, genuine: Any, order: Any) -> None:
+    await genuine(order)
+    order.state = OrderState.CANCELLED
 
-    shop.desk.send = send  # type: ignore[method-assign]
+
+@_instead_of(_desk, "send")
+async def never_refunds(_shop: Shop, _genuine: Any, _order: Any, _transaction_id: str) -> None:
+    pass
 
 
 def nothing(_: Shop) -> None:
@@ -415,10 +344,11 @@ SHOPS: Final[Mapping[str, BrokenShop]] = {
         saves_after_the_answer, _UNASKED | _LOST | {"callback_before_answer"}
     ),
     "believes unsigned callbacks": BrokenShop(
-        believes_unsigned_callbacks, frozenset({"forged_unsigned"})
+        _believing(lambda signature: signature is None), frozenset({"forged_unsigned"})
     ),
     "believes any signature": BrokenShop(
-        believes_any_signature, frozenset({"forged_wrong_key", "forged_body"})
+        _believing(lambda signature: signature is not None),
+        frozenset({"forged_wrong_key", "forged_body"}),
     ),
     "charges twice after a lost answer": BrokenShop(charges_twice_after_a_lost_answer, _LOST),
     "pays at 015": BrokenShop(pays_at_015, frozenset({"declined_at_once"})),
@@ -452,10 +382,10 @@ SHOPS: Final[Mapping[str, BrokenShop]] = {
         fails_with_its_receipt, frozenset({"receipt_refused"})
     ),
     "pays at the landing page": BrokenShop(
-        pays_at_the_landing_page, frozenset({"card_landing_unpaid"})
+        _at_the_landing_page(_pay, before=True), frozenset({"card_landing_unpaid"})
     ),
     "sends a receipt for each arrival at the landing page": BrokenShop(
-        sends_a_receipt_for_each_arrival,
+        _at_the_landing_page(_send_a_receipt, before=False),
         frozenset({"card_paid", "card_back_button", "card_two_tabs"}),
     ),
     "sends a receipt until it arrives": BrokenShop(

@@ -1,6 +1,5 @@
 """How the commands reach a gateway, and what they print if they cannot."""
 
-import json
 import signal
 import socket
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from click.testing import CliRunner, Result
 from sandbox_sim.cli import main
 from sandbox_sim.cli.client import RunningGateway, Unreachable
 from tests.cli.asking import as_json, on, printed
-from tests.cli.processes import SOON, end, ended, first_line, running
+from tests.cli.processes import SOON, end, running
 from tests.conftest import Sandbox, StartSandbox
 
 ASKING = [
@@ -189,21 +188,6 @@ async def test_a_base_path_is_part_of_the_address(start_sandbox: StartSandbox) -
 
 
 class TestProcesses:
-    def test_from_the_first_command_to_the_last(self) -> None:
-        with running("--json", "serve", "--port", 0, "--store", "memory:") as server:
-            url = json.loads(first_line(server))["url"]
-            triggered = ended("--endpoint-url", url, "trigger", "airtime", "--fail")
-            listed = ended("--endpoint-url", url, "transactions", "list", "--status", "failed")
-            end(server, signal.SIGTERM)
-        gone = ended("--endpoint-url", url, "transactions", "list")
-
-        assert (triggered.returncode, triggered.stderr) == (1, "rejected: 015 Insufficient funds\n")
-        assert (listed.returncode, listed.stderr) == (0, "")
-        assert "001 failed" in listed.stdout
-        assert "\x1b" not in listed.stdout
-        assert (gone.returncode, gone.stdout) == (1, "")
-        assert gone.stderr.startswith(f"{url} cannot be reached")
-
     def test_one_that_is_interrupted(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"

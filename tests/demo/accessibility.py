@@ -19,6 +19,24 @@ axe.run({resultTypes: ["violations"], iframes: false}).then(({ violations }) => 
 """
 
 
+# The colours of text take most of the time, and those of the tenth row are those of the second.
+_WITHOUT_REPEATS: Final = """
+for (const parent of document.querySelectorAll("main, main *")) {
+  const seen = {};
+  for (const child of [...parent.children]) {
+    const kind = child.tagName + child.className;
+    seen[kind] = (seen[kind] ?? 0) + 1;
+    if (seen[kind] > 6) child.remove();
+  }
+}
+"""
+
+
+async def without_repeats(page: Page) -> None:
+    """Leave six of the elements of one kind that stand beside one another."""
+    await page.evaluate(_WITHOUT_REPEATS)
+
+
 async def barriers(page: Page, looks: Sequence[Look] = LOOKS) -> list[str]:
     """Return what is wrong with an open page in each of these looks; empty if nothing is.
 

@@ -6,18 +6,14 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from aiohttp import ClientSession, web
+from aiohttp import web
 from playwright.async_api import Browser, ViewportSize
 
-from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
-from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.demo.gateway_client import ShopSettings
 from sandbox_sim.demo.shop import Shop
 from sandbox_sim.demo.texts import Texts
 from sandbox_sim.ports import CallbackSender
-from sandbox_sim.settings.schema import Settings
-from sandbox_sim.web.transport.server import GatewayRunner
-from tests.conftest import Sandbox
+from tests.conftest import Sandbox, sandboxes
 from tests.demo.browser import DESK, Scheme, WatchedPage, open_page
 
 
@@ -56,7 +52,6 @@ async def open_stage(
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         shop_host = f"127.0.0.1:{listener.getsockname()[1]}"
         chosen = {
-            "store": "memory:",
             "approval": "handset",
             "callback_profile": "event",
             "sandbox_card_entry": True,
@@ -64,20 +59,17 @@ async def open_stage(
             "allowed_hosts": [shop_host],
             **settings,
         }
-        gateway = build(
-            Settings(**chosen), clock=VirtualClock(), ids=RandomIds(seed=1), sender=sender
-        )
-        url, runner = await _serve(gateway)
-        stack.push_async_callback(runner.cleanup)
+        start = await stack.enter_async_context(sandboxes())
+        sandbox = await start(sender=sender, **chosen)
         shop = Shop(
             ShopSettings(
                 url=f"http://{shop_host}",
-                gateway_url=url,
+                gateway_url=sandbox.url,
                 client_key="sandbox_key",
                 secret_key="sandbox_secret",
                 service_id=55,
-                payment_pages=(url,),
-                dashboard=f"{url}/_sandbox/",
+                payment_pages=(sandbox.url,),
+                dashboard=f"{sandbox.url}/_sandbox/",
                 asks_on_handset=True,
             )
         )
@@ -85,12 +77,4 @@ async def open_stage(
         await shop_runner.setup()
         stack.push_async_callback(shop_runner.cleanup)
         await web.SockSite(shop_runner, listener).start()
-        session = await stack.enter_async_context(ClientSession())
-        yield Stage(Sandbox(url, gateway, session, runner), f"http://{shop_host}", browser)
-
-
-async def _serve(gateway: Gateway) -> tuple[str, GatewayRunner]:
-    runner = GatewayRunner(gateway.app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    return f"http://127.0.0.1:{runner.addresses[0][1]}", runner
+        yield Stage(sandbox, f"http://{shop_host}", browser)

@@ -1,6 +1,5 @@
 """What becomes of an order, from the form to its final state, over real sockets."""
 
-import asyncio
 from decimal import Decimal
 from typing import Any
 
@@ -57,45 +56,6 @@ class TestMobileMoney:
         assert "not enough money" in page
         assert "approve" not in page
 
-    @pytest.mark.parametrize(
-        ("fields", "code"),
-        [
-            ({"phone": "0540010000"}, "019"),
-            ({"product": "airtime", "amount": "10000.01"}, "016"),
-        ],
-    )
-    async def test_a_payment_that_is_refused_fails_with_its_reason(
-        self, demo: Demo, fields: dict[str, str], code: str
-    ) -> None:
-        order = await demo.buy(**{"airtime_phone": "0244000001", "airtime_nw": "MTN"} | fields)
-
-        assert (order.state, only(order).reason) == (FAILED, code)
-
-    @pytest.mark.parametrize(("status", "state"), [("001", FAILED), ("003", CANCELLED)])
-    async def test_a_callback_of_a_failure_or_a_cancellation_moves_the_order(
-        self, demo: Demo, status: str, state: OrderState
-    ) -> None:
-        await override(demo, match={"operation": "collect"}, outcome={"status": status})
-        order = await demo.buy()
-
-        await demo.settle()
-
-        assert order.state is state
-        assert len(order.messages) == 1
-        assert "paid, GHS" not in order.messages[0]
-
-    async def test_a_pending_payment_is_not_paid_although_its_outer_code_is_000(
-        self, demo: Demo
-    ) -> None:
-        await override(demo, match={"operation": "collect"}, outcome={"status": "002"})
-        order = await demo.buy()
-        await demo.settle()
-
-        await demo.post(f"/orders/{order.key}/check")
-
-        assert order.state is PENDING
-        assert (order.messages, kinds(order)[-1]) == ([], "asked")
-
     async def test_a_failed_order_is_paid_again_under_a_new_id(self, demo: Demo) -> None:
         await override(demo, match={"operation": "collect"}, outcome={"status": "003"}, times=1)
         order = await demo.buy()
@@ -128,40 +88,6 @@ class TestMobileMoney:
 
 
 class TestCard:
-    async def test_the_customer_types_the_card_at_the_gateway_and_comes_back(
-        self, demo: Demo
-    ) -> None:
-        answer = await demo.send(pay_by="card")
-        (order,) = demo.orders
-        payment_page = answer.headers["Location"]
-        assert payment_page.startswith(demo.sandbox.url)
-
-        await choose(demo.session, payment_page, "pay")
-        await demo.settle()
-        await demo.get(f"/orders/{order.key}/return")
-
-        assert order.state is PROCESSING
-
-    async def test_coming_back_from_the_payment_page_is_not_paid(self, demo: Demo) -> None:
-        answer = await demo.send(pay_by="card")
-        (order,) = demo.orders
-        async with demo.session.get(answer.headers["Location"]):
-            pass
-
-        page = await demo.get(f"/orders/{order.key}/return")
-
-        assert order.state is PENDING
-        assert "Go on to the payment page" in page
-
-    async def test_a_cancelled_page_cancels_the_order(self, demo: Demo) -> None:
-        answer = await demo.send(pay_by="card")
-        (order,) = demo.orders
-
-        await choose(demo.session, answer.headers["Location"], "cancel")
-        await demo.settle()
-
-        assert order.state is CANCELLED
-
     async def test_a_card_that_fails_sends_no_callback_and_the_shop_asks(self, demo: Demo) -> None:
         answer = await demo.send(pay_by="card")
         (order,) = demo.orders
@@ -234,20 +160,6 @@ class TestCallbacksThatChangeNothing:
 
         assert (answer.status, facts(order)) == (401, before)
 
-    async def test_the_same_callback_twice_counts_once(self, demo: Demo) -> None:
-        await override(demo, match={"operation": "collect"}, callback={"duplicate": 3})
-        order = await demo.buy()
-        await demo.settle()
-        before = facts(order)
-        assert order.state is PROCESSING
-
-        answer = await demo.call_back(event(only(order)))
-
-        assert answer.status == 200
-        assert facts(order) == before
-        assert kinds(order).count("moved_processing") == 1
-        assert len(order.messages) == 1
-
     @pytest.mark.parametrize(
         "fields",
         [
@@ -296,15 +208,6 @@ class TestCallbacksThatChangeNothing:
         assert (order.state, order.needs_attention) == (PROCESSING, True)
         assert kinds(order)[-1] == "contradicted"
 
-    async def test_an_older_pending_one_says_nothing_new(self, demo: Demo) -> None:
-        order = await demo.buy()
-        await demo.settle()
-        before = facts(order)
-
-        await demo.call_back(event(only(order), event_type="payment_pending", status="002"))
-
-        assert facts(order) == before
-
     async def test_one_without_an_order_is_kept_in_the_office(self, demo: Demo) -> None:
         order = await demo.buy()
         body = event(only(order), transaction_id="SHOP-of-last-year")
@@ -330,18 +233,6 @@ class TestNoCallback:
         assert order.state is PROCESSING
         assert kinds(order)[2:] == ["moved_processing", "sms_sent"]
         assert order.notes[2].facts["source"] == "status_query"
-
-    async def test_a_late_callback_then_changes_nothing(self, demo: Demo) -> None:
-        await override(demo, match={"operation": "collect"}, callback={"delay_ms": 60_000})
-        order = await demo.buy()
-        await demo.settle()
-        await demo.ask_after(seconds=10)
-        before = facts(order)
-        assert order.state is PROCESSING
-
-        await demo.sandbox.advance(seconds=60)
-
-        assert facts(order) == before
 
     async def test_it_asks_less_and_less_often(self, demo: Demo) -> None:
         await override(demo, match={"operation": "collect"}, outcome={"status": "002"})
@@ -371,20 +262,6 @@ class TestNoCallback:
 
 class TestNoClearAnswer:
     """The request may have arrived: the shop asks, and never pays again under another id."""
-
-    async def test_a_payment_that_arrived_is_found(self, demo: Demo) -> None:
-        reset = {"connection_reset": True}
-        await fault(demo, match={"operation": "collect"}, fault=reset, times=1, processed=True)
-        await override(demo, match={"operation": "collect"}, callback={"drop": True})
-        order = await demo.buy()
-        assert kinds(order)[-1] == "unanswered"
-        assert "do not pay again" in await demo.page(order)
-
-        await demo.sandbox.advance(seconds=1)
-        await demo.ask_after(seconds=10)
-
-        assert order.state is PROCESSING
-        assert len(order.transactions) == 1
 
     @pytest.mark.parametrize(
         "lost",
@@ -417,20 +294,6 @@ class TestNoClearAnswer:
 
         assert order.state is PENDING
         assert kinds(order)[1:] == ["unanswered", "no_answer"]
-
-    async def test_a_request_that_is_too_much_is_sent_again_after_a_pause(
-        self, start_demo: StartDemo
-    ) -> None:
-        demo = await start_demo()
-        await fault(demo, match={"operation": "collect"}, fault={"status": 429}, times=2)
-        buying = asyncio.create_task(demo.buy())
-
-        for _ in range(2):
-            await demo.clock.sleepers(1)
-            demo.clock.advance(5)
-        order = await buying
-
-        assert kinds(order) == ["begun_mobile_money", "accepted"]
 
 
 async def test_an_sms_that_is_refused_changes_nothing_about_the_order(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from aiohttp import ClientResponse
 from click.testing import CliRunner
 
 from sandbox_sim.cli import main
@@ -24,9 +25,8 @@ VARYING: Final = re.compile(
 _SKIPPED_HEADERS: Final = ("Date: ", "Server: ", "X-Sandbox-Request-Id: ")
 
 
-async def curl(sandbox: Sandbox, words: Sequence[str]) -> str:
-    """What curl prints. With -i the status line and the headers come before the body."""
-    words = words[: words.index("|")] if "|" in words else words
+async def sent(sandbox: Sandbox, words: Sequence[str]) -> tuple[ClientResponse, str]:
+    """The answer to the request of a curl command, and its body."""
     (address,) = (word for word in words if word.startswith(ADDRESS))
     options = dict(pairwise(words))
     data = options.get("-d", "").replace(ADDRESS, sandbox.url)
@@ -39,10 +39,16 @@ async def curl(sandbox: Sandbox, words: Sequence[str]) -> str:
     method = options.get("-X") or ("POST" if data else "GET")
     url = address.replace(ADDRESS, sandbox.url)
     async with sandbox.session.request(method, url, data=data or None, headers=headers) as answer:
-        body = await answer.text()
-        assert answer.ok, f"{' '.join(words)}: HTTP {answer.status}: {body}"
-        head = [f"HTTP/1.1 {answer.status} {answer.reason}"]
-        head += [f"{name}: {value}" for name, value in answer.headers.items()]
+        return answer, await answer.text()
+
+
+async def curl(sandbox: Sandbox, words: Sequence[str]) -> str:
+    """What curl prints. With -i the status line and the headers come before the body."""
+    words = words[: words.index("|")] if "|" in words else words
+    answer, body = await sent(sandbox, words)
+    assert answer.ok, f"{' '.join(words)}: HTTP {answer.status}: {body}"
+    head = [f"HTTP/1.1 {answer.status} {answer.reason}"]
+    head += [f"{name}: {value}" for name, value in answer.headers.items()]
     return "\n".join([*head, "", body]) if "-i" in words else body
 
 

@@ -44,20 +44,6 @@ def test_its_records_are_those_of_a_gateway_in_the_process() -> None:
         assert server.report().startswith(remote.report())
 
 
-def test_a_payment_and_its_callback(remote: RemoteGateway) -> None:
-    collected(remote)
-    collected(remote, transaction_id="T2", callback_url="http://127.0.0.1:9/nobody")
-    collected(remote, transaction_id="T3", customer_number="0244000009")
-    texted(remote)
-
-    remote.wait_callback(transaction_id="T1", state="delivered", amount=10.5)
-    assert remote.wait_callback(transaction_id="T2").state == "retrying"
-    assert remote.inbox().expect_one().signature == "valid"
-    remote.requests.expect_one(response_code="015", transaction_id="T3")
-    remote.sms.expect_text(contains="1234")
-    assert "collect T3: 015" in remote.report()
-
-
 def test_two_at_one_server_never_meet(server: SandboxGateway, remote: RemoteGateway) -> None:
     other = RemoteGateway(server.url, AUTH, "secret")
     collected(other)

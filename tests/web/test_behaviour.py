@@ -8,15 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession
 
-from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
-from sandbox_sim.bootstrap import build
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import Profile, ReceiverResponse
-from sandbox_sim.settings.schema import Settings
-from sandbox_sim.web.transport.server import GatewayRunner
-from tests.conftest import Sandbox
+from tests.conftest import Sandbox, StartSandbox
 from tests.fakes import FakeSender, Post
 from tests.web.control_api import get, post
 
@@ -57,26 +53,16 @@ Start = Callable[..., Awaitable[Server]]
 
 
 @pytest.fixture
-async def start() -> AsyncIterator[Start]:
-    """Starts a server with these settings."""
-    runners: list[GatewayRunner] = []
+async def start(start_sandbox: StartSandbox) -> AsyncIterator[Start]:
+    """Starts a server with these settings. Its session takes answers of changed settings too."""
     async with ClientSession() as session:
 
         async def started(**settings: Any) -> Server:
             sender = FakeSender()
-            chosen = Settings(**{"store": "memory:", **settings})
-            ids = RandomIds(seed=1)
-            gateway = build(chosen, clock=VirtualClock(), ids=ids, sender=sender)
-            runner = GatewayRunner(gateway.app)
-            runners.append(runner)
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-            return Server(Sandbox(url, gateway, session, runner), sender)
+            sandbox = await start_sandbox(sender=sender, **settings)
+            return Server(replace(sandbox, session=session), sender)
 
         yield started
-        for runner in runners:
-            await runner.cleanup()
 
 
 def collected(**body: Any) -> Callable[[Server], Awaitable[str]]:

@@ -6,18 +6,14 @@ from functools import partial
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession, CookieJar, web
+from aiohttp import ClientSession, CookieJar
 
-from sandbox_sim.adapters.clock_and_ids import RandomIds, SystemClock, VirtualClock
-from sandbox_sim.bootstrap import build
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.callbacks import callback_dispatcher
-from sandbox_sim.ports import Clock
 from sandbox_sim.records.callbacks import DeliveryState
-from sandbox_sim.settings.schema import Settings
 from sandbox_sim.stores.postgres.postgres_store import PostgresUnit
-from sandbox_sim.web.transport.server import GatewayRunner
 from tests import postgres
-from tests.conftest import Sandbox, Seen
+from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.proxy import Proxy, proxy
 from tests.sample_records import every
 from tests.web.conftest import Receiver
@@ -25,8 +21,6 @@ from tests.web.control_api import ask, get, post
 from tests.web.events import fields, listening
 from tests.web.given_ids import given_ids
 from tests.web.overriding import override
-
-Start = Callable[..., Awaitable[Sandbox]]
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
@@ -42,28 +36,13 @@ def database() -> str:
 
 
 @pytest.fixture
-async def start(database: str) -> AsyncIterator[Start]:
+def start(start_sandbox: StartSandbox, database: str) -> StartSandbox:
     """Starts one more server on the same database."""
-    runners: list[GatewayRunner] = []
-    async with ClientSession() as session:
-
-        async def started(clock: Clock | None = None, **settings: Any) -> Sandbox:
-            chosen = Settings(**{"store": database, **settings})
-            gateway = build(chosen, clock=clock or VirtualClock(), ids=RandomIds(seed=1))
-            runner = GatewayRunner(gateway.app)
-            runners.append(runner)
-            await runner.setup()
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-            return Sandbox(url, gateway, session, runner)
-
-        yield started
-        for runner in runners:
-            await runner.cleanup()
+    return partial(start_sandbox, store=database)
 
 
 @pytest.mark.decision("D18")
-async def test_no_id_is_given_at_both_nor_by_one_that_starts_later(start: Start) -> None:
+async def test_no_id_is_given_at_both_nor_by_one_that_starts_later(start: StartSandbox) -> None:
     """No id repeats, although all servers have the same seed."""
     one, other = await start(), await start()
     given = [*await given_ids(one, "one"), *await given_ids(other, "other")]
@@ -77,7 +56,7 @@ async def test_no_id_is_given_at_both_nor_by_one_that_starts_later(start: Start)
 
 @pytest.mark.spec("service.6", "service.8")
 @pytest.mark.decision("D16")
-async def test_paid_at_one_and_asked_at_the_other(start: Start) -> None:
+async def test_paid_at_one_and_asked_at_the_other(start: StartSandbox) -> None:
     one, other = await start(), await start()
 
     assert (await one.collect()).code == "202"
@@ -91,7 +70,7 @@ async def test_paid_at_one_and_asked_at_the_other(start: Start) -> None:
     assert message["signature"] == "valid"
 
 
-async def test_a_wait_at_one_ends_with_what_is_paid_at_the_other(start: Start) -> None:
+async def test_a_wait_at_one_ends_with_what_is_paid_at_the_other(start: StartSandbox) -> None:
     one, other = await start(), await start()
     asked = b'{"match": {"service_id": 55, "status": "000"}, "timeout_s": 60}'
     waiting = asyncio.create_task(ask(one, "POST", "/_sandbox/transactions/wait", asked))
@@ -106,7 +85,7 @@ async def test_a_wait_at_one_ends_with_what_is_paid_at_the_other(start: Start) -
     assert [each["transaction_id"] for each in waited.body["transactions"]] == ["T9"]
 
 
-async def test_both_have_the_clock_that_one_of_them_moved(start: Start) -> None:
+async def test_both_have_the_clock_that_one_of_them_moved(start: StartSandbox) -> None:
     one, other = await start(), await start()
     await one.collect()
 
@@ -122,7 +101,7 @@ async def test_both_have_the_clock_that_one_of_them_moved(start: Start) -> None:
 
 
 async def test_a_changed_setting_holds_at_all_servers_and_ends_with_the_last_one(
-    start: Start,
+    start: StartSandbox,
 ) -> None:
     one, other = await start(), await start()
 
@@ -138,7 +117,7 @@ async def test_a_changed_setting_holds_at_all_servers_and_ends_with_the_last_one
     assert (await last.collect(transaction_id="T3")).rule != "D33"
 
 
-async def test_a_reader_at_one_hears_what_happens_at_both(start: Start) -> None:
+async def test_a_reader_at_one_hears_what_happens_at_both(start: StartSandbox) -> None:
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
     one, other = await start(), await start()
@@ -163,7 +142,7 @@ async def test_a_reader_at_one_hears_what_happens_at_both(start: Start) -> None:
 
 
 @pytest.mark.spec("sandbox.10")
-async def test_they_have_one_sms_balance_and_one_history(start: Start) -> None:
+async def test_they_have_one_sms_balance_and_one_history(start: StartSandbox) -> None:
     one, other = await start(), await start()
 
     sent = await asyncio.gather(*(each.sms() for each in (one, other) * 5))
@@ -173,7 +152,7 @@ async def test_they_have_one_sms_balance_and_one_history(start: Start) -> None:
     assert (await one.history()).body == (await other.history()).body
 
 
-async def test_a_snapshot_taken_at_one_is_restored_at_the_other(start: Start) -> None:
+async def test_a_snapshot_taken_at_one_is_restored_at_the_other(start: StartSandbox) -> None:
     """The server that finds its jobs first runs them."""
     one, other = await start(), await start()
     await one.collect()
@@ -193,7 +172,7 @@ async def test_a_snapshot_taken_at_one_is_restored_at_the_other(start: Start) ->
 
 
 @pytest.mark.decision("D14")
-async def test_a_repeated_transaction_id_is_one_for_both(start: Start) -> None:
+async def test_a_repeated_transaction_id_is_one_for_both(start: StartSandbox) -> None:
     one, other = await start(duplicates="reject"), await start(duplicates="reject")
 
     seen = await asyncio.gather(*(each.collect() for each in (one, other) * 5))
@@ -202,7 +181,7 @@ async def test_a_repeated_transaction_id_is_one_for_both(start: Start) -> None:
 
 
 @pytest.mark.decision("D20")
-async def test_a_card_page_is_opened_at_one_and_paid_at_the_other(start: Start) -> None:
+async def test_a_card_page_is_opened_at_one_and_paid_at_the_other(start: StartSandbox) -> None:
     one, other = await start(), await start()
     page = (await one.card()).body["redirect_url"]
 
@@ -217,7 +196,7 @@ async def test_a_card_page_is_opened_at_one_and_paid_at_the_other(start: Start) 
 
 @pytest.mark.decision("D33")
 async def test_a_phone_that_scans_the_code_of_one_gets_to_the_other(
-    start: Start, monkeypatch: pytest.MonkeyPatch
+    start: StartSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A code would be known to one process only, so the phone logs in."""
     said: list[str] = []
@@ -246,9 +225,9 @@ async def test_a_phone_that_scans_the_code_of_one_gets_to_the_other(
 
 
 @pytest.mark.decision("D18")
-async def test_every_callback_arrives_once_whoever_sends_it(start: Start) -> None:
-    one = await start(SystemClock(), settle_delay_ms=20)
-    other = await start(SystemClock(), settle_delay_ms=20)
+async def test_every_callback_arrives_once_whoever_sends_it(start: StartSandbox) -> None:
+    one = await start(clock=SystemClock(), settle_delay_ms=20)
+    other = await start(clock=SystemClock(), settle_delay_ms=20)
     ids = [f"T{number}" for number in range(30)]
     await asyncio.gather(
         *(
@@ -271,7 +250,7 @@ async def test_every_callback_arrives_once_whoever_sends_it(start: Start) -> Non
 @pytest.mark.decision("D16")
 @pytest.mark.parametrize("pay", [Sandbox.collect, Sandbox.card])
 async def test_no_other_server_sends_the_callback_before_the_answer_is_written(
-    start: Start, monkeypatch: pytest.MonkeyPatch, pay: Callable[..., Awaitable[Seen]]
+    start: StartSandbox, monkeypatch: pytest.MonkeyPatch, pay: Callable[..., Awaitable[Seen]]
 ) -> None:
     soon = {"settle_delay_ms": 1, "card_auto_complete_ms": 1}
     one, other = await start(**soon), await start(**soon)
@@ -292,7 +271,9 @@ async def test_no_other_server_sends_the_callback_before_the_answer_is_written(
     await eventually(arrived)
 
 
-async def test_a_fault_for_five_requests_befalls_five_wherever_they_come_in(start: Start) -> None:
+async def test_a_fault_for_five_requests_befalls_five_wherever_they_come_in(
+    start: StartSandbox,
+) -> None:
     one, other = await start(), await start()
     rule = {"fault": {"status": 503}, "times": 5}
     async with one.session.post(f"{one.url}/_sandbox/faults", json=rule) as answer:
@@ -310,7 +291,9 @@ class TestPostgresIsAway:
             yield way
 
     @pytest.fixture
-    async def far(self, way: Proxy, start: Start, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
+    async def far(
+        self, way: Proxy, start: StartSandbox, monkeypatch: pytest.MonkeyPatch
+    ) -> Sandbox:
         from sandbox_sim.stores.postgres import postgres_notifications  # noqa: PLC0415
 
         monkeypatch.setattr(postgres_notifications, "_RECONNECT_S", 0.05)
@@ -384,7 +367,7 @@ class TestPostgresIsAway:
 
 
 async def test_an_override_added_at_one_counts_at_the_other_until_it_is_taken_out(
-    start: Start,
+    start: StartSandbox,
 ) -> None:
     one, other = await start(), await start()
 
@@ -396,7 +379,7 @@ async def test_an_override_added_at_one_counts_at_the_other_until_it_is_taken_ou
 
 
 async def test_a_callback_held_back_at_one_is_overtaken_by_one_of_the_other(
-    start: Start, receiver: Receiver
+    start: StartSandbox, receiver: Receiver
 ) -> None:
     one, other = await start(), await start()
     await override(one, callback={"reorder": True}, times=1)
@@ -415,7 +398,7 @@ async def test_a_callback_held_back_at_one_is_overtaken_by_one_of_the_other(
 
 @pytest.mark.decision("D14", "D40")
 async def test_a_payment_that_another_server_settles_while_its_id_is_used_again_stays_settled(
-    start: Start, monkeypatch: pytest.MonkeyPatch
+    start: StartSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = await start(settle_delay_ms=3_600_000), await start()
     await here.collect()

@@ -56,11 +56,6 @@ class TestList:
         ]
         assert of_another == ["no callbacks", *lines[2:]]
 
-    async def test_find_takes_them_too(self, refused: Sandbox) -> None:
-        found = await as_json(refused, "callbacks", "find", "--unacknowledged")
-
-        assert [each["transaction_id"] for each in found["callbacks"]] == ["retrying", "failed"]
-
 
 @pytest.mark.decision("D30")
 class TestRetry:
@@ -83,15 +78,6 @@ class TestRetry:
         assert none == ["no callbacks are retrying"]
         assert [each["transaction_id"] for each in all_of_them["callbacks"]] == ["retrying"]
 
-    async def test_one_that_failed_is_for_resend(self, refused: Sandbox) -> None:
-        (found,) = (await as_json(refused, "callbacks", "list", "--status", "failed"))["callbacks"]
-
-        result = await on(refused, "callbacks", "retry", found["id"])
-
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert "is failed" in result.stderr
-        assert "resend" in result.stderr
-
     @pytest.mark.parametrize(
         ("words", "says"),
         [
@@ -107,26 +93,3 @@ class TestRetry:
 
         assert (result.exit_code, result.stdout) == (2, "")
         assert says in result.stderr
-
-
-class TestImpossibleFilters:
-    """A value that no record can have is an error that lists the values, not an empty list."""
-
-    @pytest.mark.parametrize(
-        ("words", "listed"),
-        [
-            ("callbacks list --status paid", "pending, retrying, delivered, failed, dropped"),
-            ("callbacks list --state Failed", "pending, retrying, delivered, failed, dropped"),
-            ("callbacks find --match state=zzz", "pending, retrying, delivered"),
-            ("callbacks wait --status done", "pending, retrying, delivered"),
-            ("transactions list --status paid", "000 (successful), 001 (failed)"),
-            ("transactions list --operation sms", "collect, card, deposit"),
-            ("sms list --status paid", "ACKNOWLEDGED, QUEUED, SENT"),
-            ("requests list --code 999", "000, 202, 370"),
-        ],
-    )
-    async def test_they_are_refused(self, sandbox: Sandbox, words: str, listed: str) -> None:
-        result = await on(sandbox, *words.split())
-
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert f"is not one of {listed}" in result.stderr

@@ -6,15 +6,12 @@ import re
 import signal
 import socket
 import ssl
-from collections import Counter
 from pathlib import Path
 
 import pytest
 import trustme
 from aiohttp import web
 
-from sandbox_sim.callbacks.bodies import check_signature
-from sandbox_sim.records.callbacks import Profile
 from tests.cli.processes import SOON, command, end, process, running
 from tests.cli.receivers import (
     CHECKS,
@@ -22,7 +19,6 @@ from tests.cli.receivers import (
     ask,
     expected,
     healthy,
-    knows,
     report,
     trusting,
     verdicts,
@@ -78,68 +74,6 @@ class TestWhatIsWrong:
         assert note.startswith("note     wrong signature  a forged callback was accepted")
         assert do.strip().startswith("do:   Compare X-Service-Signature with ")
 
-    @pytest.mark.decision("D30")
-    async def test_one_that_redirects(self, listen: Listen) -> None:
-        calls: list[str] = []
-
-        async def elsewhere(request: web.Request) -> web.Response:
-            calls.append(request.path)
-            return web.Response(status=302, headers={"Location": "/callback/"})
-
-        result, document = await report(await listen(elsewhere))
-
-        assert (result.exit_code, result.stderr) == (1, "wrong: successful\n")
-        skipped = dict.fromkeys(CHECKS[3:], "skipped")
-        assert verdicts(document) == expected(successful="wrong note", **skipped)
-        (says,) = {r["says"] for r in document["checks"] if r["check"] == "successful"}
-        assert "HTTP 302 is a redirect, and redirects are not followed" in says
-        assert len(calls) == len(Profile)
-
-    async def test_one_that_breaks_over_a_repeated_delivery(self, listen: Listen) -> None:
-        seen: Counter[bytes] = Counter()
-
-        async def once(request: web.Request) -> web.Response:
-            body = await request.read()
-            if not await knows(request):
-                return web.Response(status=401)
-            seen[body] += 1
-            return web.Response(status=200 if seen[body] == 1 else 500)
-
-        result, document = await report(await listen(once))
-
-        assert (result.exit_code, result.stderr) == (1, "wrong: repeated\n")
-        assert verdicts(document) == expected(repeated="wrong note")
-        assert set(seen.values()) == {1, 2}
-
-    async def test_one_that_does_not_know_a_profile(self, listen: Listen) -> None:
-        async def picky(request: web.Request) -> web.Response:
-            if not await knows(request):
-                return web.Response(status=401)
-            body = await request.json()
-            return web.Response(status=400 if "event_type" in body else 200, text="what event?")
-
-        url = await listen(picky)
-        result = await ask("doctor", url, SANDBOX_SIM_CALLBACK_PROFILE="event")
-
-        assert (result.exit_code, result.stderr) == (1, "wrong: successful\n")
-        known = "(trans, trans_bare, flat, superset, "
-        assert f"acknowledged with HTTP 200 {known}" in result.stdout
-        assert "not acknowledged: HTTP 400, and only 2xx acknowledges (event, " in result.stdout
-        assert "got:  what event?" in result.stdout
-
-    async def test_one_that_signs_something_else_than_the_raw_body(self, listen: Listen) -> None:
-        async def parsing(request: web.Request) -> web.Response:
-            written_anew = json.dumps(await request.json()).encode()
-            given = request.headers.get("X-Service-Signature")
-            valid = check_signature(written_anew, given, ["sandbox_secret"]) == "valid"
-            return web.Response(status=200 if valid else 401)
-
-        result = await ask("doctor", await listen(parsing))
-
-        assert result.exit_code == 1
-        assert "not acknowledged: HTTP 401" in result.stdout
-        assert "the raw body before any parsing" in result.stdout
-
     async def test_one_that_is_not_there(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
@@ -152,46 +86,18 @@ class TestWhatIsWrong:
         assert document["checks"][0]["says"].startswith(f"no connection to 127.0.0.1:{port}: ")
         assert len(document["checks"]) == len(CHECKS)
 
-    async def test_one_whose_certificate_nobody_vouches_for(self, listen: Listen) -> None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
-
-        result, document = await report(await listen(healthy, context))
-
-        assert (result.exit_code, result.stderr) == (1, "wrong: tls\n")
-        skipped = dict.fromkeys(CHECKS[2:], "skipped")
-        assert verdicts(document) == skipped | {"reachable": "ok", "tls": "wrong"}
-        assert "was not accepted" in document["checks"][1]["says"]
-        assert "SSL_CERT_FILE" in document["checks"][1]["remedy"]
-
-    @pytest.mark.decision("D30")
-    async def test_one_that_is_too_slow(self, listen: Listen) -> None:
-        asked = 0
-        never = asyncio.Event()
-
-        async def slow(_request: web.Request) -> web.Response:
-            nonlocal asked
-            asked += 1
-            await never.wait()
-            return web.Response()
-
-        url = await listen(slow)
-
-        result = await ask("doctor", url, "--timeout", "0.2")
-
-        never.set()
-        assert (result.exit_code, asked) == (1, 1)
-        assert "0.2 s to answer" in result.stdout
-        assert "wrong    reachable        no answer within 0.2 s\n" in result.stdout
-        assert "Acknowledge the callback first" in result.stdout
-
     async def test_what_it_answers_cannot_steer_the_terminal(self, listen: Listen) -> None:
+        text = "\x1b[2J\n\u202egone" + "x" * 1000
+
         async def sly(_request: web.Request) -> web.Response:
-            return web.Response(status=500, text="\x1b[2J\n\u202egone" + "x" * 1000)
+            return web.Response(status=500, text=text)
 
-        result = await ask("doctor", await listen(sly), "--profile", "trans")
-
+        url = await listen(sly)
+        result = await ask("doctor", url, "--profile", "trans")
         assert f"got:  \\x1b[2J \\u202egone{'x' * 190}…\n" in result.stdout
+
+        text = ""
+        assert "got:" not in (await ask("doctor", url, "--profile", "trans")).stdout
 
 
 class TestAsJson:
@@ -216,28 +122,6 @@ class TestAsJson:
             "set": None,
         }
         assert [row["check"] for row in checks] == list(CHECKS)
-
-    async def test_a_check(self, listen: Listen) -> None:
-        _, document = await report(await listen(healthy), "--profile", "flat")
-
-        row = document["checks"][2]
-        body = row["sent"].pop("body")
-        assert row["came"].pop("duration_ms") >= 0
-        assert row == {
-            "check": "successful",
-            "profile": "flat",
-            "verdict": "ok",
-            "says": "acknowledged with HTTP 200, which does not show that the order is paid",
-            "remedy": None,
-            "sent": {
-                "what": "a successful payment",
-                "transaction_id": json.loads(body)["transaction_id"],
-                "headers": row["sent"]["headers"],
-            },
-            "came": {"status_code": 200, "body": "", "problem": None},
-        }
-        signature = row["sent"]["headers"]["X-Service-Signature"]
-        assert check_signature(body.encode(), signature, ["sandbox_secret"]) == "valid"
 
     async def test_a_password_in_the_address_is_not_told(self, listen: Listen) -> None:
         url = (await listen(healthy)).replace("http://", "http://ama:s3same@")

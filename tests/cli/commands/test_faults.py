@@ -66,22 +66,6 @@ async def test_those_of_a_service_are_listed_and_taken_out(sandbox: Sandbox) -> 
     assert await printed(sandbox, "faults", "list") == ["no faults"]
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
-        (["--status", 418], "fault.status must be one of 429"),
-        (["--status", 503, "--retry-after", 1], "retry_after_s"),
-        (["--timeout", "--probability", 2], "probability"),
-        (["--timeout", "--operation", "pay"], "match.operation"),
-    ],
-)
-async def test_what_the_api_refuses(sandbox: Sandbox, words: list[object], named: str) -> None:
-    result = await on(sandbox, "faults", "add", *words)
-
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert named in result.stderr
-
-
 async def test_one_that_is_not_there(sandbox: Sandbox) -> None:
     result = await on(sandbox, "faults", "clear", "F0")
 

@@ -22,15 +22,6 @@ async def sent(start_sandbox: StartSandbox) -> Sandbox:
     return sandbox
 
 
-async def test_a_refusal_says_what_the_network_said_and_how_to_force_it(sent: Sandbox) -> None:
-    result = await on(sent, "transactions", "settle", 55, "T1", "failed", *WHY)
-
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr.startswith("network slow says pending, and it is still under way.")
-    assert "--force" in result.stderr
-    assert (await sent.status("T1")).data["status"] == "002"
-
-
 async def test_without_a_reason_it_names_the_options(sent: Sandbox) -> None:
     result = await on(sent, "transactions", "settle", 55, "T1", "failed")
 
@@ -75,11 +66,3 @@ async def test_the_sandbox_settles_what_was_asked_for(
     assert result.exit_code == 1
     assert "transaction T1 is of mode S: leave out reason, by, amount" in result.stderr
     assert (await sandbox.status("T1")).data["status"] == "002"
-
-
-@pytest.mark.parametrize("amount", ["0", "0.00", "-1", "1e3", "NaN", "1,5", "9" * 30])
-async def test_a_wrong_amount_is_named(sent: Sandbox, amount: str) -> None:
-    result = await on(sent, "transactions", "settle", 55, "T1", "000", *WHY, f"--amount={amount}")
-
-    assert result.exit_code == 1
-    assert "amount must be what the network confirmed, an amount above 0 as text" in result.stderr

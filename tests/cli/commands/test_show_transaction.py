@@ -33,28 +33,6 @@ def varying(lines: list[str]) -> list[str]:
     return [times.sub("*", line) for line in lines]
 
 
-async def test_an_open_one_says_why_and_what_to_do(sent: Sandbox) -> None:
-    lines = varying(await printed(sent, "transactions", "show", "P1"))
-
-    assert lines == [
-        "P1 of service 55, mode P: 002 pending",
-        "  collect 10.5 GHS MTN 0244000001",
-        "  reference: Order 1",
-        "  network transaction id: *",
-        f"  callback to: {sent.inbox_url('orders')}",
-        "  *  002 pending",
-        "",
-        "attempt 1 at network silent: pending",
-        "  begun 2026-01-01T09:00:00.000Z",
-        "  reference *, network id *",
-        "  exchanges with the network: 2; --exchanges prints them",
-        "",
-        "open: network silent says pending; asked once, next at *",
-        "ask the network now: sandbox-sim transactions ask 55 *",
-        "or decide yourself: sandbox-sim transactions settle 55 * STATUS --reason WHY --by NAME",
-    ]
-
-
 async def test_who_decided_and_why_is_shown(sent: Sandbox) -> None:
     await settled(sent, seconds=60)
     waits = await printed(sent, "transactions", "show", "P1")

@@ -3,8 +3,6 @@
 import re
 from datetime import timedelta
 
-import pytest
-
 from sandbox_sim.ports.clock import ClockState
 from tests.cli.asking import as_json, columns, on, printed
 from tests.conftest import Sandbox
@@ -77,24 +75,6 @@ async def test_a_list_has_both_times_where_they_differ(sandbox: Sandbox) -> None
     assert "gateway time" not in record
 
 
-@pytest.mark.parametrize(
-    ("duration", "seconds"),
-    [("90", 90), ("0.8s", 0.8), ("800ms", 0.8), ("15m", 900), ("1h30m", 5400), ("1d", 86_400)],
-)
-async def test_durations(sandbox: Sandbox, duration: str, seconds: float) -> None:
-    answer = await as_json(sandbox, "clock", "advance", duration)
-
-    assert answer["shift_s"] == pytest.approx(seconds)
-
-
-@pytest.mark.parametrize("duration", ["soon", "5 m", "-5m", "m", "5x", ""])
-async def test_what_is_no_duration(sandbox: Sandbox, duration: str) -> None:
-    result = await on(sandbox, "clock", "advance", "--", duration)
-
-    assert result.exit_code == 2
-    assert "5m" in result.stderr
-
-
 async def test_reset_of_one_service_and_of_all(sandbox: Sandbox) -> None:
     for service_id in (55, 56, 57):
         await sandbox.sms(service_id=service_id)
@@ -115,20 +95,3 @@ async def test_seed_tells_who_lives_there_now(sandbox: Sandbox) -> None:
     assert len(people) == 2
     listed = await as_json(sandbox, "transactions", "list", "--service-id", 56)
     assert len(listed["transactions"]) == 4
-
-
-async def test_seed_says_why_it_made_fewer(sandbox: Sandbox) -> None:
-    _, *lines = await printed(sandbox, "seed", "--service-id", 59)
-
-    assert any("of the payments got 402: amount" in line for line in lines)
-    assert any(line.startswith("20 SMS were not sent: service 59 has no") for line in lines)
-
-
-async def test_the_same_seed_twice(sandbox: Sandbox) -> None:
-    made = await as_json(sandbox, "seed", "--seed", 7)
-    assert (made["seed"], made["service_id"], made["payments"]) == (7, 55, 20)
-
-    result = await on(sandbox, "seed", "--seed", 7)
-
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "reset the service or choose another seed" in result.stderr

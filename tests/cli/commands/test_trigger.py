@@ -36,25 +36,6 @@ async def test_every_operation_is_well_formed(prompt: Sandbox, operation: str) -
     assert (document["callback"], document["messages"], document["status"]) == (None,) * 3
 
 
-async def test_it_shows_the_request_the_answer_the_callback_and_the_status(
-    prompt: Sandbox,
-) -> None:
-    lines = await printed(prompt, "trigger", "collect", "--set", "transaction_id=1001")
-
-    inbox = f"{prompt.url}/_sandbox/inbox/trigger"
-    heads = [line for line in lines if not line.startswith("  ")]
-    assert heads == [
-        f"POST {prompt.url}/make_payment",
-        "HTTP 202, X-Sandbox-Rule: sandbox.3",
-        "X-Sandbox-Why: allowlisted number, last digit 0 to 8 (/_sandbox/rules#sandbox.3)",
-        f"callback to {inbox}: acknowledged with HTTP 200",
-        "final status 000: Transaction Successful",
-    ]
-    assert "  transaction_id   1001" in lines
-    assert "  trans_status     000/SUCCESS" in lines
-    assert (await prompt.callback("trigger"))["trans_ref"] == "1001"
-
-
 @pytest.mark.parametrize("number", ["0244000001", "0540000001"])
 async def test_a_rejected_repeat_shows_no_status_of_the_older_payment(
     start_sandbox: StartSandbox, number: str
@@ -146,14 +127,6 @@ class TestFields:
         words = ("collect", "--fail", "--set", "customer_number=0270000001")
 
         assert (await self.sent(prompt, *words))["customer_number"] == "0270000001"
-
-    async def test_another_receiver(self, prompt: Sandbox) -> None:
-        url = prompt.inbox_url("mine")
-
-        result = await on(prompt, "trigger", "bill", "--callback-url", url)
-
-        assert result.exit_code == 0
-        assert len(await prompt.inbox("mine")) == 1
 
 
 class TestCredentials:

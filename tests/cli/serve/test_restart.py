@@ -85,24 +85,6 @@ def stop(server: Server) -> str:
     return err
 
 
-@pytest.mark.spec("service.8", "sandbox.10")
-@pytest.mark.decision("D16")
-def test_killed_right_after_its_202_it_still_calls_back(path: Path, shop: Shop) -> None:
-    sms = {"customer_number": "0244000001", "msg_body": "Hi", "sender_id": "Shop"}
-    with serving(path) as server:
-        for _ in range(3):
-            server.post("/sms/send", mode="S", **sms)
-        assert collect(server, shop) == 202
-        kill(server)
-
-    with serving(path) as server:
-        _, balance = server.post("/sms/balance", mode="S")
-        assert balance["response_data"]["sms_balance"] == 497
-        assert shop.called_for() == "T1"
-        assert status(server) == "000"
-        assert "Traceback" not in stop(server)
-
-
 def test_after_its_log_was_removed_it_acknowledges_nothing_and_a_stop_saves_the_rest(
     path: Path, shop: Shop
 ) -> None:
@@ -117,20 +99,6 @@ def test_after_its_log_was_removed_it_acknowledges_nothing_and_a_stop_saves_the_
     with serving(path) as server:
         for each in ids:
             assert status(server, each) in {"000", "002"}
-        stop(server)
-
-
-@pytest.mark.decision("D18", "D30")
-def test_killed_while_a_callback_is_on_its_way_it_calls_again(path: Path, shop: Shop) -> None:
-    shop.go_on.clear()
-    with serving(path, settle_delay_ms=0) as server:
-        assert collect(server, shop) == 202
-        first = shop.server.next()
-        kill(server)
-    shop.go_on.set()
-
-    with serving(path) as server:
-        assert shop.server.next() == first
         stop(server)
 
 

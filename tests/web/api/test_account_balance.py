@@ -10,31 +10,6 @@ OPENING = {
     "sms_balance": 500,
     "airtime_balance": 1000,
 }
-OPENING_OF_NINE = {
-    "payout_balance": 5.0,
-    "collection_balance": 10.0,
-    "sms_balance": 0,
-    "airtime_balance": 1.0,
-}
-
-
-@pytest.mark.spec("service.6", "endpoint.8", "sandbox.9")
-@pytest.mark.decision("D8", "D21", "D22")
-@pytest.mark.parametrize(
-    ("service_id", "figures"),
-    [(1, OPENING), (55, OPENING), (90, OPENING), (9, OPENING_OF_NINE), (1239, OPENING_OF_NINE)],
-)
-async def test_the_last_digit_of_the_service_decides_the_figures(
-    sandbox: Sandbox, service_id: int, figures: dict[str, float]
-) -> None:
-    answer = await sandbox.balance(service_id)
-
-    assert answer.status == 200
-    assert answer.body == {
-        "response_code": "000",
-        "response_message": "Success",
-        "response_data": figures,
-    }
 
 
 @pytest.mark.spec("sandbox.9")

@@ -84,19 +84,6 @@ class TestResend:
         assert_error(answer, 400, "url must be an http:// or https:// address", "2,048 characters")
         assert await kept_callback(sandbox) == before
 
-    async def test_one_of_the_greatest_length_is_called(
-        self, sandbox: Sandbox, receiver: Receiver
-    ) -> None:
-        await sandbox.collect()
-        await sandbox.advance(seconds=1)
-        url = receiver.url + "?" + "x" * (MAX_CHARACTERS - len(receiver.url) - 1)
-
-        answer = await resend(sandbox, (await kept_callback(sandbox)).id, url=url)
-        await sandbox.advance(seconds=0)
-
-        assert answer.status == 202
-        assert len(receiver.deliveries) == 1
-
 
 @pytest.mark.decision("D30")
 @pytest.mark.parametrize("url", ["http://[1:2:3]:9/", "http://[:::]:9/", "http://[::1.]:8590/"])

@@ -62,18 +62,6 @@ async def test_four_currencies_are_taken(sandbox: Sandbox, currency_code: str) -
 
 
 @pytest.mark.spec("sandbox.6")
-@pytest.mark.decision("D5", "D20")
-async def test_the_production_code_crd_is_refused_and_told_what_sandbox_takes(
-    sandbox: Sandbox,
-) -> None:
-    answer = await sandbox.card(nw="CRD", customer_number=None)
-
-    assert (answer.status, answer.code) == (400, "400")
-    assert "VIS" in answer.message
-    assert "MAS" in answer.message
-
-
-@pytest.mark.spec("sandbox.6")
 @pytest.mark.decision("D20")
 async def test_a_page_that_nobody_opens_completes_after_3000_ms(sandbox: Sandbox) -> None:
     await sandbox.card()

@@ -4,7 +4,6 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -384,19 +383,6 @@ class TestHowOften:
         assert await self.statuses(sandbox, 4) == [503, 503, 200, 200]
         (rule,) = await listed(sandbox)
         assert (rule["times"], rule["used"], rule["seen"]) == (2, 2, 2)
-
-    @pytest.mark.parametrize("store", ["memory:", "sqlite"])
-    async def test_requests_at_the_same_time_use_up_exactly_so_many(
-        self, start_sandbox: StartSandbox, tmp_path: Path, store: str
-    ) -> None:
-        if store == "sqlite":
-            store = f"sqlite:{tmp_path / 'state.sqlite3'}"
-        sandbox = await start_sandbox(store=store)
-        await add(sandbox, {"status": 503}, times=5)
-
-        seen = await asyncio.gather(*(sandbox.status() for _ in range(30)))
-
-        assert [each.status for each in seen].count(503) == 5
 
     async def test_faults_with_times_apply_first_oldest_first_then_the_newest_without(
         self, sandbox: Sandbox

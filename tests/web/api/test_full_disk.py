@@ -40,18 +40,6 @@ async def until_full(sandbox: Sandbox, **fields: Any) -> tuple[list[str], Seen]:
 
 
 @pytest.mark.spec("errors")
-async def test_it_is_a_fault_of_the_server_that_tells_nothing_of_its_inside(
-    sandbox: Sandbox, path: Path
-) -> None:
-    _, answer = await until_full(sandbox)
-
-    assert (answer.status, answer.code, answer.rule) == (500, "500", "errors")
-    assert answer.body.keys() == {"response_code", "response_message"}
-    assert path.name not in answer.message
-    assert "disk" not in answer.message
-
-
-@pytest.mark.spec("errors")
 @pytest.mark.decision("D6")
 async def test_sms_endpoints_say_the_same_and_charge_nothing(sandbox: Sandbox) -> None:
     before = await sandbox.sms_balance()

@@ -5,25 +5,6 @@ import pytest
 from tests.conftest import StartSandbox
 
 
-@pytest.mark.spec("sandbox.1")
-@pytest.mark.decision("D11")
-@pytest.mark.parametrize(
-    ("customer_number", "code"),
-    [
-        ("0555000001", "202"),
-        ("0550000001", "019"),
-        ("0244000001", "019"),
-        ("0555000009", "015"),
-    ],
-)
-async def test_allowed_prefixes_replace_the_three(
-    start_sandbox: StartSandbox, customer_number: str, code: str
-) -> None:
-    sandbox = await start_sandbox(allowed_prefixes=["0555", "020"])
-
-    assert (await sandbox.collect(customer_number=customer_number)).code == code
-
-
 @pytest.mark.decision("D11", "D28", "D34")
 async def test_lenient_takes_a_plus_and_goes_on_without_it(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(lenient=True, magic_outcomes={"0244000003": "003"})

@@ -75,30 +75,18 @@ async def test_a_payment_is_pending_then_successful_and_its_receiver_is_told(
 @pytest.mark.parametrize(
     ("operation", "fields", "code"),
     [
+        # fixtures/samples has the other rejections, with the whole answer.
         ("collect", {"customer_number": "0244000009"}, "015"),
-        ("collect", {"customer_number": "0540010000"}, "019"),
         ("collect", {"customer_number": "0540010009"}, "019"),
-        ("collect", {"customer_number": "233244000001"}, "019"),
         ("collect", {"customer_number": "024400000\u0661"}, "019"),
         ("collect", {"amount": 10000.01}, "016"),
         ("airtime", {"customer_number": "0244000009"}, "015"),
-        ("airtime", {"customer_number": "0540010000"}, "019"),
-        ("airtime", {"amount": 10000.01}, "016"),
         ("deposit", {"customer_number": "0244000009"}, "015"),
-        ("deposit", {"customer_number": "0540010000"}, "019"),
         ("payout", {"customer_number": "0244000009"}, "015"),
-        ("payout", {"customer_number": "0540010000"}, "019"),
         ("payout", {"amount": 10000.01}, "402"),
         ("payout", {"payment_option": "BNK", "nw": "ECO"}, "019"),
-        ("payout", {"payment_option": "CRD", "nw": "VIS"}, "019"),
         ("bill", {"account_number": "200000000009"}, "015"),
-        ("bill", {"account_number": "201000000001"}, "019"),
-        ("bill", {"account_number": "0244000001"}, "019"),
-        ("bill", {"amount": 10000.01}, "016"),
-        ("card", {"customer_number": "4111111111111112"}, "019"),
         ("card", {"customer_number": "4111 1111 1111 1111"}, "019"),
-        ("card", {"nw": "MAS"}, "019"),
-        ("card", {"amount": 10000.01}, "016"),
     ],
 )
 async def test_a_decline_has_failed_a_rejection_leaves_nothing_and_neither_has_a_callback(

@@ -11,43 +11,6 @@ def numbers(items: list[dict[str, Any]]) -> list[str]:
     return [item["customer_number"][-1] for item in items]
 
 
-@pytest.mark.spec("service.7", "endpoint.11", "codes")
-@pytest.mark.decision("D8", "D26")
-async def test_a_service_that_sent_nothing_has_an_empty_history(sandbox: Sandbox) -> None:
-    answer = await sandbox.history()
-
-    assert (answer.status, answer.code, answer.message) == (200, "393", "Success")
-    assert answer.data == []
-    assert answer.body["pagination"]["total_no_of_records"] == 0
-
-
-@pytest.mark.spec("endpoint.11")
-async def test_an_item_tells_everything_about_a_message(sandbox: Sandbox) -> None:
-    sent = (await sandbox.sms(customer_number="0244000001", msg_body="Ɛte sɛn?")).data
-    await sandbox.advance(seconds=2)
-
-    assert (await sandbox.history()).data == [
-        {
-            "processing_id": sent["processing_id"],
-            "batch_id": None,
-            "customer_number": "233244000001",
-            "message": "Ɛte sɛn?",
-            "sender_id": "Shop",
-            "char_count": 8,
-            "page_count": 1,
-            "units_charged": 1,
-            "status": "SENT",
-            "status_code": "S",
-            "provider_code": None,
-            "error_message": None,
-            "source": "CLIENT",
-            "source_code": "C",
-            "created_at": "2026-01-01T09:00:00.000Z",
-            "sent_at": "2026-01-01T09:00:00.800Z",
-        }
-    ]
-
-
 @pytest.mark.spec("endpoint.11")
 @pytest.mark.decision("D26")
 @pytest.mark.parametrize(
@@ -89,25 +52,6 @@ async def test_a_page_has_20_by_default_and_100_at_most(
         "current_page": 1,
         "items_per_page": given,
     }
-
-
-@pytest.mark.spec("endpoint.11", "states.sms")
-@pytest.mark.parametrize(
-    ("status", "found"),
-    [("SENT", ["1"]), ("R", ["9"]), ("ACKNOWLEDGED", ["2"]), ("Q", [])],
-)
-async def test_status_filters_by_name_or_code(
-    sandbox: Sandbox, status: str, found: list[str]
-) -> None:
-    await sandbox.sms(customer_number="0244000001")
-    await sandbox.sms(customer_number="0244000009")
-    await sandbox.advance(seconds=1)
-    await sandbox.sms(customer_number="0244000002")
-
-    answer = await sandbox.history(status=status)
-
-    assert numbers(answer.data) == found
-    assert answer.body["pagination"]["total_no_of_records"] == len(found)
 
 
 @pytest.mark.spec("endpoint.11")

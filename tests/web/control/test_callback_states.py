@@ -56,19 +56,6 @@ class TestStates:
     ) -> None:
         assert (await post(states, "callbacks/count", match=match)).body == {"count": count}
 
-    async def test_a_receiver_that_comes_back_makes_retrying_delivered(
-        self, states: Sandbox
-    ) -> None:
-        (found,) = (await get(states, "callbacks?state=retrying"))["callbacks"]
-        assert (found["unacknowledged"], len(found["attempts"])) == (True, 1)
-
-        url = states.inbox_url("live")
-        await post(states, f"callbacks/{found['id']}/resend", url=url)
-        await states.advance(seconds=0)
-
-        shown = await get(states, f"callbacks/{found['id']}")
-        assert (shown["state"], shown["unacknowledged"]) == ("delivered", False)
-
     @pytest.mark.parametrize("text", ["yes", "1", "True", ""])
     async def test_unacknowledged_is_true_or_false(self, sandbox: Sandbox, text: str) -> None:
         seen = await ask(sandbox, "GET", f"/_sandbox/callbacks?unacknowledged={text}")

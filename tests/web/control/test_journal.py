@@ -112,27 +112,6 @@ async def test_what_could_not_be_read_is_there_too(sandbox: Sandbox) -> None:
     assert (nowhere["code"], nowhere["path"]) == ("100", "/nowhere")
 
 
-class TestWarnings:
-    @pytest.mark.decision("D14")
-    async def test_a_repeated_transaction_id(self, sandbox: Sandbox) -> None:
-        await sandbox.collect()
-        await sandbox.collect()
-
-        second, first = await journal(sandbox)
-
-        assert first["warnings"] == []
-        assert "has used this transaction_id before" in second["warnings"][0]
-
-    async def test_a_sender_that_handsets_cut(self, sandbox: Sandbox) -> None:
-        await sandbox.sms(sender_id="Elevenchars")
-        await sandbox.sms(sender_id="Twelve chars")
-
-        second, first = await journal(sandbox)
-
-        assert first["warnings"] == []
-        assert "11 characters" in second["warnings"][0]
-
-
 class TestSearching:
     async def test_a_dot_looks_into_request_and_answer(self, sandbox: Sandbox) -> None:
         for number in range(3):
@@ -186,21 +165,3 @@ class TestMode:
             assert [e["mode"] for e in await journal(sandbox, f"mode={mode}")] == [mode]
         (unknown,) = await journal(sandbox, "mode=null")
         assert (unknown["mode"], unknown["code"]) == (None, "100")
-
-    @pytest.mark.parametrize(
-        ("request_", "code"),
-        [
-            (request_bytes("/sms/send", agent=False), "403"),
-            (request_bytes("/nowhere"), "404"),
-            (request_bytes("/sms/send", b"{oh dear"), "400"),
-        ],
-        ids=["no user agent", "no such path", "no JSON"],
-    )
-    async def test_a_request_that_is_refused_has_it_too(
-        self, sandbox: Sandbox, request_: bytes, code: str
-    ) -> None:
-        await exchange(sandbox, request_)
-
-        (entry,) = await journal(sandbox)
-
-        assert (entry["mode"], entry["code"]) == ("S", code)

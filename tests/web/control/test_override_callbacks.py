@@ -10,11 +10,11 @@ from aiohttp import web
 from sandbox_sim.callbacks.bodies import sign
 from sandbox_sim.overrides import overrides
 from sandbox_sim.ports import StoreError
-from sandbox_sim.records.callbacks import DeliveryState
+from sandbox_sim.records.callbacks import DeliveryState, Profile
 from tests import postgres
 from tests.conftest import Sandbox, StartSandbox
 from tests.sqlite_files import killed
-from tests.web.callback_bodies import BODIES, profile_of
+from tests.web.callback_bodies import profile_of
 from tests.web.conftest import Receiver, kept_callback
 from tests.web.control_api import ask
 from tests.web.hosted_page import status
@@ -203,8 +203,8 @@ class TestTheSignature:
 
 
 @pytest.mark.decision("D27")
-@pytest.mark.parametrize("profile", BODIES)
-async def test_another_body_than_the_settings_say(sandbox: Sandbox, profile: str) -> None:
+@pytest.mark.parametrize("profile", Profile)
+async def test_another_body_than_the_settings_say(sandbox: Sandbox, profile: Profile) -> None:
     await misbehaving(sandbox, profile=profile)
     await sandbox.collect(callback_url=f"{sandbox.inbox_url('orders')}?to=/wc-api/pay")
 

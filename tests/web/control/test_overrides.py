@@ -147,25 +147,6 @@ class TestWhichOne:
         assert (await sandbox.callback())["trans_status"] == "003/CANCELLED"
         assert await counts(sandbox) == [(1, 0), (1, 1)]
 
-    @pytest.mark.parametrize(
-        "match",
-        [
-            {"operation": "payout"},
-            {"transaction_id": "T2"},
-            {"customer_number": "0244000002"},
-            {"nw": "VOD"},
-            {"amount": 10},
-            {"amount": {"min": 11}},
-        ],
-    )
-    async def test_one_for_others_leaves_this_payment_alone(
-        self, sandbox: Sandbox, match: dict[str, Any]
-    ) -> None:
-        await override(sandbox, match=match, outcome={"response_code": "402"})
-
-        assert (await sandbox.collect()).rule == "sandbox.3"
-        assert await counts(sandbox) == [(0, 0)]
-
     async def test_one_about_payments_is_not_used_by_other_requests(self, sandbox: Sandbox) -> None:
         await override(sandbox, outcome={"status": "003"}, times=1)
         await override(sandbox, outcome={"response_code": "202"}, times=1)

@@ -23,10 +23,22 @@ async def paid(start_sandbox: StartSandbox) -> Sandbox:
     return sandbox
 
 
-@pytest.mark.parametrize(
-    ("path", "effect"),
-    [("overrides", {"outcome": {"status": "003"}}), ("faults", {"fault": {"status": 500}})],
-)
+EFFECTS = [("overrides", {"outcome": {"status": "003"}}), ("faults", {"fault": {"status": 500}})]
+
+
+@pytest.mark.parametrize(("path", "effect"), EFFECTS)
+async def test_without_clients_of_mode_s_nothing_is_overridden(
+    start_sandbox: StartSandbox, path: str, effect: Mapping[str, Any]
+) -> None:
+    only_live = await live(start_sandbox, {"mtn": {"adapter": "simulated"}})
+
+    refused = await post(only_live, path, **effect)
+
+    assert refused.body["error"]["code"] == "production"
+    assert "all credentials are of mode P" in refused.body["error"]["message"]
+
+
+@pytest.mark.parametrize(("path", "effect"), EFFECTS)
 @pytest.mark.parametrize("match", [{"service_id": 55}, {}])
 async def test_one_that_names_a_transaction_of_mode_p_is_refused(
     paid: Sandbox, path: str, effect: Mapping[str, Any], match: Mapping[str, Any]

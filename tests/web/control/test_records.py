@@ -78,22 +78,6 @@ class TestLists:
         one = await get(sandbox, f"sms/{messages[0]['processing_id']}")
         assert one == messages[0]
 
-    @pytest.mark.decision("D30")
-    async def test_a_callback_tells_what_became_of_each_attempt(self, sandbox: Sandbox) -> None:
-        await sandbox.collect(callback_url=DEAD)
-        await sandbox.advance(minutes=11)
-
-        (callback,) = (await get(sandbox, "callbacks?state=failed"))["callbacks"]
-
-        assert callback["body"]["trans_status"] == "000/SUCCESS"
-        assert [each["number"] for each in callback["attempts"]] == [1, 2, 3]
-        for attempt in callback["attempts"]:
-            assert attempt["status_code"] is None
-            assert "no connection to 127.0.0.1:9" in attempt["verdict"]
-        assert callback["attempts"][0]["next_attempt_at"] == "2026-01-01T09:05:01.000Z"
-        assert callback["attempts"][2]["next_attempt_at"] is None
-        assert await get(sandbox, f"callbacks/{callback['id']}") == callback
-
 
 class TestSearches:
     @pytest.mark.parametrize("plural", ["transactions", "callbacks", "sms"])

@@ -176,22 +176,6 @@ async def test_a_poor_service_has_what_it_can_pay_for(sandbox: Sandbox) -> None:
     assert_error(await seed(sandbox, service_id=59), 409)
 
 
-async def test_no_more_messages_than_there_are_units(sandbox: Sandbox) -> None:
-    answer = await seed(sandbox, count=1000)
-
-    assert answer.body["payments"] == 1000
-    assert 0 < answer.body["messages"] < 1000
-    unsent = 1000 - answer.body["messages"]
-    assert answer.body["fewer"] == [
-        (
-            f"{unsent} SMS were not sent: service 55 has no units for them; "
-            "add some with `sandbox-sim ledger topup`"
-        )
-    ]
-    assert 0 <= await sandbox.sms_balance() < 3
-    assert (await ask(sandbox, "GET", "/_sandbox/ledger?audit=true")).body["agrees"] is True
-
-
 async def test_people_are_those_that_the_settings_take(start_sandbox: StartSandbox) -> None:
     numbers = ["0200000001", "0200000002"]
     sandbox = await start_sandbox(

@@ -13,8 +13,8 @@ from aiohttp import web
 from playwright.async_api import Browser, Locator, Page, Route, ViewportSize, expect
 
 from tests.conftest import basic
-from tests.demo.accessibility import LOOKS, barriers
-from tests.demo.browser import DESK, PHONE, fits
+from tests.demo.accessibility import LOOKS, barriers, without_repeats
+from tests.demo.browser import DESK, PHONE
 from tests.demo.stage import Stage, open_stage
 from tests.kit.http_servers import listening
 from tests.production.settings import BUILT_IN, LIVE
@@ -84,28 +84,6 @@ class TestPurchase:
             await expect(phone.locator("#prompt")).to_have_count(0)
             await expect(timeline.get_by_text("Approved on the handset")).to_be_visible()
             await expect(timeline.get_by_text("Acknowledged with HTTP 200")).to_be_visible()
-
-    async def test_by_handset_declined(self, stage: Stage) -> None:
-        async with stage.page(viewport=PHONE, scheme="dark") as watched:
-            page = watched.page
-            await page.goto(f"{stage.shop_url}/screen")
-            await buy(page)
-            await page.frame_locator("#phone").get_by_role("button", name="Decline").click()
-
-            await expect(page.frame_locator("#shop").get_by_text("✕ Failed")).to_be_visible()
-            assert await fits(page)
-
-    async def test_by_handset_without_an_answer(self, stage: Stage) -> None:
-        async with stage.page() as watched:
-            page = watched.page
-            await page.goto(f"{stage.shop_url}/screen")
-            await buy(page)
-            await expect(page.frame_locator("#phone").locator("#prompt")).to_be_visible()
-
-            await stage.sandbox.advance(seconds=120)
-
-            await expect(page.frame_locator("#shop").get_by_text("⊘ Cancelled")).to_be_visible()
-            await expect(page.frame_locator("#phone").locator("#prompt")).to_have_count(0)
 
     @pytest.mark.parametrize(
         ("button", "state"),
@@ -272,11 +250,6 @@ class TestDashboard:
             "status": (
                 {"Seconds in Retry-After": "7", "Probability": "0.5"},
                 "The answer is HTTP 429 with Retry-After 7; the probability is 0.5",
-            ),
-            "fixed": ({"Milliseconds": "20"}, "The answer comes 20 ms late"),
-            "uniform": (
-                {"Milliseconds, at least": "10", "Milliseconds, at most": "30"},
-                "The answer comes 10 ms to 30 ms late",
             ),
             "lognormal": (
                 {"Median": "90", "Sigma": "0.4"},
@@ -493,6 +466,7 @@ async def test_the_pages_have_no_barriers(
     async with stage.page() as watched:
         for name in names:
             await watched.page.goto(dashboard(stage, seen[name]))
+            await without_repeats(watched.page)
             found[name] = await barriers(watched.page)
 
     assert {name: problems for name, problems in found.items() if problems} == {}

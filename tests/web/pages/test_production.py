@@ -417,25 +417,7 @@ class TestTheSameIdInBothModes:
 
 
 class TestTheSandboxsTools:
-    """What belongs to mode S says so, and is refused where it could concern mode P only."""
-
-    @pytest.fixture
-    async def without_mode_s(self, start_sandbox: StartSandbox) -> Sandbox:
-        return await live(start_sandbox, {"silent": SILENT})
-
-    @pytest.mark.parametrize(
-        ("path", "body"),
-        [("overrides", {"outcome": {"status": "000"}}), ("faults", {"fault": {"status": 500}})],
-    )
-    async def test_without_clients_of_mode_s_nothing_is_overridden(
-        self, without_mode_s: Sandbox, production: Sandbox, path: str, body: dict[str, Any]
-    ) -> None:
-        refused = await post(without_mode_s, path, **body)
-        taken = await post(production, path, **body)
-
-        assert refused["error"]["code"] == "production"
-        assert "all credentials are of mode P" in refused["error"]["message"]
-        assert "error" not in taken
+    """What belongs to mode S says so."""
 
     @pytest.mark.parametrize("view", ["overrides", "faults"])
     async def test_their_pages_say_that_mode_p_stays_as_it_is(

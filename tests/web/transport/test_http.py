@@ -5,7 +5,6 @@ import gzip
 import json
 import re
 from itertools import product
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -23,7 +22,6 @@ from tests.web.raw_requests import port_of
 from tests.web.wire import Wire, assert_in_shape, exchange, request_bytes
 
 PAYMENT = json.dumps(OPERATIONS["collection"].body).encode()
-SMS = json.dumps(OPERATIONS["sms"].body).encode()
 
 
 @pytest.mark.spec("codes")
@@ -280,39 +278,6 @@ async def test_who_hangs_up_halfway_harms_nobody(sandbox: Sandbox, part: bytes) 
     wire.close()
 
     assert (await sandbox.collect()).code == "202"
-
-
-@pytest.mark.spec("codes")
-@pytest.mark.decision("D5", "D6")
-@pytest.mark.parametrize(
-    ("request_", "status", "code"),
-    [
-        (request_bytes(body=PAYMENT), 202, "202"),
-        (request_bytes("/sms/send", SMS), 200, "370"),
-        (request_bytes("/sms/send"), 200, "400"),
-        (request_bytes(), 400, "400"),
-        (request_bytes(credentials=False), 401, "100"),
-        (request_bytes(agent=False), 403, "403"),
-        (request_bytes("/nobody"), 404, "404"),
-        (request_bytes(method="GET"), 405, "400"),
-        (request_bytes(body=b"x" * 9999), 413, "400"),
-        (b"hello\r\n\r\n", 400, "400"),
-    ],
-)
-async def test_every_answer_has_the_common_fields_and_says_why(
-    start_sandbox: StartSandbox, request_: bytes, status: int, code: str
-) -> None:
-    sandbox = await start_sandbox(max_body_bytes=9000)
-
-    answer = await exchange(sandbox, request_)
-
-    assert answer.status == status
-    body: dict[str, Any] = answer.body
-    assert body["response_code"] == code
-    assert isinstance(body["response_message"], str)
-    assert body["response_message"]
-    assert answer.headers["x-sandbox-rule"]
-    assert answer.headers["x-sandbox-request-id"]
 
 
 @pytest.mark.spec("codes", "errors")
