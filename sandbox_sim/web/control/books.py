@@ -12,8 +12,7 @@ from sandbox_sim.control.record_search import RecordIds
 from sandbox_sim.ledger.books import Adjustment, BadEntry, Books, SuspenseItem
 from sandbox_sim.records.ledger import AccountKind, LedgerLine, NumberedPosting, shown_line
 from sandbox_sim.values.clients import ServiceMode
-from sandbox_sim.values.json_text import plain_decimal
-from sandbox_sim.values.timestamps import iso
+from sandbox_sim.values.json_text import plain_decimal, viewer
 from sandbox_sim.values.vocabulary import (
     DEFAULT_CURRENCY,
     MAX_IDENTIFIER,
@@ -122,6 +121,9 @@ class SuspenseView(TypedDict):
     since: Annotated[str, "when the first of it came or went, ISO 8601 in UTC"]
 
 
+_suspense = viewer(SuspenseView)
+
+
 class SuspenseList(TypedDict):
     """All amounts in suspense."""
 
@@ -210,12 +212,4 @@ def _is_off() -> web.Response:
 
 def suspense_view(item: SuspenseItem) -> SuspenseView:
     """An amount in suspense, as the control API shows it."""
-    return {
-        "service_id": item.service_id,
-        "transaction_id": item.transaction_id,
-        "network_transaction_id": item.network_transaction_id,
-        "network": item.network,
-        "asset": item.asset,
-        "amount": plain_decimal(item.amount),
-        "since": iso(item.since),
-    }
+    return _suspense(item, amount=plain_decimal(item.amount))

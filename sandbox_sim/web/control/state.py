@@ -13,6 +13,7 @@ from sandbox_sim.control.manual_actions import ManualActions, Snapshots
 from sandbox_sim.control.seeding import Seeding
 from sandbox_sim.ports import FileStore
 from sandbox_sim.records.snapshots import NAME_PATTERN, SnapshotView, is_valid_name, shown
+from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
 from sandbox_sim.web.control.errors import NO_FILE, NOT_FOUND, SEEDED_ALREADY, error_response
 from sandbox_sim.web.control.input import (
@@ -53,6 +54,9 @@ class PersonView(TypedDict):
     name: Annotated[str, "first name and surname"]
     customer_number: Annotated[str, "the phone number"]
     nw: str
+
+
+_person = viewer(PersonView)
 
 
 class Seeded(TypedDict):
@@ -167,10 +171,7 @@ class StateRoutes:
             "payments": seeded.payments,
             "messages": seeded.messages,
             "fewer": list(seeded.fewer),
-            "people": [
-                {"name": each.name, "customer_number": each.customer_number, "nw": each.nw}
-                for each in seeded.sample.people
-            ],
+            "people": [*map(_person, seeded.sample.people)],
         }
 
     async def save(self, _request: web.Request, asked: SnapshotBody) -> SnapshotView:
