@@ -13,19 +13,15 @@ from sandbox_sim.ledger.books import Adjustment, BadEntry, Books, SuspenseItem
 from sandbox_sim.records.ledger import AccountKind, LedgerLine, NumberedPosting, shown_line
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal, viewer
-from sandbox_sim.values.vocabulary import (
-    DEFAULT_CURRENCY,
-    MAX_IDENTIFIER,
-    Wallet,
-)
+from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, Wallet
 from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, error_response
 from sandbox_sim.web.control.input import (
-    AMOUNT,
     AN_AMOUNT,
     LARGEST_INTEGER,
-    NO_NUL,
     SERVICE_ID,
+    AmountText,
     BadInput,
+    Name,
     Nothing,
     SignedInput,
 )
@@ -39,18 +35,16 @@ _WALLETS = tuple(each.value for each in Wallet)
 
 ENDS = (*_WALLETS, *_OURS)
 
+_End = Annotated[str, Field(pattern=f"^({'|'.join(ENDS)})$")]
+
 
 class Resolve(SignedInput):
     """The body of `POST ledger/resolve`."""
 
-    transaction: str = Field(
-        min_length=1, max_length=MAX_IDENTIFIER, pattern=NO_NUL, description=_ANY_ID
-    )
+    transaction: Name = Field(min_length=1, description=_ANY_ID)
     service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     to: Literal["service", "clearing", "fees"] = Field(description="service, clearing or fees")
-    amount: str | None = Field(
-        None, pattern=AMOUNT, description=f"{AN_AMOUNT}; by default all of it"
-    )
+    amount: AmountText | None = Field(None, description=f"{AN_AMOUNT}; by default all of it")
 
 
 class Adjust(SignedInput):
@@ -61,21 +55,11 @@ class Adjust(SignedInput):
     """
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
-    amount: str = Field(pattern=AMOUNT, description=AN_AMOUNT)
-    debit: str = Field(
-        pattern=f"^({'|'.join(ENDS)})$",
-        description=f"the account to debit, one of {', '.join(ENDS)}",
-    )
-    credit: str = Field(
-        pattern=f"^({'|'.join(ENDS)})$",
-        description=f"the account to credit, one of {', '.join(ENDS)}",
-    )
-    network: str = Field(
-        "", max_length=MAX_IDENTIFIER, pattern=NO_NUL, description="the network of clearing"
-    )
-    transaction: str = Field(
-        "", max_length=MAX_IDENTIFIER, pattern=NO_NUL, description=f"{_ANY_ID}, or empty"
-    )
+    amount: AmountText = Field(description=AN_AMOUNT)
+    debit: _End = Field(description=f"the account to debit, one of {', '.join(ENDS)}")
+    credit: _End = Field(description=f"the account to credit, one of {', '.join(ENDS)}")
+    network: Name = Field("", description="the network of clearing")
+    transaction: Name = Field("", description=f"{_ANY_ID}, or empty")
     currency: str = Field(
         DEFAULT_CURRENCY, pattern="^[A-Z]{3}$", description="a currency such as GHS"
     )

@@ -48,6 +48,8 @@ _AMOUNT = "a number above 0"
 
 _TEXT = f"a string of at most {MAX_IDENTIFIER} characters"
 
+_Short = Annotated[str, Field(max_length=MAX_IDENTIFIER)]
+
 
 class AmountRange(Input):
     """A range of amounts that includes both ends."""
@@ -60,11 +62,9 @@ class MatchBody(ServiceBody):
     """The requests that a rule applies to; a field that is left out fits every request."""
 
     operation: Operation | None = Field(None, description=f"one of {', '.join(Operation)}")
-    transaction_id: str | None = Field(None, max_length=MAX_IDENTIFIER, description=_TEXT)
-    customer_number: str | None = Field(
-        None, max_length=MAX_IDENTIFIER, description=f"{_TEXT}: a number or an account"
-    )
-    nw: str | None = Field(None, max_length=MAX_IDENTIFIER, description=f"{_TEXT}, such as MTN")
+    transaction_id: _Short | None = Field(None, description=_TEXT)
+    customer_number: _Short | None = Field(None, description=f"{_TEXT}: a number or an account")
+    nw: _Short | None = Field(None, description=f"{_TEXT}, such as MTN")
     amount: Amount | AmountRange | None = Field(
         None, description=f"{_AMOUNT}, or an object with min and max"
     )

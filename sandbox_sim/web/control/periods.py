@@ -15,14 +15,14 @@ from sandbox_sim.values.timestamps import iso
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
 from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, error_response
 from sandbox_sim.web.control.input import (
-    DATE_TIME,
+    A_TIME,
     LARGEST_INTEGER,
     SERVICE_ID,
     Input,
+    Moment,
     QueryId,
     QueryServiceId,
     SignedInput,
-    time_of,
 )
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
@@ -33,10 +33,7 @@ class Close(SignedInput):
     """The body of `POST ledger/close`."""
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
-    until: str = Field(
-        json_schema_extra=DATE_TIME,
-        description="a time in ISO 8601, the exclusive end of the period",
-    )
+    until: Moment = Field(description=f"{A_TIME}, the exclusive end of the period")
     currency: str = _CURRENCY
 
 
@@ -93,9 +90,9 @@ class PeriodRoutes:
 
     async def close(self, _request: web.Request, asked: Close) -> StatementView | web.Response:
         """Pay out what was collected before `until`, in one entry."""
-        until = time_of("until", asked.until)
+        account = asked.service_id, asked.currency
         return await self._answered(
-            lambda periods: periods.close(asked.service_id, asked.currency, until, asked.signed)
+            lambda periods: periods.close(*account, asked.until, asked.signed)
         )
 
     async def statement(

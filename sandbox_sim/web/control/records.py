@@ -43,13 +43,13 @@ from sandbox_sim.web.control.errors import error_response
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
     MOST_OPEN_S,
-    NO_NUL,
     BadInput,
     Deleted,
     Input,
     PageQuery,
     QuerySeconds,
     ServiceQuery,
+    Text,
     Wait,
 )
 from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
@@ -117,10 +117,8 @@ class Search(Wait):
 class RecordListQuery(PageQuery):
     """The query of the lists, in addition to a filter for each field."""
 
-    after: str | None = Field(
-        None,
-        pattern=NO_NUL,
-        description="the id of the last item of the previous page, without NUL characters",
+    after: Text | None = Field(
+        None, description="the id of the last item of the previous page, without NUL characters"
     )
 
 

@@ -18,7 +18,7 @@ from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
 from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.errors import error_response
-from sandbox_sim.web.control.input import NO_NUL, Input
+from sandbox_sim.web.control.input import Input, Name
 from sandbox_sim.web.control.records import (
     TRANSACTION,
     TRANSACTION_OF_SERVICE,
@@ -50,11 +50,9 @@ class RefundBody(Input):
     amount: Annotated[Decimal, Field(gt=0, max_digits=_MOST_DIGITS)] | None = Field(
         None, description="a number above 0; by default all that is left"
     )
-    transaction_id: str | None = Field(
+    transaction_id: Name | None = Field(
         None,
         min_length=1,
-        max_length=MAX_IDENTIFIER,
-        pattern=NO_NUL,
         description=(
             f"the id of the refund, of at most {MAX_IDENTIFIER} characters, so that a repeated "
             "request is refused; by default a new one"

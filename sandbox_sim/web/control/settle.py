@@ -21,10 +21,10 @@ from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
 from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.errors import error_response
 from sandbox_sim.web.control.input import (
-    AMOUNT,
     AN_AMOUNT,
-    NO_NUL,
+    AmountText,
     Input,
+    Name,
     StatusWord,
     WhoAndWhy,
     worded,
@@ -60,16 +60,12 @@ class LiveSettleBody(SettleBody, WhoAndWhy):
     force: bool = Field(
         default=False, description="true to settle even if the network contradicts it, for mode P"
     )
-    amount: str | None = Field(
-        None,
-        pattern=AMOUNT,
-        description=f"what the network confirmed, {AN_AMOUNT}, for mode P",
+    amount: AmountText | None = Field(
+        None, description=f"what the network confirmed, {AN_AMOUNT}, for mode P"
     )
-    network_id: str | None = Field(
+    network_id: Name | None = Field(
         None,
         min_length=1,
-        max_length=MAX_IDENTIFIER,
-        pattern=NO_NUL,
         description=f"the network's own identifier, of at most {MAX_IDENTIFIER} characters, for "
         "mode P",
     )
