@@ -100,7 +100,7 @@ class Delivery(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A note on an order. Its words are the text `note_<kind>` of texts.py, filled with `facts`."""
+    """A note on an order. Its words are in texts.toml under `notes`, filled with `facts`."""
 
     at: datetime
     kind: str

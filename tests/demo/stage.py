@@ -13,7 +13,7 @@ from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.demo.gateway_client import ShopSettings
 from sandbox_sim.demo.shop import Shop
-from sandbox_sim.demo.texts import Texts
+from sandbox_sim.demo.texts import ENGLISH
 from sandbox_sim.ports import CallbackSender
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.transport.server import GatewayRunner
@@ -60,7 +60,7 @@ async def open_stage(
             "approval": "handset",
             "callback_profile": "event",
             "sandbox_card_entry": True,
-            "merchant_names": {"55": Texts().shop},
+            "merchant_names": {"55": ENGLISH.shop},
             "allowed_hosts": [shop_host],
             **settings,
         }

@@ -32,7 +32,7 @@ from sandbox_sim.cli.serve.process import serving
 from sandbox_sim.demo.catalogue import MAGIC_NUMBERS
 from sandbox_sim.demo.gateway_client import ShopSettings
 from sandbox_sim.demo.shop import Shop
-from sandbox_sim.demo.texts import Texts
+from sandbox_sim.demo.texts import ENGLISH
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.settings.loading import Loaded
 from sandbox_sim.settings.schema import Settings
@@ -50,7 +50,7 @@ DEMO_SETTINGS: Final = MappingProxyType(
         "callback_profile": Profile.EVENT,
         "sandbox_card_entry": True,
         "approval": "handset",
-        "merchant_names": {str(_SERVICE_ID): Texts().shop},
+        "merchant_names": {str(_SERVICE_ID): ENGLISH.shop},
     }
 )
 # The default without approval on a handset: two of the test shoppers cancel or never answer.
