@@ -5,12 +5,11 @@ gateway makes: the payment becomes 003 when the prompt times out. So the wait is
 transaction, and the job that settles it ends the wait.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 from sandbox_sim.operations import PAYMENTS, Party
@@ -45,9 +44,10 @@ class PromptDecision(StrEnum):
     DECLINE = "decline"
 
 
-STATUS_OF: Final = MappingProxyType(
-    {PromptDecision.APPROVE: Status.SUCCESSFUL, PromptDecision.DECLINE: Status.FAILED}
-)
+STATUS_OF: Final[Mapping[PromptDecision, Status]] = {
+    PromptDecision.APPROVE: Status.SUCCESSFUL,
+    PromptDecision.DECLINE: Status.FAILED,
+}
 
 
 class Prompt(NamedTuple):

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Annotated, Final, Literal, NamedTuple, TypedDict
 
 from sandbox_sim.records.listing import FieldValues, values_of
@@ -36,20 +35,18 @@ class SmsStatus(StrEnum):
         return self.value[0]
 
 
-STATUS_NAMES: Final[Mapping[str, SmsStatus]] = MappingProxyType(
-    {name: status for status in SmsStatus for name in (status.value, status.code)}
-)
+STATUS_NAMES: Final[Mapping[str, SmsStatus]] = {
+    name: status for status in SmsStatus for name in (status.value, status.code)
+}
 
 
-TRANSITIONS: Final[Mapping[SmsStatus, frozenset[SmsStatus]]] = MappingProxyType(
-    {
-        SmsStatus.ACKNOWLEDGED: frozenset({SmsStatus.SENT, SmsStatus.REFUNDED}),
-        SmsStatus.QUEUED: frozenset({SmsStatus.SENT, SmsStatus.FAILED}),
-        SmsStatus.SENT: frozenset(),
-        SmsStatus.FAILED: frozenset({SmsStatus.REFUNDED}),
-        SmsStatus.REFUNDED: frozenset(),
-    }
-)
+TRANSITIONS: Final[Mapping[SmsStatus, frozenset[SmsStatus]]] = {
+    SmsStatus.ACKNOWLEDGED: frozenset({SmsStatus.SENT, SmsStatus.REFUNDED}),
+    SmsStatus.QUEUED: frozenset({SmsStatus.SENT, SmsStatus.FAILED}),
+    SmsStatus.SENT: frozenset(),
+    SmsStatus.FAILED: frozenset({SmsStatus.REFUNDED}),
+    SmsStatus.REFUNDED: frozenset(),
+}
 
 
 class IllegalSmsTransition(ValueError):
@@ -184,9 +181,10 @@ class HistoryItem(TypedDict):
     sent_at: Annotated[str | None, "ISO 8601 in UTC; null until it is sent"]
 
 
-FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
-    {"status": values_of(SmsStatus), "mode": values_of(ServiceMode)}
-)
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = {
+    "status": values_of(SmsStatus),
+    "mode": values_of(ServiceMode),
+}
 
 
 class _OfService(TypedDict):
