@@ -8,13 +8,13 @@ from typing import Annotated, TypedDict
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.control.clock import ClockCannotGoBack, ClockControl
+from sandbox_sim.control.clock import ClockControl
 from sandbox_sim.ports import Clock
 from sandbox_sim.ports.clock import ClockView, shown
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.timestamps import Timestamp
-from sandbox_sim.web.control.errors import RECORDS_WAIT, error_response
+from sandbox_sim.web.control.errors import RECORDS_WAIT
 from sandbox_sim.web.control.input import Input, Nothing
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
@@ -108,10 +108,7 @@ class ClockRoutes:
         await self._clock_control.resume()
         return shown(self._clock)
 
-    async def reset(self, _request: web.Request, _asked: Nothing) -> ClockView | web.Response:
+    async def reset(self, _request: web.Request, _asked: Nothing) -> ClockView:
         """Set gateway time to the machine's time; HTTP 409 if a later record still waits."""
-        try:
-            await self._clock_control.reset()
-        except ClockCannotGoBack as refused:
-            return error_response(RECORDS_WAIT, str(refused))
+        await self._clock_control.reset()
         return shown(self._clock)
