@@ -230,9 +230,9 @@ class Operation(StrEnum):
 
 
 # The payments, in the order of the interface.
-PAYMENTS: Final[Mapping[Operation, PaymentRow]] = MappingProxyType(
-    {each: each.row.payment for each in Operation if each.row.payment is not None}
-)
+PAYMENTS: Final[Mapping[Operation, PaymentRow]] = {
+    each: each.row.payment for each in Operation if each.row.payment is not None
+}
 
 # Why a payment that passes every check is accepted.
 _PHONE_WHY: Final = "allowlisted number, last digit 0 to 8"
@@ -261,21 +261,17 @@ ACTIONS: Final = tuple(each for each in Operation if each.row.failing)
 # What production gives to a network; bulk SMS are given as single ones.
 CARRIED: Final = (*PAYMENTS, Operation.SMS)
 
-OF_PATH: Final[Mapping[str, tuple[Operation, ...]]] = MappingProxyType(
-    {
-        path: tuple(each for each in Operation if each.row.path == path)
-        for path in dict.fromkeys(each.row.path for each in Operation)
-    }
-)
+OF_PATH: Final[Mapping[str, tuple[Operation, ...]]] = {
+    path: tuple(each for each in Operation if each.row.path == path)
+    for path in dict.fromkeys(each.row.path for each in Operation)
+}
 
 # The operations of `make_payment`, by `trans_type` and `payment_option`.
-MAKE_PAYMENT_OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = MappingProxyType(
-    {
-        (payment.trans_type, option.value): operation
-        for operation, payment in PAYMENTS.items()
-        for option in payment.options
-    }
-)
+MAKE_PAYMENT_OPERATIONS: Final[Mapping[tuple[str, str], Operation]] = {
+    (payment.trans_type, option.value): operation
+    for operation, payment in PAYMENTS.items()
+    for option in payment.options
+}
 
 
 def make_payment_operation(trans_type: object, payment_option: object) -> Operation | None:

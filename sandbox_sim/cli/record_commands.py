@@ -159,7 +159,13 @@ def every_record(session: Session, plural: str, query: Query) -> Iterator[dict[s
     raise CommandFailed(f"{session.gateway.address} has more than {_MOST_PAGES} pages of {plural}")
 
 
-def add_list(group: click.Group, kind: RecordView) -> None:
+def add_searches(group: click.Group, kind: RecordView) -> None:
+    """Add `list`, `find` and `wait`."""
+    for add in (_add_list, _add_find, _add_wait):
+        add(group, kind)
+
+
+def _add_list(group: click.Group, kind: RecordView) -> None:
     """Add `list`, which shows a page of records, newest first."""
 
     @group.command("list", help=f"List {kind.words}, newest first, one per line.")
@@ -207,7 +213,7 @@ def add_show(group: click.Group, kind: RecordView, metavar: str, named: str = ""
         session.ask("GET", kind.plural, name, lines=tables.outline)
 
 
-def add_find(group: click.Group, kind: RecordView) -> None:
+def _add_find(group: click.Group, kind: RecordView) -> None:
     """Add `find`, which shows the records that match."""
 
     def lines(document: Mapping[str, Any]) -> Iterator[str]:
@@ -231,7 +237,7 @@ def add_find(group: click.Group, kind: RecordView) -> None:
         session.ask("POST", kind.plural, "find", body={"match": match, "limit": limit}, lines=lines)
 
 
-def add_wait(group: click.Group, kind: RecordView) -> None:
+def _add_wait(group: click.Group, kind: RecordView) -> None:
     """Add `wait`, which waits until `--count` records match, and shows them."""
 
     @group.command("wait", help=f"Wait until {kind.words} match, and show them.")

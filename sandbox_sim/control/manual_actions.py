@@ -5,6 +5,7 @@ The attempts after a retry keep the spacing of the schedule, counted from the re
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -28,22 +29,15 @@ class Settled(NamedTuple):
     was_pending: bool
 
 
+@dataclass(eq=False, repr=False)
 class ManualActions:
     """Settles, resets and resends; returns None for a record that does not exist."""
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        journal: Journal,
-        settlement: Settlement,
-        deliveries: CallbackDispatcher,
-    ) -> None:
-        self._store = store
-        self._journal = journal
-        self._clock = clock
-        self._settlement = settlement
-        self._deliveries = deliveries
+    store: Store
+    clock: Clock
+    journal: Journal
+    settlement: Settlement
+    deliveries: CallbackDispatcher
 
     async def settle(
         self, service_id: int, network_transaction_id: str, to: Status
@@ -54,20 +48,20 @@ class ManualActions:
             transaction = await unit.transaction_by_network_id(service_id, network_transaction_id)
             if transaction is None or transaction.status is not Status.PENDING:
                 return None if transaction is None else Settled(transaction, was_pending=False)
-            now = self._clock.now()
+            now = self.clock.now()
             by_hand = transaction._replace(by_hand=True)
-            decided = await self._settlement.conclude(unit, by_hand, to, now)
+            decided = await self.settlement.conclude(unit, by_hand, to, now)
             return Settled(decided, was_pending=True)
 
-        return await self._store.run(work)
+        return await self.store.run(work)
 
     async def reset(self, service_id: int | None) -> None:
         """Delete the records of a service; None: of all services, and changes of the behaviour.
 
         Attempts at callbacks that are running are cancelled and not recorded.
         """
-        await self._journal.save()
-        await self._deliveries.abandon(service_id)
+        await self.journal.save()
+        await self.deliveries.abandon(service_id)
 
         async def work(unit: Unit) -> None:
             await unit.reset(service_id)
@@ -75,7 +69,7 @@ class ManualActions:
             if service_id is None:
                 await undo_changes(unit)
 
-        await self._store.run(work)
+        await self.store.run(work)
 
     async def resend(self, callback_id: str, url: str | None) -> CallbackRecord | None:
         """Send a callback again now, whether it was acknowledged before or not.
@@ -89,10 +83,10 @@ class ManualActions:
                 return None
             again = callback.to_resend(url)
             await unit.save_callback(again)
-            await unit.add_job(again.delivery_job(self._clock.now()))
+            await unit.add_job(again.delivery_job(self.clock.now()))
             return again
 
-        return await self._store.run(work)
+        return await self.store.run(work)
 
 
 # How many callbacks one unit of work changes; other work runs between two of them.
@@ -173,35 +167,33 @@ class CallbackRetries:
         await unit.announce(Topic.HELD_CALLBACKS)
 
 
+@dataclass(eq=False, repr=False)
 class Snapshots:
     """Saves, restores, lists and deletes snapshots."""
 
-    def __init__(
-        self, store: Store, clock: Clock, journal: Journal, deliveries: CallbackDispatcher
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._journal = journal
-        self._deliveries = deliveries
+    store: Store
+    clock: Clock
+    journal: Journal
+    deliveries: CallbackDispatcher
 
     async def save(self, name: str, service_id: int | None) -> Snapshot:
         """Save the state of a service, or of all (None); replace a snapshot of the same name."""
-        await self._journal.save()
-        now = self._clock.now()
-        return await self._store.run(lambda unit: unit.save_snapshot(name, service_id, now))
+        await self.journal.save()
+        now = self.clock.now()
+        return await self.store.run(lambda unit: unit.save_snapshot(name, service_id, now))
 
     async def restore(self, name: str) -> Snapshot | None:
         """Replace the state with that of a snapshot; None if the snapshot does not exist.
 
         Attempts at callbacks that are running are cancelled and not recorded.
         """
-        every = await self._store.run(lambda unit: unit.snapshots())
+        every = await self.store.run(lambda unit: unit.snapshots())
         kept = next((each for each in every if each.name == name), None)
         if kept is None:
             return None
-        await self._journal.save()
-        await self._deliveries.abandon(kept.service_id)
-        now = self._clock.now()
+        await self.journal.save()
+        await self.deliveries.abandon(kept.service_id)
+        now = self.clock.now()
 
         async def work(unit: Unit) -> Snapshot | None:
             restored = await unit.restore_snapshot(name, now)
@@ -209,14 +201,14 @@ class Snapshots:
                 await unit.announce(topic)
             return restored
 
-        return await self._store.run(work)
+        return await self.store.run(work)
 
     async def delete(self, name: str) -> bool:
         """Delete a snapshot; returns whether it existed."""
-        return await self._store.run(lambda unit: unit.delete_snapshot(name))
+        return await self.store.run(lambda unit: unit.delete_snapshot(name))
 
     async def list(self, listing: Listing) -> Sequence[Snapshot]:
         """A page of the snapshots, newest first. Those of all services belong to no service."""
-        every = await self._store.run(lambda unit: unit.snapshots())
+        every = await self.store.run(lambda unit: unit.snapshots())
         asked = [each for each in every if listing.service_id in {None, each.service_id}]
         return merged_page([asked], listing, attrgetter("name"), attrgetter("taken_at"))

@@ -5,6 +5,7 @@ Open attempts and jobs are those of the store.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from sandbox_sim.events.activity_log import ActivityLog
@@ -56,42 +57,35 @@ class Measurements(NamedTuple):
     networks: Sequence[NetworkState]
 
 
+@dataclass(eq=False, repr=False)
 class Metering:
     """Takes the measurements."""
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        activity: ActivityLog,
-        callbacks: CallbackQueue,
-        networks: NetworkOverview,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._activity = activity
-        self._callbacks = callbacks
-        self._networks = networks
+    store: Store
+    clock: Clock
+    activity: ActivityLog
+    callbacks: CallbackQueue
+    networks: NetworkOverview
 
     async def measure(self) -> Measurements:
         """The numbers now. Does not raise if the store is unavailable; `store` is then None."""
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         store, counts = None, StoredCounts()
         try:
-            late_s, failing, counts = await self._store.run(self._read)
-            store = StoreMeasurement(late_s, failing, self._clock.monotonic() - began)
+            late_s, failing, counts = await self.store.run(self._read)
+            store = StoreMeasurement(late_s, failing, self.clock.monotonic() - began)
         except StoreError:
             pass
         return Measurements(
-            self._activity.requests,
-            self._activity.callback_attempts,
-            self._callbacks.waiting,
+            self.activity.requests,
+            self.activity.callback_attempts,
+            self.callbacks.waiting,
             store,
-            self._networks.states_with(counts),
+            self.networks.states_with(counts),
         )
 
     async def _read(self, unit: Unit) -> tuple[float, int, StoredCounts]:
         due = await unit.next_due()
-        late_s = 0.0 if due is None else (self._clock.now() - due).total_seconds()
+        late_s = 0.0 if due is None else (self.clock.now() - due).total_seconds()
         failing = len(await unit.failed_jobs(MOST_FAILING))
         return max(late_s, 0.0), failing, await stored_counts(unit)

@@ -1,6 +1,7 @@
 """Fills a service with payments and SMS of made-up people, processed by the sandbox rules."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple, Protocol, TypeVar
@@ -90,34 +91,23 @@ class SeedResult(NamedTuple):
     fewer: Sequence[str]
 
 
+@dataclass(eq=False, repr=False)
 class Seeding:
     """Seeds a service. Payments and SMS that would have ended by now end, without a callback.
 
     people: makes people who use the numbers, cards and sender ids that a behaviour accepts.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        people: Callable[[Behaviour], People],
-        accounts: Accounts,
-        processor: SandboxProcessor,
-        settlement: Settlement,
-        sms: SmsOperations,
-        clients: Mapping[str, Client],
-        *,
-        behaviour: BehaviourHolder,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._people = people
-        self._accounts = accounts
-        self._settlement = settlement
-        self._sms = sms
-        self._clients = clients
-        self._processor = processor
-        self._behaviour = behaviour
+    store: Store
+    clock: Clock
+    people: Callable[[Behaviour], People]
+    accounts: Accounts
+    processor: SandboxProcessor
+    settlement: Settlement
+    sms: SmsOperations
+    clients: Mapping[str, Client]
+    _: KW_ONLY
+    behaviour: BehaviourHolder
 
     async def seed(
         self, seed: int, service_id: int, count: int, callback_url: str
@@ -126,13 +116,13 @@ class Seeding:
 
         Returns None, and adds nothing, if the service has any of these records already.
         """
-        people = self._people(self._behaviour.present)
+        people = self.people(self.behaviour.present)
         sample = people.sample_records(seed, service_id, count)
 
         async def work(unit: Unit) -> SeedResult | None:
             if await _are_there(unit, sample):
                 return None
-            now = self._clock.now()
+            now = self.clock.now()
             rejected: dict[tuple[str, str], list[str]] = {}
             messages = 0
             for purchase in _oldest_first(sample.purchases):
@@ -145,7 +135,7 @@ class Seeding:
             payments = count - sum(map(len, rejected.values()))
             return SeedResult(sample, payments, messages, fewer)
 
-        return await self._store.run(work)
+        return await self.store.run(work)
 
     async def _pay(
         self, unit: Unit, purchase: SamplePayment, callback_url: str, now: datetime
@@ -153,31 +143,31 @@ class Seeding:
         """Process a payment of the past; returns the reply by the rules."""
         payment = purchase.payment._replace(callback_url=callback_url)
         at = now - purchase.ago
-        behaviour = self._behaviour.present
-        reply = await self._processor.decide(unit, payment, at, behaviour)
+        behaviour = self.behaviour.present
+        reply = await self.processor.decide(unit, payment, at, behaviour)
         if reply.code not in LEAVE_A_TRANSACTION:
             return reply
         client_key = self._client_key(payment.service_id)
         network_id = purchase.network_transaction_id
         transaction = TransactionRecord.start(payment, network_id, client_key, at)
         if reply.code == Code.DECLINED:
-            await self._settlement.decline(unit, transaction)
+            await self.settlement.decline(unit, transaction)
             return reply
         status, due = Status.SUCCESSFUL, at + behaviour.settle_delay
         if payment.operation is Operation.CARD:
             status, due = STATUS_OF[purchase.choice], at + purchase.time_to_choose
         if due > now:
-            await self._settlement.begin(unit, transaction, due)
+            await self.settlement.begin(unit, transaction, due)
         else:
-            await self._settlement.begin(unit, transaction, None)
-            await self._settlement.conclude(unit, transaction, status, due, notify=False)
+            await self.settlement.begin(unit, transaction, None)
+            await self.settlement.conclude(unit, transaction, status, due, notify=False)
         return reply
 
     async def _send(self, unit: Unit, service_id: int, text: SampleSms, now: datetime) -> bool:
         """Send a message of the past; returns whether there were units for it."""
         at, size = now - text.ago, sms_encoding.measure(text.msg_body)
         units, subject = size.page_count, text.processing_id
-        if await self._accounts.charge(unit, service_id, units, subject, at) is None:
+        if await self.accounts.charge(unit, service_id, units, subject, at) is None:
             return False
         number = msisdn.to_international(text.customer_number)
         request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
@@ -185,17 +175,17 @@ class Seeding:
             request.redacted(), number, size, at, processing_id=subject, batch_id=None
         )
         await unit.add_messages([message])
-        due = at + self._behaviour.present.sms_transition
+        due = at + self.behaviour.present.sms_transition
         job = Job(due, JobKind.SETTLE_SMS, service_id, subject)
         if job.due_at > now:
             await unit.add_job(job)
         else:
-            await self._sms.on_due(unit, job, job.due_at)
+            await self.sms.on_due(unit, job, job.due_at)
         return True
 
     def _client_key(self, service_id: int) -> str:
         """The first client that may use the service; empty if none may."""
-        clients = (each for each in self._clients.values() if each.may_use(service_id))
+        clients = (each for each in self.clients.values() if each.may_use(service_id))
         return next((each.client_key for each in clients), "")
 
 

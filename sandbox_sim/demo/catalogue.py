@@ -1,10 +1,9 @@
 """What the shop sells, and made-up shoppers to try it with. The same seed gives the same ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sandbox_sim.demo.orders import Customer
@@ -13,20 +12,18 @@ if TYPE_CHECKING:
     from faker import Faker
 
 # The networks that sell airtime and hold wallets, with the prefixes that the sandbox takes.
-NETWORKS: Final = MappingProxyType({"MTN": "0244", "VOD": "0200", "AIR": "0270"})
+NETWORKS: Final[Mapping[str, str]] = {"MTN": "0244", "VOD": "0200", "AIR": "0270"}
 # Billers by product code, with an account that the sandbox knows.
-BILLERS: Final = MappingProxyType(
-    {
-        "ECG": "200000000001",
-        "EPP": "203000000001",
-        "GHW": "204000000001",
-        "GOT": "100000000001",
-        "DST": "102000000001",
-        "VBB": "201000000001",
-    }
-)
+BILLERS: Final[Mapping[str, str]] = {
+    "ECG": "200000000001",
+    "EPP": "203000000001",
+    "GHW": "204000000001",
+    "GOT": "100000000001",
+    "DST": "102000000001",
+    "VBB": "201000000001",
+}
 # Numbers whose outcome the setting `magic_outcomes` of the gateway decides, with that outcome.
-MAGIC_NUMBERS: Final = MappingProxyType({"0244000003": "003", "0244000002": "002"})
+MAGIC_NUMBERS: Final[Mapping[str, str]] = {"0244000003": "003", "0244000002": "002"}
 # Picture, lowest and highest price in cedis.
 _GOODS: Final = (
     ("basket", 90, 160),

@@ -8,6 +8,7 @@ answer is never sent again under a new id, because the first one may have arrive
 import asyncio
 import logging
 from collections.abc import Awaitable, Coroutine
+from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -51,36 +52,35 @@ class Purchase(NamedTuple):
     delivery: Delivery | None
 
 
+@dataclass(eq=False, repr=False)
 class Notices:
     """Sends one SMS for each state that an order reaches. One that fails changes no order."""
 
-    def __init__(
-        self, settings: ShopSettings, texts: Texts, gateway: GatewayClient, clock: Clock
-    ) -> None:
-        self._settings = settings
-        self._texts = texts
-        self._gateway = gateway
-        self._clock = clock
+    settings: ShopSettings
+    texts: Texts
+    gateway: GatewayClient
+    clock: Clock
 
     async def send(self, order: Order, state: OrderState) -> None:
         """Send the SMS about a state that an order has reached, and note how it went."""
         text = self._text(order, state)
         phone = order.customer.phone
         try:
-            refused = await self._gateway.send_sms(phone, text)
+            refused = await self.gateway.send_sms(phone, text)
         except Unanswered as error:
-            order.note(self._clock.now(), "sms_unanswered", phone=phone, why=error)
+            order.note(self.clock.now(), "sms_unanswered", phone=phone, why=error)
             return
         if refused is not None:
             facts = {"phone": phone, "code": refused.code, "why": refused.message}
-            order.note(self._clock.now(), "sms_refused", **facts)
+            order.note(self.clock.now(), "sms_refused", **facts)
             return
         order.messages.append(text)
-        order.note(self._clock.now(), "sms_sent", phone=phone, text=text)
+        order.note(self.clock.now(), "sms_sent", phone=phone, text=text)
 
     def _text(self, order: Order, state: OrderState) -> str:
-        return self._texts.sms[state].format(
-            shop=self._texts.shop,
+        text: str = self.texts.sms[state]
+        return text.format(
+            shop=self.texts.shop,
             number=order.number,
             currency=order.currency,
             amount=f"{order.total:.2f}",
@@ -117,43 +117,34 @@ class Background:
             log.error("background work of the shop failed", exc_info=error)
 
 
+@dataclass(eq=False, repr=False)
 class Checkout:
     """Places orders, and applies what the gateway says about them."""
 
-    def __init__(
-        self,
-        settings: ShopSettings,
-        texts: Texts,
-        book: OrderBook,
-        gateway: GatewayClient,
-        notices: Notices,
-        background: Background,
-        clock: Clock,
-    ) -> None:
-        self._settings = settings
-        self._texts = texts
-        self._book = book
-        self._gateway = gateway
-        self._notices = notices
-        self._background = background
-        self._clock = clock
+    settings: ShopSettings
+    texts: Texts
+    book: OrderBook
+    gateway: GatewayClient
+    notices: Notices
+    background: Background
+    clock: Clock
 
     async def place(self, purchase: Purchase) -> Order:
         """Place an order and send its payment. The same purchase again returns its first order."""
-        if (known := self._book.of_purchase(purchase.id)) is not None:
+        if (known := self.book.of_purchase(purchase.id)) is not None:
             return known
         order = Order(
-            number=self._book.next_number(),
+            number=self.book.next_number(),
             key=order_key(),
-            created_at=self._clock.now(),
+            created_at=self.clock.now(),
             what=purchase.what,
             total=purchase.total,
-            currency=self._settings.currency,
+            currency=self.settings.currency,
             customer=purchase.customer,
             pay_by=purchase.pay_by,
             delivery=purchase.delivery,
         )
-        self._book.add(order, purchase.id)
+        self.book.add(order, purchase.id)
         await self._pay(order)
         return order
 
@@ -164,11 +155,11 @@ class Checkout:
 
     async def _pay(self, order: Order) -> None:
         transaction = self._begin(order, order.pay_by)
-        await self._send(order, transaction, self._gateway.pay(order, transaction))
+        await self._send(order, transaction, self.gateway.pay(order, transaction))
 
     async def _deliver(self, order: Order, delivery: Delivery) -> None:
         transaction = self._begin(order, delivery.operation)
-        request = self._gateway.deliver(order, transaction, delivery)
+        request = self.gateway.deliver(order, transaction, delivery)
         await self._send(order, transaction, request)
 
     async def _send(
@@ -178,15 +169,15 @@ class Checkout:
         try:
             outcome = await request
         except Unanswered as error:
-            order.note(self._clock.now(), "unanswered", **named, why=error)
+            order.note(self.clock.now(), "unanswered", **named, why=error)
         else:
             self._take_answer(order, transaction, outcome)
-        transaction.sent_at = self._clock.now()
+        transaction.sent_at = self.clock.now()
         if transaction.status is Status.PENDING:
             self._plan_next_question(transaction)
 
     def _begin(self, order: Order, operation: Operation) -> Transaction:
-        now = self._clock.now()
+        now = self.clock.now()
         transaction = Transaction(
             transaction_id=new_transaction_id(order.number),
             operation=operation,
@@ -194,7 +185,7 @@ class Checkout:
             started_at=now,
             sent_at=now,
         )
-        self._book.begin(order, transaction)
+        self.book.begin(order, transaction)
         return transaction
 
     def _take_answer(
@@ -203,22 +194,22 @@ class Checkout:
         """Apply the answer to a payment: accepted is not paid, and a refusal is final."""
         if isinstance(outcome, Refused):
             words = {"code": outcome.code, "message": outcome.message}
-            detail = self._texts.decline_detail.format(**words)
+            detail = self.texts.decline_detail.format(**words)
             self._apply(order, transaction, Status.FAILED, Source.ANSWER, detail)
             transaction.reason = outcome.code
             return
         transaction.accepted = True
         transaction.payment_page = outcome.payment_page
         kind = "accepted_card" if outcome.payment_page else "accepted"
-        order.note(self._clock.now(), kind, transaction_id=transaction.transaction_id)
+        order.note(self.clock.now(), kind, transaction_id=transaction.transaction_id)
 
     def take_event(self, event: Event) -> Effect | None:
         """Apply a genuine callback. None where no order has its transaction."""
-        found = self._book.of_transaction(event.transaction_id)
-        now = self._clock.now()
+        found = self.book.of_transaction(event.transaction_id)
+        now = self.clock.now()
         if found is None:
             log.warning("a callback about a transaction that no order has")
-            self._book.keep_stray(Stray(now, event.transaction_id, event.status, event.amount))
+            self.book.keep_stray(Stray(now, event.transaction_id, event.status, event.amount))
             return None
         order, transaction = found
         wanted, came = (transaction.amount, order.currency), (event.amount, event.currency)
@@ -234,7 +225,7 @@ class Checkout:
             "wanted": f"{order.currency} {transaction.amount}",
         }
         if not order.notes or dict(order.notes[-1].facts) != facts:
-            order.flag(self._clock.now(), "wrong_amount", **facts)
+            order.flag(self.clock.now(), "wrong_amount", **facts)
 
     async def ask(self, order: Order, transaction: Transaction) -> None:
         """Ask for the status of a transaction, and apply what comes.
@@ -247,9 +238,9 @@ class Checkout:
         self._plan_next_question(transaction)
         named = {"transaction_id": transaction.transaction_id}
         try:
-            found = await self._gateway.status(transaction.transaction_id)
+            found = await self.gateway.status(transaction.transaction_id)
         except Unanswered as error:
-            order.note(self._clock.now(), "no_answer", **named, why=error)
+            order.note(self.clock.now(), "no_answer", **named, why=error)
             return
         if transaction.status is not Status.PENDING:  # a callback came meanwhile
             return
@@ -259,7 +250,7 @@ class Checkout:
         effect = self._apply(order, transaction, found.status, Source.STATUS_QUERY, found.detail)
         if effect is Effect.STILL_PENDING:
             if transaction.questions == 1:
-                order.note(self._clock.now(), "asked", **named)
+                order.note(self.clock.now(), "asked", **named)
             transaction.accepted = True
 
     def _take_unknown(self, order: Order, transaction: Transaction) -> None:
@@ -269,28 +260,26 @@ class Checkout:
         the request never arrived, unless it was sent so recently that it may still be on its way.
         """
         named = {"transaction_id": transaction.transaction_id}
-        now = self._clock.now()
+        now = self.clock.now()
         if transaction.accepted:
             transaction.ask_at = None
             order.flag(now, "record_gone", **named)
-        elif now - transaction.sent_at >= timedelta(seconds=self._settings.arrives_within_s):
+        elif now - transaction.sent_at >= timedelta(seconds=self.settings.arrives_within_s):
             order.note(now, "never_arrived", **named)
-            detail = self._texts.never_arrived
+            detail = self.texts.never_arrived
             self._apply(order, transaction, Status.FAILED, Source.STATUS_QUERY, detail)
 
     def _plan_next_question(self, transaction: Transaction) -> None:
-        settings = self._settings
+        settings = self.settings
         wait = settings.ask_after_s * 2 ** min(transaction.questions, 20)
-        transaction.ask_at = self._clock.now() + timedelta(
-            seconds=min(wait, settings.ask_at_most_s)
-        )
+        transaction.ask_at = self.clock.now() + timedelta(seconds=min(wait, settings.ask_at_most_s))
 
     def _apply(
         self, order: Order, transaction: Transaction, status: Status, source: Source, detail: str
     ) -> Effect:
-        effect = order.apply(transaction, status, source, self._clock.now(), detail)
+        effect = order.apply(transaction, status, source, self.clock.now(), detail)
         if effect is Effect.APPLIED and not transaction.operation.is_delivery:
-            self._background.start(self._notices.send(order, order.state))
+            self.background.start(self.notices.send(order, order.state))
             if order.state is OrderState.PROCESSING and order.delivery is not None:
-                self._background.start(self._deliver(order, order.delivery))
+                self.background.start(self._deliver(order, order.delivery))
         return effect

@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from types import MappingProxyType
 from typing import Any, Final, NoReturn, Self
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
@@ -295,14 +294,12 @@ def _plain_number(value: object) -> float:
 
 SIGNATURE_HEADER: Final = "X-Service-Signature"
 
-_EVENTS: Final = MappingProxyType(
-    {
-        "payment_success": Status.SUCCESSFUL,
-        "payment_failure": Status.FAILED,
-        "payment_pending": Status.PENDING,
-        "payment_cancelled": Status.CANCELLED,
-    }
-)
+_EVENTS: Final = {
+    "payment_success": Status.SUCCESSFUL,
+    "payment_failure": Status.FAILED,
+    "payment_pending": Status.PENDING,
+    "payment_cancelled": Status.CANCELLED,
+}
 
 
 class UnreadableCallback(Exception):

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 # In memory; a real shop keeps its orders in its database.
@@ -37,13 +36,11 @@ class Status(StrEnum):
     CANCELLED = "003"
 
 
-_STATE_OF_STATUS: Final = MappingProxyType(
-    {
-        Status.SUCCESSFUL: OrderState.PROCESSING,
-        Status.FAILED: OrderState.FAILED,
-        Status.CANCELLED: OrderState.CANCELLED,
-    }
-)
+_STATE_OF_STATUS: Final = {
+    Status.SUCCESSFUL: OrderState.PROCESSING,
+    Status.FAILED: OrderState.FAILED,
+    Status.CANCELLED: OrderState.CANCELLED,
+}
 
 
 class Source(StrEnum):
@@ -100,7 +97,7 @@ class Delivery(NamedTuple):
 
 
 class Note(NamedTuple):
-    """A note on an order. Its words are the text `note_<kind>` of texts.py, filled with `facts`."""
+    """A note on an order. Its words are in texts.toml under `notes`, filled with `facts`."""
 
     at: datetime
     kind: str

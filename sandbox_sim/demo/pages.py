@@ -143,22 +143,15 @@ log = logging.getLogger("sandbox_sim.demo")
 _OFFICE_ORDERS: Final = 100
 
 
+@dataclass(eq=False, repr=False)
 class Pages:
     """The handlers."""
 
-    def __init__(
-        self,
-        settings: ShopSettings,
-        texts: Texts,
-        catalogue: Catalogue,
-        book: OrderBook,
-        checkout: Checkout,
-    ) -> None:
-        self._settings = settings
-        self._texts = texts
-        self._catalogue = catalogue
-        self._book = book
-        self._checkout = checkout
+    settings: ShopSettings
+    texts: Texts
+    catalogue: Catalogue
+    book: OrderBook
+    checkout: Checkout
 
     def routes(self) -> list[web.RouteDef]:
         """The route table."""
@@ -178,13 +171,13 @@ class Pages:
 
     async def shop(self, request: web.Request) -> web.Response:
         """The goods."""
-        return _page(request, "shop.html", goods=self._catalogue.goods.values(), here="shop")
+        return _page(request, "shop.html", goods=self.catalogue.goods.values(), here="shop")
 
     async def screen(self, request: web.Request) -> web.Response:
         """Shop, phone and timeline side by side, for a demonstration."""
-        if not self._settings.dashboard:
+        if not self.settings.dashboard:
             raise web.HTTPNotFound
-        phone = self._catalogue.shoppers[0].customer.phone
+        phone = self.catalogue.shoppers[0].customer.phone
         return _page(request, "screen.html", phone=phone, here="")
 
     async def checkout_form(self, request: web.Request) -> web.Response:
@@ -192,7 +185,7 @@ class Pages:
         product = self._product(request)
         values = {"quantity": "1", "amount": "10", "pay_by": Operation.MOBILE_MONEY.value}
         values |= _account_of(request.query.get("biller", "ECG"))
-        first = "1" if self._settings.asks_on_handset else ""
+        first = "1" if self.settings.asks_on_handset else ""
         values |= self._shopper(request.query.get("shopper", first))
         return self._form(request, product, values, {})
 
@@ -201,11 +194,11 @@ class Pages:
         product = self._product(request)
         sent = await request.post()
         values = {name: value for name, value in sent.items() if isinstance(value, str)}
-        form = CheckoutForm(self._texts, values)
+        form = CheckoutForm(self.texts, values)
         purchase = form.purchase_of(product)
         if purchase is None:
             return self._form(request, product, values, form.errors)
-        order = await self._checkout.place(purchase)
+        order = await self.checkout.place(purchase)
         return _redirect(self._next_page(order))
 
     async def order(self, request: web.Request) -> web.Response:
@@ -232,13 +225,13 @@ class Pages:
     async def pay_again(self, request: web.Request) -> web.Response:
         """Pay an order again whose payment failed or was cancelled."""
         order = self._order(request)
-        await self._checkout.pay_again(order)
+        await self.checkout.pay_again(order)
         return _redirect(self._next_page(order))
 
     async def office(self, request: web.Request) -> web.Response:
         """The newest orders, and the callbacks without an order."""
-        orders = list(self._book)[: -_OFFICE_ORDERS - 1 : -1]
-        return _page(request, "office.html", orders=orders, strays=self._book.strays, here="office")
+        orders = list(self.book)[: -_OFFICE_ORDERS - 1 : -1]
+        return _page(request, "office.html", orders=orders, strays=self.book.strays, here="office")
 
     async def callback(self, request: web.Request) -> web.Response:
         """Take a callback: acknowledge with 200 only what is genuine and could be read.
@@ -248,7 +241,7 @@ class Pages:
         """
         raw = await request.read()
         signature = request.headers.get(SIGNATURE_HEADER)
-        if not is_genuine(raw, signature, self._settings.secret_key):
+        if not is_genuine(raw, signature, self.settings.secret_key):
             log.warning("a callback with a missing or wrong signature was refused")
             return web.json_response({"error": f"{SIGNATURE_HEADER} is not right"}, status=401)
         try:
@@ -256,12 +249,12 @@ class Pages:
         except UnreadableCallback as error:
             log.warning("a callback could not be read: %s", error)
             return web.json_response({"error": str(error)}, status=400)
-        effect = self._checkout.take_event(event)
+        effect = self.checkout.take_event(event)
         return web.json_response({"result": effect or "no such order"})
 
     async def _ask(self, order: Order) -> None:
         for transaction in list(order.transactions):
-            await self._checkout.ask(order, transaction)
+            await self.checkout.ask(order, transaction)
 
     def _form(
         self,
@@ -280,13 +273,13 @@ class Pages:
             values=values,
             errors=errors,
             purchase=values.get("purchase") or order_key(),
-            shoppers=self._catalogue.shoppers,
+            shoppers=self.catalogue.shoppers,
             here="" if good else str(product),
         )
 
     def _product(self, request: web.Request) -> Good | Product:
         name = request.match_info["product"]
-        good = self._catalogue.goods.get(name)
+        good = self.catalogue.goods.get(name)
         if good is not None:
             return good
         if name not in set(Product):
@@ -294,7 +287,7 @@ class Pages:
         return Product(name)
 
     def _shopper(self, number: str) -> dict[str, str]:
-        shoppers = {str(place): each for place, each in enumerate(self._catalogue.shoppers, 1)}
+        shoppers = {str(place): each for place, each in enumerate(self.catalogue.shoppers, 1)}
         if number not in shoppers:
             return {}
         shopper = shoppers[number].customer
@@ -302,7 +295,7 @@ class Pages:
         return {**own, "airtime_phone": shopper.phone, "airtime_nw": shopper.nw}
 
     def _order(self, request: web.Request) -> Order:
-        order = self._book.of_key(request.match_info["key"])
+        order = self.book.of_key(request.match_info["key"])
         if order is None:
             raise web.HTTPNotFound
         return order

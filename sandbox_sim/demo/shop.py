@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -25,28 +26,28 @@ from sandbox_sim.demo.texts import ENGLISH, Texts
 log = logging.getLogger("sandbox_sim.demo")
 
 
+@dataclass(eq=False, repr=False)
 class FollowUp:
     """The loop around `ask_due`."""
 
-    def __init__(
-        self, book: OrderBook, checkout: Checkout, clock: Clock, pause_s: float = 1.0
-    ) -> None:
-        self._book = book
-        self._checkout = checkout
-        self._clock = clock
-        self._pause_s = pause_s
+    book: OrderBook
+    checkout: Checkout
+    clock: Clock
+    pause_s: float = 1.0
+
+    def __post_init__(self) -> None:
         self._task: asyncio.Task[None] | None = None
 
     async def ask_due(self, now: datetime) -> int:
         """Ask about every transaction whose time has come. Returns how many there were."""
         due = [
             (order, transaction)
-            for order in self._book
+            for order in self.book
             for transaction in order.transactions
             if transaction.ask_at is not None and transaction.ask_at <= now
         ]
         for order, transaction in due:
-            await self._checkout.ask(order, transaction)
+            await self.checkout.ask(order, transaction)
         return len(due)
 
     def start(self) -> None:
@@ -62,9 +63,9 @@ class FollowUp:
 
     async def _run(self) -> None:
         while True:
-            await self._clock.sleep(self._pause_s)
+            await self.clock.sleep(self.pause_s)
             try:
-                await self.ask_due(self._clock.now())
+                await self.ask_due(self.clock.now())
             except Exception:  # an internal error in one order must not end the loop
                 log.exception("the status queries of the shop failed")
 

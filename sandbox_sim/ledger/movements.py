@@ -10,7 +10,6 @@ Money that comes in is posted with success. SMS units are posted, and posted bac
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from types import MappingProxyType
 from typing import Final
 
 from sandbox_sim.records.attempts import Attempt
@@ -32,23 +31,19 @@ from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
 
-_FIXED_BALANCES: Final[Mapping[Wallet, Decimal]] = MappingProxyType(
-    {
-        Wallet.PAYOUT: Decimal(10000),
-        Wallet.COLLECTION: Decimal(100000),
-        Wallet.SMS: Decimal(500),
-        Wallet.AIRTIME: Decimal(1000),
-    }
-)
+_FIXED_BALANCES: Final[Mapping[Wallet, Decimal]] = {
+    Wallet.PAYOUT: Decimal(10000),
+    Wallet.COLLECTION: Decimal(100000),
+    Wallet.SMS: Decimal(500),
+    Wallet.AIRTIME: Decimal(1000),
+}
 
-_FIXED_BALANCES_OF_NINE: Final[Mapping[Wallet, Decimal]] = MappingProxyType(
-    {
-        Wallet.PAYOUT: Decimal("5.0"),
-        Wallet.COLLECTION: Decimal("10.0"),
-        Wallet.SMS: Decimal(0),
-        Wallet.AIRTIME: Decimal("1.0"),
-    }
-)
+_FIXED_BALANCES_OF_NINE: Final[Mapping[Wallet, Decimal]] = {
+    Wallet.PAYOUT: Decimal("5.0"),
+    Wallet.COLLECTION: Decimal("10.0"),
+    Wallet.SMS: Decimal(0),
+    Wallet.AIRTIME: Decimal("1.0"),
+}
 
 
 def ends_in_nine(service_id: int) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sandbox_sim.ledger.books import BadEntry, enter, line_of
 from sandbox_sim.ports import Clock, Store, Unit
@@ -190,27 +190,18 @@ def _counts(line: LedgerLine, wallet: Account) -> bool:
     return wallet in {moved.debit, moved.credit} and moved.reason is not Reason.CLOSED
 
 
+def _of_wallet(wallet: Account, **filters: Any) -> LedgerQuery:
+    service_id, account = wallet.service_id, wallet.wallet
+    return LedgerQuery(service_id=service_id, account=account, mode=_LIVE, **filters)
+
+
 async def _page(wallet: Account, after: int | None, unit: Unit) -> Sequence[LedgerLine]:
-    of_wallet = LedgerQuery(
-        service_id=wallet.service_id,
-        account=wallet.wallet,
-        mode=_LIVE,
-        after=after,
-        limit=_AT_ONCE,
-    )
-    return await unit.ledger_page(of_wallet)
+    return await unit.ledger_page(_of_wallet(wallet, after=after, limit=_AT_ONCE))
 
 
 async def _closings(wallet: Account, unit: Unit) -> Sequence[LedgerLine]:
     """The entries that closed periods of a wallet, oldest first."""
-    query = LedgerQuery(
-        service_id=wallet.service_id,
-        account=wallet.wallet,
-        reason=Reason.CLOSED,
-        mode=_LIVE,
-        limit=_MOST_PERIODS,
-    )
-    found = await unit.ledger_page(query)
+    found = await unit.ledger_page(_of_wallet(wallet, reason=Reason.CLOSED, limit=_MOST_PERIODS))
     return [each for each in reversed(found) if each.transfer.debit == wallet]
 
 

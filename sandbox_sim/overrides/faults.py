@@ -9,7 +9,6 @@ The effect of such a rule is `{"fault": {…}, "probability", "every"}`. `fault`
 import math
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from sandbox_sim.overrides.overrides import UserRules, count, still_open
@@ -40,16 +39,12 @@ class AnswerFault(StrEnum):
 # How the warning about an answer that did not reach the client begins.
 ANSWER_LOST: Final = "the answer was lost"
 
-_EFFECTS: Final[Mapping[AnswerFault, str]] = MappingProxyType(
-    {
-        AnswerFault.CONNECTION_RESET: f"{ANSWER_LOST}: the connection was reset",
-        AnswerFault.EMPTY_RESPONSE: (
-            f"{ANSWER_LOST}: the connection was closed before its first byte"
-        ),
-        AnswerFault.MALFORMED_JSON: "the answer was cut off within its JSON",
-        AnswerFault.TIMEOUT: f"{ANSWER_LOST}: nothing was sent, and the connection stayed open",
-    }
-)
+_EFFECTS: Final[Mapping[AnswerFault, str]] = {
+    AnswerFault.CONNECTION_RESET: f"{ANSWER_LOST}: the connection was reset",
+    AnswerFault.EMPTY_RESPONSE: (f"{ANSWER_LOST}: the connection was closed before its first byte"),
+    AnswerFault.MALFORMED_JSON: "the answer was cut off within its JSON",
+    AnswerFault.TIMEOUT: f"{ANSWER_LOST}: nothing was sent, and the connection stayed open",
+}
 
 
 class InjectedFault(NamedTuple):

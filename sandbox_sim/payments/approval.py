@@ -5,11 +5,11 @@ gateway makes: the payment becomes 003 when the prompt times out. So the wait is
 transaction, and the job that settles it ends the wait.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from types import MappingProxyType
 from typing import Final, NamedTuple, TypeVar
 
 from sandbox_sim.operations import PAYMENTS, Party
@@ -44,9 +44,10 @@ class PromptDecision(StrEnum):
     DECLINE = "decline"
 
 
-STATUS_OF: Final = MappingProxyType(
-    {PromptDecision.APPROVE: Status.SUCCESSFUL, PromptDecision.DECLINE: Status.FAILED}
-)
+STATUS_OF: Final[Mapping[PromptDecision, Status]] = {
+    PromptDecision.APPROVE: Status.SUCCESSFUL,
+    PromptDecision.DECLINE: Status.FAILED,
+}
 
 
 class Prompt(NamedTuple):
@@ -119,20 +120,18 @@ class Answered(NamedTuple):
     was_waiting: bool
 
 
+@dataclass(eq=False, repr=False)
 class Handsets:
     """The handsets of all numbers that the allowlist accepts; `number` is in local form."""
 
-    def __init__(
-        self, store: Store, clock: Clock, settlement: Settlement, behaviour: BehaviourHolder
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._settlement = settlement
-        self._behaviour = behaviour
+    store: Store
+    clock: Clock
+    settlement: Settlement
+    behaviour: BehaviourHolder
 
     def number_of(self, number: str) -> str | None:
         """The local form of a number in either form; None if sandbox does not accept it."""
-        local, allowlist = msisdn.to_local(number), self._behaviour.present.allowlist
+        local, allowlist = msisdn.to_local(number), self.behaviour.present.allowlist
         return local if local is not None and allowlist.allows(local) else None
 
     async def view(self, number: str) -> HandsetRecords:
@@ -168,14 +167,14 @@ class Handsets:
             transaction = await unit.transaction_by_network_id(service_id, network_transaction_id)
             if transaction is None or transaction.payment.party not in forms:
                 return None
-            prompt, now = prompt_of(transaction), self._clock.now()
+            prompt, now = prompt_of(transaction), self.clock.now()
             if prompt is None or prompt.times_out_at <= now:
                 return Answered(transaction, was_waiting=False)
             to = STATUS_OF[decision]
-            decided = await self._settlement.conclude(unit, transaction, to, now)
+            decided = await self.settlement.conclude(unit, transaction, to, now)
             return Answered(decided, was_waiting=True)
 
-        return await self._store.run(work)
+        return await self.store.run(work)
 
     async def _newest(
         self,
@@ -186,13 +185,13 @@ class Handsets:
         after: str | None = None
         for _ in range(_MOST_READ // _AT_ONCE):
             page = Listing(None, after, _AT_ONCE)
-            found = await self._store.run(partial(_listed, listed, page))
+            found = await self.store.run(partial(_listed, listed, page))
             for each in found:
                 yield each
             if len(found) < _AT_ONCE:
                 return
             after = id_of(found[-1])
-            await self._clock.pause(0)
+            await self.clock.pause(0)
 
 
 async def _listed(

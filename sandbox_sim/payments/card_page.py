@@ -1,5 +1,6 @@
 """The hosted card page behind `redirect_url`: a person decides, or the payment times out (D20)."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from sandbox_sim.overrides.behaviour import BehaviourHolder
@@ -20,16 +21,14 @@ class Page(NamedTuple):
     problem: str | None = None
 
 
+@dataclass(eq=False, repr=False)
 class CardPages:
     """Shows card pages and decides their payments; None for a missing or expired page."""
 
-    def __init__(
-        self, store: Store, clock: Clock, settlement: Settlement, behaviour: BehaviourHolder
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._settlement = settlement
-        self._behaviour = behaviour
+    store: Store
+    clock: Clock
+    settlement: Settlement
+    behaviour: BehaviourHolder
 
     async def view(self, card_page_id: str, *, opening: bool) -> Page | None:
         """The page of this id.
@@ -43,7 +42,7 @@ class CardPages:
                 await unit.save_transaction(page.transaction._replace(by_hand=True))
             return page
 
-        return await self._store.run(work)
+        return await self.store.run(work)
 
     async def choose(self, card_page_id: str, choice: Choice, card_number: str) -> Page | None:
         """Pay, fail or cancel; a payment that was decided before stays as it is."""
@@ -54,7 +53,7 @@ class CardPages:
                 return page
             transaction = page.transaction
             if transaction.payment.uses_card_entry and choice is Choice.PAY:
-                refusal = card_refusal(card_number, None, self._behaviour.present)
+                refusal = card_refusal(card_number, None, self.behaviour.present)
                 if refusal is not None:
                     return page._replace(problem="This card is not one of the sandbox test cards")
                 paid = transaction.payment.with_masked_card(card_number)
@@ -63,16 +62,16 @@ class CardPages:
             if to is Status.PENDING:
                 return page  # an override keeps it pending
             # A failed payment sends no callback; a cancelled one does (D31).
-            decided = await self._settlement.conclude(
+            decided = await self.settlement.conclude(
                 unit,
                 transaction,
                 to,
-                self._clock.now(),
+                self.clock.now(),
                 notify=choice is not Choice.FAIL,
             )
             return page._replace(transaction=decided)
 
-        return await self._store.run(work)
+        return await self.store.run(work)
 
     async def _page(self, unit: Unit, card_page_id: str) -> Page | None:
         card_page = await unit.card_page(card_page_id)

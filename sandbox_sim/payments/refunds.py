@@ -9,6 +9,7 @@ a refund has locked the collection.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
 from typing import Final, NamedTuple
@@ -82,27 +83,21 @@ class Refunded(NamedTuple):
     said: str
 
 
+@dataclass(eq=False, repr=False)
 class Refunds:
     """Refunds collections of both modes.
 
     processors: the modes that this server serves.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        ids: Ids,
-        processors: Mapping[ServiceMode, PaymentProcessor],
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-        self._processors = processors
+    store: Store
+    clock: Clock
+    ids: Ids
+    processors: Mapping[ServiceMode, PaymentProcessor]
 
     def serves(self, mode: ServiceMode) -> bool:
         """Whether this server can refund collections of a mode."""
-        return mode in self._processors
+        return mode in self.processors
 
     async def refund(
         self, of: CollectionKey, order: RefundOrder, public_address: Callable[[], str]
@@ -111,12 +106,12 @@ class Refunds:
 
         Raises `RefundRefused` if the refund is not possible or was not accepted.
         """
-        network_id = self._ids.network_transaction_id()
+        network_id = self.ids.network_transaction_id()
         work = partial(self._begin, of, order, network_id, public_address)
-        decision = await self._store.run(work)
+        decision = await self.store.run(work)
         reply = decision if isinstance(decision, Reply) else await decision()
         key = of._replace(network_transaction_id=network_id)
-        made = await self._store.run(lambda unit: unit.transaction_by_network_id(*key))
+        made = await self.store.run(lambda unit: unit.transaction_by_network_id(*key))
         if made is None:
             raise RefundRefused(_refusal(reply))
         return Refunded(made, reply.why)
@@ -134,7 +129,7 @@ class Refunds:
             raise RefundRefused("the collection no longer exists")
         _require_collected(collection)
         amount = await _amount(unit, collection, order.amount)
-        now = self._clock.now()
+        now = self.clock.now()
         payment = _payout(collection, amount, order.transaction_id or f"refund-{network_id}")
         request = PaymentRequest(
             payment,
@@ -145,7 +140,7 @@ class Refunds:
             PaymentDetails(NICKNAME, request_time=now.strftime("%Y-%m-%d %H:%M:%S")),
             Refund(collection.network_transaction_id, order.by, order.reason),
         )
-        return await self._processors[collection.mode].process(unit, request)
+        return await self.processors[collection.mode].process(unit, request)
 
 
 def _require_collected(transaction: TransactionRecord) -> None:

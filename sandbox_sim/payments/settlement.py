@@ -1,6 +1,7 @@
 """Begins and ends transactions: changes the status, moves money, schedules the callback."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -18,20 +19,14 @@ from sandbox_sim.values.clients import Client
 _SETTLE: Final = JobKind.SETTLE
 
 
+@dataclass(eq=False, repr=False)
 class Settlement:
     """Begins transactions, and ends them: by time, by a person on the card page, or by hand."""
 
-    def __init__(
-        self,
-        ids: Ids,
-        accounts: Accounts,
-        clients: Mapping[str, Client],
-        behaviour: BehaviourHolder,
-    ) -> None:
-        self._ids = ids
-        self._accounts = accounts
-        self._clients = clients
-        self._behaviour = behaviour
+    ids: Ids
+    accounts: Accounts
+    clients: Mapping[str, Client]
+    behaviour: BehaviourHolder
 
     async def begin(self, unit: Unit, transaction: TransactionRecord, due: datetime | None) -> None:
         """Save a pending transaction, what it spends, and the job that settles it.
@@ -42,8 +37,8 @@ class Settlement:
         answer: the transaction then ends here.
         """
         await unit.add_transaction(transaction)
-        if self._accounts.live:
-            await self._accounts.move(unit, transaction)
+        if self.accounts.live:
+            await self.accounts.move(unit, transaction)
         override = transaction.override
         if (
             override is not None
@@ -87,7 +82,7 @@ class Settlement:
         decided = transaction.moved(to, now)
         # From now on the callback keeps the secret part of its address.
         await unit.save_transaction(decided._replace(callback_target=None))
-        await self._accounts.move(unit, decided)
+        await self.accounts.move(unit, decided)
         if notify and decided.refund_of is None:
             await self._add_callback(unit, decided, now)
         return decided
@@ -109,7 +104,7 @@ class Settlement:
         behaviour = override.callback
         for callback_id in (
             callback.id,
-            *(self._ids.record_id() for _ in range(1, behaviour.duplicate)),
+            *(self.ids.record_id() for _ in range(1, behaviour.duplicate)),
         ):
             each = override.applied_to(callback)._replace(id=callback_id)
             await unit.save_callback(each)
@@ -121,12 +116,12 @@ class Settlement:
 
     def callback_for(self, transaction: TransactionRecord, now: datetime) -> CallbackRecord:
         """The callback that reports the status of a transaction to its client."""
-        client = self._clients.get(transaction.client_key)
-        settings = self._behaviour.present.callbacks
+        client = self.clients.get(transaction.client_key)
+        settings = self.behaviour.present.callbacks
         profile = settings.profile_of(transaction.callback_address, client)
         key = settings.key_of(client)
         if transaction.override is not None:
             asked = transaction.override.callback
             profile = asked.profile or profile
             key = WRONG_KEY if asked.bad_signature else key
-        return bodies.compose(transaction, profile, key, self._ids.record_id(), now)
+        return bodies.compose(transaction, profile, key, self.ids.record_id(), now)

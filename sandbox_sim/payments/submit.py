@@ -4,6 +4,7 @@ Source: service.1 to service.5, D14 to D16, D20, D33, D32.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from functools import partial
@@ -121,28 +122,20 @@ PESEWA: Final = Decimal("0.01")
 MORE_DECIMALS: Final = "amount has more than two decimals, and the smallest unit is a pesewa, 0.01"
 
 
+@dataclass(eq=False, repr=False)
 class SandboxProcessor:
     """Applies the sandbox rules, or an override of the user instead."""
 
-    def __init__(
-        self,
-        ids: Ids,
-        accounts: Accounts,
-        gate: AnswerGate,
-        overrides: Overrides,
-        settlement: Settlement,
-        behaviour: BehaviourHolder,
-    ) -> None:
-        self._ids = ids
-        self._accounts = accounts
-        self._gate = gate
-        self._overrides = overrides
-        self._settlement = settlement
-        self._behaviour = behaviour
+    ids: Ids
+    accounts: Accounts
+    gate: AnswerGate
+    overrides: Overrides
+    settlement: Settlement
+    behaviour: BehaviourHolder
 
     async def process(self, unit: Unit, request: PaymentRequest) -> PaymentDecision:
         """Decide a payment, and save its transaction if it leaves one."""
-        at, behaviour = request.received_at, self._behaviour.present
+        at, behaviour = request.received_at, self.behaviour.present
         payment = request.payment
         if behaviour.accept_international:
             payment = _without_plus(payment)
@@ -155,8 +148,8 @@ class SandboxProcessor:
         reply, override = decided, None
         is_magic = reply.rule == MAGIC_RULE
         magic_status = behaviour.magic.status_of(payment) if is_magic else None
-        if self._overrides.loaded:
-            reply, override = await self._overrides.decide(unit, payment, reply)
+        if self.overrides.loaded:
+            reply, override = await self.overrides.decide(unit, payment, reply)
         if magic_status is not None:
             override = magic_override(magic_status, override)
         timeout = behaviour.prompt_timeout
@@ -172,7 +165,7 @@ class SandboxProcessor:
         if replaced is not None:
             await unit.save_transaction(replaced._replace(replaced_by=network_id))
         if reply.code == Code.DECLINED:
-            await self._settlement.decline(unit, transaction)
+            await self.settlement.decline(unit, transaction)
             return reply
         fields = await self._accept(unit, request, transaction, behaviour)
         if fields is not None:
@@ -198,9 +191,9 @@ class SandboxProcessor:
         facts = _NEW if earlier is None else _REPEATED
         # A collection takes nothing from a wallet of the service.
         spends = payment.operation.row.spends is not None
-        account = self._accounts.checked(payment.operation, is_refund=is_refund) if spends else None
+        account = self.accounts.checked(payment.operation, is_refund=is_refund) if spends else None
         if account is not None:
-            available = await self._accounts.reported(unit, payment.service_id, account, at)
+            available = await self.accounts.reported(unit, payment.service_id, account, at)
             facts = facts._replace(available=available)
         return decide(payment, behaviour, facts)
 
@@ -236,7 +229,7 @@ class SandboxProcessor:
         if stays_pending or (is_card and not delay):
             transaction = transaction._replace(by_hand=True)
         due = transaction.initiated_at + delay
-        await self._settlement.begin(unit, transaction, due)
+        await self.settlement.begin(unit, transaction, due)
         if is_card:
             page_id = await self._open_page(unit, transaction)
             return {"redirect_url": f"{request.public_address()}{PAY_PAGES}/{page_id}"}
@@ -245,7 +238,7 @@ class SandboxProcessor:
     async def _open_page(self, unit: Unit, transaction: TransactionRecord) -> str:
         """Save the hosted page of a card payment; returns its id."""
         page = CardPage(
-            id=self._ids.token(),
+            id=self.ids.token(),
             service_id=transaction.service_id,
             network_transaction_id=transaction.network_transaction_id,
             expires_at=transaction.expires_at,
@@ -256,8 +249,8 @@ class SandboxProcessor:
     async def _deliver_first(self, request: PaymentRequest, reply: Reply) -> Reply:
         """Wait for the first attempt at the callback, as an override asks for (D16)."""
         network_id = request.network_transaction_id
-        self._gate.release(network_id)
-        await self._overrides.first_attempt(request.payment.service_id, network_id)
+        self.gate.release(network_id)
+        await self.overrides.first_attempt(request.payment.service_id, network_id)
         return reply
 
 
@@ -298,23 +291,17 @@ def _warnings(
     return tuple(found)
 
 
+@dataclass(eq=False, repr=False)
 class Payments:
     """Hands each payment to the processor of its client's mode.
 
     processors: the modes that this server serves; the web layer refuses other clients (D32).
     """
 
-    def __init__(
-        self,
-        store: Store,
-        ids: Ids,
-        gate: AnswerGate,
-        processors: Mapping[ServiceMode, PaymentProcessor],
-    ) -> None:
-        self._store = store
-        self._ids = ids
-        self._gate = gate
-        self._processors = processors
+    store: Store
+    ids: Ids
+    gate: AnswerGate
+    processors: Mapping[ServiceMode, PaymentProcessor]
 
     async def submit(
         self,
@@ -332,15 +319,15 @@ class Payments:
 
         received_at, public_address, details: as in `PaymentRequest`.
         """
-        processor = self._processors[client.mode]
-        network_id = self._ids.network_transaction_id()
+        processor = self.processors[client.mode]
+        network_id = self.ids.network_transaction_id()
         request = PaymentRequest(payment, client, network_id, received_at, public_address, details)
-        self._gate.hold(network_id)
+        self.gate.hold(network_id)
         try:
-            decision = await self._store.run(lambda unit: processor.process(unit, request))
+            decision = await self.store.run(lambda unit: processor.process(unit, request))
             reply = decision if isinstance(decision, Reply) else await decision()
         except BaseException:
-            self._gate.release(network_id)
+            self.gate.release(network_id)
             raise
         # Its last field is `awaited_by`. `_replace` would take five times as long.
         return Reply._make((*reply[:-1], network_id))

@@ -9,6 +9,7 @@ the claim runs out and another server does the work.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -21,6 +22,7 @@ GiveUp = Callable[[Unit, Job, str], Awaitable[None]]
 log = logging.getLogger("sandbox_sim.networks")
 
 
+@dataclass(eq=False, repr=False)
 class BackgroundJobs:
     """Runs the work of jobs of one kind.
 
@@ -28,17 +30,12 @@ class BackgroundJobs:
     the name of the exception. None: such a job is tried again, by `Job.put_off`.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        work: Callable[[Job], Awaitable[None]],
-        give_up: GiveUp | None = None,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._work = work
-        self._give_up = give_up
+    store: Store
+    clock: Clock
+    work: Callable[[Job], Awaitable[None]]
+    give_up: GiveUp | None = None
+
+    def __post_init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def on_due(self, _unit: Unit, job: Job, _now: datetime) -> Callable[[], None]:
@@ -70,30 +67,30 @@ class BackgroundJobs:
     async def _run(self, job: Job) -> None:
         while True:
             try:
-                return await self._work(job)
+                return await self.work(job)
             except JobLost as lost:
                 return log.warning("%s %s is not recorded: %s", job.kind, job.subject, lost)
             except Exception as error:
                 if isinstance(error, StoreError) and not isinstance(error, DataRefused):
                     log.error("%s %s waits for the store: %s", job.kind, job.subject, error)  # noqa: TRY400
-                    await self._clock.pause(STORE_PAUSE_S)
+                    await self.clock.pause(STORE_PAUSE_S)
                     continue
                 log.exception("%s %s failed", job.kind, job.subject)
                 return await self._put_off(job, type(error).__name__)
 
     async def _put_off(self, job: Job, problem: str) -> None:
         try:
-            await self._store.run(partial(self._planned_again, job, problem))
+            await self.store.run(partial(self._planned_again, job, problem))
         except (StoreError, JobLost) as error:
             log.error("%s %s is lost until the claim ends: %s", job.kind, job.subject, error)  # noqa: TRY400
 
     async def _planned_again(self, job: Job, problem: str, unit: Unit) -> None:
         await unit.finish(job)
-        again = job.put_off(self._clock.now())
+        again = job.put_off(self.clock.now())
         if again.is_listed:
             times = again.failures
             log.error("%s %s failed %d times and is listed", job.kind, job.subject, times)
-        if again.is_listed and self._give_up is not None:
-            await self._give_up(unit, job, problem)
+        if again.is_listed and self.give_up is not None:
+            await self.give_up(unit, job, problem)
         else:
             await unit.add_job(again)

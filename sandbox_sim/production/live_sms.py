@@ -8,7 +8,7 @@ SENT, or FAILED and, in the same unit, REFUNDED with the refund posted.
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -48,41 +48,35 @@ class _Outgoing(NamedTuple):
     request: SubmitRequest
 
 
+@dataclass(eq=False, repr=False)
 class LiveSms:
     """The four SMS operations of mode P, and the jobs of kind `SEND_SMS`."""
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        ids: Ids,
-        networks: Networks,
-        recorder: OutcomeRecorder,
-        approved_senders: frozenset[str] = frozenset(),
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-        self._networks = networks
-        self._recorder = recorder
-        self._approved_senders = approved_senders
+    store: Store
+    clock: Clock
+    ids: Ids
+    networks: Networks
+    recorder: OutcomeRecorder
+    approved_senders: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
         self._sending = asyncio.Semaphore(SENDS_AT_ONCE)
-        self.background = BackgroundJobs(store, clock, self._run)
+        self.background = BackgroundJobs(self.store, self.clock, self._run)
 
     async def send(self, request: SmsRequest, our_address: Callable[[], str]) -> Reply:
         """`sms/send` and `sms/bulk`: charges and accepts all recipients, or rejects them all."""
-        recipients = sandbox_rules.decide_live(request, self._approved_senders)
+        recipients = sandbox_rules.decide_live(request, self.approved_senders)
         if isinstance(recipients, Reply):
             return recipients
-        usable = [each for each in self._candidates() if not self._networks.holds_back(each.name)]
+        usable = [each for each in self._candidates() if not self.networks.holds_back(each.name)]
         if not usable:
             why = "no route leads to a network for SMS, or its circuit breaker is open"
             log.error("an SMS of service %d fails: %s", request.service_id, why)
             return Reply(Code.SMS_NOT_PROCESSED, "D32", why)
-        size, now = sms_encoding.measure(request.msg_body), self._clock.now()
+        size, now = sms_encoding.measure(request.msg_body), self.clock.now()
         mode = ServiceMode.PRODUCTION
         kept = request.redacted()
-        messages = sms.messages_of(kept, recipients, size, now, self._ids, mode)
+        messages = sms.messages_of(kept, recipients, size, now, self.ids, mode)
         requests = [self._request(request, each, our_address()) for each in messages]
         unfit = [each.network.capabilities.unfit_value(requests[0]) for each in usable]
         if all(unfit):
@@ -90,7 +84,7 @@ class LiveSms:
         first = usable[unfit.index(None)]
         outgoing = [self._outgoing(first, 1, now, each) for each in requests]
         accept = partial(self._accept, request.service_id, messages, outgoing, now)
-        left = await self._store.run(accept)
+        left = await self.store.run(accept)
         if left is None:
             units = size.page_count * len(messages)
             why = f"{units} units are needed, more than the SMS balance of the service"
@@ -99,13 +93,13 @@ class LiveSms:
 
     async def history(self, query: HistoryQuery) -> Reply:
         """`sms/history`."""
-        return await sms.history_of(self._store, replace(query, mode=ServiceMode.PRODUCTION))
+        return await sms.history_of(self.store, replace(query, mode=ServiceMode.PRODUCTION))
 
     async def balance(self, service_id: int) -> Reply:
         """`sms/balance`."""
         account = wallet_of(ServiceMode.PRODUCTION, service_id, Wallet.SMS)
-        found = await self._store.run(lambda unit: unit.balance(account))
-        balance = found or unopened(self._clock.now())
+        found = await self.store.run(lambda unit: unit.balance(account))
+        balance = found or unopened(self.clock.now())
         return sms.balance_reply(service_id, int(balance.available), balance.updated_at, _RULE)
 
     async def _accept(
@@ -137,12 +131,12 @@ class LiveSms:
 
         Like every open payment, they then count as sent once without an answer.
         """
-        await self._store.run(self._ask_about_restored)
+        await self.store.run(self._ask_about_restored)
 
     async def _ask_about_restored(self, unit: Unit) -> None:
         if not await unit.restored():
             return
-        now, count = self._clock.now(), 0
+        now, count = self.clock.now(), 0
         for attempt in await unit.doubtful_attempts(now):
             if attempt.operation is Operation.SMS and attempt.is_open and not attempt.submits:
                 count += 1
@@ -153,12 +147,12 @@ class LiveSms:
 
     async def _run(self, job: Job) -> None:
         async with self._sending:
-            outgoing = await self._store.run(partial(self._begin, job))
+            outgoing = await self.store.run(partial(self._begin, job))
             if outgoing is None:
                 return
             attempt, request = outgoing
-            result = await self._networks.submit(attempt.network, request)
-            await self._store.run(partial(self._record, outgoing, result))
+            result = await self.networks.submit(attempt.network, request)
+            await self.store.run(partial(self._record, outgoing, result))
 
     async def _begin(self, job: Job, unit: Unit) -> _Outgoing | None:
         """Save that sending the message has begun; returns None if it was begun before.
@@ -170,7 +164,7 @@ class LiveSms:
         if attempt is None or attempt.submits or not attempt.is_open:
             return None
         saved = processor.read(await unit.saved_request(attempt.id))
-        terms, now = self._networks.terms(attempt.network), self._clock.now()
+        terms, now = self.networks.terms(attempt.network), self.clock.now()
         begun = attempt.submitted()._replace(
             next_ask_at=now + terms.timeout + terms.schedule.poll_after
         )
@@ -182,12 +176,12 @@ class LiveSms:
         attempt = await unit.attempt(outgoing.attempt.id)
         if attempt is None:
             return
-        now = self._clock.now()
-        judged = self._recorder.judge(attempt, result.report, now)
+        now = self.clock.now()
+        judged = self.recorder.judge(attempt, result.report, now)
         not_sent = judged.change is Change.ENDED and judged.attempt.outcome is Outcome.NOT_SENT
         following = self._following(attempt.network) if not_sent else None
         if following is None:
-            await self._recorder.save(unit, attempt, judged, now)
+            await self.recorder.save(unit, attempt, judged, now)
             return
         # Nothing reached the first network, so the next one is tried, with a new reference.
         await unit.save_attempt(judged.attempt)
@@ -196,14 +190,14 @@ class LiveSms:
         await unit.add_job(_sending_job(again.attempt, now))
 
     def _candidates(self) -> Sequence[ConfiguredNetwork]:
-        found = self._networks.candidates(Operation.SMS, "")
+        found = self.networks.candidates(Operation.SMS, "")
         return [each for each in found if Operation.SMS in each.network.capabilities.operations]
 
     def _following(self, network: str) -> ConfiguredNetwork | None:
         """The network that is tried after this one."""
         names = [each.name for each in self._candidates()]
         rest = names[names.index(network) + 1 :] if network in names else []
-        return self._networks.by_name[rest[0]] if rest else None
+        return self.networks.by_name[rest[0]] if rest else None
 
     def _request(self, request: SmsRequest, message: Message, our_address: str) -> SubmitRequest:
         """The message as it goes out; `_outgoing` puts the ids of the attempt into it."""
@@ -228,7 +222,7 @@ class LiveSms:
     def _outgoing(
         self, to: ConfiguredNetwork, number: int, now: datetime, request: SubmitRequest
     ) -> _Outgoing:
-        attempt_id, reference = self._ids.token(), self._ids.uuid()
+        attempt_id, reference = self.ids.token(), self.ids.uuid()
         base = request.notification_url.partition("/_networks/")[0]
         address = f"{base}/_networks/{to.name}/{attempt_id}"
         attempt = Attempt(

@@ -53,26 +53,19 @@ class SettledByHand:
     network_said: str
 
 
+@dataclass(eq=False, repr=False)
 class LiveActions:
     """Settles transactions of mode P, and records who did it and why."""
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        networks: Networks,
-        asking: StatusAsking,
-        recorder: OutcomeRecorder,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._networks = networks
-        self._asking = asking
-        self._recorder = recorder
+    store: Store
+    clock: Clock
+    networks: Networks
+    asking: StatusAsking
+    recorder: OutcomeRecorder
 
     async def knows(self, network_transaction_id: str, service_id: int | None) -> bool:
         """Whether there is an attempt for this id, of one service or of any."""
-        found = await self._store.run(lambda unit: unit.attempts_of(network_transaction_id))
+        found = await self.store.run(lambda unit: unit.attempts_of(network_transaction_id))
         return bool(found) and service_id in {None, found[0].service_id}
 
     async def settle(self, network_transaction_id: str, decision: Decision) -> SettledByHand | None:
@@ -85,19 +78,19 @@ class LiveActions:
         Raises `IllegalSettlement` if it cannot be settled like that, with the reason in words;
         `ForceNeeded`, which is one, if it needs force.
         """
-        attempts = await self._store.run(lambda unit: unit.attempts_of(network_transaction_id))
+        attempts = await self.store.run(lambda unit: unit.attempts_of(network_transaction_id))
         if not attempts:
             return None
         attempt = undecided(attempts)
         self._settled(attempt, decision)  # refuses a bad decision before the network is asked
-        result = await self._asking.ask_now(attempt)
-        settled = await self._store.run(partial(self._settle, attempt.id, decision, result))
+        result = await self.asking.ask_now(attempt)
+        settled = await self.store.run(partial(self._settle, attempt.id, decision, result))
         if isinstance(settled, IllegalSettlement):
             raise settled
         return settled
 
     def _settled(self, attempt: Attempt, decision: Decision) -> Attempt:
-        now, by, reason = self._clock.now(), decision.by, decision.reason
+        now, by, reason = self.clock.now(), decision.by, decision.reason
         noted = as_confirmed(attempt, decision.outcome, decision.amount, decision.network_id)
         after = settled_by_person(noted, decision.outcome, by=by, reason=reason, now=now)
         if attempt.is_open:
@@ -116,7 +109,7 @@ class LiveActions:
             return IllegalSettlement("the attempt no longer exists")
         judged = Judgement(before, Change.NOTHING)
         if result is not None:
-            judged = await self._asking.record(unit, before, result)
+            judged = await self.asking.record(unit, before, result)
         report = None if result is None else result.report
         said = words_of(before.network, report)
         if judged.change is Change.ENDED:
@@ -126,7 +119,7 @@ class LiveActions:
             await _check_network_id(unit, judged.attempt, decision.network_id)
         except IllegalSettlement as refused:
             return refused
-        now, terms = self._clock.now(), self._networks.terms(before.network)
+        now, terms = self.clock.now(), self.networks.terms(before.network)
         against = objection(judged, after, report, terms, now)
         if against and not decision.force:
             return ForceNeeded(
@@ -134,7 +127,7 @@ class LiveActions:
                 '--force on the command line, "force": true in the control API'
             )
         change = Change.ENDED if judged.attempt.is_open else Change.NOTED
-        await self._recorder.save(unit, judged.attempt, Judgement(after, change), now)
+        await self.recorder.save(unit, judged.attempt, Judgement(after, change), now)
         person = decision.status, decision.by, decision.reason
         confirmed = decision.amount, decision.network_id
         kept = KeptDecision(attempt_id, now, *person, bool(against), said, *confirmed)

@@ -14,6 +14,7 @@ import json
 import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -72,6 +73,7 @@ _WRITTEN: Final = ("outcome", "attempt_id", "reference", "network_id", "part_id"
 log = logging.getLogger("sandbox_sim.networks")
 
 
+@dataclass(eq=False, repr=False)
 class NetworkNotifications:
     """Receives notifications, and runs the jobs of kind `READ_NOTIFICATION`.
 
@@ -79,28 +81,22 @@ class NetworkNotifications:
     dropped: how many came by HTTP and were not stored, by network, since the process started.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        networks: Networks,
-        recorder: OutcomeRecorder,
-        keep_for: timedelta = timedelta(days=30),
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._networks = networks
-        self._recorder = recorder
-        self._keep_for = keep_for
+    store: Store
+    clock: Clock
+    networks: Networks
+    recorder: OutcomeRecorder
+    keep_for: timedelta = timedelta(days=30)
+
+    def __post_init__(self) -> None:
         self._without_attempt = Buckets(HINTS_WITHOUT_ATTEMPT)
         self._of_attempt = Buckets(HINTS_OF_ATTEMPT)
-        self._log_dropped, self._log_unverified = LogThrottle(clock), LogThrottle(clock)
+        self._log_dropped, self._log_unverified = LogThrottle(self.clock), LogThrottle(self.clock)
         self.dropped: Counter[str] = Counter()
-        self.background = BackgroundJobs(store, clock, self._read, self._give_up)
+        self.background = BackgroundJobs(self.store, self.clock, self._read, self._give_up)
 
     def knows(self, network: str) -> bool:
         """Whether a network has this name."""
-        return network in self._networks.by_name
+        return network in self.networks.by_name
 
     async def receive(self, raw: RawNotification) -> float:
         """Store or drop a notification that came by HTTP.
@@ -108,24 +104,24 @@ class NetworkNotifications:
         Returns 0 if it should be acknowledged, else the seconds after which it may come again.
         """
         if self._standing(raw) is not Standing.COUNTS:
-            now = self._clock.monotonic()
+            now = self.clock.monotonic()
             wait = self._without_attempt.wait(raw.network, now)
             if wait:
                 self._drop(raw.network)
                 return wait
             said = self._said(raw)
-            attempt = await self._store.run(lambda unit: self._first_matching(unit, raw, said))
+            attempt = await self.store.run(lambda unit: self._first_matching(unit, raw, said))
             if attempt is None:
                 self._without_attempt.take(raw.network, now)
             if attempt is None or self._of_attempt.take(attempt.id, now):
                 self._drop(raw.network)
                 return 0.0
-        await self._store.run(partial(self._keep, raw, FIRST_TRY))
+        await self.store.run(partial(self._keep, raw, FIRST_TRY))
         return 0.0
 
     async def listed(self, query: NotificationQuery) -> Sequence[NotificationView]:
         """A page of the notifications that are kept, newest first, scrubbed."""
-        found = await self._store.run(lambda unit: unit.list_notifications(query))
+        found = await self.store.run(lambda unit: unit.list_notifications(query))
         return [shown(each, self._scrubber(each.raw.network)) for each in found]
 
     async def run_forever(self) -> None:
@@ -136,20 +132,20 @@ class NetworkNotifications:
             except StoreError as error:
                 log.warning("old notifications of networks wait for the store: %s", error)
             # `pause` does not wait on a clock of tests. A change of the clock ends this wait.
-            await self._clock.wait_at_most(asyncio.Event(), CLEANED_EACH_S)
+            await self.clock.wait_at_most(asyncio.Event(), CLEANED_EACH_S)
 
     async def clean_up(self) -> None:
         """Scrub notifications that are finished, and delete old ones.
 
         Older releases did not scrub. It works in small units, so that payments run between them.
         """
-        before = self._clock.now() - self._keep_for
+        before = self.clock.now() - self.keep_for
         while (
-            await self._store.run(lambda unit: unit.delete_notifications(before, CLEANED_AT_ONCE))
+            await self.store.run(lambda unit: unit.delete_notifications(before, CLEANED_AT_ONCE))
             == CLEANED_AT_ONCE
         ):
             pass
-        while await self._store.run(self._scrub_some) == CLEANED_AT_ONCE:
+        while await self.store.run(self._scrub_some) == CLEANED_AT_ONCE:
             pass
 
     async def notified(self, network: str, notification: Notification) -> None:
@@ -175,15 +171,15 @@ class NetworkNotifications:
         """Run the work in a unit; retry while the store is unavailable."""
         while True:
             try:
-                return await self._store.run(work)
+                return await self.store.run(work)
             except DataRefused:
                 raise
             except StoreError as error:
                 log.error("a notification of %s waits for the store: %s", network, error)  # noqa: TRY400
-                await self._clock.pause(STORE_PAUSE_S)
+                await self.clock.pause(STORE_PAUSE_S)
 
     async def _take(self, network: str, notification: Notification, unit: Unit) -> None:
-        attempt = await self._record(unit, network, notification, self._clock.now())
+        attempt = await self._record(unit, network, notification, self.clock.now())
         raw = self._event(network, notification)
         if attempt is not None:
             scrubber = self._scrubber(network)
@@ -200,12 +196,12 @@ class NetworkNotifications:
     def _event(self, network: str, notification: Notification) -> RawNotification:
         """A notification over an adapter's own connection, as it is stored."""
         path, body = notification.attempt_id, _written(notification)
-        return RawNotification(network, EVENT, path, "", {}, body, self._clock.now())
+        return RawNotification(network, EVENT, path, "", {}, body, self.clock.now())
 
     async def _keep(self, raw: RawNotification, wait: timedelta, unit: Unit) -> None:
         """Store a notification, and add the job that reads it."""
         number = await unit.add_raw_notification(raw)
-        await unit.add_job(_reading_job(number, self._clock.now() + wait))
+        await unit.add_job(_reading_job(number, self.clock.now() + wait))
 
     def _drop(self, network: str) -> None:
         self.dropped[network] += 1
@@ -214,7 +210,7 @@ class NetworkNotifications:
             log.warning(text, count, network)
 
     async def _scrub_some(self, unit: Unit) -> int:
-        unmatched_before = self._clock.now() - 2 * KEPT_UNMATCHED
+        unmatched_before = self.clock.now() - 2 * KEPT_UNMATCHED
         found = await unit.notifications_with_secrets(unmatched_before, CLEANED_AT_ONCE)
         for kept in found:
             await self._save_done(unit, kept)
@@ -226,7 +222,7 @@ class NetworkNotifications:
         await unit.save_raw_notification(kept.without_secrets(scrubber))
 
     def _scrubber(self, network: str) -> Scrubber:
-        found = self._networks.by_name.get(network)
+        found = self.networks.by_name.get(network)
         return Scrubber() if found is None else scrubber_of(found.network)
 
     async def _give_up(self, unit: Unit, job: Job, problem: str) -> None:
@@ -238,13 +234,13 @@ class NetworkNotifications:
             await self._save_done(unit, failed)
 
     async def _read(self, job: Job) -> None:
-        kept = await self._store.run(lambda unit: unit.raw_notification(int(job.subject)))
-        if kept is None or kept.raw.network not in self._networks.by_name:
-            await self._store.run(lambda unit: unit.finish(job))
+        kept = await self.store.run(lambda unit: unit.raw_notification(int(job.subject)))
+        if kept is None or kept.raw.network not in self.networks.by_name:
+            await self.store.run(lambda unit: unit.finish(job))
             return
         standing_of_it, notifications, note = self._understood(kept.raw)
         work = partial(self._apply, job, kept, standing_of_it, notifications, note)
-        await self._store.run(work)
+        await self.store.run(work)
 
     def _understood(self, raw: RawNotification) -> tuple[Standing, Sequence[Notification], str]:
         """The standing of a notification, its content, and what is wrong with it, in words."""
@@ -254,13 +250,13 @@ class NetworkNotifications:
         if may is Standing.REFUSED:
             return may, (), "it is unproven and the network cannot be asked"
         try:
-            return may, self._networks.by_name[raw.network].network.parse(raw), ""
+            return may, self.networks.by_name[raw.network].network.parse(raw), ""
         except UnreadableNotification as error:
             return Standing.REFUSED, (), f"it cannot be read: {error}"
 
     def _standing(self, raw: RawNotification) -> Standing:
         """The standing of a notification: whether it counts, is a hint, or is refused."""
-        network = self._networks.by_name[raw.network].network
+        network = self.networks.by_name[raw.network].network
         verified = False
         try:
             verified = network.verify(raw)
@@ -274,7 +270,7 @@ class NetworkNotifications:
     def _said(self, raw: RawNotification) -> Sequence[Notification]:
         """The content of an unproven notification; empty if it cannot be read."""
         try:
-            return self._networks.by_name[raw.network].network.parse(raw)
+            return self.networks.by_name[raw.network].network.parse(raw)
         except Exception:  # also a bug of the adapter, which an attacker may look for
             return ()
 
@@ -299,7 +295,7 @@ class NetworkNotifications:
         unit: Unit,
     ) -> None:
         await unit.finish(job)
-        now, tries = self._clock.now(), kept.tries + 1
+        now, tries = self.clock.now(), kept.tries + 1
         if may is Standing.REFUSED:
             log.warning("a notification of network %s is refused: %s", kept.raw.network, note)
             refused = kept._replace(state=NotificationState.REFUSED, tries=tries, note=note)
@@ -311,7 +307,7 @@ class NetworkNotifications:
             else:
                 attempt = await self._matching(unit, kept.raw.network, each)
                 if attempt is not None:
-                    await self._recorder.hint(unit, attempt, now)
+                    await self.recorder.hint(unit, attempt, now)
             if attempt is not None:
                 matched = attempt.id
                 scrubber = self._scrubber(kept.raw.network)
@@ -346,7 +342,7 @@ class NetworkNotifications:
         else:
             attempt = await self._matching(unit, network, notification)
         if attempt is not None:
-            await self._recorder.record(unit, attempt, report, now)
+            await self.recorder.record(unit, attempt, report, now)
         return attempt
 
     async def _report_part(

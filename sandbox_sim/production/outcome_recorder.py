@@ -5,6 +5,7 @@ This happens in one unit of work, under the lock of the payment.
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -51,26 +52,21 @@ async def transaction_of(unit: Unit, attempt: Attempt) -> TransactionRecord | No
     )
 
 
+@dataclass(eq=False, repr=False)
 class OutcomeRecorder:
     """Records the reports of networks.
 
     callback_for: makes the callback that reports the status of a transaction at a time.
     """
 
-    def __init__(
-        self,
-        networks: Networks,
-        ids: Ids,
-        callback_for: Callable[[TransactionRecord, datetime], CallbackRecord],
-    ) -> None:
-        self._networks = networks
-        self._ids = ids
-        self._callback_for = callback_for
+    networks: Networks
+    ids: Ids
+    callback_for: Callable[[TransactionRecord, datetime], CallbackRecord]
 
     def judge(self, attempt: Attempt, report: Report, now: datetime) -> Judgement:
         """The attempt after a report."""
-        terms = self._networks.terms(attempt.network)
-        return apply(attempt, report, terms, now, self._ids.draw())
+        terms = self.networks.terms(attempt.network)
+        return apply(attempt, report, terms, now, self.ids.draw())
 
     async def record(
         self, unit: Unit, attempt: Attempt, report: Report, now: datetime
@@ -105,7 +101,7 @@ class OutcomeRecorder:
 
     async def recheck_later(self, unit: Unit, attempt: Attempt, now: datetime) -> None:
         """Add the job that asks for a final outcome again, unless the time for that is over."""
-        due = recheck_at(attempt, self._networks.terms(attempt.network), now)
+        due = recheck_at(attempt, self.networks.terms(attempt.network), now)
         if due is not None:
             await unit.add_job(Job(due, JobKind.RECHECK_FINAL, attempt.service_id, attempt.id))
 
@@ -151,7 +147,7 @@ class OutcomeRecorder:
         """Plan the callback of any outcome (D31); a refund has none: no client asked for it."""
         if decided.refund_of is not None:
             return
-        callback = self._callback_for(decided, now)._replace(mode=ServiceMode.PRODUCTION)
+        callback = self.callback_for(decided, now)._replace(mode=ServiceMode.PRODUCTION)
         await unit.save_callback(callback)
         await unit.add_job(callback.delivery_job(now))
 

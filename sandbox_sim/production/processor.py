@@ -16,7 +16,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from functools import partial
@@ -76,17 +76,17 @@ class _UnsentRequest(NamedTuple):
     following: Sequence[ConfiguredNetwork]
 
 
+@dataclass(eq=False, repr=False)
 class NetworkProcessor:
     """Processes the payments of mode P over the configured networks."""
 
-    def __init__(
-        self, store: Store, clock: Clock, ids: Ids, networks: Networks, recorder: OutcomeRecorder
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-        self._networks = networks
-        self._recorder = recorder
+    store: Store
+    clock: Clock
+    ids: Ids
+    networks: Networks
+    recorder: OutcomeRecorder
+
+    def __post_init__(self) -> None:
         self._tasks: set[asyncio.Task[Reply]] = set()
 
     async def process(self, unit: Unit, request: PaymentRequest) -> PaymentDecision:
@@ -141,10 +141,10 @@ class NetworkProcessor:
         """The networks to try: those of the routes, and for a refund the one that collected."""
         payment, refund = request.payment, request.refund
         if refund is None:
-            return self._networks.candidates(payment.operation, payment.nw)
+            return self.networks.candidates(payment.operation, payment.nw)
         attempts = await unit.attempts_of(refund.of)
         names = [each.network for each in attempts if each.outcome is Outcome.SUCCEEDED]
-        by_name = self._networks.by_name
+        by_name = self.networks.by_name
         return [by_name[name] for name in names if name in by_name]
 
     def _usable(
@@ -160,7 +160,7 @@ class NetworkProcessor:
         for each in candidates:
             asked = self._request(request, each, "", "")
             objection = each.network.capabilities.objection(asked)
-            if objection is None and self._networks.holds_back(each.name):
+            if objection is None and self.networks.holds_back(each.name):
                 objection = "its circuit breaker is open"
             if objection is None:
                 usable.append(each)
@@ -187,9 +187,9 @@ class NetworkProcessor:
     ) -> _UnsentRequest:
         """A new attempt at the first of these networks."""
         to, *following = usable
-        payment, attempt_id = request.payment, self._ids.token()
+        payment, attempt_id = request.payment, self.ids.token()
         takes_ours = to.network.capabilities.reference_is_transaction_id and number == 1
-        reference = payment.transaction_id if takes_ours else self._ids.uuid()
+        reference = payment.transaction_id if takes_ours else self.ids.uuid()
         asked = self._request(request, to, attempt_id, reference)
         attempt = Attempt(
             attempt_id,
@@ -250,9 +250,9 @@ class NetworkProcessor:
 
     async def _submit(self, request: PaymentRequest, sending: _UnsentRequest) -> Reply:
         while True:
-            result = await self._networks.submit(sending.attempt.network, sending.request)
+            result = await self.networks.submit(sending.attempt.network, sending.request)
             try:
-                recorded = await self._store.run(partial(self._record, request, sending, result))
+                recorded = await self.store.run(partial(self._record, request, sending, result))
             except StoreError as error:
                 name = sending.attempt.id
                 log.error("the answer to attempt %s is not recorded: %s", name, error)  # noqa: TRY400
@@ -268,11 +268,11 @@ class NetworkProcessor:
         attempt = await unit.attempt(sending.attempt.id)
         if attempt is None:
             raise StoreError(f"attempt {sending.attempt.id} no longer exists")
-        now = self._clock.now()
-        judged = self._recorder.judge(attempt, result.report, now)
+        now = self.clock.now()
+        judged = self.recorder.judge(attempt, result.report, now)
         not_sent = judged.change is Change.ENDED and judged.attempt.outcome is Outcome.NOT_SENT
         if not not_sent or not sending.following:
-            await self._recorder.save(unit, attempt, judged, now)
+            await self.recorder.save(unit, attempt, judged, now)
             return judged.attempt
         await unit.save_attempt(judged.attempt)
         again = self._sending(request, sending.following, attempt.number + 1, now)

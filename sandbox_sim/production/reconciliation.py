@@ -24,7 +24,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final, NamedTuple, TextIO
 
 from sandbox_sim.values.money import decimals_of
@@ -285,18 +284,16 @@ def _agrees(row: StatementRow, attempt: OurAttempt) -> bool:
 
 # The names that a column may have besides ours, in lower case and with blanks for _. Of a network,
 # `transaction id` is its own; `transaction_id`, as we write it, is the client's.
-COLUMNS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
-    {
-        "reference": ("transaction reference",),
-        "network_id": ("network id", "financial transaction id", "transaction id", "id"),
-        "transaction_id": ("external id", "external transaction id"),
-        "amount": ("amount paid",),
-        "currency": (),
-        "at": ("paid at", "transaction date", "date", "created at"),
-        "status": ("transaction status",),
-        "type": ("transaction type",),
-    }
-)
+COLUMNS: Final[Mapping[str, Sequence[str]]] = {
+    "reference": ("transaction reference",),
+    "network_id": ("network id", "financial transaction id", "transaction id", "id"),
+    "transaction_id": ("external id", "external transaction id"),
+    "amount": ("amount paid",),
+    "currency": (),
+    "at": ("paid at", "transaction date", "date", "created at"),
+    "status": ("transaction status",),
+    "type": ("transaction type",),
+}
 
 _NAMES: Final = ("reference", "network_id", "transaction_id")
 

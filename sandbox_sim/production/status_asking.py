@@ -52,43 +52,43 @@ class _Repeat:
     ends_at: datetime
 
 
+@dataclass(eq=False, repr=False)
 class StatusAsking:
     """Runs the jobs `ASK_NETWORK` in `background`, and `RECHECK_FINAL` in `rechecks`."""
 
-    def __init__(
-        self, store: Store, clock: Clock, networks: Networks, recorder: OutcomeRecorder
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._networks = networks
-        self._recorder = recorder
-        self.background = BackgroundJobs(store, clock, self._ask)
-        self.rechecks = BackgroundJobs(store, clock, self._recheck)
+    store: Store
+    clock: Clock
+    networks: Networks
+    recorder: OutcomeRecorder
+
+    def __post_init__(self) -> None:
+        self.background = BackgroundJobs(self.store, self.clock, self._ask)
+        self.rechecks = BackgroundJobs(self.store, self.clock, self._recheck)
 
     async def bring_back(self) -> None:
         """Bring status queries forward that are later than any schedule allows.
 
         Earlier releases accepted any time that a network named, such as the year 2099.
         """
-        late = self._clock.now() + LONGEST_PAUSE
-        jobs = await self._store.run(lambda unit: unit.jobs_after(late))
+        late = self.clock.now() + LONGEST_PAUSE
+        jobs = await self.store.run(lambda unit: unit.jobs_after(late))
         for attempt_id in {each.subject for each in jobs if each.kind is JobKind.ASK_NETWORK}:
-            await self._store.run(partial(self._bring_back, attempt_id))
+            await self.store.run(partial(self._bring_back, attempt_id))
 
     async def _bring_back(self, attempt_id: str, unit: Unit) -> None:
-        attempt, now = await unit.attempt(attempt_id), self._clock.now()
+        attempt, now = await unit.attempt(attempt_id), self.clock.now()
         if attempt is None or not attempt.is_open or attempt.next_ask_at is None:
             return
-        latest = latest_ask(attempt, self._networks.terms(attempt.network), now)
+        latest = latest_ask(attempt, self.networks.terms(attempt.network), now)
         if attempt.next_ask_at > latest:
             earlier = Judgement(attempt._replace(next_ask_at=latest), Change.NOTHING)
-            await self._recorder.save(unit, attempt, earlier, now)
+            await self.recorder.save(unit, attempt, earlier, now)
 
     async def ask_now(self, attempt: Attempt) -> StatusResult | None:
         """Ask for the status of an attempt; None if that is not possible. Does not save it."""
         if not self._can_ask(attempt):
             return None
-        return await self._networks.status(attempt.network, _query(attempt))
+        return await self.networks.status(attempt.network, _query(attempt))
 
     async def ask_by_hand(self, network_transaction_id: str, service_id: int | None) -> str | None:
         """Ask the network of a transaction now and save its answer; returns it in words.
@@ -96,7 +96,7 @@ class StatusAsking:
         service_id: None for a transaction of any service. Returns None if there is no attempt.
         The request is never sent again. Raises `CannotAsk`.
         """
-        attempts = await self._store.run(lambda unit: unit.attempts_of(network_transaction_id))
+        attempts = await self.store.run(lambda unit: unit.attempts_of(network_transaction_id))
         if not attempts or service_id not in {None, attempts[0].service_id}:
             return None
         attempt = undecided(attempts)
@@ -106,7 +106,7 @@ class StatusAsking:
                 f"{words_of(attempt.network, None)}: it has no status query, or is not configured. "
                 f"Look for reference {attempt.reference} in its own list, and settle"
             )
-        await self._store.run(partial(self._record_by_hand, attempt.id, result))
+        await self.store.run(partial(self._record_by_hand, attempt.id, result))
         return words_of(attempt.network, result.report)
 
     async def _record_by_hand(self, attempt_id: str, result: StatusResult, unit: Unit) -> None:
@@ -116,46 +116,46 @@ class StatusAsking:
 
     async def record(self, unit: Unit, before: Attempt, result: StatusResult) -> Judgement:
         """Save the status of an attempt that was read in this unit."""
-        now = self._clock.now()
-        judged = self._recorder.judge(before, result.report, now)
+        now = self.clock.now()
+        judged = self.recorder.judge(before, result.report, now)
         judged = self._as_late_as_asked(judged, result, now)
-        await self._recorder.save(unit, before, judged, now)
+        await self.recorder.save(unit, before, judged, now)
         return judged
 
     async def _recheck(self, job: Job) -> None:
         """Ask for a final outcome once more; a network that disagrees makes a contradiction."""
-        attempt = await self._store.run(lambda unit: unit.attempt(job.subject))
+        attempt = await self.store.run(lambda unit: unit.attempt(job.subject))
         if attempt is None or not self._can_ask(attempt):
-            await self._store.run(lambda unit: unit.finish(job))
+            await self.store.run(lambda unit: unit.finish(job))
             return
-        result = await self._networks.status(attempt.network, _query(attempt))
-        await self._store.run(partial(self._record_recheck, job, result))
+        result = await self.networks.status(attempt.network, _query(attempt))
+        await self.store.run(partial(self._record_recheck, job, result))
 
     async def _record_recheck(self, job: Job, result: StatusResult, unit: Unit) -> None:
         await unit.finish(job)
         attempt = await unit.attempt(job.subject)
         if attempt is None:
             return
-        now = self._clock.now()
-        judged = await self._recorder.record(unit, attempt, result.report, now)
-        await self._recorder.recheck_later(unit, judged.attempt, now)
+        now = self.clock.now()
+        judged = await self.recorder.record(unit, attempt, result.report, now)
+        await self.recorder.recheck_later(unit, judged.attempt, now)
 
     async def _ask(self, job: Job) -> None:
-        question = await self._store.run(partial(self._question, job))
+        question = await self.store.run(partial(self._question, job))
         if question is None:
             return
-        result = await self._networks.status(question.network, question.query)
-        again = await self._store.run(partial(self._record, job, result))
+        result = await self.networks.status(question.network, question.query)
+        again = await self.store.run(partial(self._record, job, result))
         if again is None:
             return
         # If this process dies before the answer to the repeat is recorded, or the commit took too
         # long, the job that was added together with the repeat asks for the outcome.
         attempt_id = again.request.attempt_id
-        if self._clock.now() >= again.ends_at:
+        if self.clock.now() >= again.ends_at:
             log.warning("attempt %s is not repeated: the store took too long", attempt_id)
             return
-        answer = await self._networks.submit(question.network, again.request)
-        await self._store.run(partial(self._record_repeat, attempt_id, answer))
+        answer = await self.networks.submit(question.network, again.request)
+        await self.store.run(partial(self._record_repeat, attempt_id, answer))
 
     async def _question(self, job: Job, unit: Unit) -> _Question | None:
         """The query of a job; ends the job and returns None if it is left over."""
@@ -165,12 +165,12 @@ class StatusAsking:
             return None
         if not attempt.is_open:
             # A hint that comes from now on needs another query.
-            await unit.save_attempt(attempt._replace(asked_at=self._clock.now()))
+            await unit.save_attempt(attempt._replace(asked_at=self.clock.now()))
         return _Question(attempt.network, _query(attempt))
 
     def _can_ask(self, attempt: Attempt) -> bool:
-        configured = attempt.network in self._networks.by_name
-        return configured and self._networks.terms(attempt.network).has_status
+        configured = attempt.network in self.networks.by_name
+        return configured and self.networks.terms(attempt.network).has_status
 
     async def _record(self, job: Job, result: StatusResult, unit: Unit) -> _Repeat | None:
         """Record the status; returns the request if it must be sent again."""
@@ -178,18 +178,18 @@ class StatusAsking:
         before = await unit.attempt(job.subject)
         if before is None:
             return None
-        now = self._clock.now()
+        now = self.clock.now()
         if not before.is_open and _is_due(before, job):
             before = before._replace(next_ask_at=None)
-        judged = self._recorder.judge(before, result.report, now)
+        judged = self.recorder.judge(before, result.report, now)
         judged = self._as_late_as_asked(judged, result, now)
         again = await self._repeat(unit, judged.attempt, now)
         if again is not None:
-            terms = self._networks.terms(before.network)
+            terms = self.networks.terms(before.network)
             later = now + terms.timeout + terms.schedule.poll_after
             submitted = judged.attempt.submitted()._replace(next_ask_at=later)
             judged = judged._replace(attempt=submitted)
-        await self._recorder.save(unit, before, judged, now)
+        await self.recorder.save(unit, before, judged, now)
         self._log_given_up(before, judged.attempt, now)
         return again
 
@@ -200,13 +200,13 @@ class StatusAsking:
         attempt, pause = judged.attempt, result.retry_after
         if pause is None or attempt.next_ask_at is None or judged.change is Change.ENDED:
             return judged
-        bounded = min(pause, self._networks.terms(attempt.network).schedule.longest_pause)
+        bounded = min(pause, self.networks.terms(attempt.network).schedule.longest_pause)
         later = max(attempt.next_ask_at, now + bounded)
         return judged._replace(attempt=attempt._replace(next_ask_at=later))
 
     def _log_given_up(self, before: Attempt, after: Attempt, now: datetime) -> None:
         """Log that an attempt waits for a person, the first time that it does."""
-        schedule = self._networks.terms(after.network).schedule
+        schedule = self.networks.terms(after.network).schedule
         since = before.asked_at or before.created_at
         given_up = schedule.given_up(after.created_at, now)
         if after.is_open and given_up and not schedule.given_up(before.created_at, since):
@@ -214,7 +214,7 @@ class StatusAsking:
             log.error("attempt %s at %s has no outcome and waits for a person", *name)
 
     async def _repeat(self, unit: Unit, attempt: Attempt, now: datetime) -> _Repeat | None:
-        terms = self._networks.terms(attempt.network)
+        terms = self.networks.terms(attempt.network)
         if not may_submit_again(attempt, terms, now):
             return None
         request = processor.read(await unit.saved_request(attempt.id))
@@ -223,7 +223,7 @@ class StatusAsking:
     async def _record_repeat(self, attempt_id: str, answer: SubmitResult, unit: Unit) -> None:
         attempt = await unit.attempt(attempt_id)
         if attempt is not None:
-            await self._recorder.record(unit, attempt, answer.report, self._clock.now())
+            await self.recorder.record(unit, attempt, answer.report, self.clock.now())
 
 
 def _query(attempt: Attempt) -> StatusQuery:

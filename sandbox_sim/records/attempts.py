@@ -34,7 +34,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sandbox_sim.operations import PAYMENTS, Operation
@@ -116,14 +115,12 @@ def ask_after_hint(
 
 
 # What an outcome may become. A report of UNKNOWN changes no outcome.
-TRANSITIONS: Final[Mapping[Outcome, frozenset[Outcome]]] = MappingProxyType(
-    {
-        Outcome.UNKNOWN: frozenset({Outcome.PENDING, *FINAL}),
-        Outcome.PENDING: frozenset({Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}),
-        **{outcome: frozenset() for outcome in FINAL},
-        Outcome.SUCCEEDED: frozenset({Outcome.REVERSED}),
-    }
-)
+TRANSITIONS: Final[Mapping[Outcome, frozenset[Outcome]]] = {
+    Outcome.UNKNOWN: frozenset({Outcome.PENDING, *FINAL}),
+    Outcome.PENDING: frozenset({Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}),
+    **{outcome: frozenset() for outcome in FINAL},
+    Outcome.SUCCEEDED: frozenset({Outcome.REVERSED}),
+}
 
 # The operations by which money leaves us.
 MONEY_OUT: Final = frozenset(each for each in PAYMENTS if each.row.spends)

@@ -6,7 +6,6 @@ Card numbers and passwords are masked before an entry is stored (D38).
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, TypedDict
 
 from sandbox_sim.operations import Operation
@@ -100,14 +99,12 @@ class RequestView(TypedDict):
 
 SHOWN_FIELDS: Final = tuple(RequestView.__annotations__)
 
-FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
-    {
-        "operation": values_of(Operation, optional=True),
-        "response_code": values_of(CATALOGUE),
-        "code": values_of(CATALOGUE),
-        "mode": values_of(ServiceMode, optional=True),
-    }
-)
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = {
+    "operation": values_of(Operation, optional=True),
+    "response_code": values_of(CATALOGUE),
+    "code": values_of(CATALOGUE),
+    "mode": values_of(ServiceMode, optional=True),
+}
 
 
 def redacted(entry: JournalEntry, raw: bytes) -> JournalEntry:

@@ -17,7 +17,6 @@ from datetime import datetime
 from decimal import Context, Decimal
 from enum import StrEnum
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Annotated, Final, NamedTuple, NotRequired, TypedDict
 
 from sandbox_sim.values.clients import ServiceMode
@@ -234,27 +233,25 @@ _ISSUED: Final = AccountKind.ISSUED
 _SUSPENSE: Final = AccountKind.SUSPENSE
 
 # Everything that is known of a reason. Clearing is issued where the asset is ours.
-MOVEMENTS: Final[Mapping[Reason, Movement]] = MappingProxyType(
-    {
-        Reason.OPENING: Movement(_ISSUED, WALLET, "what the wallet begins with"),
-        Reason.CHARGE: Movement(WALLET, _ISSUED, "the units of a send"),
-        Reason.REFUND: Movement(_ISSUED, WALLET, "the units of a message that was not sent"),
-        Reason.TOPUP: Movement(_ISSUED, WALLET, "added by a person"),
-        Reason.COLLECTED: Movement(_CLEARING, WALLET, "collected from a payer"),
-        Reason.DEPOSITED: Movement(_CLEARING, WALLET, "deposited by a payer"),
-        Reason.SPENT: Movement(WALLET, _CLEARING, "spent on a payment"),
-        Reason.RETURNED: Movement(_CLEARING, WALLET, "returned, as the payment did not succeed"),
-        # The other way round for what was spent.
-        Reason.REVERSED: Movement(WALLET, _CLEARING, "the network took it back after its success"),
-        # Either way round; a person decides about it.
-        Reason.SUSPENDED: Movement(_SUSPENSE, _CLEARING, "the network said otherwise"),
-        # A person chooses the accounts of these, either way round.
-        Reason.RESOLVED: Movement(_SUSPENSE, WALLET, "moved out of suspense by a person"),
-        Reason.ADJUSTED: Movement(_CLEARING, WALLET, "corrected by a person"),
-        Reason.UNDONE: Movement(WALLET, _CLEARING, "an entry of a person, reversed by a person"),
-        Reason.CLOSED: Movement(WALLET, _CLEARING, "paid out to the merchant for a closed period"),
-    }
-)
+MOVEMENTS: Final[Mapping[Reason, Movement]] = {
+    Reason.OPENING: Movement(_ISSUED, WALLET, "what the wallet begins with"),
+    Reason.CHARGE: Movement(WALLET, _ISSUED, "the units of a send"),
+    Reason.REFUND: Movement(_ISSUED, WALLET, "the units of a message that was not sent"),
+    Reason.TOPUP: Movement(_ISSUED, WALLET, "added by a person"),
+    Reason.COLLECTED: Movement(_CLEARING, WALLET, "collected from a payer"),
+    Reason.DEPOSITED: Movement(_CLEARING, WALLET, "deposited by a payer"),
+    Reason.SPENT: Movement(WALLET, _CLEARING, "spent on a payment"),
+    Reason.RETURNED: Movement(_CLEARING, WALLET, "returned, as the payment did not succeed"),
+    # The other way round for what was spent.
+    Reason.REVERSED: Movement(WALLET, _CLEARING, "the network took it back after its success"),
+    # Either way round; a person decides about it.
+    Reason.SUSPENDED: Movement(_SUSPENSE, _CLEARING, "the network said otherwise"),
+    # A person chooses the accounts of these, either way round.
+    Reason.RESOLVED: Movement(_SUSPENSE, WALLET, "moved out of suspense by a person"),
+    Reason.ADJUSTED: Movement(_CLEARING, WALLET, "corrected by a person"),
+    Reason.UNDONE: Movement(WALLET, _CLEARING, "an entry of a person, reversed by a person"),
+    Reason.CLOSED: Movement(WALLET, _CLEARING, "paid out to the merchant for a closed period"),
+}
 
 
 class BadTransfer(ValueError):

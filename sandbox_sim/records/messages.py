@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Annotated, Final, Literal, NamedTuple, TypedDict
 
 from sandbox_sim.records.listing import FieldValues, values_of
 from sandbox_sim.values import msisdn
 from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.redaction import redact_text
-from sandbox_sim.values.timestamps import Timestamp, iso
+from sandbox_sim.values.timestamps import Timestamp
 
 
 class SmsStatus(StrEnum):
@@ -35,20 +35,18 @@ class SmsStatus(StrEnum):
         return self.value[0]
 
 
-STATUS_NAMES: Final[Mapping[str, SmsStatus]] = MappingProxyType(
-    {name: status for status in SmsStatus for name in (status.value, status.code)}
-)
+STATUS_NAMES: Final[Mapping[str, SmsStatus]] = {
+    name: status for status in SmsStatus for name in (status.value, status.code)
+}
 
 
-TRANSITIONS: Final[Mapping[SmsStatus, frozenset[SmsStatus]]] = MappingProxyType(
-    {
-        SmsStatus.ACKNOWLEDGED: frozenset({SmsStatus.SENT, SmsStatus.REFUNDED}),
-        SmsStatus.QUEUED: frozenset({SmsStatus.SENT, SmsStatus.FAILED}),
-        SmsStatus.SENT: frozenset(),
-        SmsStatus.FAILED: frozenset({SmsStatus.REFUNDED}),
-        SmsStatus.REFUNDED: frozenset(),
-    }
-)
+TRANSITIONS: Final[Mapping[SmsStatus, frozenset[SmsStatus]]] = {
+    SmsStatus.ACKNOWLEDGED: frozenset({SmsStatus.SENT, SmsStatus.REFUNDED}),
+    SmsStatus.QUEUED: frozenset({SmsStatus.SENT, SmsStatus.FAILED}),
+    SmsStatus.SENT: frozenset(),
+    SmsStatus.FAILED: frozenset({SmsStatus.REFUNDED}),
+    SmsStatus.REFUNDED: frozenset(),
+}
 
 
 class IllegalSmsTransition(ValueError):
@@ -183,9 +181,10 @@ class HistoryItem(TypedDict):
     sent_at: Annotated[str | None, "ISO 8601 in UTC; null until it is sent"]
 
 
-FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
-    {"status": values_of(SmsStatus), "mode": values_of(ServiceMode)}
-)
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = {
+    "status": values_of(SmsStatus),
+    "mode": values_of(ServiceMode),
+}
 
 
 class _OfService(TypedDict):
@@ -201,29 +200,18 @@ class MessageView(_OfService, HistoryItem):
 SHOWN_FIELDS: Final = tuple(MessageView.__annotations__)
 
 
+_item, _view = viewer(HistoryItem), viewer(MessageView)
+
+
 def shown(message: Message) -> MessageView:
     """A message as the control API shows it: as the handset sees it, and whose it is."""
-    item = history_item(message)
-    return {"service_id": message.service_id, **item, "mode": message.mode.value}
+    return _view(message, **_source(message))
 
 
 def history_item(message: Message) -> HistoryItem:
     """One element of `response_data` of `sms/history`."""
-    return {
-        "processing_id": message.processing_id,
-        "batch_id": message.batch_id,
-        "customer_number": message.customer_number,
-        "message": message.message,
-        "sender_id": message.sender_id,
-        "char_count": message.char_count,
-        "page_count": message.page_count,
-        "units_charged": message.units_charged,
-        "status": message.status.value,
-        "status_code": message.status.code,
-        "provider_code": message.provider_code,
-        "error_message": message.error_message,
-        "source": "CLIENT",
-        "source_code": "C",
-        "created_at": iso(message.created_at),
-        "sent_at": iso(message.sent_at) if message.sent_at else None,
-    }
+    return _item(message, **_source(message))
+
+
+def _source(message: Message) -> dict[str, str]:
+    return {"status_code": message.status.code, "source": "CLIENT", "source_code": "C"}

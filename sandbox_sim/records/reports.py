@@ -7,7 +7,6 @@ answer that cannot be read, and a status query that does not find the reference 
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sandbox_sim.operations import Operation
@@ -42,15 +41,13 @@ FINAL: Final = WITHOUT_MONEY | {Outcome.SUCCEEDED}
 
 
 # The status a client sees. NOT_SENT and REFUSED leave no transaction, so they have none.
-_STATUSES: Final[Mapping[Outcome, Status]] = MappingProxyType(
-    {
-        Outcome.PENDING: Status.PENDING,
-        Outcome.UNKNOWN: Status.PENDING,
-        Outcome.SUCCEEDED: Status.SUCCESSFUL,
-        Outcome.FAILED: Status.FAILED,
-        Outcome.REVERSED: Status.FAILED,
-    }
-)
+_STATUSES: Final[Mapping[Outcome, Status]] = {
+    Outcome.PENDING: Status.PENDING,
+    Outcome.UNKNOWN: Status.PENDING,
+    Outcome.SUCCEEDED: Status.SUCCESSFUL,
+    Outcome.FAILED: Status.FAILED,
+    Outcome.REVERSED: Status.FAILED,
+}
 
 
 def status_of(outcome: Outcome, *, cancelled: bool = False) -> Status | None:
@@ -118,14 +115,12 @@ AlwaysSent = frozenset[tuple[Source, Field]]
 NOTHING_PROMISED: Final[AlwaysSent] = frozenset()
 
 
-_READ: Final[Mapping[Field, Callable[[Echo], object]]] = MappingProxyType(
-    {
-        Field.REFERENCE: lambda echo: echo.reference,
-        Field.AMOUNT: lambda echo: echo.amount,
-        Field.CURRENCY: lambda echo: echo.currency,
-        Field.OPERATION: lambda echo: echo.operation,
-    }
-)
+_READ: Final[Mapping[Field, Callable[[Echo], object]]] = {
+    Field.REFERENCE: lambda echo: echo.reference,
+    Field.AMOUNT: lambda echo: echo.amount,
+    Field.CURRENCY: lambda echo: echo.currency,
+    Field.OPERATION: lambda echo: echo.operation,
+}
 
 
 def differences(report: Report, sent: Echo, always_sent: AlwaysSent) -> tuple[str, ...]:

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from operator import attrgetter
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict
 
 from sandbox_sim.operations import PAYMENTS, Operation, Party
@@ -122,14 +121,12 @@ class Status(StrEnum):
 
 
 # What people may say instead of a status code, in filters and wherever they choose a status.
-STATUS_WORDS: Final[Mapping[str, Status]] = MappingProxyType(
-    {
-        "successful": Status.SUCCESSFUL,
-        "failed": Status.FAILED,
-        "pending": Status.PENDING,
-        "cancelled": Status.CANCELLED,
-    }
-)
+STATUS_WORDS: Final[Mapping[str, Status]] = {
+    "successful": Status.SUCCESSFUL,
+    "failed": Status.FAILED,
+    "pending": Status.PENDING,
+    "cancelled": Status.CANCELLED,
+}
 
 STATUS_VALUES: Final = values_of(Status, words=STATUS_WORDS)
 
@@ -155,24 +152,20 @@ class Wording(NamedTuple):
     callback: str  # after the slash of `trans_status` (D28)
 
 
-WORDING: Final[Mapping[Status, Wording]] = MappingProxyType(
-    {
-        Status.SUCCESSFUL: Wording("SUCCESSFUL", "Transaction Successful", "SUCCESS"),
-        Status.FAILED: Wording("FAILED", "Transaction Failed", "FAILED"),
-        Status.PENDING: Wording("PENDING", "Transaction Pending", "PENDING"),
-        Status.CANCELLED: Wording("CANCELLED", "Transaction Cancelled", "CANCELLED"),
-    }
-)
+WORDING: Final[Mapping[Status, Wording]] = {
+    Status.SUCCESSFUL: Wording("SUCCESSFUL", "Transaction Successful", "SUCCESS"),
+    Status.FAILED: Wording("FAILED", "Transaction Failed", "FAILED"),
+    Status.PENDING: Wording("PENDING", "Transaction Pending", "PENDING"),
+    Status.CANCELLED: Wording("CANCELLED", "Transaction Cancelled", "CANCELLED"),
+}
 
 
-TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = MappingProxyType(
-    {
-        Status.PENDING: frozenset({Status.SUCCESSFUL, Status.FAILED, Status.CANCELLED}),
-        Status.SUCCESSFUL: frozenset(),
-        Status.FAILED: frozenset(),
-        Status.CANCELLED: frozenset(),
-    }
-)
+TRANSITIONS: Final[Mapping[Status, frozenset[Status]]] = {
+    Status.PENDING: frozenset({Status.SUCCESSFUL, Status.FAILED, Status.CANCELLED}),
+    Status.SUCCESSFUL: frozenset(),
+    Status.FAILED: frozenset(),
+    Status.CANCELLED: frozenset(),
+}
 
 
 class IllegalTransition(ValueError):
@@ -385,13 +378,11 @@ class TransactionView(TypedDict):
 
 SHOWN_FIELDS: Final = tuple(TransactionView.__annotations__)
 
-FIELD_VALUES: Final[Mapping[str, FieldValues]] = MappingProxyType(
-    {
-        "status": STATUS_VALUES,
-        "mode": values_of(ServiceMode),
-        "operation": values_of(PAYMENTS),
-    }
-)
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = {
+    "status": STATUS_VALUES,
+    "mode": values_of(ServiceMode),
+    "operation": values_of(PAYMENTS),
+}
 
 
 def shown(transaction: TransactionRecord, now: datetime) -> TransactionView:
@@ -457,9 +448,11 @@ class Choice(StrEnum):
     CANCEL = "cancel"
 
 
-STATUS_OF: Final = MappingProxyType(
-    {Choice.PAY: Status.SUCCESSFUL, Choice.FAIL: Status.FAILED, Choice.CANCEL: Status.CANCELLED}
-)
+STATUS_OF: Final[Mapping[Choice, Status]] = {
+    Choice.PAY: Status.SUCCESSFUL,
+    Choice.FAIL: Status.FAILED,
+    Choice.CANCEL: Status.CANCELLED,
+}
 
 
 class CardPage(NamedTuple):

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from pydantic import (
@@ -58,9 +57,10 @@ A_DAY_MS: Final = A_DAY_S * 1000
 # The rate_limit_per_minute of `rate_limit = "field"`; its burst is the default (D10).
 _RATE_IN_THE_FIELD: Final = 100.0
 # What the setting `lenient` turns on (D34).
-LENIENT: Final[Mapping[str, Any]] = MappingProxyType(
-    {"accept_international": True, "callback_profile": Profile.SUPERSET}
-)
+LENIENT: Final[Mapping[str, Any]] = {
+    "accept_international": True,
+    "callback_profile": Profile.SUPERSET,
+}
 
 
 _SANDBOX_CREDENTIALS: Final = Credentials(

@@ -4,6 +4,7 @@ Each error says what the value must be.
 """
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
@@ -38,16 +39,25 @@ _OWN_HEADERS: Final = frozenset(
 )
 
 
-def _prefix(value: str) -> str:
-    if not value.isascii() or not value.isdigit() or len(value) > 10 or value[0] != "0":
-        raise ValueError("must be the first digits of a local number, such as 0244")
-    return value
+def _fits(pattern: str, kind: str) -> AfterValidator:
+    """Refuses a text that does not match the pattern: it must be of this kind."""
+
+    def checked(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise ValueError(f"must be {kind}")
+        return value
+
+    return AfterValidator(checked)
 
 
-def _local_number(value: str) -> str:
-    if not value.isascii() or not value.isdigit() or len(value) != 10:
-        raise ValueError("must be a local number of ten digits")
-    return value
+def _accepted_by(parse: Callable[[Any], object]) -> AfterValidator:
+    """Keeps a value as it is written, if this function can parse it."""
+
+    def checked(value: Any) -> Any:
+        parse(value)
+        return value
+
+    return AfterValidator(checked)
 
 
 def _base_path(value: str) -> str:
@@ -85,27 +95,6 @@ def host_in(url: str) -> Host:
     return parse_host_pattern((urlsplit(url).hostname or "").encode("idna").decode())
 
 
-def _allowed_host(value: str) -> str:
-    parse_host_pattern(value)
-    return value
-
-
-def _callback_host(value: str) -> str:
-    parse_entry(value)
-    return value
-
-
-def _url_prefix(value: str) -> str:
-    parse_url_prefix(value)
-    check_address(value)
-    return value
-
-
-def _rewrites(value: dict[str, str]) -> dict[str, str]:
-    parse_rewrites(value)
-    return value
-
-
 def _header_name(value: str) -> str:
     if not _TOKEN.fullmatch(value):
         raise ValueError("must be a valid header name, such as X-Staging")
@@ -117,12 +106,6 @@ def _header_name(value: str) -> str:
 def _header_value(value: SecretStr) -> SecretStr:
     if not _FIELD_VALUE.fullmatch(value.get_secret_value()):
         raise ValueError("must be one line of ASCII, with no space at either end")
-    return value
-
-
-def _client_key(value: str) -> str:
-    if not value or ":" in value:
-        raise ValueError("must be text without a colon, which ends the key in Basic authentication")
     return value
 
 
@@ -161,18 +144,6 @@ def _meant_store(value: str) -> str:
     return f"; did you mean {meant or f'sqlite:{value}'}?"
 
 
-def _card(value: str) -> str:
-    if not value.isascii() or not value.isdigit() or not 12 <= len(value) <= 19:
-        raise ValueError("must be a card number of 12 to 19 digits")
-    return value
-
-
-def _service_key(value: str) -> str:
-    if not re.fullmatch("[1-9][0-9]{0,18}", value):
-        raise ValueError("must be a service_id, such as 55")
-    return value
-
-
 def _merchant_name(value: str) -> str:
     if not value.strip() or len(value) > _LONGEST_NAME or not value.isprintable():
         raise ValueError(f"must be a name of 1 to {_LONGEST_NAME} printable characters")
@@ -190,24 +161,26 @@ def read_secret(name: str, path: str) -> str:
     return secret
 
 
-Prefix = Annotated[str, AfterValidator(_prefix)]
-LocalNumber = Annotated[str, AfterValidator(_local_number)]
+Prefix = Annotated[str, _fits("0[0-9]{0,9}", "the first digits of a local number, such as 0244")]
+LocalNumber = Annotated[str, _fits("[0-9]{10}", "a local number of ten digits")]
 BasePath = Annotated[str, AfterValidator(_base_path)]
 RateLimit = Annotated[Literal["field"] | None, BeforeValidator(_rate_limit)]
 PublicUrl = Annotated[str | None, AfterValidator(_public_url)]
-AllowedHost = Annotated[str, AfterValidator(_allowed_host)]
-UrlPrefix = Annotated[str, AfterValidator(_url_prefix)]
-Rewrites = Annotated[dict[UrlPrefix, UrlPrefix], AfterValidator(_rewrites)]
+AllowedHost = Annotated[str, _accepted_by(parse_host_pattern)]
+UrlPrefix = Annotated[str, _accepted_by(parse_url_prefix), _accepted_by(check_address)]
+Rewrites = Annotated[dict[UrlPrefix, UrlPrefix], _accepted_by(parse_rewrites)]
 HeaderName = Annotated[str, AfterValidator(_header_name)]
 HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
 Headers = Annotated[dict[HeaderName, HeaderValue], AfterValidator(_headers)]
-CallbackHost = Annotated[str, AfterValidator(_callback_host)]
+CallbackHost = Annotated[str, _accepted_by(parse_entry)]
 StoreName = Annotated[str, AfterValidator(_store)]
-ClientKey = Annotated[str, AfterValidator(_client_key)]
+ClientKey = Annotated[
+    str, _fits("[^:]+", "text without a colon, which ends the key in Basic authentication")
+]
 MagicKey = Annotated[str, AfterValidator(check_key)]
 MagicOutcome = Annotated[str, AfterValidator(check_outcome)]
-CardNumber = Annotated[str, AfterValidator(_card)]
-ServiceKey = Annotated[str, AfterValidator(_service_key)]
+CardNumber = Annotated[str, _fits("[0-9]{12,19}", "a card number of 12 to 19 digits")]
+ServiceKey = Annotated[str, _fits("[1-9][0-9]{0,18}", "a service_id, such as 55")]
 MerchantName = Annotated[str, AfterValidator(_merchant_name)]
 
 

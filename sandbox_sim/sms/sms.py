@@ -1,6 +1,7 @@
 """The four SMS operations: single, bulk, history and balance. Source: service.7, D22 to D26."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -25,45 +26,38 @@ LONG_SENDER: Final = (
 )
 
 
+@dataclass(eq=False, repr=False)
 class SmsOperations:
     """The four SMS operations."""
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        ids: Ids,
-        accounts: Accounts,
-        behaviour: BehaviourHolder,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-        self._accounts = accounts
-        self._behaviour = behaviour
+    store: Store
+    clock: Clock
+    ids: Ids
+    accounts: Accounts
+    behaviour: BehaviourHolder
 
     async def send(self, request: SmsRequest) -> Reply:
         """`sms/send` and `sms/bulk`: charges and accepts all recipients, or rejects them all."""
-        behaviour = self._behaviour.present
+        behaviour = self.behaviour.present
         senders = behaviour.approved_senders
         recipients = sandbox_rules.decide(request, behaviour.allowlist, senders)
         if isinstance(recipients, Reply):
             return recipients
         size = sms_encoding.measure(request.msg_body)
-        messages = messages_of(request.redacted(), recipients, size, self._clock.now(), self._ids)
+        messages = messages_of(request.redacted(), recipients, size, self.clock.now(), self.ids)
         units = size.page_count * len(recipients)
         subject = messages[0].batch_id or messages[0].processing_id
 
         async def work(unit: Unit) -> int | None:
-            now = self._clock.now()
-            left = await self._accounts.charge(unit, request.service_id, units, subject, now)
+            now = self.clock.now()
+            left = await self.accounts.charge(unit, request.service_id, units, subject, now)
             if left is not None:
                 await unit.add_messages(messages)
                 due = now + behaviour.sms_transition
                 await unit.add_job(Job(due, JobKind.SETTLE_SMS, request.service_id, subject))
             return left
 
-        left = await self._store.run(work)
+        left = await self.store.run(work)
         if left is None:
             why = f"{units} units are needed, more than the SMS balance of the service"
             return Reply(Code.INSUFFICIENT_SMS_UNITS, "sandbox.10", why)
@@ -78,16 +72,16 @@ class SmsOperations:
         await unit.save_messages(settled)
         refund = sum(m.units_charged for m in settled if m.status is SmsStatus.REFUNDED)
         if refund:
-            await self._accounts.refund(unit, job.service_id, refund, job.subject, now)
+            await self.accounts.refund(unit, job.service_id, refund, job.subject, now)
 
     async def history(self, query: HistoryQuery) -> Reply:
         """`sms/history`."""
-        return await history_of(self._store, query)
+        return await history_of(self.store, query)
 
     async def balance(self, service_id: int) -> Reply:
         """`sms/balance`."""
-        balance = await self._store.run(
-            lambda unit: self._accounts.balance(unit, service_id, Wallet.SMS, self._clock.now())
+        balance = await self.store.run(
+            lambda unit: self.accounts.balance(unit, service_id, Wallet.SMS, self.clock.now())
         )
         return balance_reply(service_id, int(balance.available), balance.updated_at, "sandbox.10")
 

@@ -7,7 +7,6 @@ never split between two pages, so a page may hold one unit less.
 """
 
 from collections.abc import Sequence
-from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 _ESCAPE: Final = 0x1B
@@ -21,31 +20,27 @@ _GSM_TABLE: Final = (
 
 GSM_BASIC: Final = frozenset(_GSM_TABLE) - {chr(_ESCAPE)}
 
-_EXTENSION_SEPTETS: Final = MappingProxyType(
-    {
-        "\f": 0x0A,
-        "^": 0x14,
-        "{": 0x28,
-        "}": 0x29,
-        "\\": 0x2F,
-        "[": 0x3C,
-        "~": 0x3D,
-        "]": 0x3E,
-        "|": 0x40,
-        "€": 0x65,
-    }
-)
+_EXTENSION_SEPTETS: Final = {
+    "\f": 0x0A,
+    "^": 0x14,
+    "{": 0x28,
+    "}": 0x29,
+    "\\": 0x2F,
+    "[": 0x3C,
+    "~": 0x3D,
+    "]": 0x3E,
+    "|": 0x40,
+    "€": 0x65,
+}
 
 GSM_EXTENSION: Final = frozenset(_EXTENSION_SEPTETS)
 
 _GSM: Final = GSM_BASIC | GSM_EXTENSION
 
-_GSM_OCTETS: Final = MappingProxyType(
-    {
-        **{char: bytes([septet]) for septet, char in enumerate(_GSM_TABLE)},
-        **{char: bytes([_ESCAPE, septet]) for char, septet in _EXTENSION_SEPTETS.items()},
-    }
-)
+_GSM_OCTETS: Final = {
+    **{char: bytes([septet]) for septet, char in enumerate(_GSM_TABLE)},
+    **{char: bytes([_ESCAPE, septet]) for char, septet in _EXTENSION_SEPTETS.items()},
+}
 
 
 class Size(NamedTuple):

@@ -8,7 +8,6 @@ address, because such a connection goes there.
 import re
 from fnmatch import fnmatchcase
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -26,9 +25,11 @@ _ORIGIN: Final = re.compile(r"https?://(.+)", re.IGNORECASE | re.ASCII)
 _DEFAULT_PORTS: Final = frozenset({80, 443})
 
 # A server can listen on all addresses; a client needs one of them.
-_LOOPBACK_OF_WILDCARD: Final = MappingProxyType(
-    {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- nothing is bound to it
-)
+_LOOPBACK_OF_WILDCARD: Final = {
+    "": "127.0.0.1",
+    "0.0.0.0": "127.0.0.1",  # noqa: S104 -- nothing is bound to it
+    "::": "::1",
+}
 
 LISTENS_ON_ALL: Final = frozenset(_LOOPBACK_OF_WILDCARD)
 

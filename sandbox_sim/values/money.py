@@ -5,16 +5,13 @@ A float would lose the last digit of 10000000000000001. `json_text.compact` writ
 
 from collections.abc import Mapping
 from decimal import Decimal
-from types import MappingProxyType
 from typing import Final
 
 from sandbox_sim.values.peer_input import read_json
 
 # Decimals of each currency that the interface names; the other currencies of the world that a
 # network may be configured with have two as well, except for those that are listed.
-_DECIMALS: Final[Mapping[str, int]] = MappingProxyType(
-    {"XOF": 0, "XAF": 0, "UGX": 0, "RWF": 0, "GNF": 0}
-)
+_DECIMALS: Final[Mapping[str, int]] = {"XOF": 0, "XAF": 0, "UGX": 0, "RWF": 0, "GNF": 0}
 
 _USUAL_DECIMALS: Final = 2
 

@@ -5,7 +5,6 @@ Source: "codes", and D5, D7, D8, D14 where the interface does not decide.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sandbox_sim.values.redaction import redact_text
@@ -88,7 +87,7 @@ _ROWS: Final = (
 )
 
 
-CATALOGUE: Final[Mapping[str, ResponseCode]] = MappingProxyType({row.code: row for row in _ROWS})
+CATALOGUE: Final[Mapping[str, ResponseCode]] = {row.code: row for row in _ROWS}
 
 
 # The codes of accepted requests; every other code is a rejection and is logged as one.

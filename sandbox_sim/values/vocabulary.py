@@ -8,7 +8,6 @@ last digit decides the outcome of the payment.
 
 from collections.abc import Mapping
 from enum import StrEnum
-from types import MappingProxyType
 from typing import Final
 
 
@@ -56,27 +55,25 @@ MAX_REFERENCE: Final = 1_000
 MAX_MESSAGE: Final = 10_000
 
 
-ACCOUNT_PREFIX: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "GOT": "100",
-        "GTM": "101",
-        "DST": "102",
-        "MPO": "103",
-        "MPP": "104",
-        "VPO": "105",
-        "VPP": "106",
-        "SFL": "107",
-        "TLS": "108",
-        "STT": "109",
-        "ECG": "200",
-        "VBB": "201",
-        "BXO": "202",
-        "EPP": "203",
-        "GHW": "204",
-        "SCP": "205",
-        "WRE": "206",
-    }
-)
+ACCOUNT_PREFIX: Final[Mapping[str, str]] = {
+    "GOT": "100",
+    "GTM": "101",
+    "DST": "102",
+    "MPO": "103",
+    "MPP": "104",
+    "VPO": "105",
+    "VPP": "106",
+    "SFL": "107",
+    "TLS": "108",
+    "STT": "109",
+    "ECG": "200",
+    "VBB": "201",
+    "BXO": "202",
+    "EPP": "203",
+    "GHW": "204",
+    "SCP": "205",
+    "WRE": "206",
+}
 
 BILL_PRODUCTS: Final = tuple(ACCOUNT_PREFIX)
 

@@ -11,7 +11,7 @@ from playwright.async_api import Browser, ViewportSize
 
 from sandbox_sim.demo.gateway_client import ShopSettings
 from sandbox_sim.demo.shop import Shop
-from sandbox_sim.demo.texts import Texts
+from sandbox_sim.demo.texts import ENGLISH
 from sandbox_sim.ports import CallbackSender
 from tests.conftest import Sandbox, sandboxes
 from tests.demo.browser import DESK, Scheme, WatchedPage, open_page
@@ -55,7 +55,7 @@ async def open_stage(
             "approval": "handset",
             "callback_profile": "event",
             "sandbox_card_entry": True,
-            "merchant_names": {"55": Texts().shop},
+            "merchant_names": {"55": ENGLISH.shop},
             "allowed_hosts": [shop_host],
             **settings,
         }

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
@@ -177,29 +178,22 @@ def _with(configuration: Configuration, replaced: Mapping[str, Any]) -> Configur
     return configuration.model_copy(update=given)
 
 
+@dataclass(eq=False, repr=False)
 class _Output:
     """Prints each result when its case ends, and writes the reports of each run.
 
     remedies: whether to print how to fix each failure.
     """
 
-    def __init__(
-        self,
-        configuration: Configuration,
-        as_json: bool,
-        remedies: bool,
-        junit: Path | None,
-        html: Path | None,
-    ) -> None:
-        self._configuration = configuration
-        self._as_json = as_json
-        self._remedies = remedies
-        self._junit = junit
-        self._html = html
+    configuration: Configuration
+    as_json: bool
+    remedies: bool
+    junit: Path | None
+    html: Path | None
 
     def begin(self, gateway_url: str, cases: int) -> None:
         """Print the address and the services of the gateway."""
-        first, *others = self._configuration.services(cases)
+        first, *others = self.configuration.services(cases)
         services = f"services {first} to {others[-1]}" if others else f"service {first}"
         self._say(f"gateway at {gateway_url}, {services}")
 
@@ -207,30 +201,30 @@ class _Output:
         """Print the result of a case that ran; `end` prints those that did not, together."""
         if result.reason and not result.events:
             return
-        shown = reports.shown_result(result, self._configuration.secrets)
-        for line in reports.lines(shown, remedies=self._remedies):
+        shown = reports.shown_result(result, self.configuration.secrets)
+        for line in reports.lines(shown, remedies=self.remedies):
             self._say(printable(line))
 
     def end(self, found: Run) -> None:
         """Print the counts, or with --json the whole report, and write the report files."""
-        document = reports.shown(found, self._configuration.secrets)
-        if self._as_json:
+        document = reports.shown(found, self.configuration.secrets)
+        if self.as_json:
             click.echo(json.dumps(document, indent=2))
         for line in reports.not_run(document):
             self._say(printable(line))
         for line in reports.run_alone(document):
             self._say(line)
         self._say(reports.summary(document))
-        if document["counts"]["failed"] and not self._remedies:
+        if document["counts"]["failed"] and not self.remedies:
             self._say("--case NAME shows how to fix a failure")
         page = reports.html(document)
         with suppress(CommandFailed, OSError):  # only the dashboard shows this file
             certify_report().parent.mkdir(parents=True, exist_ok=True)
             _write(certify_report(), page)
-        if self._html is not None:
-            _write(self._html, page)
-        if self._junit is not None:
-            _write(self._junit, reports.junit(document))
+        if self.html is not None:
+            _write(self.html, page)
+        if self.junit is not None:
+            _write(self.junit, reports.junit(document))
 
     def wait(self, gateway_url: str) -> None:
         """Print that the command waits for a file to change."""
@@ -238,7 +232,7 @@ class _Output:
         self._say("waiting for a source file to change in this folder; Ctrl-C ends")
 
     def _say(self, line: str) -> None:
-        if not self._as_json:
+        if not self.as_json:
             click.echo(line)
 
 

@@ -8,7 +8,6 @@ import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -32,7 +31,7 @@ from sandbox_sim.cli.serve.process import serving
 from sandbox_sim.demo.catalogue import MAGIC_NUMBERS
 from sandbox_sim.demo.gateway_client import ShopSettings
 from sandbox_sim.demo.shop import Shop
-from sandbox_sim.demo.texts import Texts
+from sandbox_sim.demo.texts import ENGLISH
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.settings.loading import Loaded
 from sandbox_sim.settings.schema import Settings
@@ -44,17 +43,15 @@ _SERVICE_ID: Final = 55
 # The defaults of the demonstration: its records are in memory only, callbacks have the body that
 # the shop reads, customers type their card at the gateway, and approve payments on a handset, which
 # names the shop.
-DEMO_SETTINGS: Final = MappingProxyType(
-    {
-        "store": "memory:",
-        "callback_profile": Profile.EVENT,
-        "sandbox_card_entry": True,
-        "approval": "handset",
-        "merchant_names": {str(_SERVICE_ID): Texts().shop},
-    }
-)
+DEMO_SETTINGS: Final[Mapping[str, object]] = {
+    "store": "memory:",
+    "callback_profile": Profile.EVENT,
+    "sandbox_card_entry": True,
+    "approval": "handset",
+    "merchant_names": {str(_SERVICE_ID): ENGLISH.shop},
+}
 # The default without approval on a handset: two of the test shoppers cancel or never answer.
-_WITHOUT_HANDSET: Final = MappingProxyType({"magic_outcomes": dict(MAGIC_NUMBERS)})
+_WITHOUT_HANDSET: Final = {"magic_outcomes": dict(MAGIC_NUMBERS)}
 # Seconds that open requests to the shop get when it stops. The gateway stops after the shop; both
 # must stop within ten seconds.
 _GRACE_S: Final = 0.5

@@ -21,10 +21,8 @@ from sandbox_sim.cli.record_commands import (
     MESSAGES,
     REQUESTS,
     TRANSACTIONS,
-    add_find,
-    add_list,
+    add_searches,
     add_show,
-    add_wait,
     every_record,
     wait,
 )
@@ -90,10 +88,8 @@ def requests() -> None:
     """Requests, each with its answer, rule and reason."""
 
 
-add_list(requests, REQUESTS)
+add_searches(requests, REQUESTS)
 add_show(requests, REQUESTS, "ID")
-add_find(requests, REQUESTS)
-add_wait(requests, REQUESTS)
 
 
 @requests.command()
@@ -110,9 +106,7 @@ def transactions() -> None:
     """Payments with their timeline; decide or refund one by hand."""
 
 
-add_list(transactions, TRANSACTIONS)
-add_find(transactions, TRANSACTIONS)
-add_wait(transactions, TRANSACTIONS)
+add_searches(transactions, TRANSACTIONS)
 transactions.add_command(refund)
 
 
@@ -230,12 +224,10 @@ _NOT_OF_STATE: Final = [
     each for each in CALLBACKS.filters if each.field not in {"state", "unacknowledged", "mode"}
 ]
 
-add_list(callbacks, CALLBACKS)
+add_searches(callbacks, CALLBACKS)
 add_show(
     callbacks, CALLBACKS, "ID", "ID is its id, its network transaction id or its transaction_id."
 )
-add_find(callbacks, CALLBACKS)
-add_wait(callbacks, CALLBACKS)
 
 
 @callbacks.command()
@@ -329,10 +321,8 @@ def sms() -> None:
     """SMS, as the phones receive them."""
 
 
-add_list(sms, MESSAGES)
+add_searches(sms, MESSAGES)
 add_show(sms, MESSAGES, "PROCESSING_ID")
-add_find(sms, MESSAGES)
-add_wait(sms, MESSAGES)
 
 
 @click.group()

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 Json = Mapping[str, Any]
@@ -210,7 +209,7 @@ _ADDRESS: Final = re.compile("https?://.+")
 
 Fields = Mapping[str, Any]
 
-NOTHING: Final[Fields] = MappingProxyType({})
+NOTHING: Final[Fields] = {}
 
 
 class Observed(NamedTuple):

@@ -4,7 +4,9 @@ MTN sends a reason as a bare code or as a code with a message. A code that is no
 shown unchanged.
 """
 
+import tomllib
 from collections.abc import Mapping
+from importlib.resources import files
 from typing import Any, Final
 
 from sandbox_sim.ports.network import StatusResult, SubmitRequest, SubmitResult
@@ -13,34 +15,9 @@ from sandbox_sim.values.json_text import compact
 from sandbox_sim.values.msisdn import to_international
 from sandbox_sim.values.peer_input import amount_of, document_of, text_of
 
-# The codes that MTN documents, and one that it sends without documenting it (the last).
-FAILURE_REASONS: Final[Mapping[str, str]] = {
-    "APPROVAL_REJECTED": "the payer rejected the request",
-    "COULD_NOT_PERFORM_TRANSACTION": "MTN could not process it; often the payer did not answer",
-    "EXPIRED": "the payer did not answer in time",
-    "INTERNAL_PROCESSING_ERROR": "an error at MTN, often an insufficient balance",
-    "INVALID_CALLBACK_URL_HOST": "MTN does not call the host of our callback address",
-    "INVALID_CURRENCY": "MTN does not accept the currency",
-    "NOT_ALLOWED": "our API user is not allowed to do this",
-    "NOT_ALLOWED_TARGET_ENVIRONMENT": "our API user is not allowed to use the target environment",
-    "NOT_ENOUGH_FUNDS": "the balance of the account is insufficient",
-    "PAYEE_LIMIT_REACHED": "the payee reached a limit of the account",
-    "PAYEE_NOT_ALLOWED_TO_RECEIVE": "the payee may not receive money",
-    "PAYEE_NOT_FOUND": "the payee has no MoMo account",
-    "PAYER_LIMIT_REACHED": "the payer reached a limit of the account",
-    "PAYER_NOT_FOUND": "the payer has no MoMo account",
-    "PAYMENT_NOT_APPROVED": "the payer did not approve the payment",
-    "RESOURCE_ALREADY_EXIST": "MTN has another payment with this reference",
-    "RESOURCE_NOT_FOUND": "MTN did not find the payment",
-    "SENDER_ACCOUNT_NOT_ACTIVE": "the account of the sender is not active",
-    "SERVICE_UNAVAILABLE": "a service of MTN was not available",
-    "TRANSACTION_CANCELED": "the payment was cancelled at MTN",
-    "TRANSACTION_NOT_FOUND": "MTN did not find the transaction",
-    "VALIDATION_ERROR": "MTN found an invalid value in the request",
-    "LOW_BALANCE_OR_PAYEE_LIMIT_REACHED_OR_NOT_ALLOWED": (
-        "insufficient balance, a limit was reached, or it is not allowed"
-    ),
-}
+FAILURE_REASONS: Final[Mapping[str, str]] = tomllib.loads(
+    files(__package__).joinpath("reasons.toml").read_text("utf-8")
+)
 
 # These are about the customer of one request. The others may concern every request to this account.
 _OF_ONE_REQUEST: Final = frozenset(

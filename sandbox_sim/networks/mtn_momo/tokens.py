@@ -6,6 +6,7 @@ expires, payments use it and do not wait for the new one.
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from sandbox_sim.networks.http_client import NetworkHttpClient, NoAnswer, advice
@@ -42,25 +43,20 @@ class _Token(NamedTuple):
     ends_at: float
 
 
+@dataclass(eq=False, repr=False)
 class Tokens:
     """Gets and caches the tokens of one product.
 
     url, headers: of the request for a token.
     """
 
-    def __init__(
-        self,
-        http: NetworkHttpClient,
-        url: str,
-        headers: Mapping[str, str],
-        clock: Clock,
-        scrubber: Scrubber,
-    ) -> None:
-        self._http = http
-        self._url = url
-        self._headers = headers
-        self._clock = clock
-        self._scrubber = scrubber
+    http: NetworkHttpClient
+    url: str
+    headers: Mapping[str, str]
+    clock: Clock
+    scrubber: Scrubber
+
+    def __post_init__(self) -> None:
         self._token: _Token | None = None
         self._newest = ""
         self._renewal: asyncio.Task[str | NoToken] | None = None
@@ -74,7 +70,7 @@ class Tokens:
         token = self._token
         if token is not None and token.text == refused:
             self._token = token = None
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         if token is None or now >= token.ends_at:
             return await self.renew(within_s)
         if now >= token.renew_at:
@@ -85,7 +81,7 @@ class Tokens:
         """A new token; one request for all that wait for it at the same time."""
         renewal = self._start_renewal()
         try:
-            async with self._clock.timeout(within_s):
+            async with self.clock.timeout(within_s):
                 await asyncio.wait({renewal})
         except TimeoutError:
             return NoToken(f"no token within {within_s:g} s", network_fault=True)
@@ -107,7 +103,7 @@ class Tokens:
         return self._renewal
 
     async def _fetch(self) -> str | NoToken:
-        answer = await self._http.ask("token", "POST", self._url, self._headers)
+        answer = await self.http.ask("token", "POST", self.url, self.headers)
         if isinstance(answer, NoAnswer):
             return NoToken(f"no token: {answer.problem}", answer.network_fault)
         text, life = _read(answer.body) if answer.status == 200 else ("", 0.0)
@@ -116,10 +112,10 @@ class Tokens:
             problem = f"no token: HTTP {answer.status}{wrong and f': {wrong}'}"
             return NoToken(problem, answer.is_server_error)
         if self._newest != text:
-            self._scrubber.forget(self._newest)
-            self._scrubber.add(text)
+            self.scrubber.forget(self._newest)
+            self.scrubber.add(text)
             self._newest = text
-        now = self._clock.monotonic()
+        now = self.clock.monotonic()
         renewed_before = min(RENEWED_BEFORE_S, life / 2)
         self._token = _Token(text, now + life - renewed_before, now + life)
         return text

@@ -13,6 +13,7 @@ import logging
 import ssl
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sandbox_sim.networks.smpp import pdus
@@ -100,6 +101,7 @@ class NoSmppResponse(Exception):
     """The request may have arrived, and no answer came; the text says why."""
 
 
+@dataclass(eq=False, repr=False)
 class SmscConnection:
     """An open connection.
 
@@ -107,24 +109,18 @@ class SmscConnection:
     within_s: how long the SMSC may take to answer, in real time.
     """
 
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        clock: Clock,
-        deliveries: Deliveries,
-        within_s: float,
-    ) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._clock = clock
-        self._deliveries = deliveries
-        self._within_s = within_s
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+    clock: Clock
+    deliveries: Deliveries
+    within_s: float
+
+    def __post_init__(self) -> None:
         self._sequence = 0
         self._answers: dict[int, asyncio.Future[Pdu]] = {}
         self._late: dict[int, Callable[[Pdu], None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._pauses = Pauses(clock)
+        self._pauses = Pauses(self.clock)
         self.problem = ""
         self.on_end: Callable[[], None] = lambda: None
         self._start(self._read())
@@ -154,13 +150,13 @@ class SmscConnection:
         waiting: asyncio.Future[Pdu] = asyncio.get_running_loop().create_future()
         self._answers[sequence] = waiting
         try:
-            async with self._clock.timeout(self._within_s):
-                self._writer.write(octets)
+            async with self.clock.timeout(self.within_s):
+                self.writer.write(octets)
                 return await waiting
         except TimeoutError:
             if late is not None and len(self._late) < MOST_LATE:
                 self._late[sequence] = late
-            raise NoSmppResponse(f"no answer within {self._within_s:g} s") from None
+            raise NoSmppResponse(f"no answer within {self.within_s:g} s") from None
         finally:
             self._answers.pop(sequence, None)
 
@@ -178,7 +174,7 @@ class SmscConnection:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         with suppress(OSError):
-            await self._writer.wait_closed()
+            await self.writer.wait_closed()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -188,16 +184,16 @@ class SmscConnection:
     def _send(self, octets: bytes) -> None:
         """Send a PDU that needs no answer, unless the connection has ended."""
         if not self.has_ended:
-            self._writer.write(octets)
+            self.writer.write(octets)
 
     async def _room(self) -> None:
         """Return when there is room in the buffer, or the connection has ended."""
-        _, full = self._writer.transport.get_write_buffer_limits()
-        if self._writer.transport.get_write_buffer_size() <= full:
+        _, full = self.writer.transport.get_write_buffer_limits()
+        if self.writer.transport.get_write_buffer_size() <= full:
             return
         try:
-            async with self._clock.timeout(self._within_s):
-                await self._writer.drain()
+            async with self.clock.timeout(self.within_s):
+                await self.writer.drain()
         except TimeoutError:
             self._end("the SMSC does not read")
         except OSError as error:
@@ -213,16 +209,16 @@ class SmscConnection:
             if not waiting.done():
                 waiting.set_exception(NoSmppResponse(problem))
         self._late.clear()
-        if self._writer.transport.get_write_buffer_size():
-            self._writer.transport.abort()  # it would wait for an SMSC that does not read
+        if self.writer.transport.get_write_buffer_size():
+            self.writer.transport.abort()  # it would wait for an SMSC that does not read
         else:
-            self._writer.close()
+            self.writer.close()
         self.on_end()
 
     async def _read(self) -> None:
         try:
             while True:
-                self._handle(await pdus.read_pdu(self._reader))
+                self._handle(await pdus.read_pdu(self.reader))
                 await self._room()
                 if self.has_ended:
                     return
@@ -241,7 +237,7 @@ class SmscConnection:
             elif late is not None:
                 late(pdu)
         elif pdu.command == pdus.DELIVER_SM:
-            self._deliveries.begin(pdu, self._send)
+            self.deliveries.begin(pdu, self._send)
         elif pdu.command == pdus.ENQUIRE_LINK:
             self._send(pdus.answer(pdu))
         elif pdu.command == pdus.UNBIND:
@@ -282,6 +278,7 @@ class BindRefused(Exception):
         self.network_fault = status in pdus.SYSTEM_ERRORS
 
 
+@dataclass(eq=False, repr=False)
 class SmppLink:
     """Keeps the connection of one network bound.
 
@@ -291,21 +288,14 @@ class SmppLink:
     network_fault: whether the SMSC or the connection to it caused the problem.
     """
 
-    def __init__(
-        self,
-        name: str,
-        settings: SmppSettings,
-        clock: Clock,
-        ids: Ids,
-        deliveries: Deliveries,
-        within_s: float,
-    ) -> None:
-        self._name = name
-        self._settings = settings
-        self._clock = clock
-        self._ids = ids
-        self._deliveries = deliveries
-        self._within_s = within_s
+    name: str
+    settings: SmppSettings
+    clock: Clock
+    ids: Ids
+    deliveries: Deliveries
+    within_s: float
+
+    def __post_init__(self) -> None:
         self._connection: SmscConnection | None = None
         self._bound, self._lost, self._tried = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._tried.set()
@@ -341,7 +331,7 @@ class SmppLink:
     async def bound_within(self, seconds: float) -> SmscConnection | None:
         """The bound connection; waits for it for this much real time. None if there is none."""
         try:
-            async with self._clock.timeout(seconds):
+            async with self.clock.timeout(seconds):
                 await self._bound.wait()
         except TimeoutError:
             return None
@@ -352,7 +342,7 @@ class SmppLink:
         failures = 0
         while True:
             pause = self._pause(failures)
-            self._outlives_at = self._clock.monotonic() + pause
+            self._outlives_at = self.clock.monotonic() + pause
             await self._bind()
             if self._connection is not None:
                 await self._lost.wait()
@@ -360,18 +350,18 @@ class SmppLink:
                 failures = 0
                 continue
             failures += 1
-            await Pauses(self._clock).wait(pause)
+            await Pauses(self.clock).wait(pause)
             self._tried.clear()
 
     def _pause(self, failures: int) -> float:
         """Seconds until the next bind. failures: how many binds in a row failed."""
-        longest = self._settings.reconnect_at_most_s
-        pause = min(self._settings.reconnect_after_s * 2.0 ** min(failures, 30), longest)
-        return pause * (1 + JITTER * self._ids.draw())
+        longest = self.settings.reconnect_at_most_s
+        pause = min(self.settings.reconnect_after_s * 2.0 ** min(failures, 30), longest)
+        return pause * (1 + JITTER * self.ids.draw())
 
     async def _bind(self) -> None:
         """Bind, or set `problem`."""
-        settings = self._settings
+        settings = self.settings
         try:
             connection = await self._connected()
         except BindRefused as refusal:
@@ -381,27 +371,27 @@ class SmppLink:
             self.problem = f"no bind at {settings.host}:{settings.port}: {why}"
             self.network_fault = True
         else:
-            log.info("network %s is bound as %s", self._name, settings.system_id)
+            log.info("network %s is bound as %s", self.name, settings.system_id)
             connection.on_end = self._ended
             connection.enquire_each(settings.enquire_link_s)
             self._connection = connection
             self._lost.clear()
             self._bound.set()
         if self._connection is None:
-            log.warning("network %s: %s", self._name, self.problem)
+            log.warning("network %s: %s", self.name, self.problem)
         self._tried.set()
 
     async def _connected(self) -> SmscConnection:
         """A new connection that is bound."""
-        settings, tls = self._settings, self._settings.tls
-        async with self._clock.timeout(self._within_s):
+        settings, tls = self.settings, self.settings.tls
+        async with self.clock.timeout(self.within_s):
             streams = await asyncio.open_connection(
                 settings.host,
                 settings.port,
                 ssl=ssl.create_default_context() if tls else None,
                 ssl_shutdown_timeout=TLS_END_S if tls else None,
             )
-        connection = SmscConnection(*streams, self._clock, self._deliveries, self._within_s)
+        connection = SmscConnection(*streams, self.clock, self.deliveries, self.within_s)
         try:
             await self._ask_to_bind(connection)
         except BaseException:
@@ -410,7 +400,7 @@ class SmppLink:
         return connection
 
     async def _ask_to_bind(self, connection: SmscConnection) -> None:
-        settings = self._settings
+        settings = self.settings
         account = settings.system_id, settings.password.get_secret_value(), settings.system_type
         answer = await connection.ask(lambda number: pdus.bind_transceiver(number, *account))
         if (answer.command, answer.status) != (pdus.BOUND, pdus.OK):
@@ -423,8 +413,8 @@ class SmppLink:
         connection, self._connection = self._connection, None
         if connection is not None:
             self.problem, self.network_fault = connection.problem, True
-            log.warning("network %s: %s", self._name, self.problem)
-        if self._clock.monotonic() >= self._outlives_at:
+            log.warning("network %s: %s", self.name, self.problem)
+        if self.clock.monotonic() >= self._outlives_at:
             self._tried.clear()  # the next bind follows at once
         self._bound.clear()
         self._lost.set()

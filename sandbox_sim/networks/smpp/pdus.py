@@ -13,12 +13,13 @@ A delivery receipt (5.2.28 and appendix B) names the message and its state in it
 import asyncio
 import re
 import struct
+import tomllib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sandbox_sim.networks.smpp.settings import ReceiptIds
 from sandbox_sim.records.reports import Outcome
-from sandbox_sim.values.response_codes import Code
 
 if TYPE_CHECKING:
     from smpp34 import DeliverSm
@@ -35,55 +36,13 @@ TEMPORARY_ERROR: Final = 0x64
 PERMANENT_ERROR: Final = 0x65
 
 
+_STATUSES: Final[Mapping[str, Any]] = tomllib.loads(
+    files(__package__).joinpath("statuses.toml").read_text("utf-8")
+)
 _NAMES: Final[Mapping[int, str]] = {
-    0x00: "ESME_ROK",
-    0x01: "ESME_RINVMSGLEN",
-    0x02: "ESME_RINVCMDLEN",
-    0x03: "ESME_RINVCMDID",
-    0x04: "ESME_RINVBNDSTS",
-    0x05: "ESME_RALYBND",
-    0x06: "ESME_RINVPRTFLG",
-    0x07: "ESME_RINVREGDLVFLG",
-    0x08: "ESME_RSYSERR",
-    0x0A: "ESME_RINVSRCADR",
-    0x0B: "ESME_RINVDSTADR",
-    0x0C: "ESME_RINVMSGID",
-    0x0D: "ESME_RBINDFAIL",
-    0x0E: "ESME_RINVPASWD",
-    0x0F: "ESME_RINVSYSID",
-    0x11: "ESME_RCANCELFAIL",
-    0x13: "ESME_RREPLACEFAIL",
-    0x14: "ESME_RMSGQFUL",
-    0x15: "ESME_RINVSERTYP",
-    0x33: "ESME_RINVNUMDESTS",
-    0x34: "ESME_RINVDLNAME",
-    0x40: "ESME_RINVDESTFLAG",
-    0x42: "ESME_RINVSUBREP",
-    0x43: "ESME_RINVESMCLASS",
-    0x44: "ESME_RCNTSUBDL",
-    0x45: "ESME_RSUBMITFAIL",
-    0x48: "ESME_RINVSRCTON",
-    0x49: "ESME_RINVSRCNPI",
-    0x50: "ESME_RINVDSTTON",
-    0x51: "ESME_RINVDSTNPI",
-    0x53: "ESME_RINVSYSTYP",
-    0x54: "ESME_RINVREPFLAG",
-    0x55: "ESME_RINVNUMMSGS",
-    0x58: "ESME_RTHROTTLED",
-    0x61: "ESME_RINVSCHED",
-    0x62: "ESME_RINVEXPIRY",
-    0x63: "ESME_RINVDFTMSGID",
-    0x64: "ESME_RX_T_APPN",
-    0x65: "ESME_RX_P_APPN",
-    0x66: "ESME_RX_R_APPN",
-    0x67: "ESME_RQUERYFAIL",
-    0xC0: "ESME_RINVOPTPARSTREAM",
-    0xC1: "ESME_ROPTPARNOTALLWD",
-    0xC2: "ESME_RINVPARLEN",
-    0xC3: "ESME_RMISSINGOPTPARAM",
-    0xC4: "ESME_RINVOPTPARAMVAL",
-    0xFE: "ESME_RDELIVERYFAILURE",
-    0xFF: "ESME_RUNKNOWNERR",
+    number: name
+    for table in (*_STATUSES["refusals"].values(), _STATUSES["others"])
+    for name, number in table.items()
 }
 
 # The SMSC did not take the message, and will take it later.
@@ -92,25 +51,9 @@ THROTTLED: Final = frozenset({"ESME_RTHROTTLED", "ESME_RMSGQFUL"})
 # The SMSC itself failed, and may have taken the message.
 SYSTEM_ERRORS: Final = frozenset({"ESME_RSYSERR", "ESME_RX_T_APPN", "ESME_RUNKNOWNERR"})
 
-# The statuses of a refusal, and the interface's code for each. ESME_RSYSERR, ESME_RX_T_APPN,
-# ESME_RDELIVERYFAILURE and ESME_RUNKNOWNERR are left out: the SMSC may have taken the message.
+# The statuses of a refusal, and the interface's code for each.
 REFUSALS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("ESME_RINVDSTADR", "ESME_RINVDSTTON", "ESME_RINVDSTNPI"), Code.NOT_ALLOWED),
-    **dict.fromkeys(("ESME_RINVSRCADR", "ESME_RINVSRCTON", "ESME_RINVSRCNPI"), Code.NO_SENDER_ID),
-    **dict.fromkeys(
-        (
-            *("ESME_RINVMSGLEN", "ESME_RINVCMDLEN", "ESME_RINVCMDID", "ESME_RINVBNDSTS"),
-            *("ESME_RINVPRTFLG", "ESME_RINVREGDLVFLG", "ESME_RINVSERTYP"),
-            *("ESME_RINVNUMDESTS", "ESME_RINVDLNAME", "ESME_RINVDESTFLAG"),
-            *("ESME_RINVSUBREP", "ESME_RINVESMCLASS", "ESME_RCNTSUBDL", "ESME_RSUBMITFAIL"),
-            *("ESME_RINVSYSTYP", "ESME_RINVREPFLAG", "ESME_RINVNUMMSGS"),
-            *("ESME_RINVSCHED", "ESME_RINVEXPIRY", "ESME_RINVDFTMSGID"),
-            *("ESME_RX_P_APPN", "ESME_RX_R_APPN", "ESME_RINVOPTPARSTREAM"),
-            *("ESME_ROPTPARNOTALLWD", "ESME_RINVPARLEN", "ESME_RMISSINGOPTPARAM"),
-            "ESME_RINVOPTPARAMVAL",
-        ),
-        Code.SMS_NOT_PROCESSED,
-    ),
+    name: code for code, table in _STATUSES["refusals"].items() for name in table
 }
 
 

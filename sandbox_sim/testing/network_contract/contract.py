@@ -6,6 +6,7 @@ import threading
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from inspect import iscoroutinefunction, signature
 from typing import Final, NamedTuple
 
 from sandbox_sim.adapters import process
@@ -29,54 +30,22 @@ class Proof(NamedTuple):
     run: Callable[[Peer], Awaitable[None]]
 
 
-def _named(function: Callable[[Peer], Awaitable[None]]) -> Proof:
-    return Proof(function.__name__, function)
-
-
+# Every public coroutine function of `proofs` that takes only the peer, and those for each value.
 PROOFS: Final[Sequence[Proof]] = (
-    *map(
-        _named,
-        (
-            proofs.every_declared_operation_arrives_once,
-            proofs.nothing_undeclared_is_sent,
-            proofs.no_connection_is_not_sent,
-            proofs.broken_tls_is_not_sent,
-            proofs.amounts_arrive_exactly,
-            proofs.twenty_at_once_are_not_mixed,
-            proofs.a_repeat_is_the_same_request,
-            proofs.the_network_takes_a_repeat_once,
-            proofs.fifty_at_once_renew_a_token_once,
-            proofs.secrets_stay_secret,
-            proofs.close_ends_everything,
-            proofs.health_submits_nothing,
-            proofs.the_event_loop_is_not_blocked,
-            proofs.a_decision_at_once_is_read_right,
-            proofs.a_refusal_is_read_right,
-            proofs.status_is_read_right,
-            proofs.twenty_questions_at_once_are_not_mixed,
-            proofs.a_confirmed_amount_counts_to_the_cent,
-            proofs.an_unknown_reference_is_unknown,
-            proofs.success_about_something_else_does_not_count,
-            proofs.only_the_right_signature_is_verified,
-            proofs.a_changed_notification_is_not_verified,
-            proofs.a_notification_names_its_attempt,
-            proofs.notifications_in_any_order_end_the_same,
-            proofs.a_reversal_is_read_right,
-            proofs.what_is_unreadable_is_called_so,
-            proofs.an_event_names_its_attempt,
-            proofs.an_event_is_acknowledged_after_it_is_saved,
-        ),
+    *(
+        Proof(name, run)
+        for name, run in vars(proofs).items()
+        if iscoroutinefunction(run)
+        and not name.startswith("_")
+        and len(signature(run).parameters) == 1
     ),
     *(
         Proof(f"the_{field}_arrives", partial(proofs.the_field_arrives, field=field))
         for field in proofs.FIELDS
     ),
     *(
-        Proof(f"submit_under_{fault}", partial(proofs.submit_under_fault, fault=fault))
-        for fault in Fault
-    ),
-    *(
-        Proof(f"status_under_{fault}", partial(proofs.status_under_fault, fault=fault))
+        Proof(f"{run.__name__.removesuffix('fault')}{fault}", partial(run, fault=fault))
+        for run in (proofs.submit_under_fault, proofs.status_under_fault)
         for fault in Fault
     ),
 )

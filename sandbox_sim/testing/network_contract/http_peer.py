@@ -10,6 +10,7 @@ import struct
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from sandbox_sim.operations import Operation
@@ -54,6 +55,7 @@ _CANNED: Final[Mapping[Fault, HttpReply]] = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class FaultServer:
     """Answers with `answer`, unless a fault is due.
 
@@ -62,17 +64,13 @@ class FaultServer:
     unknown_word: returns a reply with a word that the network does not document.
     """
 
-    def __init__(
-        self,
-        note: Callable[[HttpRequest], None],
-        answer: Callable[[HttpRequest], HttpReply],
-        unknown_word: Callable[[HttpRequest], HttpReply],
-    ) -> None:
+    note: Callable[[HttpRequest], None]
+    answer: Callable[[HttpRequest], HttpReply]
+    unknown_word: Callable[[HttpRequest], HttpReply]
+
+    def __post_init__(self) -> None:
         self.url = ""
         self.connections = self.silences = 0
-        self._note = note
-        self._answer = answer
-        self._unknown_word = unknown_word
         self._faults: deque[Fault] = deque()
         self._silent = asyncio.Event()
 
@@ -120,7 +118,7 @@ class FaultServer:
         if self._closes_before_read(writer):  # a kept-alive connection
             return False
         request = await _read(began, reader)
-        self._note(request)
+        self.note(request)
         fault = self._faults.popleft() if self._faults else None
         match fault:
             case Fault.CLOSE_AFTER_READ:
@@ -156,8 +154,8 @@ class FaultServer:
         if fault is not None and fault in _CANNED:
             return _CANNED[fault]
         if fault is Fault.UNKNOWN_WORD:
-            return self._unknown_word(request)
-        reply = self._answer(request)
+            return self.unknown_word(request)
+        reply = self.answer(request)
         if fault is Fault.CUT_JSON:
             return reply._replace(body=reply.body[: len(reply.body) // 2] or b'{"status')
         if fault is Fault.HALF_ANSWER and not reply.body:

@@ -7,20 +7,26 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from itertools import product
+from typing import Final
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.typedefs import Handler
 from pydantic import BaseModel
 
+from sandbox_sim.control.clock import ClockCannotGoBack
 from sandbox_sim.control.record_search import AmbiguousId
+from sandbox_sim.ledger.books import BadEntry
+from sandbox_sim.overrides.behaviour import ChangeRefused
+from sandbox_sim.payments.refunds import RefundRefused
 from sandbox_sim.ports import StoreError
+from sandbox_sim.production.decisions import CannotAsk, ForceNeeded, IllegalSettlement
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.web.api.dispatcher import encoded_body, expect
 from sandbox_sim.web.api.responses import StoreFailures
 from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.access import Guard
-from sandbox_sim.web.control.errors import error_response
+from sandbox_sim.web.control.errors import Refused, error_response
 from sandbox_sim.web.control.input import BadInput, body_of, query_of
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import (
@@ -34,6 +40,18 @@ from sandbox_sim.web.routes import (
 from sandbox_sim.web.transport.requests import is_goodbye, wants_page
 
 log = logging.getLogger("sandbox_sim.requests")
+# The error for each refusal of the rooms; its text is the message.
+_REFUSALS: Final[Mapping[type[Exception], ErrorCode]] = {
+    BadInput: errors.BAD_REQUEST,
+    ChangeRefused: errors.BAD_REQUEST,
+    AmbiguousId: errors.AMBIGUOUS,
+    BadEntry: errors.ENTRY_REFUSED,
+    RefundRefused: errors.NOT_REFUNDED,
+    ForceNeeded: errors.FORCE_NEEDED,
+    IllegalSettlement: errors.ALREADY_DECIDED,
+    CannotAsk: errors.CANNOT_ASK,
+    ClockCannotGoBack: errors.RECORDS_WAIT,
+}
 
 
 class ControlApi:
@@ -144,9 +162,10 @@ async def _in_shape(
     """Answer a request; failures get the error format of the control API."""
     try:
         return _refused_at_once(request) or await control._handle(request)  # noqa: SLF001 -- named in aiohttp_internals.py
-    except (BadInput, AmbiguousId) as bad:
-        code = errors.AMBIGUOUS if isinstance(bad, AmbiguousId) else errors.BAD_REQUEST
-        return error_response(code, str(bad))
+    except Refused as refused:
+        return error_response(refused.error, str(refused))
+    except tuple(_REFUSALS) as refused:
+        return error_response(_REFUSALS[type(refused)], str(refused), getattr(refused, "field", ""))
     except (HttpProcessingError, web.RequestPayloadError):
         return error_response(errors.BAD_REQUEST, "The body does not match its headers")
     except StoreError as failure:

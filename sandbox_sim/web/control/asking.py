@@ -5,24 +5,17 @@ Source: D39.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from aiohttp import web
 
 from sandbox_sim.control.record_search import RecordIds
 from sandbox_sim.production.attempt_views import TransactionDetails
-from sandbox_sim.production.decisions import CannotAsk
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.errors import error_response
+from sandbox_sim.web.control.errors import Refused
 from sandbox_sim.web.control.input import Nothing
-from sandbox_sim.web.control.records import (
-    TRANSACTION,
-    TRANSACTION_OF_SERVICE,
-    no_such,
-    service_of,
-)
+from sandbox_sim.web.control.records import no_such, service_of, transaction_routes
 from sandbox_sim.web.routes import Answer, Body, Reply, Route
 
 if TYPE_CHECKING:
@@ -45,21 +38,11 @@ class AskRoutes:
     live: "LiveRecordReader | None"
 
     def routes(self) -> Sequence[Route]:
-        route = partial(
-            Route, method="POST", handler=self.ask, group="Transactions",
-            answers=(Answer(AskedView),), body=Body(Nothing, optional=True),
+        return transaction_routes(
+            self.ask, "ask the network of a transaction{} of mode P for its outcome now",
+            (Answer(AskedView),), Body(Nothing, optional=True),
+            (errors.NOT_FOUND, errors.CANNOT_ASK),
         )  # fmt: skip
-        refusals = (errors.NOT_FOUND, errors.CANNOT_ASK)
-        return [
-            route(
-                path=f"{TRANSACTION}/ask", errors=(*refusals, errors.AMBIGUOUS),
-                summary="ask the network of a transaction of mode P for its outcome now",
-            ),
-            route(
-                path=f"{TRANSACTION_OF_SERVICE}/ask", errors=(*refusals, errors.BAD_REQUEST),
-                summary="ask the network of a transaction of a service and of mode P now",
-            ),
-        ]  # fmt: skip
 
     async def ask(self, request: web.Request, _asked: Nothing) -> Reply:
         """Ask now, save the answer of the network, and answer with the transaction."""
@@ -67,18 +50,15 @@ class AskRoutes:
         found = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         network_id = name if found is None else str(found["network_transaction_id"])
         if self.asking is not None and self.live is not None:
-            try:
-                said = await self.asking.ask_by_hand(network_id, service_id)
-            except CannotAsk as refused:
-                return error_response(errors.CANNOT_ASK, str(refused))
+            said = await self.asking.ask_by_hand(network_id, service_id)
             asked = await self.live.transaction(network_id, service_id)
             if said is not None and asked is not None:
                 return {**asked, "network_said": said}
         if found is None and await self.ids.transaction(name, service_id) is None:
-            return no_such("transactions", name)
+            raise no_such("transactions", name)
         why = (
             "production is off"
             if found is not None
             else "it is of mode S, which no network carries"
         )
-        return error_response(errors.CANNOT_ASK, f"no network can be asked about {name}: {why}")
+        raise Refused(errors.CANNOT_ASK, f"no network can be asked about {name}: {why}")

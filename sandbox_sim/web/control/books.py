@@ -1,6 +1,6 @@
 """Manual entries of mode P under `/_sandbox/ledger`. Source: D44."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Annotated, Literal, TypedDict
@@ -9,24 +9,19 @@ from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.control.record_search import RecordIds
-from sandbox_sim.ledger.books import Adjustment, BadEntry, Books, SuspenseItem
-from sandbox_sim.records.ledger import AccountKind, LedgerLine, NumberedPosting, shown_line
+from sandbox_sim.ledger.books import Adjustment, Books, SuspenseItem
+from sandbox_sim.records.ledger import AccountKind, NumberedPosting, shown_line
 from sandbox_sim.values.clients import ServiceMode
-from sandbox_sim.values.json_text import plain_decimal
-from sandbox_sim.values.timestamps import iso
-from sandbox_sim.values.vocabulary import (
-    DEFAULT_CURRENCY,
-    MAX_IDENTIFIER,
-    Wallet,
-)
-from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, error_response
+from sandbox_sim.values.json_text import plain_decimal, viewer
+from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, Wallet
+from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, Refused
 from sandbox_sim.web.control.input import (
-    AMOUNT,
     AN_AMOUNT,
     LARGEST_INTEGER,
-    NO_NUL,
     SERVICE_ID,
+    AmountText,
     BadInput,
+    Name,
     Nothing,
     SignedInput,
 )
@@ -40,18 +35,16 @@ _WALLETS = tuple(each.value for each in Wallet)
 
 ENDS = (*_WALLETS, *_OURS)
 
+_End = Annotated[str, Field(pattern=f"^({'|'.join(ENDS)})$")]
+
 
 class Resolve(SignedInput):
     """The body of `POST ledger/resolve`."""
 
-    transaction: str = Field(
-        min_length=1, max_length=MAX_IDENTIFIER, pattern=NO_NUL, description=_ANY_ID
-    )
+    transaction: Name = Field(min_length=1, description=_ANY_ID)
     service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
     to: Literal["service", "clearing", "fees"] = Field(description="service, clearing or fees")
-    amount: str | None = Field(
-        None, pattern=AMOUNT, description=f"{AN_AMOUNT}; by default all of it"
-    )
+    amount: AmountText | None = Field(None, description=f"{AN_AMOUNT}; by default all of it")
 
 
 class Adjust(SignedInput):
@@ -62,21 +55,11 @@ class Adjust(SignedInput):
     """
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
-    amount: str = Field(pattern=AMOUNT, description=AN_AMOUNT)
-    debit: str = Field(
-        pattern=f"^({'|'.join(ENDS)})$",
-        description=f"the account to debit, one of {', '.join(ENDS)}",
-    )
-    credit: str = Field(
-        pattern=f"^({'|'.join(ENDS)})$",
-        description=f"the account to credit, one of {', '.join(ENDS)}",
-    )
-    network: str = Field(
-        "", max_length=MAX_IDENTIFIER, pattern=NO_NUL, description="the network of clearing"
-    )
-    transaction: str = Field(
-        "", max_length=MAX_IDENTIFIER, pattern=NO_NUL, description=f"{_ANY_ID}, or empty"
-    )
+    amount: AmountText = Field(description=AN_AMOUNT)
+    debit: _End = Field(description=f"the account to debit, one of {', '.join(ENDS)}")
+    credit: _End = Field(description=f"the account to credit, one of {', '.join(ENDS)}")
+    network: Name = Field("", description="the network of clearing")
+    transaction: Name = Field("", description=f"{_ANY_ID}, or empty")
     currency: str = Field(
         DEFAULT_CURRENCY, pattern="^[A-Z]{3}$", description="a currency such as GHS"
     )
@@ -122,6 +105,9 @@ class SuspenseView(TypedDict):
     since: Annotated[str, "when the first of it came or went, ISO 8601 in UTC"]
 
 
+_suspense = viewer(SuspenseView)
+
+
 class SuspenseList(TypedDict):
     """All amounts in suspense."""
 
@@ -159,63 +145,41 @@ class BookRoutes:
             ),
         ]  # fmt: skip
 
-    async def suspense(self, _request: web.Request, _asked: Nothing) -> SuspenseList | web.Response:
+    async def suspense(self, _request: web.Request, _asked: Nothing) -> SuspenseList:
         """List the amounts in suspense by payment, newest first."""
-        if self._books is None:
-            return _is_off()
-        return {"suspense": [suspense_view(each) for each in await self._books.suspense()]}
+        return {"suspense": [*map(suspense_view, await self._open.suspense())]}
 
-    async def resolve(
-        self, _request: web.Request, asked: Resolve
-    ) -> NumberedPosting | web.Response:
+    async def resolve(self, _request: web.Request, asked: Resolve) -> NumberedPosting:
         """Move the amount in suspense of a payment to its service, to clearing or to fees."""
         to = AccountKind.WALLET if asked.to == "service" else AccountKind(asked.to)
         amount = None if asked.amount is None else Decimal(asked.amount)
         subject = await self._subject(asked.transaction, asked.service_id)
-        return await self._entered(lambda books: books.resolve(subject, to, amount, asked.signed))
+        return shown_line(await self._open.resolve(subject, to, amount, asked.signed))
 
-    async def adjust(self, _request: web.Request, asked: Adjust) -> NumberedPosting | web.Response:
+    async def adjust(self, _request: web.Request, asked: Adjust) -> NumberedPosting:
         """Write a correction between a wallet of a service and clearing, fees or suspense."""
         subject = ""
         if asked.transaction:
             subject = await self._subject(asked.transaction, asked.service_id)
-        adjustment = asked.adjustment(subject)
-        return await self._entered(lambda books: books.adjust(adjustment, asked.signed))
+        return shown_line(await self._open.adjust(asked.adjustment(subject), asked.signed))
 
-    async def reverse(
-        self, _request: web.Request, asked: Reverse
-    ) -> NumberedPosting | web.Response:
+    async def reverse(self, _request: web.Request, asked: Reverse) -> NumberedPosting:
         """Reverse a manual entry, for its full amount. An entry can be reversed once."""
-        return await self._entered(lambda books: books.reverse(asked.entry, asked.signed))
+        return shown_line(await self._open.reverse(asked.entry, asked.signed))
 
     async def _subject(self, name: str, service_id: int | None) -> str:
         """The network transaction id of the payment with this id; the id itself if unknown."""
         found = await self._ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         return name if found is None else str(found["network_transaction_id"])
 
-    async def _entered(
-        self, enter: Callable[[Books], Awaitable[LedgerLine]]
-    ) -> NumberedPosting | web.Response:
+    @property
+    def _open(self) -> Books:
+        """The books. Raises `Refused` if production is off."""
         if self._books is None:
-            return _is_off()
-        try:
-            return shown_line(await enter(self._books))
-        except BadEntry as refused:
-            return error_response(ENTRY_REFUSED, str(refused), refused.field)
-
-
-def _is_off() -> web.Response:
-    return error_response(PRODUCTION, "Production mode is off, so no entries of mode P can be made")
+            raise Refused(PRODUCTION, "Production mode is off, so no entries of mode P can be made")
+        return self._books
 
 
 def suspense_view(item: SuspenseItem) -> SuspenseView:
     """An amount in suspense, as the control API shows it."""
-    return {
-        "service_id": item.service_id,
-        "transaction_id": item.transaction_id,
-        "network_transaction_id": item.network_transaction_id,
-        "network": item.network,
-        "asset": item.asset,
-        "amount": plain_decimal(item.amount),
-        "since": iso(item.since),
-    }
+    return _suspense(item, amount=plain_decimal(item.amount))

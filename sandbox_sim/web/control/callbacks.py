@@ -16,7 +16,7 @@ from sandbox_sim.records import callbacks
 from sandbox_sim.records.callbacks import CallbackView, Profile
 from sandbox_sim.web.api.request_models import WebAddress
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.errors import error_response
+from sandbox_sim.web.control.errors import Refused
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
     SERVICE_ID,
@@ -111,16 +111,16 @@ class CallbackActionRoutes:
             ),
         ]  # fmt: skip
 
-    async def retry(self, request: web.Request, _asked: Nothing) -> CallbackView | web.Response:
+    async def retry(self, request: web.Request, _asked: Nothing) -> CallbackView:
         """Make the next attempt now; HTTP 409 if the callback is not waiting for an attempt."""
         name = request.match_info["id"]
         retried = await self.retries.retry(name)
         if retried is None:
-            return no_such("callbacks", name)
+            raise no_such("callbacks", name)
         if not retried.was_waiting:
             text = f"callback {retried.callback.id} is {retried.callback.state}, so no attempt is"
             text += " due: resend sends it once more"
-            return error_response(errors.NOT_WAITING, text)
+            raise Refused(errors.NOT_WAITING, text)
         return callbacks.shown(retried.callback)
 
     async def retry_all(self, _request: web.Request, asked: ServiceBody) -> Reply:
@@ -128,16 +128,18 @@ class CallbackActionRoutes:
         retried = await self.retries.retry_all(asked.service_id)
         return {"callbacks": [*map(callbacks.shown, retried)]}
 
-    async def resend(self, request: web.Request, asked: ResendBody) -> CallbackView | web.Response:
+    async def resend(self, request: web.Request, asked: ResendBody) -> CallbackView:
         """Send a callback once more, now; its attempts show the result."""
         name = request.match_info["id"]
         found = await self.ids.callback(name)
-        callback = found and await self.manual_actions.resend(str(found["id"]), asked.url)
-        return callbacks.shown(callback) if callback else no_such("callbacks", name)
+        if found is None:
+            raise no_such("callbacks", name)
+        callback = await self.manual_actions.resend(str(found["id"]), asked.url)
+        if callback is None:
+            raise no_such("callbacks", name)
+        return callbacks.shown(callback)
 
-    async def examine(
-        self, _request: web.Request, asked: DoctorBody
-    ) -> DoctorReport | web.Response:
+    async def examine(self, _request: web.Request, asked: DoctorBody) -> DoctorReport:
         """Examine a receiver; answer when all samples were answered, or the time limit is over."""
         if (asked.url is None) == (asked.callback is None):
             raise BadInput("exactly one of url and callback must be set")
@@ -147,11 +149,11 @@ class CallbackActionRoutes:
             found = await self.ids.callback(asked.callback)
             receiver = found and await examination.receiver_of(str(found["id"]))
             if not receiver:
-                return no_such("callbacks", asked.callback)
+                raise no_such("callbacks", asked.callback)
             url, service_id = receiver.url, service_id or receiver.service_id
         examined = await examination.examine(url, service_id, asked.profiles or ())
         if examined is None:
             text = f"no credentials of mode S are for service_id {service_id}"
-            return error_response(errors.NO_CREDENTIALS, text)
+            raise Refused(errors.NO_CREDENTIALS, text)
         report = shown(examined.receiver, examined.owner, examined.findings)
         return {**report, "complete": examined.complete}

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Protocol, TypedDict
 from aiohttp import web
 from pydantic import ConfigDict
 
-from sandbox_sim.overrides.behaviour import BehaviourControl, ChangeRefused
+from sandbox_sim.overrides.behaviour import BehaviourControl
 from sandbox_sim.records.behaviour import Behaviour, SettingView
-from sandbox_sim.web.control.errors import BAD_REQUEST, error_response
 from sandbox_sim.web.control.input import Input, Nothing
 from sandbox_sim.web.routes import CONTROL_PREFIX, Answer, Body, Query, Route
 
@@ -67,15 +66,10 @@ class ConfigRoutes:
         """Show the present values and the configured ones."""
         return self._view()
 
-    async def change(
-        self, _request: web.Request, asked: ConfigChanges
-    ) -> ConfigView | web.Response:
+    async def change(self, _request: web.Request, asked: ConfigChanges) -> ConfigView:
         """Change these settings; all servers have followed when it answers."""
         changes = asked.model_extra or {}
-        try:
-            await self.control.change(lambda present: self.settings.changed(present, changes))
-        except ChangeRefused as refused:
-            return error_response(BAD_REQUEST, str(refused))
+        await self.control.change(lambda present: self.settings.changed(present, changes))
         return self._view()
 
     async def undo(self, _request: web.Request, _asked: Nothing) -> ConfigView:

@@ -79,6 +79,14 @@ _OF_ACCESS: Final = {
 }
 
 
+class Refused(Exception):
+    """A request is refused with this error; the text is for people."""
+
+    def __init__(self, error: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.error = error
+
+
 def errors_of(route: Route) -> tuple[ErrorCode, ...]:
     """Every error of a route of the control API, in the order of their HTTP statuses."""
     found = {*route.errors, *_OF_ACCESS.get(route.access, ())}

@@ -12,7 +12,6 @@ from urllib.parse import parse_qsl
 
 from aiohttp import web
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-from pydantic.config import JsonDict
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sandbox_sim.records.ledger import ManualEntry
@@ -30,16 +29,20 @@ LARGEST_INTEGER: Final = 2**63 - 1
 
 SERVICE_ID: Final = f"an integer from 1 to {LARGEST_INTEGER}"
 
-NO_NUL: Final = r"^[^\x00]*$"  # no database takes it
+_NO_NUL: Final = r"^[^\x00]*$"  # no database takes it
 
+Text = Annotated[str, Field(pattern=_NO_NUL)]
 
-# What the schema of a time says.
-DATE_TIME: Final[JsonDict] = {"format": "date-time"}
+Name = Annotated[Text, Field(max_length=MAX_IDENTIFIER)]
+
+Sentence = Annotated[Text, Field(max_length=MAX_REFERENCE)]
 
 # An amount of money or units as text, above 0: a JSON number has no exact decimals.
-AMOUNT: Final = (
+_AMOUNT: Final = (
     r"^([0-9]{0,14}[1-9][0-9]{0,14}(\.[0-9]{1,6})?|[0-9]{1,15}\.[0-9]{0,5}[1-9][0-9]{0,5})$"
 )
+
+AmountText = Annotated[str, Field(pattern=_AMOUNT)]
 
 AN_AMOUNT: Final = 'an amount above 0 as text, such as "8.50"'
 
@@ -90,6 +93,20 @@ def _seconds(value: object) -> float:
 
 
 QuerySeconds = Annotated[float, Field(ge=0, le=MOST_OPEN_S), BeforeValidator(_seconds)]
+
+
+def _moment(value: object) -> datetime:
+    """Read a time; UTC is the default zone."""
+    try:
+        read = datetime.fromisoformat(value if isinstance(value, str) else "")
+        return (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise PydanticCustomError("time", "must be a time") from None
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment)]
+
+A_TIME: Final = "a time such as 2026-01-31T00:00:00Z"
 
 
 class Nothing(Input):
@@ -148,15 +165,6 @@ class ListQuery(PageQuery):
     """The query of a list whose ids are numbers."""
 
     after: QueryId | None = Field(None, description="the id of the last item of the previous page")
-
-
-def time_of(name: str, text: str) -> datetime:
-    """The time in a field, in UTC, which is also the default zone. Raises `BadInput`."""
-    try:
-        read = datetime.fromisoformat(text)
-        return (read if read.tzinfo is not None else read.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise BadInput(f"{name} must be a time such as 2026-01-31T00:00:00Z") from None
 
 
 class Wait(Input):
@@ -305,18 +313,14 @@ def worded(codes: Iterable[str]) -> str:
 class WhoAndWhy(Input):
     """Who acts, and why."""
 
-    by: str | None = Field(
+    by: Name | None = Field(
         None,
         min_length=1,
-        max_length=MAX_IDENTIFIER,
-        pattern=NO_NUL,
         description=f"the name of the person, at most {MAX_IDENTIFIER} characters, for mode P",
     )
-    reason: str | None = Field(
+    reason: Sentence | None = Field(
         None,
         min_length=1,
-        max_length=MAX_REFERENCE,
-        pattern=NO_NUL,
         description=f"the reason, at most {MAX_REFERENCE:,} characters, for mode P",
     )
 
@@ -324,10 +328,8 @@ class WhoAndWhy(Input):
 class SignedInput(WhoAndWhy):
     """Who makes an entry, and why."""
 
-    reference: str = Field(
+    reference: Sentence = Field(
         "",
-        max_length=MAX_REFERENCE,
-        pattern=NO_NUL,
         description=f"your own reference, such as a ticket number, at most {MAX_REFERENCE:,} "
         "characters",
     )

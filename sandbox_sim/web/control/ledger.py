@@ -20,15 +20,15 @@ from sandbox_sim.records.ledger import (
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.vocabulary import Wallet
-from sandbox_sim.web.control.errors import PRODUCTION, error_response
+from sandbox_sim.web.control.errors import PRODUCTION, Refused
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
-    NO_NUL,
     SERVICE_ID,
     BadInput,
     ListQuery,
     QueryServiceId,
     SignedInput,
+    Text,
 )
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
@@ -61,23 +61,14 @@ class LedgerListQuery(ListQuery):
     service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
     account: Wallet | None = Field(None, strict=False, description=f"one of {', '.join(Wallet)}")
     reason: Reason | None = Field(None, strict=False, description=f"one of {', '.join(Reason)}")
-    subject: str | None = Field(
-        None,
-        pattern=NO_NUL,
-        description="the id of a transaction, a send or a batch, without NUL characters",
+    subject: Text | None = Field(
+        None, description="the id of a transaction, a send or a batch, without NUL characters"
     )
     audit: Literal["true", "false"] = Field("false", description="true or false")
 
     def query(self) -> LedgerQuery:
-        return LedgerQuery(
-            service_id=self.service_id,
-            account=self.account,
-            reason=self.reason,
-            subject=self.subject,
-            after=self.after,
-            limit=self.page_size,
-            mode=self.service_mode,
-        )
+        filters = self.model_dump(exclude={"mode", "limit", "audit"})
+        return LedgerQuery(**filters, limit=self.page_size, mode=self.service_mode)
 
     @property
     def service_mode(self) -> ServiceMode | None:
@@ -155,7 +146,7 @@ class LedgerRoutes:
             ),
         ]  # fmt: skip
 
-    async def topup(self, _request: web.Request, asked: Topup) -> ToppedUp | web.Response:
+    async def topup(self, _request: web.Request, asked: Topup) -> ToppedUp:
         """Add SMS units to a service, or airtime in mode P; answer with the new balance."""
         if asked.mode == "S":
             if asked.account != "sms":
@@ -165,7 +156,7 @@ class LedgerRoutes:
             balance = await self._ledger.topup(asked.service_id, asked.units)
             return {"service_id": asked.service_id, "sms_balance": balance}
         if self._books is None:
-            return error_response(
+            raise Refused(
                 PRODUCTION, "Production mode is off, so nothing can be topped up in mode P"
             )
         wallet = Wallet(asked.account)

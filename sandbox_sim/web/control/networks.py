@@ -32,13 +32,7 @@ from sandbox_sim.records.reports import Outcome
 from sandbox_sim.values.peer_input import storable
 from sandbox_sim.values.timestamps import iso
 from sandbox_sim.web.control.errors import BODY_TOO_LARGE, error_response
-from sandbox_sim.web.control.input import (
-    DATE_TIME,
-    NO_NUL,
-    ListQuery,
-    ServiceListQuery,
-    time_of,
-)
+from sandbox_sim.web.control.input import A_TIME, ListQuery, Moment, ServiceListQuery, Text
 from sandbox_sim.web.routes import Answer, ErrorCode, ListOf, Query, Reply, Route
 
 if TYPE_CHECKING:  # serve starts faster without what only production needs
@@ -125,34 +119,16 @@ def network_view(state: NetworkState) -> NetworkView:
 class AttemptListQuery(ServiceListQuery):
     """The query of `GET attempts`; every field but `limit` and `after` is a filter."""
 
-    network: str | None = Field(None, pattern=NO_NUL, description="the name of a network")
-    reference: str | None = Field(None, pattern=NO_NUL, description="a reference")
-    network_id: str | None = Field(None, pattern=NO_NUL, description="the network's identifier")
+    network: Text | None = Field(None, description="the name of a network")
+    reference: Text | None = Field(None, description="a reference")
+    network_id: Text | None = Field(None, description="the network's identifier")
     outcome: Outcome | None = Field(None, strict=False, description=f"one of {', '.join(Outcome)}")
-    since: str | None = Field(
-        None,
-        json_schema_extra=DATE_TIME,
-        description="a time in ISO 8601, inclusive",
-    )
-    until: str | None = Field(
-        None,
-        json_schema_extra=DATE_TIME,
-        description="a time in ISO 8601, exclusive",
-    )
+    since: Moment | None = Field(None, description=f"{A_TIME}, inclusive")
+    until: Moment | None = Field(None, description=f"{A_TIME}, exclusive")
 
     def query(self) -> AttemptQuery:
         """The query for the store; it reads one attempt more than the page has."""
-        return AttemptQuery(
-            self.network,
-            self.service_id,
-            self.reference,
-            self.network_id,
-            self.outcome,
-            None if self.since is None else time_of("since", self.since),
-            None if self.until is None else time_of("until", self.until),
-            self.after,
-            self.page_size + 1,
-        )
+        return AttemptQuery(**self.model_dump(exclude={"limit"}), limit=self.page_size + 1)
 
 
 # Longer than any notification of a network.
@@ -205,7 +181,7 @@ class NotificationHandler:
 class NotificationListQuery(ListQuery):
     """The query of `GET networks/notifications`."""
 
-    network: str | None = Field(None, pattern=NO_NUL, description="the name of a network")
+    network: Text | None = Field(None, description="the name of a network")
     state: NotificationState | None = Field(
         None, strict=False, description=f"one of {', '.join(NotificationState)}"
     )

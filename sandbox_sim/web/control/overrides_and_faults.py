@@ -31,9 +31,10 @@ from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.response_codes import CATALOGUE
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
 from sandbox_sim.web.api.request_models import Amount
-from sandbox_sim.web.control.errors import BAD_REQUEST, NOT_FOUND, TOO_MANY, error_response
+from sandbox_sim.web.control.errors import NOT_FOUND, TOO_MANY, Refused
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
+    BadInput,
     Deleted,
     Input,
     ServiceBody,
@@ -48,6 +49,8 @@ _AMOUNT = "a number above 0"
 
 _TEXT = f"a string of at most {MAX_IDENTIFIER} characters"
 
+_Short = Annotated[str, Field(max_length=MAX_IDENTIFIER)]
+
 
 class AmountRange(Input):
     """A range of amounts that includes both ends."""
@@ -60,11 +63,9 @@ class MatchBody(ServiceBody):
     """The requests that a rule applies to; a field that is left out fits every request."""
 
     operation: Operation | None = Field(None, description=f"one of {', '.join(Operation)}")
-    transaction_id: str | None = Field(None, max_length=MAX_IDENTIFIER, description=_TEXT)
-    customer_number: str | None = Field(
-        None, max_length=MAX_IDENTIFIER, description=f"{_TEXT}: a number or an account"
-    )
-    nw: str | None = Field(None, max_length=MAX_IDENTIFIER, description=f"{_TEXT}, such as MTN")
+    transaction_id: _Short | None = Field(None, description=_TEXT)
+    customer_number: _Short | None = Field(None, description=f"{_TEXT}: a number or an account")
+    nw: _Short | None = Field(None, description=f"{_TEXT}, such as MTN")
     amount: Amount | AmountRange | None = Field(
         None, description=f"{_AMOUNT}, or an object with min and max"
     )
@@ -139,23 +140,23 @@ class UserRuleRoutes:
         """Add a rule for the requests after this one; HTTP 409 if there are too many rules."""
         problem = asked.contradiction()
         if problem is not None:
-            return error_response(BAD_REQUEST, problem)
+            raise BadInput(problem)
         match = parse_match(asked.match.model_dump(mode="json", exclude_none=True))
         try:
             rule = await self.rules.add(self.kind, match, asked.effect(), asked.times)
         except TooManyUserRules:
             text = f"there are {MAX_USER_RULES} {self.plural}: remove some first"
-            return error_response(TOO_MANY, text)
+            raise Refused(TOO_MANY, text) from None
         return shown(rule)
 
     async def clear(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
         """Remove the rules of the service in the query, or all."""
         return {"deleted": await self.rules.clear(self.kind, asked.service_id)}
 
-    async def remove(self, request: web.Request) -> Deleted | web.Response:
+    async def remove(self, request: web.Request) -> Deleted:
         rule_id = request.match_info["id"]
         if not await self.rules.remove(self.kind, rule_id):
-            return error_response(NOT_FOUND, f"{self.plural} has no {rule_id!r}")
+            raise Refused(NOT_FOUND, f"{self.plural} has no {rule_id!r}")
         return {"deleted": 1}
 
 

@@ -1,28 +1,27 @@
 """Settlement to merchants under `/_sandbox/ledger`: close a period, read its statement. D44."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, TypedDict
 
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.ledger.books import BadEntry
 from sandbox_sim.ledger.periods import Periods, Statement, StatementLine
 from sandbox_sim.records.ledger import NumberedPosting, shown_line
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.timestamps import iso
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
-from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, error_response
+from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, Refused
 from sandbox_sim.web.control.input import (
-    DATE_TIME,
+    A_TIME,
     LARGEST_INTEGER,
     SERVICE_ID,
     Input,
+    Moment,
     QueryId,
     QueryServiceId,
     SignedInput,
-    time_of,
 )
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
@@ -33,10 +32,7 @@ class Close(SignedInput):
     """The body of `POST ledger/close`."""
 
     service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
-    until: str = Field(
-        json_schema_extra=DATE_TIME,
-        description="a time in ISO 8601, the exclusive end of the period",
-    )
+    until: Moment = Field(description=f"{A_TIME}, the exclusive end of the period")
     currency: str = _CURRENCY
 
 
@@ -91,31 +87,22 @@ class PeriodRoutes:
             ),
         ]  # fmt: skip
 
-    async def close(self, _request: web.Request, asked: Close) -> StatementView | web.Response:
+    async def close(self, _request: web.Request, asked: Close) -> StatementView:
         """Pay out what was collected before `until`, in one entry."""
-        until = time_of("until", asked.until)
-        return await self._answered(
-            lambda periods: periods.close(asked.service_id, asked.currency, until, asked.signed)
-        )
+        account = asked.service_id, asked.currency
+        return _shown(await self._open.close(*account, asked.until, asked.signed))
 
-    async def statement(
-        self, _request: web.Request, asked: StatementQuery
-    ) -> StatementView | web.Response:
+    async def statement(self, _request: web.Request, asked: StatementQuery) -> StatementView:
         """Show the lines of a period, whose amounts sum to what was paid out."""
-        return await self._answered(
-            lambda periods: periods.statement(asked.service_id, asked.currency, asked.period)
-        )
+        account = asked.service_id, asked.currency
+        return _shown(await self._open.statement(*account, asked.period))
 
-    async def _answered(
-        self, ask: Callable[[Periods], Awaitable[Statement]]
-    ) -> StatementView | web.Response:
+    @property
+    def _open(self) -> Periods:
+        """The periods. Raises `Refused` if production is off."""
         if self._periods is None:
-            text = "Production mode is off, so no period can be closed"
-            return error_response(PRODUCTION, text)
-        try:
-            return _shown(await ask(self._periods))
-        except BadEntry as refused:
-            return error_response(ENTRY_REFUSED, str(refused), refused.field)
+            raise Refused(PRODUCTION, "Production mode is off, so no period can be closed")
+        return self._periods
 
 
 def _shown(statement: Statement) -> StatementView:

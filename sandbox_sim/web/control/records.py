@@ -4,7 +4,7 @@ Every kind of record has the same routes: its list, one record, and `find`, `cou
 The journal of requests can also be emptied.
 """
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -39,20 +39,20 @@ from sandbox_sim.records.messages import MessageView
 from sandbox_sim.records.transactions import TransactionView
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.errors import error_response
+from sandbox_sim.web.control.errors import Refused
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
     MOST_OPEN_S,
-    NO_NUL,
     BadInput,
     Deleted,
     Input,
     PageQuery,
     QuerySeconds,
     ServiceQuery,
+    Text,
     Wait,
 )
-from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
+from sandbox_sim.web.routes import Answer, Body, ErrorCode, ListOf, Query, Reply, Route
 from sandbox_sim.web.transport.gateway_protocol import run_while_connected
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ async def answer_of_wait(
     """
     task = await run_while_connected(request, waiting)
     if task.cancelled():
-        return error_response(errors.DISCONNECTED, "The client closed the connection")
+        raise Refused(errors.DISCONNECTED, "The client closed the connection")
     came = task.result()
     if came.records is None:
         text = f"{came.matching} of {asked.count} came within {asked.timeout_s:g} s"
-        return error_response(errors.TIMEOUT, text)
+        raise Refused(errors.TIMEOUT, text)
     return {plural: came.records}
 
 
@@ -117,10 +117,8 @@ class Search(Wait):
 class RecordListQuery(PageQuery):
     """The query of the lists, in addition to a filter for each field."""
 
-    after: str | None = Field(
-        None,
-        pattern=NO_NUL,
-        description="the id of the last item of the previous page, without NUL characters",
+    after: Text | None = Field(
+        None, description="the id of the last item of the previous page, without NUL characters"
     )
 
 
@@ -274,13 +272,17 @@ class RecordRoutes:
         """Show one record by its id."""
         name = request.match_info["id"]
         found = await self.records.find(of.kind, {of.kind.name: name}, limit=1)
-        return found.records[0] if found.records else no_such(of.plural, name)
+        if not found.records:
+            raise no_such(of.plural, name)
+        return found.records[0]
 
     async def callback(self, request: web.Request) -> Reply:
         """Show the callback with this id, which may be any of its ids."""
         name = request.match_info["id"]
         found = await self.ids.callback(name)
-        return no_such("callbacks", name) if found is None else found
+        if found is None:
+            raise no_such("callbacks", name)
+        return found
 
     async def transaction(self, request: web.Request, asked: ModeQuery) -> Reply:
         """Show the transaction with any of its ids, of any service or of the one in the path."""
@@ -289,11 +291,12 @@ class RecordRoutes:
         if found is None and asked.mode != "S":
             found = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         of_mode_s = asked.mode == "S" or (found or {}).get("mode") == ServiceMode.SANDBOX
-        if self.live is None or of_mode_s:
-            return no_such("transactions", name) if found is None else found
-        network_id = name if found is None else str(found["network_transaction_id"])
-        live = await self.live.transaction(network_id, service_id)
-        return no_such("transactions", name) if live is None else live
+        if self.live is not None and not of_mode_s:
+            network_id = name if found is None else str(found["network_transaction_id"])
+            found = await self.live.transaction(network_id, service_id)
+        if found is None:
+            raise no_such("transactions", name)
+        return found
 
     async def clear_requests(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
         """Empty the journal of the service in the query, or of all; mode P is kept."""
@@ -377,8 +380,35 @@ def service_of(request: web.Request) -> int | None:
     return int(text)
 
 
-def no_such(plural: str, name: str) -> web.Response:
+def no_such(plural: str, name: str) -> Refused:
     """HTTP 404 for a record that does not exist."""
-    return error_response(
-        errors.NOT_FOUND, f"there is no {name!r} among the {plural}, or it was deleted"
+    text = f"there is no {name!r} among the {plural}, or it was deleted"
+    return Refused(errors.NOT_FOUND, text)
+
+
+def transaction_routes(
+    handler: Callable[..., Awaitable[Reply]],
+    summary: str,
+    answers: tuple[Answer, ...],
+    body: Body,
+    refusals: tuple[ErrorCode, ...],
+) -> Sequence[Route]:
+    """The routes of an action on a transaction, which has the name of the handler.
+
+    One finds the transaction by any of its ids, the other one only that of a service. summary: with
+    `{}` where the second one names the service.
+    """
+    route = partial(
+        Route, "POST", handler=handler, group="Transactions", answers=answers, body=body
     )
+    action = handler.__name__
+    return [
+        route(
+            f"{TRANSACTION}/{action}", summary=summary.format(""),
+            errors=(*refusals, errors.AMBIGUOUS),
+        ),
+        route(
+            f"{TRANSACTION_OF_SERVICE}/{action}", summary=summary.format(" of a service"),
+            errors=(*refusals, errors.BAD_REQUEST),
+        ),
+    ]  # fmt: skip

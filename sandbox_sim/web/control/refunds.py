@@ -10,21 +10,16 @@ from aiohttp import web
 from pydantic import Field
 
 from sandbox_sim.control.record_search import RecordIds
-from sandbox_sim.payments.refunds import CollectionKey, RefundOrder, RefundRefused, Refunds
+from sandbox_sim.payments.refunds import CollectionKey, RefundOrder, Refunds
 from sandbox_sim.ports import Clock
 from sandbox_sim.records.transactions import TransactionView, shown
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.errors import error_response
-from sandbox_sim.web.control.input import NO_NUL, Input
-from sandbox_sim.web.control.records import (
-    TRANSACTION,
-    TRANSACTION_OF_SERVICE,
-    no_such,
-    service_of,
-)
+from sandbox_sim.web.control.errors import Refused
+from sandbox_sim.web.control.input import Input, Name
+from sandbox_sim.web.control.records import no_such, service_of, transaction_routes
 from sandbox_sim.web.routes import Answer, Body, Route
 from sandbox_sim.web.transport.requests import PublicAddress
 
@@ -50,11 +45,9 @@ class RefundBody(Input):
     amount: Annotated[Decimal, Field(gt=0, max_digits=_MOST_DIGITS)] | None = Field(
         None, description="a number above 0; by default all that is left"
     )
-    transaction_id: str | None = Field(
+    transaction_id: Name | None = Field(
         None,
         min_length=1,
-        max_length=MAX_IDENTIFIER,
-        pattern=NO_NUL,
         description=(
             f"the id of the refund, of at most {MAX_IDENTIFIER} characters, so that a repeated "
             "request is refused; by default a new one"
@@ -81,46 +74,31 @@ class RefundRoutes:
     public_address: PublicAddress
 
     def routes(self) -> Sequence[Route]:
-        route = partial(
-            Route, method="POST", handler=self.refund, group="Transactions",
-            answers=(Answer(RefundView),), body=Body(RefundBody),
+        return transaction_routes(
+            self.refund, "refund a collection{}, or a part of it, to its payer",
+            (Answer(RefundView),), Body(RefundBody),
+            (errors.BAD_REQUEST, errors.NOT_FOUND, errors.NOT_REFUNDED,
+             errors.AMBIGUOUS, errors.PRODUCTION),
         )  # fmt: skip
-        refusals = (
-            *(errors.BAD_REQUEST, errors.NOT_FOUND, errors.NOT_REFUNDED),
-            *(errors.AMBIGUOUS, errors.PRODUCTION),
-        )
-        return [
-            route(
-                path=f"{TRANSACTION}/refund", errors=refusals,
-                summary="refund a collection, or a part of it, to its payer",
-            ),
-            route(
-                path=f"{TRANSACTION_OF_SERVICE}/refund", errors=refusals,
-                summary="refund a collection of a service, or a part of it, to its payer",
-            ),
-        ]  # fmt: skip
 
-    async def refund(self, request: web.Request, asked: RefundBody) -> RefundView | web.Response:
+    async def refund(self, request: web.Request, asked: RefundBody) -> RefundView:
         """Refund a collection; HTTP 409 if that is not possible."""
         name, service_id = request.match_info["id"], service_of(request)
         modes = [each for each in ServiceMode if asked.mode in {None, each.value}]
         named: list[Any] = [await self.ids.transaction(name, service_id, mode) for mode in modes]
         found = [each for each in named if each is not None]
         if not found:
-            return no_such("transactions", name)
+            raise no_such("transactions", name)
         if len(found) > 1:
             text = f"{name!r} fits a transaction of each mode: name it in mode, S or P"
-            return error_response(errors.AMBIGUOUS, text)
+            raise Refused(errors.AMBIGUOUS, text)
         (view,) = found
         mode = ServiceMode(view["mode"])
         if not self.refunds.serves(mode):
             text = "Production mode is off, so payments of mode P cannot be refunded"
-            return error_response(errors.PRODUCTION, text)
+            raise Refused(errors.PRODUCTION, text)
         key = CollectionKey(view["service_id"], view["network_transaction_id"], mode)
         by, reason = redact_text(asked.by.strip()), redact_text(asked.reason.strip())
         order = RefundOrder(by, reason, asked.amount, asked.transaction_id)
-        try:
-            made = await self.refunds.refund(key, order, partial(self.public_address, request))
-        except RefundRefused as refused:
-            return error_response(errors.NOT_REFUNDED, str(refused))
+        made = await self.refunds.refund(key, order, partial(self.public_address, request))
         return {**shown(made.transaction, self.clock.now()), "said": made.said}

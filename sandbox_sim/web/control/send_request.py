@@ -16,7 +16,7 @@ from pydantic import Field
 from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.json_text import parse_json
 from sandbox_sim.web.api.dispatcher import Dispatcher
-from sandbox_sim.web.control.errors import NO_CREDENTIALS, error_response
+from sandbox_sim.web.control.errors import NO_CREDENTIALS, Refused
 from sandbox_sim.web.control.input import Input
 from sandbox_sim.web.routes import Answer, Body, Route
 
@@ -56,13 +56,13 @@ class SendRoutes:
             ),
         ]  # fmt: skip
 
-    async def send(self, request: web.Request, asked: SendBody) -> SentRequest | web.Response:
+    async def send(self, request: web.Request, asked: SendBody) -> SentRequest:
         """Send the request within the process, and return the gateway's answer."""
         service_id = asked.body.get("service_id")
         client = next((each for each in self._clients if _fits(each, service_id)), None)
         if client is None:
             text = f"no credentials of mode S are for service_id {service_id}"
-            return error_response(NO_CREDENTIALS, text)
+            raise Refused(NO_CREDENTIALS, text)
         sent = _LocalRequest(asked.path, client, request)
         await self._dispatcher.handle(sent, json.dumps(asked.body).encode())
         return sent.writer.answer()

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final, NotRequired
 
 from aiohttp import web
@@ -12,29 +11,23 @@ from pydantic import Field
 from sandbox_sim.control.manual_actions import ManualActions
 from sandbox_sim.control.record_search import RecordIds
 from sandbox_sim.ports import Clock
-from sandbox_sim.production.decisions import ForceNeeded, IllegalSettlement
 from sandbox_sim.records import transactions
 from sandbox_sim.records.transactions import Status, TransactionView
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.errors import error_response
+from sandbox_sim.web.control.errors import Refused
 from sandbox_sim.web.control.input import (
-    AMOUNT,
     AN_AMOUNT,
-    NO_NUL,
+    AmountText,
     Input,
+    Name,
     StatusWord,
     WhoAndWhy,
     worded,
 )
-from sandbox_sim.web.control.records import (
-    TRANSACTION,
-    TRANSACTION_OF_SERVICE,
-    no_such,
-    service_of,
-)
+from sandbox_sim.web.control.records import no_such, service_of, transaction_routes
 from sandbox_sim.web.routes import Answer, Body, Route
 
 if TYPE_CHECKING:
@@ -60,16 +53,12 @@ class LiveSettleBody(SettleBody, WhoAndWhy):
     force: bool = Field(
         default=False, description="true to settle even if the network contradicts it, for mode P"
     )
-    amount: str | None = Field(
-        None,
-        pattern=AMOUNT,
-        description=f"what the network confirmed, {AN_AMOUNT}, for mode P",
+    amount: AmountText | None = Field(
+        None, description=f"what the network confirmed, {AN_AMOUNT}, for mode P"
     )
-    network_id: str | None = Field(
+    network_id: Name | None = Field(
         None,
         min_length=1,
-        max_length=MAX_IDENTIFIER,
-        pattern=NO_NUL,
         description=f"the network's own identifier, of at most {MAX_IDENTIFIER} characters, for "
         "mode P",
     )
@@ -99,28 +88,14 @@ class SettleRoutes:
     live: "LiveActions | None" = None
 
     def routes(self) -> Sequence[Route]:
-        route = partial(
-            Route, method="POST", handler=self.settle, group="Transactions",
-            answers=(Answer(SettledView),), body=Body(LiveSettleBody),
+        return transaction_routes(
+            self.settle, "decide a pending transaction{} now and send its callback",
+            (Answer(SettledView),), Body(LiveSettleBody),
+            (errors.BAD_REQUEST, errors.NOT_FOUND, errors.ALREADY_DECIDED,
+             errors.FORCE_NEEDED, errors.PRODUCTION),
         )  # fmt: skip
-        refusals = (
-            *(errors.BAD_REQUEST, errors.NOT_FOUND, errors.ALREADY_DECIDED),
-            *(errors.FORCE_NEEDED, errors.PRODUCTION),
-        )
-        return [
-            route(
-                path=f"{TRANSACTION}/settle", errors=(*refusals, errors.AMBIGUOUS),
-                summary="decide a pending transaction now and send its callback",
-            ),
-            route(
-                path=f"{TRANSACTION_OF_SERVICE}/settle", errors=refusals,
-                summary="decide a pending transaction of a service now and send its callback",
-            ),
-        ]  # fmt: skip
 
-    async def settle(
-        self, request: web.Request, asked: LiveSettleBody
-    ) -> TransactionView | web.Response:
+    async def settle(self, request: web.Request, asked: LiveSettleBody) -> TransactionView:
         """Decide a pending transaction now; HTTP 409 if it has been decided.
 
         With a field for mode P, only a transaction of mode P; else one of mode S is preferred.
@@ -134,27 +109,24 @@ class SettleRoutes:
         ids = found["service_id"], found["network_transaction_id"]
         settled = await self.manual_actions.settle(*ids, Status(asked.status))
         if settled is None:
-            return no_such("transactions", name)
+            raise no_such("transactions", name)
         if not settled.was_pending:
             text = f"the transaction already has the final status {settled.transaction.status}"
-            return error_response(errors.ALREADY_DECIDED, text)
+            raise Refused(errors.ALREADY_DECIDED, text)
         return transactions.shown(settled.transaction, self.clock.now())
 
-    async def _settle_live(
-        self, request: web.Request, asked: LiveSettleBody
-    ) -> SettledView | web.Response:
+    async def _settle_live(self, request: web.Request, asked: LiveSettleBody) -> SettledView:
         name, service_id = request.match_info["id"], service_of(request)
         found: Any = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
         network_id = name if found is None else found["network_transaction_id"]
         if found is None and (self.live is None or not await self.live.knows(name, service_id)):
-            return await self._not_live(name, service_id)
+            raise await self._not_live(name, service_id)
         if not (asked.reason or "").strip() or not (asked.by or "").strip():
             text = f"transaction {name} is of mode P: set reason, and by to your name"
-            return error_response(errors.BAD_REQUEST, text)
+            raise Refused(errors.BAD_REQUEST, text)
         if self.live is None:
-            return error_response(
-                errors.PRODUCTION, "Production mode is off, so payments of mode P cannot be settled"
-            )
+            text = "Production mode is off, so payments of mode P cannot be settled"
+            raise Refused(errors.PRODUCTION, text)
         from sandbox_sim.production.manual_actions import Decision  # noqa: PLC0415 -- only here
 
         by, reason = redact_text(str(asked.by)), redact_text(str(asked.reason))
@@ -166,18 +138,13 @@ class SettleRoutes:
             amount=None if asked.amount is None else Decimal(asked.amount),
             network_id=redact_text(asked.network_id or ""),
         )
-        try:
-            settled = await self.live.settle(network_id, decision)
-        except ForceNeeded as refused:
-            return error_response(errors.FORCE_NEEDED, str(refused))
-        except IllegalSettlement as refused:
-            return error_response(errors.ALREADY_DECIDED, str(refused))
+        settled = await self.live.settle(network_id, decision)
         if settled is None:
-            return no_such("transactions", name)
+            raise no_such("transactions", name)
         shown = transactions.shown(settled.transaction, self.clock.now())
         return {**shown, "network_said": settled.network_said}
 
-    async def _not_live(self, name: str, service_id: int | None) -> web.Response:
+    async def _not_live(self, name: str, service_id: int | None) -> Refused:
         """The refusal of fields for mode P, if no transaction of mode P has this id."""
         if await self.ids.transaction(name, service_id) is None:
             return no_such("transactions", name)
@@ -185,4 +152,4 @@ class SettleRoutes:
             f"transaction {name} is of mode S: leave out reason, by, amount and network_id, which "
             "are for mode P"
         )
-        return error_response(errors.BAD_REQUEST, text)
+        return Refused(errors.BAD_REQUEST, text)

@@ -13,8 +13,9 @@ from sandbox_sim.control.manual_actions import ManualActions, Snapshots
 from sandbox_sim.control.seeding import Seeding
 from sandbox_sim.ports import FileStore
 from sandbox_sim.records.snapshots import NAME_PATTERN, SnapshotView, is_valid_name, shown
+from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
-from sandbox_sim.web.control.errors import NO_FILE, NOT_FOUND, SEEDED_ALREADY, error_response
+from sandbox_sim.web.control.errors import NO_FILE, NOT_FOUND, SEEDED_ALREADY, Refused
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
     SERVICE_ID,
@@ -53,6 +54,9 @@ class PersonView(TypedDict):
     name: Annotated[str, "first name and surname"]
     customer_number: Annotated[str, "the phone number"]
     nw: str
+
+
+_person = viewer(PersonView)
 
 
 class Seeded(TypedDict):
@@ -153,48 +157,48 @@ class StateRoutes:
         kept = ["mode P", "snapshots"] if self.production else ["snapshots"]
         return {"service_id": asked.service_id, "kept": kept}
 
-    async def seed(self, request: web.Request, asked: SeedBody) -> Seeded | web.Response:
+    async def seed(self, request: web.Request, asked: SeedBody) -> Seeded:
         """Add `count` payments and SMS to a service; HTTP 409 if it has any of them already."""
         inbox = self.public_address(request) + _INBOX
         seeded = await self.seeding.seed(asked.seed, asked.service_id, asked.count, inbox)
         if seeded is None:
             there = f"service {asked.service_id} already has the records of seed {asked.seed}"
             hint = "reset the service or choose another seed"
-            return error_response(SEEDED_ALREADY, f"{there}: {hint}")
+            raise Refused(SEEDED_ALREADY, f"{there}: {hint}")
         return {
             "seed": asked.seed,
             "service_id": asked.service_id,
             "payments": seeded.payments,
             "messages": seeded.messages,
             "fewer": list(seeded.fewer),
-            "people": [
-                {"name": each.name, "customer_number": each.customer_number, "nw": each.nw}
-                for each in seeded.sample.people
-            ],
+            "people": [*map(_person, seeded.sample.people)],
         }
 
     async def save(self, _request: web.Request, asked: SnapshotBody) -> SnapshotView:
         """Save the state of one service, or of all; a snapshot of the same name is replaced."""
         return shown(await self.snapshots.save(asked.name, asked.service_id))
 
-    async def restore(self, request: web.Request, _asked: Nothing) -> SnapshotView | web.Response:
+    async def restore(self, request: web.Request, _asked: Nothing) -> SnapshotView:
         """Restore the state; every time in it moves by the time since the snapshot."""
         name = request.match_info["name"]
         restored = await self.snapshots.restore(name) if is_valid_name(name) else None
-        return _no_such(name) if restored is None else shown(restored)
+        if restored is None:
+            raise _no_such(name)
+        return shown(restored)
 
-    async def delete(self, request: web.Request) -> Deleted | web.Response:
+    async def delete(self, request: web.Request) -> Deleted:
         name = request.match_info["name"]
-        deleted = is_valid_name(name) and await self.snapshots.delete(name)
-        return {"deleted": 1} if deleted else _no_such(name)
+        if not (is_valid_name(name) and await self.snapshots.delete(name)):
+            raise _no_such(name)
+        return {"deleted": 1}
 
-    async def back_up(self, _request: web.Request, _asked: Nothing) -> BackupView | web.Response:
+    async def back_up(self, _request: web.Request, _asked: Nothing) -> BackupView:
         """Write a copy of the SQLite file into its folder; other requests wait meanwhile."""
         if self.file is None:
             text = (
                 "only a SQLite store can be copied: use pg_dump for Postgres; memory is not stored"
             )
-            return error_response(NO_FILE, text)
+            raise Refused(NO_FILE, text)
         copy = await self.file.back_up()
         return {"path": str(copy.absolute()), "bytes": copy.stat().st_size}
 
@@ -205,5 +209,5 @@ class StateRoutes:
         return {"snapshots": [shown(each) for each in page], "next": following}
 
 
-def _no_such(name: str) -> web.Response:
-    return error_response(NOT_FOUND, f"snapshots has no {name!r}")
+def _no_such(name: str) -> Refused:
+    return Refused(NOT_FOUND, f"snapshots has no {name!r}")

@@ -6,9 +6,11 @@ The JSON Schema of a `TypedDict` is made here, because pydantic supports that on
 import inspect
 import json
 import re
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from importlib.resources import files
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -31,7 +33,6 @@ from sandbox_sim import __version__
 from sandbox_sim.explanations import field_meanings
 from sandbox_sim.operations import Operation
 from sandbox_sim.overrides.faults import FAULT_STATUSES
-from sandbox_sim.records.callbacks import SIGNATURE_HEADER
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE, Reply
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
 from sandbox_sim.web.api.responses import CALLBACK_MODELS
@@ -53,6 +54,7 @@ from sandbox_sim.web.routes import (
 Schema = dict[str, Any]
 
 REF: Final = "#/components/schemas/"
+_FIXED: Final[Schema] = tomllib.loads(files(__package__).joinpath("fixed.toml").read_text("utf-8"))
 _TYPES: Final[dict[Any, Schema]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
@@ -305,29 +307,9 @@ def _filter_schema(query: Query, name: str) -> Schema:
 def callbacks_of(schemas: Schemas) -> Schema:
     """The callback of a payment: its body depends on the setting `callback_profile` (D27)."""
     models = dict.fromkeys(CALLBACK_MODELS.values())
-    body = {"anyOf": [schemas.of(model) for model in models]}
-    signature = {
-        "name": SIGNATURE_HEADER,
-        "in": "header",
-        "required": False,
-        "description": "hex HMAC-SHA-256 of the body, keyed with the secret key (D29)",
-        "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
-    }
-    return {
-        "outcome": {
-            "{$request.body#/callback_url}": {
-                "post": {
-                    "operationId": "outcome",
-                    "summary": "the outcome of a payment",
-                    "description": "At most 3 attempts, 5 minutes apart, 30 s each (D30).",
-                    "security": [],
-                    "parameters": [signature],
-                    "requestBody": {"required": True, "content": {JSON: {"schema": body}}},
-                    "responses": {"2XX": {"description": "acknowledged"}},
-                }
-            }
-        }
-    }
+    content = {JSON: {"schema": {"anyOf": [schemas.of(model) for model in models]}}}
+    post = {**_FIXED["callback"], "requestBody": {"required": True, "content": content}}
+    return {"outcome": {"{$request.body#/callback_url}": {"post": post}}}
 
 
 # What every operation of the interface can answer: status, code and reason.
@@ -350,23 +332,6 @@ _SERVICE: Final = ErrorCode(403, "403", "the credentials are not for this servic
 _ON_REQUEST: Final = "only if an override or a fault of the control API sets it"
 
 _ALWAYS: Final = ("X-Sandbox-Rule", "X-Sandbox-Request-Id")
-
-HEADERS: Final[Mapping[str, Schema]] = {
-    "X-Sandbox-Rule": {
-        "required": True,
-        "description": "the rule that decided the answer, such as sandbox.3 or D5",
-        "schema": {"type": "string"},
-    },
-    "X-Sandbox-Request-Id": {
-        "required": True,
-        "description": "the id of the request in the journal",
-        "schema": {"type": "string"},
-    },
-    "Retry-After": {
-        "description": "seconds to wait",
-        "schema": {"type": "integer", "minimum": 0},
-    },
-}
 
 
 def interface_responses(route: Route, schemas: Schemas, reject_status: int) -> Schema:
@@ -459,7 +424,7 @@ def control_responses(route: Route, schemas: Schemas) -> Schema:
         reasons = [response["description"], *(f"`{each.code}`: {each.when}" for each in errors)]
         response["description"] = "; ".join(filter(None, reasons))
         if route.method != "HEAD":
-            schema = _error([each.code for each in errors], schemas)
+            schema = _error([each.code for each in errors])
             response.setdefault("content", {})[JSON] = {"schema": schema}
     return dict(sorted(responses.items()))
 
@@ -483,30 +448,7 @@ def _model(model: Any, schemas: Schemas) -> Schema:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
-def _error(codes: Iterable[str], schemas: Schemas) -> Schema:
-    schemas.components.setdefault(
-        "Error",
-        {
-            "type": "object",
-            "description": "An error of the control API.",
-            "properties": {
-                "error": {
-                    "type": "object",
-                    "description": "what is wrong",
-                    "properties": {
-                        "code": {"type": "string", "description": "for programs"},
-                        "message": {"type": "string", "description": "for people"},
-                        "field": {
-                            "type": "string",
-                            "description": "of `entry_refused`: the field that it is about",
-                        },
-                    },
-                    "required": ["code", "message"],
-                }
-            },
-            "required": ["error"],
-        },
-    )
+def _error(codes: Iterable[str]) -> Schema:
     code = {"properties": {"code": {"enum": list(codes)}}}
     return {"allOf": [{"$ref": REF + "Error"}, {"properties": {"error": code}}]}
 
@@ -522,18 +464,6 @@ def _describe(components: Schema) -> None:
 
 _METHODS: Final = ("GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE")
 
-_ABOUT: Final = """\
-A stand-in for a Ghanaian payment, airtime, bill and SMS gateway, with its control API.
-
-- The operations of the gateway need HTTP Basic credentials and a `User-Agent` that is not blank. \
-Every answer has `response_code` and `response_message`. An override can set any rejection, and a \
-fault HTTP 429, 500, 502 or 503, so every operation lists all of them.
-- The paths under `/_sandbox/` are the control API. If the setting `control_token` is set, it is \
-the bearer token of these paths.
-- JSON types are strict. An integer has no fraction: the server refuses `55.0`, which JSON Schema \
-also counts as an integer.
-"""
-
 _INTEGER: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 2**63 - 1}
 
 
@@ -548,31 +478,16 @@ def openapi_document(routes: Iterable[Route], facts: ServerFacts) -> Schema:
             item = paths.setdefault(route.path, {})
             item[method.lower()] = _operation(route, method, models, schemas, facts)
     responses = _share(paths)
-    components = {**models.components, **schemas.components}
+    components = {**models.components, **_FIXED["schemas"], **schemas.components}
     _describe(components)
+    document: Schema = _FIXED["document"]
     return {
-        "openapi": "3.1.0",
-        "info": {"title": "sandbox_sim", "version": __version__, "description": _ABOUT},
+        **document,
+        "info": {**document["info"], "version": __version__},
         "servers": [{"url": facts.base_path or "/"}],
         "tags": [{"name": name} for name in dict.fromkeys(route.group for route in routes)],
         "paths": paths,
-        "components": {
-            "schemas": components,
-            "responses": responses,
-            "headers": HEADERS,
-            "securitySchemes": {
-                "client": {
-                    "type": "http",
-                    "scheme": "basic",
-                    "description": "client_key and secret_key (D2)",
-                },
-                "control": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "the setting control_token, if it is set",
-                },
-            },
-        },
+        "components": {**_FIXED["components"], "schemas": components, "responses": responses},
     }
 
 

@@ -6,6 +6,7 @@ continue meanwhile.
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,20 +35,16 @@ class ServerFacts(NamedTuple):
     needs_token: bool = False
 
 
+@dataclass(eq=False, repr=False)
 class OpenapiRoutes:
     """The document and its page. table: returns all routes of the server. facts: at present."""
 
-    def __init__(
-        self,
-        table: Callable[[], Sequence[Route]],
-        facts: Callable[[], ServerFacts],
-        templates: Templates,
-        public_address: PublicAddress,
-    ) -> None:
-        self._templates = templates
-        self._public_address = public_address
-        self._table = table
-        self._facts = facts
+    table: Callable[[], Sequence[Route]]
+    facts: Callable[[], ServerFacts]
+    templates: Templates
+    public_address: PublicAddress
+
+    def __post_init__(self) -> None:
         self._document = lru_cache(maxsize=1)(self._make_document)
         self._page = lru_cache(maxsize=1)(self._make_page)
 
@@ -70,19 +67,19 @@ class OpenapiRoutes:
 
     async def document(self, _request: web.Request) -> "Schema":
         """The document as JSON."""
-        return await asyncio.to_thread(self._document, self._facts())
+        return await asyncio.to_thread(self._document, self.facts())
 
     async def page(self, request: web.Request) -> web.Response:
         """The document as a page, which can send the requests."""
-        content = await asyncio.to_thread(self._page, self._facts())
-        samples = samples_json(self._public_address(request))
+        content = await asyncio.to_thread(self._page, self.facts())
+        samples = samples_json(self.public_address(request))
         context = {"content": content, "version": __version__, "samples": samples}
-        return await self._templates.page(request, "docs.html", context)
+        return await self.templates.page(request, "docs.html", context)
 
     def _make_document(self, facts: ServerFacts) -> "Schema":
         from sandbox_sim.web.openapi.document import openapi_document  # noqa: PLC0415 -- when asked
 
-        return openapi_document(self._table(), facts)
+        return openapi_document(self.table(), facts)
 
     def _make_page(self, facts: ServerFacts) -> "Markup":
         from sandbox_sim.web.openapi.page import content_of  # noqa: PLC0415 -- when asked

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from aiohttp import web
@@ -213,18 +212,16 @@ def _reason(attempt: Any) -> str:
 
 
 # The views by their names in addresses.
-VIEWS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "payments": "Payments",
-        "callbacks": "Callbacks",
-        "sms": "SMS",
-        "requests": "Requests",
-        "ledger": "Ledger",
-        "overrides": "Overrides",
-        "faults": "Faults",
-        "settings": "Settings",
-    }
-)
+VIEWS: Final[Mapping[str, str]] = {
+    "payments": "Payments",
+    "callbacks": "Callbacks",
+    "sms": "SMS",
+    "requests": "Requests",
+    "ledger": "Ledger",
+    "overrides": "Overrides",
+    "faults": "Faults",
+    "settings": "Settings",
+}
 
 _NETWORKS: Final = "networks"
 

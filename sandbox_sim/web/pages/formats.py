@@ -7,7 +7,6 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
-from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -42,13 +41,11 @@ def _command(*words: str) -> str:
 _IN_A_LIST: Final = 200
 
 # The colour of each state.
-_TONES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        **dict.fromkeys(("000", "202", "good", "delivered", "SENT", "valid"), "good"),
-        **dict.fromkeys(("002", "pending", "ACKNOWLEDGED", "QUEUED"), "wait"),
-        **dict.fromkeys(("dropped", "REFUNDED", "missing", "003", "info"), "info"),
-    }
-)
+_TONES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("000", "202", "good", "delivered", "SENT", "valid"), "good"),
+    **dict.fromkeys(("002", "pending", "ACKNOWLEDGED", "QUEUED"), "wait"),
+    **dict.fromkeys(("dropped", "REFUNDED", "missing", "003", "info"), "info"),
+}
 
 
 def tone(state: str) -> str:
@@ -151,20 +148,18 @@ def compact_json(document: object) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
-FILTERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
-    {
-        "tone": tone,
-        "status_words": status_words,
-        "counted": counted,
-        "clock_time": clock_time,
-        "shift_words": shift_words,
-        "exact_time": exact_time,
-        "money": money,
-        "spaced": spaced,
-        "as_json": as_json,
-        "compact_json": compact_json,
-        "doctor_command": doctor,
-        "short": short,
-        "whole": Whole,
-    }
-)
+FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "tone": tone,
+    "status_words": status_words,
+    "counted": counted,
+    "clock_time": clock_time,
+    "shift_words": shift_words,
+    "exact_time": exact_time,
+    "money": money,
+    "spaced": spaced,
+    "as_json": as_json,
+    "compact_json": compact_json,
+    "doctor_command": doctor,
+    "short": short,
+    "whole": Whole,
+}

@@ -33,7 +33,7 @@ from sandbox_sim.values.hosts import is_loopback
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import iso
 from sandbox_sim.web.control.access import give_cookie, go_to, handset_cookie, prefix_of
-from sandbox_sim.web.control.errors import NOT_FOUND, NOT_WAITING, error_response
+from sandbox_sim.web.control.errors import NOT_FOUND, NOT_WAITING, Refused
 from sandbox_sim.web.control.events import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
 from sandbox_sim.web.control.input import LARGEST_INTEGER, SERVICE_ID, BadInput, Input
 from sandbox_sim.web.pages.formats import merchant_name, network_name
@@ -183,11 +183,11 @@ class HandsetRoutes:
             ),
         ]  # fmt: skip
 
-    async def show(self, request: web.Request) -> HandsetView | web.Response:
+    async def show(self, request: web.Request) -> HandsetView:
         """Show the content of the handset, as JSON."""
         number = self._number(request)
         if number is None:
-            return _no_such(request)
+            raise _no_such(request)
         records = await self.handsets.view(number)
         return {
             "number": number,
@@ -233,18 +233,18 @@ class HandsetRoutes:
             number, asked.service_id, asked.network_transaction_id, asked.decision
         )
         if not found:
-            return error_response(NOT_FOUND, "This number has no such payment to answer")
+            raise Refused(NOT_FOUND, "This number has no such payment to answer")
         if not found.was_waiting:
             status = found.transaction.status
             text = f"The payment is not waiting for an answer: its status is {status}"
-            return error_response(NOT_WAITING, text)
+            raise Refused(NOT_WAITING, text)
         return transactions.shown(found.transaction, self.clock.now())
 
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Send events without content; the page then loads itself again."""
         number = self._number(request)
         if number is None:
-            return _no_such(request)
+            raise _no_such(request)
         subscriber = number[1:]  # both forms of the number contain it
         wanted = EventFilter(None, _SHOWN_ON_IT)
         with self.feed.listening(wanted, None, partial(hang_up, request)) as reader:
@@ -301,6 +301,6 @@ def _shown(prompt: Prompt) -> PromptView:
     }
 
 
-def _no_such(request: web.Request) -> web.Response:
+def _no_such(request: web.Request) -> Refused:
     number = redact_text(request.match_info["number"])
-    return error_response(NOT_FOUND, f"{number!r} is not on the allowlist, so it has no handset")
+    return Refused(NOT_FOUND, f"{number!r} is not on the allowlist, so it has no handset")

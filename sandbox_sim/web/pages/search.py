@@ -6,16 +6,13 @@ record. The text is in the address, so a view can be sent to a colleague.
 
 from collections.abc import Iterable
 from datetime import timedelta
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from sandbox_sim.values.msisdn import to_local
 from sandbox_sim.values.timestamps import seconds_of
 from sandbox_sim.web.control.input import LARGEST_INTEGER, MOST_OPEN_S
 
-_WORDS: Final = MappingProxyType(
-    {"successful": "000", "failed": "001", "pending": "002", "cancelled": "003"}
-)
+_WORDS: Final = {"successful": "000", "failed": "001", "pending": "002", "cancelled": "003"}
 _OPEN: Final = "open>"
 UNACKNOWLEDGED: Final = frozenset({"retrying", "failed"})
 

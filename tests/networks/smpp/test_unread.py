@@ -24,7 +24,7 @@ def stop_reading(each: Sending) -> asyncio.Transport:
     """Let the SMSC read no more; returns our end of the connection."""
     connection = each.smpp._link._connection
     assert connection is not None
-    ours = connection._writer.transport
+    ours = connection.writer.transport
     ours.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
     each.smsc.stop_reading()
     return ours  # type: ignore[return-value]
