@@ -7,19 +7,16 @@ Absolute numbers depend on the machine; only the ratios of one run can be compar
 import argparse
 import platform
 import statistics
-import time
-import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bench import fixture, load, postgres, sqlite
-from bench.figures import NOWHERE, beside_bare, paired, report, serve
-from bench.processes import LOAD_CORE, pin, seconds_until_line, started
+from bench import callbacks, fixture, load, postgres, sqlite
+from bench.figures import NOWHERE, beside_bare, report, serve
+from bench.processes import LOAD_CORE, pin, seconds_until_line
 from bench.requests import collections
 from tests.kit.servers import free_port, rss_kib
 
 LIVE = 200_000
-_LOOK_AGAIN_S = 0.02
 
 
 def request_path(rounds: int, seconds: float) -> None:
@@ -34,68 +31,6 @@ def request_path(rounds: int, seconds: float) -> None:
         title = f"the same with {LIVE:,} and more live transactions"
         pair.payments(title, rounds, seconds, "many", goals)
         report("memory for a live transaction", kib, "<= 1.20 KiB", unit=" KiB")
-
-
-def whole_life(rounds: int, lives: int) -> None:
-    """Request, settlement and callback, against a handler that makes one POST for each request."""
-    ours_port, bare_port, taker_port = free_port(), free_port(), free_port()
-    taker = f"http://127.0.0.1:{taker_port}/callback"
-
-    def measure(url: str, name: str) -> Callable[[int], load.Run]:
-        return lambda number: _lived(url, taker, f"{name}{number}", lives)
-
-    with (
-        started("-m", "bench.receiver", str(taker_port), core=LOAD_CORE),
-        started("-m", "bench.yardstick", str(bare_port), taker),
-        started(*serve(ours_port, "--log-level", "info")),
-    ):
-        ours_url, bare_url = f"http://127.0.0.1:{ours_port}", f"http://127.0.0.1:{bare_port}"
-        for url in (ours_url, bare_url):
-            _lived(url, taker, "warm", 2000)
-        print(f"whole life, {lives:,} times: request, settlement, callback taken elsewhere")
-        rate, _ = paired(rounds, measure(ours_url, "life"), measure(bare_url, "life"))
-        report("lives a second, of the bare handler's that posts", rate, ">= 0.70")
-
-
-def refused_callbacks(rounds: int, seconds: float) -> None:
-    """Answers while each payment has a callback that its receiver refuses."""
-    ours_port, bare_port, posting_port = free_port(), free_port(), free_port()
-    ours_url, bare_url, posting_url = (
-        f"http://127.0.0.1:{port}" for port in (ours_port, bare_port, posting_port)
-    )
-
-    def measure(url: str, name: str) -> Callable[[int], load.Run]:
-        return lambda number: load.run(
-            url, collections(NOWHERE, f"{name}{number}"), seconds=seconds
-        )
-
-    with (
-        started("-m", "bench.yardstick", str(bare_port)),
-        started("-m", "bench.yardstick", str(posting_port), NOWHERE),
-        started(*serve(ours_port, "--set", "settle_delay_ms=0")),
-    ):
-        for url in (ours_url, bare_url, posting_url):
-            load.run(url, collections(NOWHERE, "warm"), count=2000)
-        print("answers while receivers refuse all callbacks")
-        rate, _ = paired(rounds, measure(ours_url, "post"), measure(posting_url, "post"))
-        report("requests a second, of a bare handler's that posts", rate, ">= 0.60")
-        _, tail = paired(rounds, measure(ours_url, "tail"), measure(bare_url, "tail"))
-        report("p99, times that of the bare handler that does not", tail, "<= 3.0")
-
-
-def _lived(url: str, taker: str, name: str, lives: int) -> load.Run:
-    """Run this many payments, from the first request until the last callback is acknowledged."""
-    expected = _taken(taker) + lives
-    before = time.perf_counter()
-    run = load.run(url, collections(taker, name), count=lives)
-    while _taken(taker) < expected:
-        time.sleep(_LOOK_AGAIN_S)
-    return load.Run(lives / (time.perf_counter() - before), run.p99_ms, lives)
-
-
-def _taken(taker: str) -> int:
-    with urllib.request.urlopen(taker) as response:
-        return int(response.read())
 
 
 def start(rounds: int) -> None:
@@ -130,8 +65,9 @@ def main() -> None:
 FIGURES: Final[Mapping[str, Callable[[int, float], None]]] = {
     "start": lambda rounds, _: start(rounds + 4),
     "request": request_path,
-    "life": lambda rounds, seconds: whole_life(rounds, lives=int(4000 * seconds)),
-    "refused": refused_callbacks,
+    "life": lambda rounds, seconds: callbacks.whole_life(rounds, lives=int(4000 * seconds)),
+    "refused": callbacks.refused_callbacks,
+    "accepted": callbacks.accepted_callbacks,
     "sqlite": sqlite.measure,
     "postgres": postgres.measure,
     "fixture": lambda rounds, _: fixture.measure(rounds),
