@@ -109,11 +109,13 @@ def describe_error(error: Exception) -> str:
 # another; "sbox".
 _LOCK: Final = f"SELECT pg_advisory_xact_lock({0x73626F78})"
 
-# The encoding of the database, whether our schema is there, and whether it has our tables. A query
-# of the catalogue would take longer than all the rest where there is nothing to migrate.
+# The encoding of the database, whether our schema is there, and whether it has our tables and our
+# function. A query of the catalogue would take longer than all the rest where there is nothing to
+# migrate.
 _STATE: Final = f"""
 SELECT current_setting('server_encoding'),
-    to_regnamespace('{SCHEMA}') IS NOT NULL, to_regclass('{SCHEMA}.gateway') IS NOT NULL
+    to_regnamespace('{SCHEMA}') IS NOT NULL, to_regclass('{SCHEMA}.gateway') IS NOT NULL,
+    to_regprocedure('{SCHEMA}.lock_if_unused(bigint, bigint, text)') IS NOT NULL
 """
 
 _HAS_TABLES: Final = "SELECT EXISTS (SELECT FROM pg_catalog.pg_tables WHERE schemaname = $1)"
@@ -125,6 +127,25 @@ CREATE TABLE gateway (
 INSERT INTO gateway VALUES (0);
 """
 
+# Every unit shares this lock, so the exclusive lock gives one unit the whole state; "sbsn".
+STATE_LOCK: Final = 0x7362736E
+
+# Takes the lock of a `transaction_id` and returns whether no transaction of mode S has this id.
+# Parameters: the number of the lock, the service, the id. A query in a function sees what was
+# committed while the function waited for the lock; the query that calls it does not.
+_FUNCTION: Final = f"""
+CREATE FUNCTION {SCHEMA}.lock_if_unused(bigint, bigint, text) RETURNS boolean LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared({STATE_LOCK});
+    PERFORM pg_advisory_xact_lock($1);
+    RETURN NOT EXISTS (
+        SELECT FROM {SCHEMA}.transactions
+        WHERE service_id = $2 AND transaction_id = $3 AND mode = 'S'
+    );
+END $$
+"""
+
 
 async def migrate(connection: Borrowed) -> None:
     """Migrate the tables to the newest version, completely or not at all.
@@ -133,7 +154,7 @@ async def migrate(connection: Borrowed) -> None:
     """
     async with connection.transaction():
         await connection.execute(_LOCK)
-        ((encoding, has_schema, is_ours),) = await connection.fetch(_STATE)
+        ((encoding, has_schema, is_ours, has_function),) = await connection.fetch(_STATE)
         if encoding != "UTF8":
             raise StoreError("its encoding is not UTF8; make the database with ENCODING 'UTF8'")
         if not has_schema:
@@ -152,3 +173,5 @@ async def migrate(connection: Borrowed) -> None:
         if version < newest:
             await connection.execute(schema.script(version, schema.POSTGRES))
             await connection.execute(f"UPDATE gateway SET version = {newest}")
+        if not has_function:
+            await connection.execute(_FUNCTION)

@@ -2,8 +2,11 @@
 
 A unit of work is one transaction on one of a few connections. It is READ COMMITTED: a unit that
 reads in order to decide first locks what it reads, so that the next unit with the same key sees its
-writes. A job is claimed for a limited time, its lease. A live server extends the leases of its
-jobs; the leases of a dead server expire, and another server takes over its jobs.
+writes. A unit that looks for a `transaction_id` reads without a lock; when it writes, it locks and
+looks again. So a new payment takes two statements: the second one locks, looks and adds.
+
+A job is claimed for a limited time, its lease. A live server extends the leases of its jobs; the
+leases of a dead server expire, and another server takes over its jobs.
 """
 
 import asyncio
@@ -13,7 +16,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from hashlib import blake2b
-from typing import Final, TypeVar, cast
+from itertools import chain
+from typing import Final, NamedTuple, TypeVar, cast
 
 import asyncpg
 
@@ -27,6 +31,7 @@ from sandbox_sim.stores.postgres.postgres_connection import (
     LISTENER_NAME,
     POSTGRES_ERRORS,
     SCHEMA,
+    STATE_LOCK,
     Borrowed,
     Pool,
     connect,
@@ -47,9 +52,11 @@ from sandbox_sim.values.hosts import masked
 # Another server could run a job that falls due this soon before the answer is written (D16).
 _SOON: Final = timedelta(milliseconds=500)
 
+_JOB_NUMBER: Final = " RETURNING number"
+
 _ADD_GATED_JOB: Final = (
     "INSERT INTO jobs (due_at, kind, service_id, subject, lease_until) "
-    "VALUES (?, ?, ?, ?, {lease}) RETURNING number"
+    f"VALUES (?, ?, ?, ?, {{lease}}){_JOB_NUMBER}"
 )
 
 _OTHER_SERVERS: Final = (
@@ -62,10 +69,34 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 # Seconds for statements that change very many rows, longer than any request waits.
 _LONG_TIMEOUT_S: Final = 300.0
 
-# Every unit takes the shared lock, so the exclusive lock gives one unit the whole state; "sbsn".
-_LOCK_SHARED: Final = f"SELECT pg_advisory_xact_lock_shared({0x7362736E})"
+_LOCK_SHARED: Final = f"SELECT pg_advisory_xact_lock_shared({STATE_LOCK})"
 
-_LOCK_EXCLUSIVE: Final = f"SELECT pg_advisory_xact_lock({0x7362736E})"
+_LOCK_EXCLUSIVE: Final = f"SELECT pg_advisory_xact_lock({STATE_LOCK})"
+
+
+class _Conflict(Exception):
+    """What a unit read without a lock has changed before the unit wrote."""
+
+
+class _Statement(NamedTuple):
+    """A statement with its values."""
+
+    text: str
+    values: Row
+
+
+class _UnlockedRead:
+    """What a unit read of a `transaction_id` without its lock, and what it adds if there was none.
+
+    key: of the lock. read: the statement, and `found` its rows. added: inserts that wait for the
+    commit.
+    """
+
+    def __init__(self, key: tuple[object, ...]) -> None:
+        self.key = key
+        self.read: _Statement | None = None
+        self.found: Sequence[Row] = ()
+        self.added: list[_Statement] = []
 
 
 class PostgresUnit(SqlUnit):
@@ -113,23 +144,72 @@ class PostgresUnit(SqlUnit):
         self._begun = False
         self._locked: set[int] = set()
         self._timeout: float | None = None
+        self._unlocked: _UnlockedRead | None = None
 
     async def commit(self) -> None:
         """Commit, or raise."""
-        if self._begun and await self._connection.execute("COMMIT") != "COMMIT":
-            raise StoreError("the unit of work was rolled back")
+        if self._begun:
+            if await self._connection.execute("COMMIT") != "COMMIT":
+                raise StoreError("the unit of work was rolled back")
+        elif self._unlocked is not None and self._unlocked.added:
+            await self._add_at_once(self._unlocked)
+
+    async def _add_at_once(self, unlocked: _UnlockedRead) -> None:
+        """Run all inserts in one statement, which is a transaction of its own."""
+        texts, rows = zip(*unlocked.added, strict=True)
+        _, *names = unlocked.key
+        values = _lock_number(unlocked.key), *names, *chain.from_iterable(rows)
+        ((is_unused, *numbers),) = await self._run(_add_if_unused(texts), values)
+        if not is_unused:
+            raise _Conflict
+        self.wrote = True
+        self._number_gated(numbers)
 
     async def _begin(self, *statements: str) -> None:
         """Run statements without parameters; the first call also begins the transaction."""
+        unlocked = None
         if not self._begun:
-            self._begun = True
-            statements = ("BEGIN", _LOCK_SHARED, *statements)
+            self._begun, unlocked = True, self._unlocked
+            locks = [] if unlocked is None else [_select_lock(_lock_number(unlocked.key))]
+            statements = ("BEGIN", _LOCK_SHARED, *locks, *statements)
         if statements:
             await self._connection.execute("; ".join(statements))
+        if unlocked is not None:
+            await self._repeat(unlocked)
+
+    async def _repeat(self, unlocked: _UnlockedRead) -> None:
+        """Read again, now with the lock, and run the inserts that wait."""
+        if unlocked.read is not None and await self._run(*unlocked.read) != unlocked.found:
+            raise _Conflict
+        results = [await self._fetch(text, *values) for text, values in unlocked.added]
+        self._number_gated([rows[0][0] for rows in results if rows])
+
+    def _number_gated(self, numbers: Sequence[int]) -> None:
+        """Note the numbers of the gated jobs that waited."""
+        self.gated = dict(zip(self.gated, numbers, strict=True))
 
     async def _fetch(self, statement: str, *values: object) -> Sequence[Row]:
+        reads = statement.startswith("SELECT")
+        unlocked = None if self._begun else self._unlocked
+        if unlocked is not None and unlocked.read is None and reads:
+            unlocked.read = _Statement(statement, values)
+            unlocked.found = await self._run(statement, values)
+            return unlocked.found
+        if _is_plain_insert(statement) and self._waits(statement, values):
+            return ()
         await self._begin()
-        self.wrote = self.wrote or not statement.startswith("SELECT")
+        self.wrote = self.wrote or not reads
+        return await self._run(statement, values)
+
+    def _waits(self, insert: str, values: Row) -> bool:
+        """Keep an insert for the commit; returns False if it has to run at once."""
+        unlocked = self._unlocked
+        if self._begun or unlocked is None or unlocked.read is None or unlocked.found:
+            return False
+        unlocked.added.append(_Statement(insert, values))
+        return True
+
+    async def _run(self, statement: str, values: Row) -> Sequence[Row]:
         found = await self._connection.fetch(
             _with_numbered_parameters(statement), *values, timeout=self._timeout
         )
@@ -146,10 +226,13 @@ class PostgresUnit(SqlUnit):
         await self._connection.executemany(_with_numbered_parameters(statement), values)
 
     async def _lock(self, *key: object) -> None:
+        if key[0] == "transaction" and not (self._begun or self._unlocked or self._tries):
+            self._unlocked = _UnlockedRead(key)
+            return
         number = _lock_number(key)
         if number not in self._locked:
             self._locked.add(number)
-            await self._begin(f"SELECT pg_advisory_xact_lock({number})")
+            await self._begin(_select_lock(number))
 
     async def _lock_all(self) -> None:
         # Taken as the first lock where possible: two units that already hold the shared one would
@@ -167,8 +250,8 @@ class PostgresUnit(SqlUnit):
             return
         statement = _ADD_GATED_JOB.format(lease=self.LEASE)
         values = to_micros(job.due_at), job.kind.value, job.service_id, job.subject
-        ((number,),) = await self._fetch(statement, *values)
-        self.gated[job.subject] = number
+        found = () if self._waits(statement, values) else await self._fetch(statement, *values)
+        self.gated[job.subject] = found[0][0] if found else 0
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
         """Claim jobs as `Unit.claim_due` says, and fewer at each new try of the same work.
@@ -219,6 +302,31 @@ def _with_numbered_parameters(statement: str) -> str:
     return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))
 
 
+def _is_plain_insert(statement: str) -> bool:
+    """Whether it adds one row, in any case, and returns nothing."""
+    return statement.startswith("INSERT") and statement.endswith(")")
+
+
+@lru_cache(maxsize=64)
+def _add_if_unused(inserts: tuple[str, ...]) -> str:
+    """A statement that locks a `transaction_id`, and runs inserts if the service has not used it.
+
+    It returns whether it did, and the numbers that the inserts return.
+    """
+    parts, results = ["first AS (SELECT lock_if_unused(?, ?, ?) AS is_unused)"], ["is_unused"]
+    for place, text in enumerate(inserts):
+        insert, _, values = text.removesuffix(_JOB_NUMBER).partition(" VALUES (")
+        returning = _JOB_NUMBER if text.endswith(_JOB_NUMBER) else ""
+        chosen = f"SELECT {values.removesuffix(')')} FROM first WHERE is_unused"
+        parts.append(f"added{place} AS ({insert} {chosen}{returning})")
+        results += [f"(SELECT number FROM added{place})"] if returning else []
+    return f"WITH {', '.join(parts)} SELECT {', '.join(results)} FROM first"
+
+
+def _select_lock(number: int) -> str:
+    return f"SELECT pg_advisory_xact_lock({number})"
+
+
 def _lock_number(key: tuple[object, ...]) -> int:
     """The number of an advisory lock: 64 bits of a hash, the same on every server."""
     text = "\n".join(map(str, key)).encode("utf-8", "surrogatepass")
@@ -235,6 +343,7 @@ LEASE: Final = timedelta(seconds=15)
 _MAX_TRIES: Final = 6
 
 _RETRIED_ERRORS: Final = (
+    _Conflict,
     asyncpg.DeadlockDetectedError,
     asyncpg.SerializationError,
     asyncpg.LockNotAvailableError,

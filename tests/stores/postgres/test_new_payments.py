@@ -1,0 +1,164 @@
+"""A unit that looks for a `transaction_id` reads without its lock, and reads again to write."""
+
+from typing import Any
+
+import pytest
+
+from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
+from sandbox_sim.ports import Store, Unit
+from sandbox_sim.records.transactions import TransactionRecord
+from sandbox_sim.values.vocabulary import Wallet
+from tests import postgres
+from tests.sample_records import SERVICE, account_of, after, job, transaction
+from tests.stores.conftest import OpenPostgres, claim
+from tests.stores.postgres.postgres_servers import taken_over
+
+FIRST, SECOND = transaction("10000000001"), transaction("10000000002")
+
+
+async def pay(unit: Unit, record: TransactionRecord = FIRST) -> TransactionRecord | None:
+    """Look for the `transaction_id`, and add a transaction and its job in any case."""
+    found = await unit.transaction(SERVICE, "T1")
+    await unit.add_transaction(record)
+    await unit.add_job(job(record.network_transaction_id))
+    return found
+
+
+async def ids(url: str) -> list[str]:
+    """The network ids of all transactions and the subjects of all jobs, in order."""
+    found = await postgres.execute(
+        url,
+        "SELECT network_transaction_id FROM sandbox_sim.transactions "
+        "UNION ALL SELECT subject FROM sandbox_sim.jobs ORDER BY 1",
+    )
+    return [name for (name,) in found]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The first word of each statement that a unit of work sends from now on."""
+    from asyncpg.pool import PoolConnectionProxy  # noqa: PLC0415 -- it may be missing
+
+    words: list[str] = []
+
+    def note(method: str) -> None:
+        original = getattr(PoolConnectionProxy, method)
+
+        def noted(self: object, query: str, *values: Any, **options: Any) -> Any:
+            words.append(query.split(maxsplit=1)[0])
+            return original(self, query, *values, **options)
+
+        monkeypatch.setattr(PoolConnectionProxy, method, noted)
+
+    for method in ("execute", "executemany", "fetch"):
+        note(method)
+    return words
+
+
+async def test_a_new_one_takes_two_statements(one: Store, asked: list[str], url: str) -> None:
+    await one.run(pay)
+
+    assert asked == ["SELECT", "WITH"]
+    assert await ids(url) == [FIRST.network_transaction_id] * 2
+
+
+async def test_a_status_takes_one(one: Store, asked: list[str]) -> None:
+    await one.run(lambda unit: unit.transaction(SERVICE, "T1"))
+
+    assert asked == ["SELECT"]
+
+
+async def test_one_that_fails_leaves_nothing(one: Store, url: str) -> None:
+    async def fail(unit: Unit) -> None:
+        await pay(unit)
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        await one.run(fail)
+
+    assert await ids(url) == []
+
+
+class TestAnotherServerIsFaster:
+    """The other one saves the same `transaction_id` after this one has looked for it."""
+
+    @pytest.mark.decision("D14")
+    @pytest.mark.parametrize("locks", [False, True], ids=["adds", "locks"])
+    async def test_the_unit_runs_again_and_sees_it(
+        self, one: Store, other: Store, locks: bool, url: str
+    ) -> None:
+        seen: list[TransactionRecord | None] = []
+
+        async def submit(unit: Unit) -> None:
+            seen.append(await unit.transaction(SERVICE, "T1"))
+            if seen == [None]:
+                await other.run(pay)
+            if locks:
+                await unit.balance(account_of(SERVICE, Wallet.SMS))
+            if seen[-1] is None:
+                await unit.add_transaction(SECOND)
+
+        await one.run(submit)
+
+        assert seen == [None, FIRST]
+        assert await ids(url) == [FIRST.network_transaction_id] * 2
+
+    async def test_what_it_read_has_changed(self, one: Store, other: Store) -> None:
+        await one.run(lambda unit: unit.add_transaction(FIRST))
+        replaced = FIRST._replace(replaced_by="10000000003")
+        seen: list[TransactionRecord | None] = []
+
+        async def replace(unit: Unit) -> None:
+            seen.append(await unit.transaction(SERVICE, "T1"))
+            if len(seen) == 1:
+                await other.run(lambda unit: unit.save_transaction(replaced))
+            await unit.transaction_by_network_id(SERVICE, FIRST.network_transaction_id)
+
+        await one.run(replace)
+
+        assert seen == [FIRST, replaced]
+
+
+class TestWhatWaitsForTheCommit:
+    async def test_is_there_for_what_reads_it(self, one: Store, url: str) -> None:
+        async def pay_and_read(unit: Unit) -> TransactionRecord | None:
+            await pay(unit)
+            return await unit.transaction_by_network_id(SERVICE, FIRST.network_transaction_id)
+
+        assert await one.run(pay_and_read) == FIRST
+        assert await ids(url) == [FIRST.network_transaction_id] * 2
+
+    @pytest.mark.decision("D16")
+    @pytest.mark.parametrize("reads", [False, True], ids=["adds", "reads"])
+    async def test_has_its_job_held_for_the_answer(
+        self, open_postgres: OpenPostgres, reads: bool
+    ) -> None:
+        gate = ProcessAnswerGate()
+        answering, other = await open_postgres(gate=gate), await open_postgres()
+        gate.hold(FIRST.network_transaction_id)
+
+        async def work(unit: Unit) -> None:
+            await pay(unit)
+            if reads:
+                await unit.next_due()
+
+        await answering.run(work)
+        assert await claim(other) == await claim(answering) == []
+
+        gate.release(FIRST.network_transaction_id)
+
+        assert (await taken_over(other)).subject == FIRST.network_transaction_id
+
+    async def test_wakes_whoever_waits_for_jobs_and_writes(self, one: Store) -> None:
+        noticed: list[object] = []
+        one.watch_jobs(noticed.append)
+        one.watch(lambda: noticed.append("wrote"))
+
+        async def later(unit: Unit) -> None:
+            await unit.transaction(SERVICE, "T1")
+            await unit.add_transaction(FIRST)
+            await unit.add_job(job("10000000001", after(days=1)))
+
+        await one.run(later)
+
+        assert noticed == ["wrote", after(days=1)]
