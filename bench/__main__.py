@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bench import fixture, load, postgres, sqlite
+from bench import fixture, flat, load, pages, postgres, sqlite
 from bench.figures import NOWHERE, beside_bare, noting_shortfalls, paired, report, serve
 from bench.processes import LOAD_CORE, pin, seconds_until_line, started
 from bench.requests import collections
@@ -141,6 +141,9 @@ FIGURES: Final[Mapping[str, Callable[[int, float], None]]] = {
     "refused": refused_callbacks,
     "sqlite": sqlite.measure,
     "postgres": postgres.measure,
+    # Half the time, because twice eight turns make two minutes.
+    "flat": lambda rounds, seconds: flat.measure((rounds + 1) // 2, seconds / 2),
+    "pages": lambda *_: pages.measure(),
     "fixture": lambda rounds, _: fixture.measure(rounds),
 }
 
