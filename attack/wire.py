@@ -61,9 +61,12 @@ def request_bytes(
 
 
 @asynccontextmanager
-async def connected(port: int) -> AsyncIterator[Streams]:
-    """A connection to the server; it is aborted at the end of the block."""
-    opening = asyncio.open_connection("127.0.0.1", port, limit=_LIMIT)
+async def connected(port: int, limit: int = _LIMIT) -> AsyncIterator[Streams]:
+    """A connection to the server; it is aborted at the end of the block.
+
+    limit: its reader takes no more while twice as many bytes wait to be read.
+    """
+    opening = asyncio.open_connection("127.0.0.1", port, limit=limit)
     try:
         reader, writer = await asyncio.wait_for(opening, ANSWER_WITHIN_S)
     except (OSError, TimeoutError) as error:

@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from subprocess import Popen
 
 from bench import load
@@ -13,13 +14,40 @@ from tests.kit.servers import free_port
 BEYOND_THE_RUN = ("--set", "settle_delay_ms=3600000")
 NOWHERE = "http://127.0.0.1:9/callback"
 
+_SHORT: ContextVar[list[str]] = ContextVar("short")
+
 
 def serve(port: int, *more: str, store: str = "memory:") -> tuple[str, ...]:
     return "-m", "sandbox_sim", "serve", "--port", str(port), "--store", store, *more
 
 
-def report(name: str, value: float, target: str, *, unit: str = "") -> None:
-    print(f"  {name:<58} {value:8.2f}{unit:<4} (target {target})", flush=True)
+def report(name: str, value: float, goal: str, *, unit: str = "") -> None:
+    """Print a figure. goal: a bound such as "<= 1.2 KiB", or a text that begins with "none"."""
+    line = f"  {name:<58} {value:8.2f}{unit:<4} (goal {goal})"
+    if falls_short(value, goal):
+        _SHORT.get([]).append(line)
+        line += " FALLS SHORT"
+    print(line, flush=True)
+
+
+def falls_short(value: float, goal: str) -> bool:
+    """Whether a figure misses its goal by more than a tenth, which is the noise of a machine."""
+    if goal.startswith("none"):
+        return False
+    relation, bound = goal.split()[:2]
+    if relation == ">=":
+        return value < float(bound) * 0.9
+    return value > float(bound) * 1.1
+
+
+@contextmanager
+def noting_shortfalls() -> Iterator[list[str]]:
+    """Collect the lines of the figures that fall short during the block."""
+    token = _SHORT.set([])
+    try:
+        yield _SHORT.get()
+    finally:
+        _SHORT.reset(token)
 
 
 def paired(

@@ -1,29 +1,20 @@
-"""How much slower open dashboards make payments, and how long pages take: python -m bench.pages
-
-Two servers, one with readers that do what static/dashboard.js does: they hold the live feed open
-and ask for the page again when something happened, at most every 0.7 s, and later where it takes
-long.
-"""
+"""How long the pages take with many payments, and what a tab in Chromium takes beside them."""
 
 import asyncio
-import multiprocessing
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
-from aiohttp import ClientSession, ClientTimeout
+from aiohttp import ClientSession
 from playwright.async_api import Page, async_playwright
 
 from bench import load
-from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
-from bench.processes import LOAD_CORE, pin, started
+from bench.figures import BEYOND_THE_RUN, NOWHERE, report, serve
+from bench.processes import started
 from bench.requests import collections
 from tests.kit.servers import free_port
 
-DASHBOARDS, PAYMENTS = 5, 100_000
-EVENTS = 10_000
+PAYMENTS, EVENTS = 100_000, 10_000
 CHROMIUM = Path("/usr/bin/chromium")
 # The longest time between two turns of a timer of 20 ms.
 _WATCH_THE_LOOP = """() => {
@@ -37,79 +28,21 @@ _WATCH_THE_LOOP = """() => {
 }"""
 _PAGES = ("/", "/?view=requests", "/?view=callbacks", "/?q=status:000", "/?view=ledger")
 _BROWSER = {"Accept": "text/html"}
-# As in static/dashboard.js.
-_MIN_PAUSE_S, _PAUSE_TIMES, _MOST_PAUSE_S = 0.7, 20, 5.0
 
 
-def measure(rounds: int, seconds: float) -> None:
-    """Measure payments beside open dashboards, then the pages with many payments."""
-    ports = free_port(), free_port()
-    watched, free = (f"http://127.0.0.1:{port}" for port in ports)
-    with ExitStack() as servers:
-        for port in ports:
-            servers.enter_context(started(*serve(port, *BEYOND_THE_RUN)))
-        with _dashboards(watched):
-            rate, tail = paired(rounds, _payments(watched, seconds), _payments(free, seconds))
-        print(f"{DASHBOARDS} open dashboards")
-        report("time of a payment, times that without", 1 / rate, "<= 1.5")
-        report("p99, times that without", tail, "<= 1.5")
+def measure() -> None:
+    """Measure and print all figures of this module."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    with started(*serve(port, *BEYOND_THE_RUN)):
         if CHROMIUM.exists():
-            asyncio.run(_tab(free))
+            asyncio.run(_tab(url))
         else:
             print(f"{CHROMIUM} is not there, so no tab was measured")
-        load.run(free, collections(NOWHERE, "many"), count=PAYMENTS)
+        load.run(url, collections(NOWHERE, "many"), count=PAYMENTS)
         print(f"pages, with {PAYMENTS:,} payments and more")
-        for path, took_ms in asyncio.run(_times(free)).items():
+        for path, took_ms in asyncio.run(_times(url)).items():
             report(path, took_ms, "<= 500", unit=" ms")
-
-
-def _payments(url: str, seconds: float) -> Callable[[int], load.Run]:
-    def run(number: int) -> load.Run:
-        requests = collections(NOWHERE, f"pages{number}")
-        return load.run(url, requests, seconds=seconds, connections=1)
-
-    return run
-
-
-@contextmanager
-def _dashboards(url: str) -> Iterator[None]:
-    """Open the dashboards in a process of their own."""
-    process = multiprocessing.get_context("spawn").Process(target=_watch, args=(url,), daemon=True)
-    process.start()
-    time.sleep(3)  # a process of its own has to import first
-    try:
-        yield
-    finally:
-        process.terminate()
-        process.join()
-
-
-def _watch(url: str) -> None:
-    pin(LOAD_CORE)
-
-    async def all_of_them() -> None:
-        async with ClientSession(timeout=ClientTimeout(total=None)) as session:
-            await asyncio.gather(*(_dashboard(session, url) for _ in range(DASHBOARDS)))
-
-    asyncio.run(all_of_them())
-
-
-async def _dashboard(session: ClientSession, url: str) -> None:
-    happened = asyncio.Event()
-
-    async def listen() -> None:
-        async with session.get(f"{url}/_sandbox/changes") as feed:
-            async for line in feed.content:
-                if line.startswith(b"event: changed"):
-                    happened.set()
-
-    listening = asyncio.create_task(listen())
-    while not listening.done():
-        await happened.wait()
-        happened.clear()
-        took_s = await _load(session, f"{url}/_sandbox/")
-        await asyncio.sleep(min(_MOST_PAUSE_S, max(_MIN_PAUSE_S, took_s * _PAUSE_TIMES)))
-    await listening
 
 
 async def _load(session: ClientSession, url: str) -> float:
@@ -163,8 +96,3 @@ async def _memory(page: Page) -> tuple[float, float]:
     found = (await session.send("Performance.getMetrics"))["metrics"]
     values = {each["name"]: each["value"] for each in found}
     return values["Nodes"], values["JSHeapUsedSize"]
-
-
-if __name__ == "__main__":
-    pin(LOAD_CORE)
-    measure(rounds=7, seconds=4)

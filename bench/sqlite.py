@@ -34,7 +34,7 @@ def measure(rounds: int, seconds: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         with beside_bare(store=f"sqlite:{folder}/requests") as pair:
             title = "request path, make_payment on the SQLite store"
-            pair.payments(title, rounds, seconds, "s", (">= 0.70", "<= 3.0"))
+            pair.payments(title, rounds, seconds, "s", (">= 0.75", "<= 1.7"))
         bulk(Path(folder), rounds)
         million(Path(folder), rounds)
 

@@ -1,0 +1,38 @@
+"""Which figures of `make bench` fall short of their goal."""
+
+import pytest
+
+from bench.figures import falls_short, noting_shortfalls, report
+
+
+@pytest.mark.parametrize(
+    ("value", "goal", "short"),
+    [
+        (0.71, ">= 0.80", True),
+        (0.73, ">= 0.80", False),
+        (1.33, "<= 1.20 KiB", True),
+        (1.31, "<= 1.20 KiB", False),
+        (1, "<= 0", True),
+        (0, "<= 0", False),
+        (0.1, "none, measured", False),
+    ],
+)
+def test_more_than_a_tenth_beyond_the_goal_is_short(value: float, goal: str, short: bool) -> None:
+    assert falls_short(value, goal) == short
+
+
+def test_a_goal_that_is_not_a_bound_is_an_error() -> None:
+    with pytest.raises(ValueError, match="of"):
+        falls_short(20, "20 of 20")
+
+
+def test_what_falls_short_is_noted_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with noting_shortfalls() as short:
+        report("rate", 0.5, ">= 0.80")
+        report("p99", 1.0, "<= 2.0")
+
+    assert [line.split()[0] for line in short] == ["rate"]
+    assert [line.endswith("FALLS SHORT") for line in capsys.readouterr().out.splitlines()] == [
+        True,
+        False,
+    ]
