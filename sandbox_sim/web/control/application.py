@@ -26,7 +26,7 @@ from sandbox_sim.web.api.dispatcher import encoded_body, expect
 from sandbox_sim.web.api.responses import StoreFailures
 from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.access import Guard
-from sandbox_sim.web.control.errors import Refused, error_response
+from sandbox_sim.web.control.errors import RequestRefused, error_response
 from sandbox_sim.web.control.input import BadInput, body_of, query_of
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import (
@@ -162,7 +162,7 @@ async def _in_shape(
     """Answer a request; failures get the error format of the control API."""
     try:
         return _refused_at_once(request) or await control._handle(request)  # noqa: SLF001 -- named in aiohttp_internals.py
-    except Refused as refused:
+    except RequestRefused as refused:
         return error_response(refused.error, str(refused))
     except tuple(_REFUSALS) as refused:
         return error_response(_REFUSALS[type(refused)], str(refused), getattr(refused, "field", ""))

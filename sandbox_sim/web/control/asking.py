@@ -13,7 +13,7 @@ from sandbox_sim.control.record_search import RecordIds
 from sandbox_sim.production.attempt_views import TransactionDetails
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.errors import Refused
+from sandbox_sim.web.control.errors import RequestRefused
 from sandbox_sim.web.control.input import Nothing
 from sandbox_sim.web.control.records import no_such, service_of, transaction_routes
 from sandbox_sim.web.routes import Answer, Body, Reply, Route
@@ -61,4 +61,4 @@ class AskRoutes:
             if found is not None
             else "it is of mode S, which no network carries"
         )
-        raise Refused(errors.CANNOT_ASK, f"no network can be asked about {name}: {why}")
+        raise RequestRefused(errors.CANNOT_ASK, f"no network can be asked about {name}: {why}")

@@ -14,7 +14,7 @@ from sandbox_sim.records.ledger import AccountKind, NumberedPosting, shown_line
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal, viewer
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, Wallet
-from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, Refused
+from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, RequestRefused
 from sandbox_sim.web.control.input import (
     AN_AMOUNT,
     LARGEST_INTEGER,
@@ -174,9 +174,11 @@ class BookRoutes:
 
     @property
     def _open(self) -> Books:
-        """The books. Raises `Refused` if production is off."""
+        """The books. Raises `RequestRefused` if production is off."""
         if self._books is None:
-            raise Refused(PRODUCTION, "Production mode is off, so no entries of mode P can be made")
+            raise RequestRefused(
+                PRODUCTION, "Production mode is off, so no entries of mode P can be made"
+            )
         return self._books
 
 

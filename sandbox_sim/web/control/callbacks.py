@@ -16,7 +16,7 @@ from sandbox_sim.records import callbacks
 from sandbox_sim.records.callbacks import CallbackView, Profile
 from sandbox_sim.web.api.request_models import WebAddress
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.errors import Refused
+from sandbox_sim.web.control.errors import RequestRefused
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
     SERVICE_ID,
@@ -120,7 +120,7 @@ class CallbackActionRoutes:
         if not retried.was_waiting:
             text = f"callback {retried.callback.id} is {retried.callback.state}, so no attempt is"
             text += " due: resend sends it once more"
-            raise Refused(errors.NOT_WAITING, text)
+            raise RequestRefused(errors.NOT_WAITING, text)
         return callbacks.shown(retried.callback)
 
     async def retry_all(self, _request: web.Request, asked: ServiceBody) -> Reply:
@@ -154,6 +154,6 @@ class CallbackActionRoutes:
         examined = await examination.examine(url, service_id, asked.profiles or ())
         if examined is None:
             text = f"no credentials of mode S are for service_id {service_id}"
-            raise Refused(errors.NO_CREDENTIALS, text)
+            raise RequestRefused(errors.NO_CREDENTIALS, text)
         report = shown(examined.receiver, examined.owner, examined.findings)
         return {**report, "complete": examined.complete}

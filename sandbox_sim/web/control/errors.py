@@ -79,7 +79,7 @@ _OF_ACCESS: Final = {
 }
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request is refused with this error; the text is for people."""
 
     def __init__(self, error: ErrorCode, message: str) -> None:

@@ -15,7 +15,7 @@ from sandbox_sim.ports import Clock, Store, Unit
 from sandbox_sim.production.circuit_breaker import BreakerState
 from sandbox_sim.records.exchanges import NotificationState
 from sandbox_sim.records.inbox import InboxMessage
-from sandbox_sim.web.control.errors import NO_METRICS, error_response
+from sandbox_sim.web.control.errors import NO_METRICS, RequestRefused
 from sandbox_sim.web.routes import Access, Answer, Route
 
 if TYPE_CHECKING:  # serve starts faster without what only production needs
@@ -107,7 +107,7 @@ class HealthRoutes:
         try:
             from prometheus_client import exposition  # noqa: PLC0415 -- an extra
         except ImportError:
-            return error_response(NO_METRICS, _INSTALL)
+            raise RequestRefused(NO_METRICS, _INSTALL) from None
         text = exposition.generate_latest(_Registry(await self._metering.measure()))
         headers = {"Content-Type": exposition.CONTENT_TYPE_LATEST}
         return web.Response(body=text, headers=headers)

@@ -20,7 +20,7 @@ from sandbox_sim.records.ledger import (
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.vocabulary import Wallet
-from sandbox_sim.web.control.errors import PRODUCTION, Refused
+from sandbox_sim.web.control.errors import PRODUCTION, RequestRefused
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
     SERVICE_ID,
@@ -156,7 +156,7 @@ class LedgerRoutes:
             balance = await self._ledger.topup(asked.service_id, asked.units)
             return {"service_id": asked.service_id, "sms_balance": balance}
         if self._books is None:
-            raise Refused(
+            raise RequestRefused(
                 PRODUCTION, "Production mode is off, so nothing can be topped up in mode P"
             )
         wallet = Wallet(asked.account)

@@ -17,7 +17,7 @@ from sandbox_sim.callbacks.listeners import CallbackListener, CallbackListeners
 from sandbox_sim.http_addresses import MAX_CHARACTERS, check
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.values.redaction import redact_text
-from sandbox_sim.web.control.errors import NOT_FOUND, Refused
+from sandbox_sim.web.control.errors import NOT_FOUND, RequestRefused
 from sandbox_sim.web.control.events import KEEP_ALIVE, KEEP_ALIVE_S, open_stream
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
@@ -133,7 +133,7 @@ class ListenRoutes:
         """Record the answer of a receiver as the answer of the attempt."""
         listener = self.listeners.named(request.match_info["listener"])
         if listener is None:
-            raise Refused(NOT_FOUND, "there is no such listener: connect again")
+            raise RequestRefused(NOT_FOUND, "there is no such listener: connect again")
         return {"recorded": listener.answer(asked.number, asked.response)}
 
 

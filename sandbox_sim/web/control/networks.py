@@ -31,7 +31,7 @@ from sandbox_sim.records.exchanges import (
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.values.peer_input import storable
 from sandbox_sim.values.timestamps import iso
-from sandbox_sim.web.control.errors import BODY_TOO_LARGE, error_response
+from sandbox_sim.web.control.errors import BODY_TOO_LARGE, RequestRefused, error_response
 from sandbox_sim.web.control.input import A_TIME, ListQuery, Moment, ServiceListQuery, Text
 from sandbox_sim.web.routes import Answer, ErrorCode, ListOf, Query, Reply, Route
 
@@ -160,7 +160,7 @@ class NotificationHandler:
         body = await _body(request)
         if body is None:
             text = f"The body of a notification has at most {MOST_BODY_BYTES:,} bytes"
-            return error_response(BODY_TOO_LARGE, text)
+            raise RequestRefused(BODY_TOO_LARGE, text)
         raw = RawNotification(
             name,
             request.method,

@@ -31,7 +31,7 @@ from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.response_codes import CATALOGUE
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
 from sandbox_sim.web.api.request_models import Amount
-from sandbox_sim.web.control.errors import NOT_FOUND, TOO_MANY, Refused
+from sandbox_sim.web.control.errors import NOT_FOUND, TOO_MANY, RequestRefused
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
     BadInput,
@@ -146,7 +146,7 @@ class UserRuleRoutes:
             rule = await self.rules.add(self.kind, match, asked.effect(), asked.times)
         except TooManyUserRules:
             text = f"there are {MAX_USER_RULES} {self.plural}: remove some first"
-            raise Refused(TOO_MANY, text) from None
+            raise RequestRefused(TOO_MANY, text) from None
         return shown(rule)
 
     async def clear(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
@@ -156,7 +156,7 @@ class UserRuleRoutes:
     async def remove(self, request: web.Request) -> Deleted:
         rule_id = request.match_info["id"]
         if not await self.rules.remove(self.kind, rule_id):
-            raise Refused(NOT_FOUND, f"{self.plural} has no {rule_id!r}")
+            raise RequestRefused(NOT_FOUND, f"{self.plural} has no {rule_id!r}")
         return {"deleted": 1}
 
 

@@ -12,7 +12,7 @@ from sandbox_sim.records.ledger import NumberedPosting, shown_line
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.timestamps import iso
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
-from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, Refused
+from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, RequestRefused
 from sandbox_sim.web.control.input import (
     A_TIME,
     LARGEST_INTEGER,
@@ -99,9 +99,9 @@ class PeriodRoutes:
 
     @property
     def _open(self) -> Periods:
-        """The periods. Raises `Refused` if production is off."""
+        """The periods. Raises `RequestRefused` if production is off."""
         if self._periods is None:
-            raise Refused(PRODUCTION, "Production mode is off, so no period can be closed")
+            raise RequestRefused(PRODUCTION, "Production mode is off, so no period can be closed")
         return self._periods
 
 

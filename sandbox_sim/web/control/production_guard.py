@@ -10,7 +10,7 @@ that names a transaction of mode P, and any if there are no clients of mode S.
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from aiohttp import web
 
@@ -18,7 +18,7 @@ from sandbox_sim.control.record_search import TRANSACTIONS, RecordSearch
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.control.callbacks import DOCTOR
 from sandbox_sim.web.control.config import CONFIG
-from sandbox_sim.web.control.errors import PRODUCTION, error_response
+from sandbox_sim.web.control.errors import PRODUCTION, RequestRefused
 from sandbox_sim.web.control.overrides_and_faults import UserRuleBody
 from sandbox_sim.web.routes import Route
 
@@ -62,20 +62,20 @@ def _guarded(
     return route
 
 
-async def _refuse_clock(_request: web.Request, _asked: object) -> web.Response:
-    return error_response(PRODUCTION, "Production is on, so gateway time cannot be changed")
+async def _refuse_clock(_request: web.Request, _asked: object) -> NoReturn:
+    raise RequestRefused(PRODUCTION, "Production is on, so gateway time cannot be changed")
 
 
-async def _refuse_config(_request: web.Request, _asked: object) -> web.Response:
+async def _refuse_config(_request: web.Request, _asked: object) -> NoReturn:
     text = "Production is on, so settings cannot change while the server runs"
-    return error_response(PRODUCTION, f"{text}; configure them and restart the server")
+    raise RequestRefused(PRODUCTION, f"{text}; configure them and restart the server")
 
 
-async def _refuse_doctor(_request: web.Request, _asked: object) -> web.Response:
+async def _refuse_doctor(_request: web.Request, _asked: object) -> NoReturn:
     text = (
         "Production is on, so no sample callbacks are sent: they would say that payments were made"
     )
-    return error_response(PRODUCTION, f"{text}; run sandbox-sim doctor URL instead")
+    raise RequestRefused(PRODUCTION, f"{text}; run sandbox-sim doctor URL instead")
 
 
 async def _checked(
@@ -88,20 +88,20 @@ async def _checked(
     named = getattr(getattr(asked, "match", asked), "service_id", None)
     if isinstance(named, int) and is_only_live(named):
         text = f"Only clients of mode P may use service {named}, and its records cannot be changed"
-        return error_response(PRODUCTION, text)
+        raise RequestRefused(PRODUCTION, text)
     if route.path in _RULES and is_only_live(None):
         text = (
             "Overrides and faults are for requests of mode S, and all credentials are of mode P: "
             "the network decides a payment of mode P, or a person with settle"
         )
-        return error_response(PRODUCTION, text)
+        raise RequestRefused(PRODUCTION, text)
     name = await _live_transaction(records, asked) if isinstance(asked, UserRuleBody) else None
     if name is not None:
         text = (
             f"Transaction {name} is of mode P, where a network decides: name a transaction_id of "
             "mode S, or settle the payment"
         )
-        return error_response(PRODUCTION, text)
+        raise RequestRefused(PRODUCTION, text)
     return await route.handler(request, asked)
 
 

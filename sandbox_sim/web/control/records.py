@@ -39,7 +39,7 @@ from sandbox_sim.records.messages import MessageView
 from sandbox_sim.records.transactions import TransactionView
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.errors import Refused
+from sandbox_sim.web.control.errors import RequestRefused
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
     MOST_OPEN_S,
@@ -68,11 +68,11 @@ async def answer_of_wait(
     """
     task = await run_while_connected(request, waiting)
     if task.cancelled():
-        raise Refused(errors.DISCONNECTED, "The client closed the connection")
+        raise RequestRefused(errors.DISCONNECTED, "The client closed the connection")
     came = task.result()
     if came.records is None:
         text = f"{came.matching} of {asked.count} came within {asked.timeout_s:g} s"
-        raise Refused(errors.TIMEOUT, text)
+        raise RequestRefused(errors.TIMEOUT, text)
     return {plural: came.records}
 
 
@@ -380,10 +380,10 @@ def service_of(request: web.Request) -> int | None:
     return int(text)
 
 
-def no_such(plural: str, name: str) -> Refused:
+def no_such(plural: str, name: str) -> RequestRefused:
     """HTTP 404 for a record that does not exist."""
     text = f"there is no {name!r} among the {plural}, or it was deleted"
-    return Refused(errors.NOT_FOUND, text)
+    return RequestRefused(errors.NOT_FOUND, text)
 
 
 def transaction_routes(

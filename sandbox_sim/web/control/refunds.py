@@ -17,7 +17,7 @@ from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.errors import Refused
+from sandbox_sim.web.control.errors import RequestRefused
 from sandbox_sim.web.control.input import Input, Name
 from sandbox_sim.web.control.records import no_such, service_of, transaction_routes
 from sandbox_sim.web.routes import Answer, Body, Route
@@ -91,12 +91,12 @@ class RefundRoutes:
             raise no_such("transactions", name)
         if len(found) > 1:
             text = f"{name!r} fits a transaction of each mode: name it in mode, S or P"
-            raise Refused(errors.AMBIGUOUS, text)
+            raise RequestRefused(errors.AMBIGUOUS, text)
         (view,) = found
         mode = ServiceMode(view["mode"])
         if not self.refunds.serves(mode):
             text = "Production mode is off, so payments of mode P cannot be refunded"
-            raise Refused(errors.PRODUCTION, text)
+            raise RequestRefused(errors.PRODUCTION, text)
         key = CollectionKey(view["service_id"], view["network_transaction_id"], mode)
         by, reason = redact_text(asked.by.strip()), redact_text(asked.reason.strip())
         order = RefundOrder(by, reason, asked.amount, asked.transaction_id)

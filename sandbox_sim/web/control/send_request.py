@@ -16,7 +16,7 @@ from pydantic import Field
 from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.json_text import parse_json
 from sandbox_sim.web.api.dispatcher import Dispatcher
-from sandbox_sim.web.control.errors import NO_CREDENTIALS, Refused
+from sandbox_sim.web.control.errors import NO_CREDENTIALS, RequestRefused
 from sandbox_sim.web.control.input import Input
 from sandbox_sim.web.routes import Answer, Body, Route
 
@@ -62,7 +62,7 @@ class SendRoutes:
         client = next((each for each in self._clients if _fits(each, service_id)), None)
         if client is None:
             text = f"no credentials of mode S are for service_id {service_id}"
-            raise Refused(NO_CREDENTIALS, text)
+            raise RequestRefused(NO_CREDENTIALS, text)
         sent = _LocalRequest(asked.path, client, request)
         await self._dispatcher.handle(sent, json.dumps(asked.body).encode())
         return sent.writer.answer()

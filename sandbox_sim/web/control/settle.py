@@ -17,7 +17,7 @@ from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
 from sandbox_sim.web.control import errors
-from sandbox_sim.web.control.errors import Refused
+from sandbox_sim.web.control.errors import RequestRefused
 from sandbox_sim.web.control.input import (
     AN_AMOUNT,
     AmountText,
@@ -112,7 +112,7 @@ class SettleRoutes:
             raise no_such("transactions", name)
         if not settled.was_pending:
             text = f"the transaction already has the final status {settled.transaction.status}"
-            raise Refused(errors.ALREADY_DECIDED, text)
+            raise RequestRefused(errors.ALREADY_DECIDED, text)
         return transactions.shown(settled.transaction, self.clock.now())
 
     async def _settle_live(self, request: web.Request, asked: LiveSettleBody) -> SettledView:
@@ -123,10 +123,10 @@ class SettleRoutes:
             raise await self._not_live(name, service_id)
         if not (asked.reason or "").strip() or not (asked.by or "").strip():
             text = f"transaction {name} is of mode P: set reason, and by to your name"
-            raise Refused(errors.BAD_REQUEST, text)
+            raise RequestRefused(errors.BAD_REQUEST, text)
         if self.live is None:
             text = "Production mode is off, so payments of mode P cannot be settled"
-            raise Refused(errors.PRODUCTION, text)
+            raise RequestRefused(errors.PRODUCTION, text)
         from sandbox_sim.production.manual_actions import Decision  # noqa: PLC0415 -- only here
 
         by, reason = redact_text(str(asked.by)), redact_text(str(asked.reason))
@@ -144,7 +144,7 @@ class SettleRoutes:
         shown = transactions.shown(settled.transaction, self.clock.now())
         return {**shown, "network_said": settled.network_said}
 
-    async def _not_live(self, name: str, service_id: int | None) -> Refused:
+    async def _not_live(self, name: str, service_id: int | None) -> RequestRefused:
         """The refusal of fields for mode P, if no transaction of mode P has this id."""
         if await self.ids.transaction(name, service_id) is None:
             return no_such("transactions", name)
@@ -152,4 +152,4 @@ class SettleRoutes:
             f"transaction {name} is of mode S: leave out reason, by, amount and network_id, which "
             "are for mode P"
         )
-        return Refused(errors.BAD_REQUEST, text)
+        return RequestRefused(errors.BAD_REQUEST, text)

@@ -15,7 +15,7 @@ from sandbox_sim.ports import FileStore
 from sandbox_sim.records.snapshots import NAME_PATTERN, SnapshotView, is_valid_name, shown
 from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
-from sandbox_sim.web.control.errors import NO_FILE, NOT_FOUND, SEEDED_ALREADY, Refused
+from sandbox_sim.web.control.errors import NO_FILE, NOT_FOUND, SEEDED_ALREADY, RequestRefused
 from sandbox_sim.web.control.input import (
     LARGEST_INTEGER,
     SERVICE_ID,
@@ -164,7 +164,7 @@ class StateRoutes:
         if seeded is None:
             there = f"service {asked.service_id} already has the records of seed {asked.seed}"
             hint = "reset the service or choose another seed"
-            raise Refused(SEEDED_ALREADY, f"{there}: {hint}")
+            raise RequestRefused(SEEDED_ALREADY, f"{there}: {hint}")
         return {
             "seed": asked.seed,
             "service_id": asked.service_id,
@@ -198,7 +198,7 @@ class StateRoutes:
             text = (
                 "only a SQLite store can be copied: use pg_dump for Postgres; memory is not stored"
             )
-            raise Refused(NO_FILE, text)
+            raise RequestRefused(NO_FILE, text)
         copy = await self.file.back_up()
         return {"path": str(copy.absolute()), "bytes": copy.stat().st_size}
 
@@ -209,5 +209,5 @@ class StateRoutes:
         return {"snapshots": [shown(each) for each in page], "next": following}
 
 
-def _no_such(name: str) -> Refused:
-    return Refused(NOT_FOUND, f"snapshots has no {name!r}")
+def _no_such(name: str) -> RequestRefused:
+    return RequestRefused(NOT_FOUND, f"snapshots has no {name!r}")

@@ -33,7 +33,7 @@ from sandbox_sim.values.hosts import is_loopback
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import iso
 from sandbox_sim.web.control.access import give_cookie, go_to, handset_cookie, prefix_of
-from sandbox_sim.web.control.errors import NOT_FOUND, NOT_WAITING, Refused
+from sandbox_sim.web.control.errors import NOT_FOUND, NOT_WAITING, RequestRefused
 from sandbox_sim.web.control.events import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, hang_up, open_stream
 from sandbox_sim.web.control.input import LARGEST_INTEGER, SERVICE_ID, BadInput, Input
 from sandbox_sim.web.pages.formats import merchant_name, network_name
@@ -233,11 +233,11 @@ class HandsetRoutes:
             number, asked.service_id, asked.network_transaction_id, asked.decision
         )
         if not found:
-            raise Refused(NOT_FOUND, "This number has no such payment to answer")
+            raise RequestRefused(NOT_FOUND, "This number has no such payment to answer")
         if not found.was_waiting:
             status = found.transaction.status
             text = f"The payment is not waiting for an answer: its status is {status}"
-            raise Refused(NOT_WAITING, text)
+            raise RequestRefused(NOT_WAITING, text)
         return transactions.shown(found.transaction, self.clock.now())
 
     async def events(self, request: web.Request) -> web.StreamResponse:
@@ -301,6 +301,6 @@ def _shown(prompt: Prompt) -> PromptView:
     }
 
 
-def _no_such(request: web.Request) -> Refused:
+def _no_such(request: web.Request) -> RequestRefused:
     number = redact_text(request.match_info["number"])
-    return Refused(NOT_FOUND, f"{number!r} is not on the allowlist, so it has no handset")
+    return RequestRefused(NOT_FOUND, f"{number!r} is not on the allowlist, so it has no handset")
