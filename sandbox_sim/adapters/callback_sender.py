@@ -1,9 +1,14 @@
-"""Sends callbacks over shared aiohttp sessions. Source: delivery.2, D29, D30.
+"""Sends callbacks over the connections of aiohttp. Source: delivery.2, D29, D30.
+
+A callback needs none of what `ClientSession` does for each request (redirects, cookies, proxies,
+traces, a body of any kind), which costs several times the rest. So the sender takes a connection
+from the connector, and writes and reads there itself.
 
 The setting `callback_hosts` is checked when a socket is created, for the exact address that it will
 connect to. So no DNS lookup happens after the check, and no spelling of an address avoids it.
 """
 
+import asyncio
 import errno
 import logging
 import os
@@ -12,12 +17,16 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self
 
 import aiohttp
+from aiohttp import hdrs
 from aiohttp.abc import AbstractResolver
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.connector import Connection
+from aiohttp.http import StreamWriter
 
 from sandbox_sim import __version__
 from sandbox_sim.adapters.tls import client_context
@@ -25,6 +34,7 @@ from sandbox_sim.callbacks.destinations import CallbackHosts, is_public, receive
 from sandbox_sim.http_addresses import parse
 from sandbox_sim.ports import Clock
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
+from sandbox_sim.values.redaction import cached_by_text
 
 # Files that Docker and Podman create in each container.
 MARKERS: Final = ("/.dockerenv", "/run/.containerenv")
@@ -63,6 +73,13 @@ _MOST_WARNINGS: Final = 100
 _NO_ADDRESS = "callback_url is not a valid http or https address"
 
 _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__version__}"}
+
+
+# The last status of its connection, though it begins with 1.
+_SWITCHING_PROTOCOLS: Final = 101
+
+# `HttpCallbackSender.send` has a limit for the whole attempt.
+_NO_LIMITS: Final = aiohttp.ClientTimeout()
 
 
 log = logging.getLogger("sandbox_sim.callbacks")
@@ -177,7 +194,7 @@ def _socket(address_info: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.
 
 
 class HttpCallbackSender:
-    """Posts callbacks; an async context manager that owns the HTTP sessions.
+    """Posts callbacks; an async context manager that owns the connections.
 
     hosts: where callbacks may go.
     resolver: looks names up; by default the machine's resolver.
@@ -202,9 +219,8 @@ class HttpCallbackSender:
         self._resolver = resolver
         self._trusted = trusted
         self._containerized = in_container() if containerized is None else containerized
-        self._session: aiohttp.ClientSession | None = None
-        # For calls while enough connections are idle: it closes each after the response.
-        self._closing_session: aiohttp.ClientSession | None = None
+        self._connector: aiohttp.TCPConnector | None = None
+        self._request_to = cached_by_text(maxsize=256)(_request_to)
         self._sockets = _OpenSockets()
         self._public = _PublicReceivers() if warns_of_public else None
         self._calls = 0
@@ -215,23 +231,19 @@ class HttpCallbackSender:
         return self._sockets.count
 
     async def __aenter__(self) -> Self:
-        self._session = self._open(keepalive_timeout=_KEEPALIVE_S)
-        self._closing_session = self._open(force_close=True)
+        trusts = True if self._trusted is None else client_context(self._trusted)
+        self._connector = aiohttp.TCPConnector(
+            limit=0,
+            resolver=self._resolver,
+            socket_factory=_socket,
+            keepalive_timeout=_KEEPALIVE_S,
+            ssl=trusts,
+        )
         return self
 
     async def __aexit__(self, *_exc_info: object) -> None:
-        for session in (self._session, self._closing_session):
-            if session is not None:
-                await session.close()
-
-    def _open(self, **options: Any) -> aiohttp.ClientSession:
-        if self._trusted is not None:
-            options["ssl"] = client_context(self._trusted)
-        connector = aiohttp.TCPConnector(
-            limit=0, resolver=self._resolver, socket_factory=_socket, **options
-        )
-        jar = aiohttp.DummyCookieJar()
-        return aiohttp.ClientSession(connector=connector, cookie_jar=jar, headers=_HEADERS)
+        if self._connector is not None:
+            await self._connector.close()
 
     async def send(
         self,
@@ -245,39 +257,34 @@ class HttpCallbackSender:
 
         on_status: called as soon as the HTTP status has arrived.
         """
-        many_idle = self._sockets.count - self._calls >= KEPT_IDLE
-        session = self._closing_session if many_idle else self._session
-        if session is None:
+        if self._connector is None:
             return ReceiverResponse(None, "", 0, "the gateway is not running")
         started = self._clock.monotonic()
         data = _AttemptData()
         failure_kind, problem = None, None
         self._calls += 1
         try:
-            address = parse(url)
+            request = self._request_to(url)
             check = data.check = _DestinationCheck(
                 self._hosts,
-                address.raw_host or "",
+                request.host,
                 self._sockets,
                 None if self._public is None else partial(self._public.warn_of, url),
             )
             if check.allows_host():
                 _DESTINATION_CHECK.set(check)
-                request = session.post(
-                    address,
-                    data=body,
-                    headers=headers,
-                    allow_redirects=False,
-                    timeout=_client_timeout(timeout),
-                )
-                async with request as response:
-                    data.status = response.status
-                    on_status()
-                    if response.content.is_eof():  # the body nearly always comes with the status
-                        await _read_first_bytes(response, data.body)
+                async with self._clock.timeout(timeout.total_seconds()):
+                    connection = await self._connector.connect(request, [], _NO_LIMITS)
+                    try:
+                        protocol = await _post(connection, request, headers, body)
+                        await self._read(protocol, data, on_status)
+                    except BaseException:
+                        connection.close()
+                        raise
+                    if self._sockets.count - self._calls >= KEPT_IDLE:
+                        connection.close()
                     else:
-                        async with self._clock.timeout(_BODY_TIMEOUT_S):
-                            await _read_first_bytes(response, data.body)
+                        connection.release()  # closes it too if there is more of the body
         except Exception as error:  # an attempt that is not recorded would never be retried
             failure_kind, problem = _describe(error, timeout)
             if self._containerized and _is_refused_by_localhost(error):
@@ -291,16 +298,49 @@ class HttpCallbackSender:
         text = data.body.decode("utf-8", "replace")
         return ReceiverResponse(data.status, text, duration_ms, problem, failure_kind)
 
+    async def _read(
+        self, protocol: ResponseHandler, data: _AttemptData, on_status: Callable[[], None]
+    ) -> None:
+        """Wait for the status, and read the beginning of the body."""
+        head, content = await protocol.read()
+        while 100 <= head.code < 200 and head.code != _SWITCHING_PROTOCOLS:
+            head, content = await protocol.read()
+        data.status = head.code
+        on_status()
+        if content.is_eof():  # the body nearly always comes with the status
+            await _read_first_bytes(content, data.body)
+        else:
+            async with self._clock.timeout(_BODY_TIMEOUT_S):
+                await _read_first_bytes(content, data.body)
 
-@lru_cache(maxsize=16)
-def _client_timeout(timeout: timedelta) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=timeout.total_seconds())
+
+def _request_to(url: str) -> aiohttp.ClientRequest:
+    """A request without a body: the key of its connections, and the headers that all have."""
+    loop = asyncio.get_running_loop()
+    return aiohttp.ClientRequest(hdrs.METH_POST, parse(url), headers=_HEADERS, loop=loop)
 
 
-async def _read_first_bytes(response: aiohttp.ClientResponse, kept: bytearray) -> None:
+async def _post(
+    connection: Connection, request: aiohttp.ClientRequest, headers: Mapping[str, str], body: bytes
+) -> ResponseHandler:
+    """Write a callback; returns what reads the answer."""
+    protocol = connection.protocol
+    if protocol is None:
+        raise aiohttp.ServerDisconnectedError
+    protocol.set_response_params(read_until_eof=True)
+    sent = request.headers.copy()
+    sent.update(headers)
+    sent[hdrs.CONTENT_LENGTH] = str(len(body))
+    writer = StreamWriter(protocol, request.loop)
+    await writer.write_headers(f"POST {request.url.raw_path_qs} HTTP/1.1", sent)
+    await writer.write_eof(body)
+    return protocol
+
+
+async def _read_first_bytes(content: aiohttp.StreamReader, kept: bytearray) -> None:
     """Read at most the first 4 KiB of the body into `kept`."""
-    while len(kept) < KEPT_BODY_BYTES and not response.content.at_eof():
-        kept += await response.content.read(KEPT_BODY_BYTES - len(kept))
+    while len(kept) < KEPT_BODY_BYTES and not content.at_eof():
+        kept += await content.read(KEPT_BODY_BYTES - len(kept))
 
 
 def _describe(error: Exception, timeout: timedelta) -> tuple[FailureKind, str]:

@@ -25,6 +25,7 @@ from sandbox_sim.callbacks.delivery_queue import (
     ProcessAnswerGate,
     QueuedCallback,
     ReceiverStanding,
+    Wait,
 )
 from sandbox_sim.callbacks.destinations import CallbackRoutes, receiver_of
 from sandbox_sim.callbacks.listeners import CallbackListeners
@@ -165,19 +166,6 @@ class _Attempt:
         self.has_status = True
 
 
-class _Wait(NamedTuple):
-    """A wait for attempts. callback_ids: those that have not ended yet. over: there are none."""
-
-    callback_ids: set[str]
-    over: asyncio.Event
-
-    def without(self, ended: Iterable[str]) -> None:
-        """Attempts at these callbacks have ended."""
-        self.callback_ids.difference_update(ended)
-        if not self.callback_ids:
-            self.over.set()
-
-
 class _Ended(NamedTuple):
     """How an attempt ended. counts: False if it is made again and not recorded."""
 
@@ -234,7 +222,6 @@ class CallbackDispatcher:
         self._logged_cut_offs = LogThrottle(clock)
         # The callback of each sender until it has had its attempt and the sender goes on.
         self._in_hand: dict[asyncio.Task[None], CallbackRecord] = {}
-        self._waits: list[_Wait] = []
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
@@ -286,17 +273,14 @@ class CallbackDispatcher:
 
         They go before the others of their receivers, of which new ones may come all the time.
         """
-        wait = _Wait({each.id for each in callbacks}, asyncio.Event())
+        wait = Wait({each.id for each in callbacks}, asyncio.Event())
         if wait.callback_ids:
-            self._queue.hurry(wait.callback_ids)
-            self._waits.append(wait)
+            self._queue.hurry(wait)
             self._start_senders()
             try:
                 await wait.over.wait()
             finally:
-                self._waits.remove(wait)
-                if not self._waits:
-                    self._queue.end_hurry()
+                self._queue.waits.remove(wait)
 
     async def wait_idle(self) -> None:
         """Return when every callback taken so far has had its attempt."""
@@ -336,13 +320,13 @@ class CallbackDispatcher:
         """Tell those who wait that the callback of this sender has had its attempt."""
         callback = self._in_hand.pop(sender, None)
         if callback is not None:
-            for wait in self._waits:
+            for wait in self._queue.waits:
                 wait.without([callback.id])
 
     def _note_removed(self) -> None:
         """End the waits for callbacks that were removed from the queue."""
         taken = {callback.id for callback in self.taken}
-        for wait in self._waits:
+        for wait in self._queue.waits:
             wait.without(wait.callback_ids - taken)
 
     def _enqueue(self, job: Job, callback: CallbackRecord) -> None:
@@ -439,7 +423,7 @@ class CallbackDispatcher:
         sent_to = target if listener is None else listener.address
         await self._record(job, callback, answer, sent_to)
         standing = _STANDINGS.get(answer.failure_kind, ReceiverStanding.TRIED)
-        if standing is ReceiverStanding.REFUSED and not self._waits:
+        if standing is ReceiverStanding.REFUSED and not self._queue.waits:
             # A machine refuses a connection to itself without a wait. Answers go before the next,
             # unless an advance of the clock waits for it: that would not end under load.
             await self._clock.pause(0)

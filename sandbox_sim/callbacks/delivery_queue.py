@@ -16,7 +16,7 @@ The queue is data only: it starts nothing and waits for nothing.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from heapq import heappop, heappush
@@ -114,8 +114,24 @@ class QueuedCallback(NamedTuple):
     callback: CallbackRecord
 
 
+class Wait(NamedTuple):
+    """A wait for attempts. callback_ids: those that have not ended yet. over: there are none."""
+
+    callback_ids: set[str]
+    over: asyncio.Event
+
+    def without(self, ended: Iterable[str]) -> None:
+        """Attempts at these callbacks have ended."""
+        self.callback_ids.difference_update(ended)
+        if not self.callback_ids:
+            self.over.set()
+
+
 class DeliveryQueue:
     """The waiting callbacks. Each one from `take` is given to `done` or `put_back` afterwards.
+
+    waits: for callbacks that go before the others of their receivers. While there is one, a
+    receiver that refuses connections has as many attempts as others.
 
     takeable: how many callbacks may be attempted now.
     urgent: how many receivers that are not stalled have one of them.
@@ -129,7 +145,7 @@ class DeliveryQueue:
         # turn by now.
         self._turns: list[tuple[int, int, ReceiverQueue]] = []
         self._arrivals = 0
-        self._hurried = False
+        self.waits: list[Wait] = []
         self.takeable = 0
         self.urgent = 0
 
@@ -185,21 +201,16 @@ class DeliveryQueue:
         queued.receiver.queue.appendleft(queued)
         self.done(queued.receiver, standing)
 
-    def hurry(self, callback_ids: Collection[str]) -> None:
-        """Send these callbacks before the others of their receivers, in the order that they had.
-
-        Until `end_hurry`, a receiver that refuses connections has as many attempts as others.
-        """
-        self._hurried = True
+    def hurry(self, wait: Wait) -> None:
+        """Send these callbacks before the others of their receivers, in the order that they had."""
+        self.waits.append(wait)
         for receiver in self._receivers.values():
             # A stable sort: False is before True.
-            ordered = sorted(receiver.queue, key=lambda each: each.callback.id not in callback_ids)
+            ordered = sorted(
+                receiver.queue, key=lambda each: each.callback.id not in wait.callback_ids
+            )
             receiver.queue = deque(ordered)
             self._update(receiver)
-
-    def end_hurry(self) -> None:
-        """Give a receiver that refuses connections one attempt at a time again."""
-        self._hurried = False
 
     def remove(self, service_id: int | None) -> None:
         """Remove the waiting callbacks that a reset of a service, or of all (None), deletes."""
@@ -213,7 +224,7 @@ class DeliveryQueue:
 
     def _update(self, receiver: ReceiverQueue) -> None:
         """Count the takeable callbacks again, and give the receiver a turn if it needs one."""
-        at_once = PER_RECEIVER if self._hurried else receiver.standing.at_once
+        at_once = PER_RECEIVER if self.waits else receiver.standing.at_once
         free = max(at_once - receiver.attempts, 0)
         takeable = min(len(receiver.queue), free)
         self.takeable += takeable - receiver.takeable

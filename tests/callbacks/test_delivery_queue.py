@@ -1,5 +1,7 @@
 """The next callback: new receivers come first and stalled ones last, and none waits for ever."""
 
+import asyncio
+
 import pytest
 
 from sandbox_sim.callbacks.delivery_queue import (
@@ -8,6 +10,7 @@ from sandbox_sim.callbacks.delivery_queue import (
     DeliveryQueue,
     QueuedCallback,
     ReceiverStanding,
+    Wait,
 )
 from tests.sample_records import SERVICE, callback, job
 
@@ -99,9 +102,10 @@ def test_those_that_an_advance_waits_for_go_first_and_a_refusal_does_not_hold_th
     for number in range(PER_RECEIVER):
         queue.add("a", job("C1"), callback(f"C{number}"))
 
-    queue.hurry({"C7", "C5"})
+    wait = Wait({"C7", "C5"}, asyncio.Event())
+    queue.hurry(wait)
     first = [take(queue) for _ in range(PER_RECEIVER)]
-    queue.end_hurry()
+    queue.waits.remove(wait)
 
     assert queue.take() is None
     assert [each.callback.id for each in first[:2]] == ["C5", "C7"]

@@ -1,11 +1,12 @@
-"""The internals of aiohttp that the web layer uses, and their purpose.
+"""The internals of aiohttp that the web layer and the callback sender use, and their purpose.
 
 aiohttp may change them in any minor version, so `pyproject.toml` bounds its version and the server
 checks each name when it starts; see `server.py`:
 
 - `FAST_CONNECTION`: without them aiohttp's protocol, as `gateway_protocol.py` extends it, serves
   every connection.
-- `REQUIRED`: for that protocol and its requests. Without them the server does not start.
+- `REQUIRED`: for that protocol and its requests, and for callbacks. Without them the server does
+  not start.
 """
 
 import asyncio
@@ -96,6 +97,13 @@ REQUIRED: Final = (
     Internal("aiohttp.http:StreamWriter", ("write_eof", "output_size"), "writes an answer"),
     Internal("aiohttp.helpers", ("rfc822_formatted_time",), "the header Date, once a second"),
     Internal("aiohttp.http_exceptions", ("HttpProcessingError",), "a body with bad chunks"),
+    Internal("aiohttp:TCPConnector", ("connect",), "a connection for a callback"),
+    Internal(
+        "aiohttp.client_proto:ResponseHandler",
+        ("set_response_params", "read"),
+        "reads the answer to a callback there",
+    ),
+    Internal("aiohttp.http:StreamWriter", ("write_headers",), "writes a callback"),
 )
 
 _SAMPLE: Final = b"POST /a HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\n{}"
