@@ -34,6 +34,9 @@ format: $(VENV)/.installed-dev  ## format the code
 bench: $(VENV)/.installed-dev  ## compare the speed with a bare aiohttp handler; prints ratios
 	$(BIN)/python -m bench $(ARGS)
 
+bench-peers: $(VENV)/.installed-dev  ## install other programs into .venv-peers and compare them; needs Node and Java
+	$(BIN)/python -m bench.peers $(ARGS)
+
 chaos: $(VENV)/.installed-dev  ## kill the server under load and check that nothing is lost; make chaos ARGS="--rounds 5"
 	$(BIN)/python -m chaos $(ARGS)
 
@@ -93,4 +96,4 @@ $(VENV)-schemathesis/.installed: $(BIN)/python constraints.txt
 	$(VENV)-schemathesis/bin/pip install --quiet --disable-pip-version-check --constraint constraints.txt schemathesis
 	@touch $@
 
-.PHONY: help run wheel test check format bench chaos attack fuzz openapi-test weight walk coverage mutate screenshots fidelity clean
+.PHONY: help run wheel test check format bench bench-peers chaos attack fuzz openapi-test weight walk coverage mutate screenshots fidelity clean

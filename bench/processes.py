@@ -32,6 +32,11 @@ def every_core() -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
+def usual_environment() -> dict[str, str]:
+    """Ours without a variable with which each start would compile the package again."""
+    return {name: value for name, value in os.environ.items() if name != _NO_CACHE}
+
+
 @contextmanager
 def started(*arguments: str, core: int | None = SERVER_CORE) -> Iterator[subprocess.Popen[str]]:
     """Start a Python process, wait for its first line, and stop it at the end of the block."""
@@ -39,8 +44,7 @@ def started(*arguments: str, core: int | None = SERVER_CORE) -> Iterator[subproc
         [sys.executable, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # one log line a callback
-        # Where this variable is set, each start would compile the package again.
-        env={name: value for name, value in os.environ.items() if name != _NO_CACHE},
+        env=usual_environment(),
         text=True,
         preexec_fn=None if core is None else lambda: pin(core),
     )

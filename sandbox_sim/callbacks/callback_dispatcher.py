@@ -21,11 +21,11 @@ from typing import Final, NamedTuple
 from sandbox_sim.callbacks.bodies import sign
 from sandbox_sim.callbacks.delivery_queue import (
     IN_ALL,
+    AdvanceWait,
     DeliveryQueue,
     ProcessAnswerGate,
     QueuedCallback,
     ReceiverStanding,
-    Wait,
 )
 from sandbox_sim.callbacks.destinations import CallbackRoutes, receiver_of
 from sandbox_sim.callbacks.listeners import CallbackListeners
@@ -273,7 +273,7 @@ class CallbackDispatcher:
 
         They go before the others of their receivers, of which new ones may come all the time.
         """
-        wait = Wait({each.id for each in callbacks}, asyncio.Event())
+        wait = AdvanceWait({each.id for each in callbacks}, asyncio.Event())
         if wait.callback_ids:
             self._queue.hurry(wait)
             self._start_senders()

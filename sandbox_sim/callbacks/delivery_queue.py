@@ -114,7 +114,7 @@ class QueuedCallback(NamedTuple):
     callback: CallbackRecord
 
 
-class Wait(NamedTuple):
+class AdvanceWait(NamedTuple):
     """A wait for attempts. callback_ids: those that have not ended yet. over: there are none."""
 
     callback_ids: set[str]
@@ -145,7 +145,7 @@ class DeliveryQueue:
         # turn by now.
         self._turns: list[tuple[int, int, ReceiverQueue]] = []
         self._arrivals = 0
-        self.waits: list[Wait] = []
+        self.waits: list[AdvanceWait] = []
         self.takeable = 0
         self.urgent = 0
 
@@ -201,7 +201,7 @@ class DeliveryQueue:
         queued.receiver.queue.appendleft(queued)
         self.done(queued.receiver, standing)
 
-    def hurry(self, wait: Wait) -> None:
+    def hurry(self, wait: AdvanceWait) -> None:
         """Send these callbacks before the others of their receivers, in the order that they had."""
         self.waits.append(wait)
         for receiver in self._receivers.values():

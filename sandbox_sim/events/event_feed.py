@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Final
 
@@ -105,6 +106,7 @@ class Reader:
     """One reader of the feed, with a queue of the events that it wants.
 
     disconnect: ends its connection if it does not take what was sent last.
+    service_id: of the events that it wants; None for all services.
     waiting_bytes: the size of its queue, and of the events that it took last.
     """
 
@@ -117,6 +119,7 @@ class Reader:
         most_waiting: int,
         disconnect: Callable[[], None],
     ) -> None:
+        self.service_id = wanted.service_id
         self.waiting_bytes = 0
         self._clock = clock
         self._memory = memory
@@ -223,6 +226,8 @@ class Feed:
         self._memory = _Memory()
         self._most_waiting = most_waiting
         self._readers: set[Reader] = set()
+        # The readers by the service that they want, None for those of all.
+        self._of_service: Mapping[int | None, Sequence[Reader]] = {}
         self._closed = False
 
     @property
@@ -239,17 +244,30 @@ class Feed:
         else:
             self._publish_here(events)
 
-    def _publish_here(self, events: Iterable[Event]) -> None:
-        for reader in [each for each in self._readers if each.is_stuck]:
-            self._disconnect(reader)
+    def _publish_here(self, events: Sequence[Event]) -> None:
+        for service_id in {event.service_id for event in events}:
+            for reader in [each for each in self._readers_for(service_id) if each.is_stuck]:
+                self._disconnect(reader)
         for event in events:
             self._count += 1
             shared = _SharedEvent(NumberedEvent(self._id(self._count), EventText.of(event)))
             self._keep(shared)
-            for reader in self._readers:
+            for reader in self._readers_for(event.service_id):
                 reader.offer(shared)
             while self._readers and self._memory.bytes > MOST_BYTES:
                 self._disconnect(max(self._readers, key=attrgetter("waiting_bytes")))
+
+    def _readers_for(self, service_id: int | None) -> Iterable[Reader]:
+        """The readers that may want an event of this service: the others cost it nothing."""
+        if service_id is None:
+            return self._readers
+        return chain(self._of_service.get(None, ()), self._of_service.get(service_id, ()))
+
+    def _group_readers(self) -> None:
+        groups: dict[int | None, list[Reader]] = {}
+        for reader in self._readers:
+            groups.setdefault(reader.service_id, []).append(reader)
+        self._of_service = groups
 
     def _keep(self, event: _SharedEvent) -> None:
         """Keep one more event, and drop the oldest ones beyond the limits."""
@@ -267,6 +285,7 @@ class Feed:
     def _disconnect(self, reader: Reader) -> None:
         log.warning("a reader of the events did not keep up and was disconnected")
         self._readers.discard(reader)
+        self._group_readers()
         reader.end()
 
     @contextmanager
@@ -282,12 +301,14 @@ class Feed:
         missed = [] if after is None else self._since(after)
         reader = Reader(self._clock, self._memory, wanted, missed, self._most_waiting, disconnect)
         self._readers.add(reader)
+        self._group_readers()
         if self._closed:
             reader.end()
         try:
             yield reader
         finally:
             self._readers.discard(reader)
+            self._group_readers()
             reader.clear()
             self._until = self._clock.monotonic() + KEPT_FOR_S
 

@@ -7,10 +7,10 @@ import pytest
 from sandbox_sim.callbacks.delivery_queue import (
     IN_ALL,
     PER_RECEIVER,
+    AdvanceWait,
     DeliveryQueue,
     QueuedCallback,
     ReceiverStanding,
-    Wait,
 )
 from tests.sample_records import SERVICE, callback, job
 
@@ -102,7 +102,7 @@ def test_those_that_an_advance_waits_for_go_first_and_a_refusal_does_not_hold_th
     for number in range(PER_RECEIVER):
         queue.add("a", job("C1"), callback(f"C{number}"))
 
-    wait = Wait({"C7", "C5"}, asyncio.Event())
+    wait = AdvanceWait({"C7", "C5"}, asyncio.Event())
     queue.hurry(wait)
     first = [take(queue) for _ in range(PER_RECEIVER)]
     queue.waits.remove(wait)

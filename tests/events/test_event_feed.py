@@ -94,6 +94,33 @@ async def test_a_reader_hears_what_comes_from_now_on(feed: Feed, listeners: List
     assert await ids(reader) == []
 
 
+async def test_an_event_costs_nothing_for_readers_of_other_services(
+    feed: Feed, listeners: Listeners
+) -> None:
+    asked: list[int | None] = []
+
+    class Noting(EventFilter):
+        def matches(self, event: Event | EventText) -> bool:
+            asked.append(self.service_id)
+            return super().matches(event)
+
+    for service_id in (None, 55, 56, 57):
+        listeners.add(wanted=Noting(service_id))
+    feed.publish([event(service_id=55)])
+
+    assert asked == [None, 55]
+
+
+async def test_an_event_of_no_service_reaches_the_readers_of_each(
+    feed: Feed, listeners: Listeners
+) -> None:
+    readers = [listeners.add(wanted=EventFilter(service_id)) for service_id in (None, 55, 56)]
+
+    feed.publish([Event(EventType.CLOCK, None, dict)])
+
+    assert [await ids(reader) for reader in readers] == [["run-1"]] * 3
+
+
 async def test_nothing_need_be_told_before_somebody_listens(
     feed: Feed, listeners: Listeners
 ) -> None:
