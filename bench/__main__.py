@@ -6,15 +6,14 @@ Absolute numbers depend on the machine; only the ratios of one run can be compar
 
 import argparse
 import platform
-import statistics
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bench import fixture, load, postgres, sqlite
+from bench import fixture, load, postgres, sqlite, start
 from bench.figures import NOWHERE, beside_bare, paired, report, serve
-from bench.processes import LOAD_CORE, pin, seconds_until_line, started
+from bench.processes import LOAD_CORE, pin, started
 from bench.requests import collections
 from tests.kit.servers import free_port, rss_kib
 
@@ -98,23 +97,6 @@ def _taken(taker: str) -> int:
         return int(response.read())
 
 
-def start(rounds: int) -> None:
-    """Time from the start of the process to the ready line, against a command that only imports."""
-    imports = ("-c", "import aiohttp.web, pydantic")
-    ratios = []
-    for number in range(rounds + 1):
-        bare = seconds_until_line(*imports)
-        own = seconds_until_line(*serve(free_port()))
-        if number:  # the first pair warms the caches of the machine
-            ratios.append(own / bare)
-    print("start")
-    report(
-        "ready line of serve, times import aiohttp.web, pydantic",
-        statistics.median(ratios),
-        "<= 1.5",
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
@@ -128,7 +110,7 @@ def main() -> None:
 
 
 FIGURES: Final[Mapping[str, Callable[[int, float], None]]] = {
-    "start": lambda rounds, _: start(rounds + 4),
+    "start": lambda rounds, _: start.measure(rounds + 4),
     "request": request_path,
     "life": lambda rounds, seconds: whole_life(rounds, lives=int(4000 * seconds)),
     "refused": refused_callbacks,
