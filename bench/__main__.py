@@ -7,16 +7,15 @@ The exit code is 1 if a figure falls short of its goal by more than a tenth.
 
 import argparse
 import platform
-import statistics
 import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from bench import callbacks, fixture, flat, load, pages, postgres, sqlite
-from bench.figures import NOWHERE, beside_bare, noting_shortfalls, report, serve
-from bench.processes import LOAD_CORE, pin, seconds_until_line
+from bench import callbacks, fixture, flat, load, pages, postgres, sqlite, start
+from bench.figures import NOWHERE, beside_bare, noting_shortfalls, report
+from bench.processes import LOAD_CORE, pin
 from bench.requests import collections
-from tests.kit.servers import free_port, rss_kib
+from tests.kit.servers import rss_kib
 
 LIVE = 200_000
 
@@ -33,23 +32,6 @@ def request_path(rounds: int, seconds: float) -> None:
         title = f"the same with {LIVE:,} and more live transactions"
         pair.payments(title, rounds, seconds, "many", goals)
         report("memory for a live transaction", kib, "<= 1.20 KiB", unit=" KiB")
-
-
-def start(rounds: int) -> None:
-    """Time from the start of the process to the ready line, against a command that only imports."""
-    imports = ("-c", "import aiohttp.web, pydantic")
-    ratios = []
-    for number in range(rounds + 1):
-        bare = seconds_until_line(*imports)
-        own = seconds_until_line(*serve(free_port()))
-        if number:  # the first pair warms the caches of the machine
-            ratios.append(own / bare)
-    print("start")
-    report(
-        "ready line of serve, times import aiohttp.web, pydantic",
-        statistics.median(ratios),
-        "<= 1.5",
-    )
 
 
 def main() -> int:
@@ -70,7 +52,7 @@ def main() -> int:
 
 
 FIGURES: Final[Mapping[str, Callable[[int, float], None]]] = {
-    "start": lambda rounds, _: start(rounds + 4),
+    "start": lambda rounds, _: start.measure(rounds + 4),
     "request": request_path,
     "life": lambda rounds, seconds: callbacks.whole_life(rounds, lives=int(4000 * seconds)),
     "refused": callbacks.refused_callbacks,

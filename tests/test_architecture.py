@@ -1,12 +1,15 @@
 """Rules about the code itself, read from its syntax trees."""
 
 import ast
+import gc
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from sandbox_sim import without_collector
 from tests.weight import repeated_classes
 
 PACKAGE = Path(__file__).parent.parent / "sandbox_sim"
@@ -114,6 +117,17 @@ def test_no_class_is_imported_under_another_name() -> None:
     assert found == set()
 
 
+def test_what_is_made_without_the_collector_counts_as_old_afterwards() -> None:
+    """A collection right after the imports would look at all that they made."""
+    gc.unfreeze()  # what a server of another test has frozen
+    with without_collector():
+        assert not gc.isenabled()
+        made: list[list[int]] = [[] for _ in range(10_000)]
+
+    assert gc.isenabled()
+    assert gc.get_count()[0] < len(made) / 10
+
+
 def test_importing_the_package_imports_nothing_heavy() -> None:
     """The pytest plugin imports it in every test run of every project that installs it."""
     code = "import sys, sandbox_sim; print(*sys.modules)"
@@ -125,8 +139,14 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     assert heavy.isdisjoint(result.stdout.split())
 
 
+NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 SERVE = """
-import sys
+import importlib.metadata, sys
+
+def refuse(**_):
+    raise AssertionError("the start reads the metadata of every installed package")
+
+importlib.metadata.entry_points = refuse
 from sandbox_sim.cli import main
 import sandbox_sim.cli.serve.command
 
@@ -138,10 +158,11 @@ print(*sys.modules)
 """
 
 
-def test_a_server_starts_without_other_commands_the_demo_shop_pages_and_production() -> None:
+def test_a_server_starts_without_other_commands_pages_production_and_the_interface() -> None:
     """None of them may slow down the start of `serve`. One process shows all."""
+    environment = {name: text for name, text in os.environ.items() if name != NO_PLUGINS}
     result = subprocess.run(  # noqa: S603 -- ourselves
-        [sys.executable, "-c", SERVE], capture_output=True, text=True, check=True
+        [sys.executable, "-c", SERVE], capture_output=True, text=True, check=True, env=environment
     )
 
     of_the_command, of_a_server = map(str.split, result.stdout.splitlines())
@@ -155,7 +176,9 @@ def test_a_server_starts_without_other_commands_the_demo_shop_pages_and_producti
         *("asyncpg", "cryptography", "faker", "jinja2", "prometheus_client", "pydantic_settings"),
         *("segno", "trustme", "sandbox_sim.bootstrap.routes", "sandbox_sim.demo"),
         *("sandbox_sim.bootstrap.production_parts", "sandbox_sim.web.pages"),
-        *("sandbox_sim.networks", "sandbox_sim.web.openapi"),
+        *("sandbox_sim.networks", "sandbox_sim.web.openapi", "sandbox_sim.ports.network"),
+        *("sandbox_sim.production.registry", "sandbox_sim.web.control"),
+        *("sandbox_sim.web.api.dispatcher", "sandbox_sim.web.api.request_models"),
     )
     begins = tuple(f"{name}." for name in unneeded)
     assert [name for name in of_a_server if f"{name}.".startswith(begins)] == []

@@ -151,7 +151,7 @@ def test_the_characters_that_count_twice_are_named() -> None:
 def test_every_path_of_the_interface_is_named() -> None:
     found = {row[2] for row in rows(INTERFACE.section("The twelve operations"))[2:]}
 
-    assert found == set(build(Settings(store="memory:")).app[DISPATCHER].paths)
+    assert found == set(build(Settings(store="memory:")).app[DISPATCHER]().paths)
 
 
 def required_of(model: type[request_models.OperationBody]) -> dict[str, bool]:

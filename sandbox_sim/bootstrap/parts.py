@@ -1,7 +1,9 @@
 """Every part of a gateway, and the parts that it needs."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,7 +11,6 @@ from aiohttp import web
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.process import current_limit, divide_descriptors
-from sandbox_sim.bootstrap.production import live_handlers, running
 from sandbox_sim.callbacks.callback_dispatcher import (
     CallbackDispatcher,
     CallbackReordering,
@@ -28,7 +29,6 @@ from sandbox_sim.ledger.accounts import Accounts
 from sandbox_sim.overrides.behaviour import BehaviourControl, BehaviourHolder
 from sandbox_sim.overrides.faults import Faults
 from sandbox_sim.overrides.overrides import Overrides, UserRules
-from sandbox_sim.payments.queries import Queries
 from sandbox_sim.payments.refunds import Refunds
 from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.payments.submit import PaymentProcessor, Payments, SandboxProcessor
@@ -37,28 +37,31 @@ from sandbox_sim.ports import (
     CallbackSender,
     Clock,
     Ids,
+    NetworkConfigError,
     Relay,
     Store,
+    Unit,
 )
 from sandbox_sim.ports.ids import IdAllocation
-from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.production.routing import dropped
+from sandbox_sim.records.jobs import LIVE_KINDS, Job, JobKind
 from sandbox_sim.settings.changes import RunningSettings
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.sms.sms import SmsOperations
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.api.authentication import AllowedHosts, Authentication
-from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.api.fault_injection import FaultInjection
-from sandbox_sim.web.api.operations import Operations, by_path
 from sandbox_sim.web.api.responses import StoreFailures
 from sandbox_sim.web.app import make_app
-from sandbox_sim.web.routes import Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.requests import PublicAddress
 
 if TYPE_CHECKING:
     from sandbox_sim.bootstrap.production_parts import Production
     from sandbox_sim.bootstrap.routes import ControlParts
+    from sandbox_sim.web.api.dispatcher import Dispatcher
+    from sandbox_sim.web.api.operations import Operations
+    from sandbox_sim.web.routes import Route
 
 
 class Gateway:
@@ -163,10 +166,9 @@ class Gateway:
     @cached_property
     def app(self) -> web.Application:
         """The application; it starts and stops the background tasks with itself."""
-        api_routes = self.operations().routes()
         app = make_app(
-            self.dispatcher(api_routes),
-            api_routes,
+            lambda: self.dispatcher,
+            self.routes,
             lambda: self.control.api,
             lambda: self.control.browser_pages,
             clients=ClientConnections(self.connections.clients, self.clock),
@@ -192,12 +194,16 @@ class Gateway:
 
         return ControlParts(self)
 
-    def dispatcher(self, routes: Sequence[Route]) -> Dispatcher:
-        """Answers the paths of the interface."""
+    @cached_property
+    def dispatcher(self) -> "Dispatcher":
+        """Answers the paths of the interface; imported and made when the first client connects."""
+        from sandbox_sim.web.api.dispatcher import Dispatcher  # noqa: PLC0415 -- serve starts without it
+        from sandbox_sim.web.api.operations import by_path  # noqa: PLC0415
+
         live_paths = self.production.live_paths(self.payments) if self.production else {}
         return Dispatcher(
             Authentication(self.clients.values(), self.clock, self.behaviour),
-            by_path(routes, live_paths, self.settings.base_path),
+            by_path(self.routes(), live_paths, self.settings.base_path),
             self.gate,
             self.ids,
             self.clock,
@@ -238,8 +244,16 @@ class Gateway:
         finally:
             await self.store.close()
 
-    def operations(self) -> Operations:
-        """The twelve operations."""
+    def routes(self) -> "Sequence[Route]":
+        """The routes of the interface."""
+        return self.operations.routes()
+
+    @cached_property
+    def operations(self) -> "Operations":
+        """The twelve operations, imported with the dispatcher."""
+        from sandbox_sim.payments.queries import Queries  # noqa: PLC0415
+        from sandbox_sim.web.api.operations import Operations  # noqa: PLC0415
+
         return Operations(
             self.payments,
             Queries(self.store, self.clock, self.accounts),
@@ -247,3 +261,44 @@ class Gateway:
             self.overrides,
             self.behaviour,
         )
+
+
+async def refuse_dropped(store: Store, networks: Mapping[str, object]) -> None:
+    """Raise `NetworkConfigError` if attempts are open at networks that are not configured."""
+    counts = await store.run(lambda unit: unit.open_attempts())
+    problems = [
+        f"networks.{name}: {count} attempts at it are open, and only this network knows their "
+        "outcome; keep its table and production = true until they have ended"
+        for name, count in dropped(counts, networks).items()
+    ]
+    if problems:
+        raise NetworkConfigError("\n".join(problems))
+
+
+def live_handlers(production: "Production | None") -> Mapping[JobKind, JobHandler]:
+    """The handlers of the jobs of production.
+
+    Without production, jobs that an earlier run left just end: the start has made sure that no
+    attempt is open.
+    """
+    if production is None:
+        return dict.fromkeys(LIVE_KINDS - {JobKind.DELIVER_LIVE}, _end)
+    return production.job_handlers()
+
+
+@asynccontextmanager
+async def running(production: "Production | None", store: Store) -> AsyncIterator[None]:
+    """Run production, if it is on.
+
+    Raises `NetworkConfigError` if attempts are open at a network that is not configured.
+    """
+    if production is None:
+        await refuse_dropped(store, {})
+        yield
+        return
+    async with production.running():
+        yield
+
+
+async def _end(_unit: Unit, _job: Job, _now: datetime) -> None:
+    """Do nothing, so that the job ends."""

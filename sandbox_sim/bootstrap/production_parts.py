@@ -1,15 +1,20 @@
-"""The parts of production mode; imported only where it is on, so that serve starts faster."""
+"""The parts of production mode, and its networks.
+
+Imported only where it is on, so that serve starts faster. Source: D39, D32.
+"""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
 from aiohttp.typedefs import Handler
 
-from sandbox_sim.bootstrap.production import networks_of, refuse_dropped, warn_of_sandboxes
+from sandbox_sim.bootstrap.parts import refuse_dropped
 from sandbox_sim.control.record_search import RecordSearch
 from sandbox_sim.control.scheduler import JobHandler
 from sandbox_sim.ledger.books import Books
@@ -17,6 +22,7 @@ from sandbox_sim.ledger.periods import Periods
 from sandbox_sim.payments.queries import LiveQueries
 from sandbox_sim.payments.submit import Payments
 from sandbox_sim.ports import Clock, Ids, Store
+from sandbox_sim.ports.network import Network
 from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.live_sms import LiveSms
 from sandbox_sim.production.manual_actions import LiveActions
@@ -24,10 +30,13 @@ from sandbox_sim.production.network_overview import NetworkOverview
 from sandbox_sim.production.notifications import ExchangeLog, NetworkEventSink, NetworkNotifications
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
 from sandbox_sim.production.processor import NetworkProcessor
+from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.production.status_asking import StatusAsking
+from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.callbacks import CallbackRecord
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.transactions import TransactionRecord
+from sandbox_sim.settings.networks import NetworkTable, networks_made
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.clients import Client, is_only_live
 from sandbox_sim.web.api.live_operations import LiveOperations
@@ -35,6 +44,8 @@ from sandbox_sim.web.api.operations import PathHandler
 from sandbox_sim.web.control.networks import NotificationHandler
 from sandbox_sim.web.control.production_guard import guarded
 from sandbox_sim.web.routes import Route
+
+log = logging.getLogger("sandbox_sim.networks")
 
 # How long submits under way may take to end when the server stops, in seconds of real time.
 CLOSING_S: Final = 10.0
@@ -132,3 +143,41 @@ class Production:
 
     def _events_of(self, network: str) -> NetworkEventSink:
         return NetworkEventSink(network, self.exchanges, self.notifications)
+
+
+def networks_of(settings: Settings, clock: Clock, ids: Ids) -> Networks:
+    """The networks of the settings, not open yet.
+
+    Raises `NetworkConfigError` with a line for each network that cannot be made.
+    """
+    made = networks_made(settings.networks, clock, ids)
+    networks = [_configured(name, settings.networks[name], each) for name, each in made.items()]
+    return Networks(networks, [table.route for table in settings.routes], clock)
+
+
+def _configured(name: str, table: NetworkTable, network: Network) -> ConfiguredNetwork:
+    can = network.capabilities
+    schedule = table.schedule
+    if can.decides_within is not None:
+        schedule = replace(schedule, give_up_after=can.decides_within)
+    terms = Terms(
+        schedule=schedule,
+        always_sent=can.always_sent,
+        failure_grace=timedelta(seconds=table.failure_grace_s),
+        has_status=can.has_status,
+        recheck_for=timedelta(days=table.recheck_days),
+        repeats_within=can.repeats_within,
+        timeout=timedelta(seconds=table.timeout_s),
+    )
+    return ConfiguredNetwork(name, table.adapter, network, terms)
+
+
+def warn_of_sandboxes(networks: Iterable[ConfiguredNetwork]) -> None:
+    """Log a warning for each currency that a network replaces by another (D41)."""
+    for each in networks:
+        for asked, sent in each.network.capabilities.sent_as.items():
+            log.warning(
+                "network %s is a sandbox, where no money moves: payments in %s go out in %s with "
+                "the same figures",
+                *(each.name, asked, sent),
+            )

@@ -100,7 +100,7 @@ class ControlParts:
     @cached_property
     def browser_pages(self) -> BrowserPages:
         """Answers browsers outside the control API."""
-        paths = self._parts.app[DISPATCHER].paths
+        paths = self._parts.app[DISPATCHER]().paths
         return BrowserPages(self._parts.settings.base_path, paths, self.templates, self.files)
 
     def _routes(self) -> list[Route]:
@@ -142,7 +142,7 @@ class ControlParts:
             PeriodRoutes(production.periods if production else None),
             self._state(),
             *self._pages(),
-            SendRoutes(parts.app[DISPATCHER], parts.clients.values()),
+            SendRoutes(parts.app[DISPATCHER](), parts.clients.values()),
             EventRoutes(parts.feed, parts.clock, parts.store, shared=self._shared),
             ListenRoutes(parts.listeners, shared=self._shared),
             OpenapiRoutes(

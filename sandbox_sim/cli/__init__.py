@@ -1,17 +1,15 @@
 """The command line, `sandbox-sim`. Each command is imported when it is called."""
 
 import copy
-import gc
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
-from sandbox_sim import __version__
+from sandbox_sim import __version__, without_collector
 
 INTERRUPTED: Final = 130
 _DEFAULT_ENDPOINT: Final = "http://127.0.0.1:8233"
@@ -42,16 +40,6 @@ _WITHOUT_GATEWAY: Final = frozenset(
     }
 )
 _OF_GATEWAY: Final = frozenset({"endpoint_url", "token"})
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Switch the garbage collector off during imports: they leave no garbage, and finish sooner."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 class _Commands(click.Group):

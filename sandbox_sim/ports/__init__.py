@@ -1,4 +1,8 @@
-"""The ports: the interfaces that adapters, stores and networks implement."""
+"""The ports: the interfaces that adapters, stores and networks implement.
+
+`network` is imported from its own module, so that a server starts without what only production
+needs.
+"""
 
 from sandbox_sim.ports.callbacks import AnswerGate, CallbackSender
 from sandbox_sim.ports.clock import Clock
@@ -24,6 +28,7 @@ __all__ = [
     "FileStore",
     "Ids",
     "JobLost",
+    "NetworkConfigError",
     "Relay",
     "Store",
     "StoreError",
@@ -31,3 +36,7 @@ __all__ = [
     "Topic",
     "Unit",
 ]
+
+
+class NetworkConfigError(ValueError):
+    """The settings of a network are invalid; the text names each and what is wrong with it."""

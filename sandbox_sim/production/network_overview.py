@@ -11,7 +11,8 @@ from typing import NamedTuple
 from sandbox_sim.ports import Store, Unit
 from sandbox_sim.ports.network import Capabilities, Health
 from sandbox_sim.production.circuit_breaker import Breaker
-from sandbox_sim.production.registry import ConfiguredNetwork, NetworkRoute, Networks
+from sandbox_sim.production.registry import ConfiguredNetwork, Networks
+from sandbox_sim.production.routing import NetworkRoute
 from sandbox_sim.records.exchanges import NotificationState
 from sandbox_sim.records.reports import Outcome
 

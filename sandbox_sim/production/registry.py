@@ -1,9 +1,6 @@
-"""The configured networks: routing, circuit breakers, and calls with a limit in real time.
+"""The configured networks: circuit breakers, and calls with a limit in real time.
 
 Source: D32, D39.
-
-A route without `operations` or without `nws` fits all of them. The next network is tried only after
-NOT_SENT, so a routing decision is made once for each attempt and saved with it.
 
 A call runs in a task of its own and is cancelled when its time limit is over. An adapter obeys the
 setting `timeout_s` itself; the limit here is `MARGIN_S` longer and only ends calls that hang. A
@@ -19,10 +16,10 @@ A breaker is in the memory of one process: each server counts its own faults.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Clock
@@ -38,48 +35,9 @@ from sandbox_sim.ports.network import (
     SubmitResult,
 )
 from sandbox_sim.production.circuit_breaker import Breaker
+from sandbox_sim.production.routing import NetworkRoute, fitting
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.reports import Outcome
-
-
-class NetworkRoute(NamedTuple):
-    """One row of the routing table."""
-
-    network: str
-    operations: frozenset[Operation] = frozenset()
-    nws: frozenset[str] = frozenset()
-
-    def fits(self, operation: Operation, nw: str | None) -> bool:
-        """Whether the route takes this operation. nw: None for an SMS."""
-        return (not self.operations or operation in self.operations) and (
-            not self.nws or nw in self.nws
-        )
-
-
-def fitting(
-    routes: Iterable[NetworkRoute], operation: Operation, nw: str | None
-) -> tuple[str, ...]:
-    """The networks to try, in order, without repetition; empty if no route fits."""
-    return tuple(dict.fromkeys(route.network for route in routes if route.fits(operation, nw)))
-
-
-def without_network(routes: Iterable[NetworkRoute], networks: Collection[str]) -> Sequence[str]:
-    """The networks that routes name and that are not configured."""
-    return sorted({route.network for route in routes} - set(networks))
-
-
-def dropped(open_attempts: Mapping[str, int], networks: Collection[str]) -> Mapping[str, int]:
-    """Networks with open attempts that are no longer configured, and how many each has.
-
-    The gateway does not start with such a configuration: only the network of an attempt knows its
-    outcome.
-    """
-    return {
-        name: count
-        for name, count in sorted(open_attempts.items())
-        if count and name not in networks
-    }
-
 
 T = TypeVar("T")
 

@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.ports import Clock, Ids
-from sandbox_sim.ports.network import (
-    Network,
-    NetworkConfigError,
-    NetworkEnvironment,
-    NetworkFactory,
-)
-from sandbox_sim.production.registry import NetworkRoute
+from sandbox_sim.ports import Clock, Ids, NetworkConfigError
+from sandbox_sim.production.routing import NetworkRoute
 from sandbox_sim.records.attempts import PollingSchedule
 from sandbox_sim.settings.values import read_secret
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+    from sandbox_sim.ports.network import Network, NetworkEnvironment, NetworkFactory
 
 # The entry points of adapters, ours and those of other packages.
 ENTRY_POINTS: Final = "sandbox_sim.networks"
@@ -121,12 +117,14 @@ def _table_shown(table: Mapping[str, object]) -> Mapping[str, object]:
 
 def networks_made(
     tables: Mapping[str, NetworkTable], clock: Clock, ids: Ids
-) -> Mapping[str, Network]:
+) -> "Mapping[str, Network]":
     """The networks by name, not open yet.
 
     Raises `NetworkConfigError` with a line for each network that cannot be made.
     """
-    from importlib.metadata import entry_points  # noqa: PLC0415 -- only production needs it
+    from importlib.metadata import entry_points  # noqa: PLC0415 -- only production needs both
+
+    from sandbox_sim.ports.network import NetworkEnvironment  # noqa: PLC0415
 
     installed = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
     made, problems = {}, []
@@ -144,8 +142,8 @@ def networks_made(
 
 
 def _network(
-    table: NetworkTable, environment: NetworkEnvironment, installed: "Mapping[str, EntryPoint]"
-) -> Network:
+    table: NetworkTable, environment: "NetworkEnvironment", installed: "Mapping[str, EntryPoint]"
+) -> "Network":
     found = installed.get(table.adapter)
     if found is None:
         known = ", ".join(sorted(installed))

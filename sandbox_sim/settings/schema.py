@@ -18,8 +18,8 @@ from sandbox_sim.adapters.clock_and_ids import RandomIds, SystemClock
 from sandbox_sim.adapters.tls import TlsError, authority_file, from_files
 from sandbox_sim.callbacks.destinations import CallbackHosts, CallbackRoutes
 from sandbox_sim.operations import CARRIED
-from sandbox_sim.ports.network import NetworkConfigError
-from sandbox_sim.production.registry import without_network
+from sandbox_sim.ports import NetworkConfigError
+from sandbox_sim.production.routing import without_network
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE, KEPT_IN_MEMORY

@@ -131,7 +131,8 @@ class Server:
         self.gateway: Gateway = build(self._settings, clock=SystemClock(frozen_at=BEGINNING))
         tls = tls_context(self._settings)
         app = self.gateway.app
-        app[DISPATCHER] = self.dispatcher = _FrontDispatcher(**vars(app[DISPATCHER]))
+        self.dispatcher = _FrontDispatcher(**vars(self.gateway.dispatcher))
+        app[DISPATCHER] = lambda: self.dispatcher
         runner = GatewayRunner(app, shutdown_timeout=_GRACE_S, tls=tls)
         try:
             await runner.setup()

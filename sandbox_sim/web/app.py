@@ -1,8 +1,8 @@
 """The aiohttp application of the gateway, and the keys of its parts.
 
 `server.GatewayRunner` serves it: paths that begin with one of `OURS` go to the control API, all
-others to the dispatcher. The control API and the pages are imported and made when the first request
-asks for one of them, so that a server starts without them.
+others to the dispatcher. The dispatcher is imported and made when the first client connects, the
+control API and the pages when a request asks for one of them, so that a server starts without them.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.routes import CONTROL_PREFIX, NETWORKS_PREFIX, Route
 from sandbox_sim.web.transport.client_connections import ClientConnections
 
 if TYPE_CHECKING:
+    from sandbox_sim.web.api.dispatcher import Dispatcher
     from sandbox_sim.web.control.application import ControlApi
     from sandbox_sim.web.pages.browser_pages import BrowserPages
 
-DISPATCHER = web.AppKey("DISPATCHER", Dispatcher)
+DISPATCHER: "web.AppKey[Callable[[], Dispatcher]]" = web.AppKey("DISPATCHER")
 # The beginnings of the paths of the control API, with and without the base path.
 OURS = web.AppKey("OURS", tuple[str, ...])
 # The value of `client_max_size`, which aiohttp does not expose.
@@ -36,8 +36,8 @@ DRAIN: web.AppKey[Callable[[float], Awaitable[None]]] = web.AppKey("DRAIN")
 
 
 def make_app(
-    dispatcher: Dispatcher,
-    api_routes: Sequence[Route],
+    dispatcher: "Callable[[], Dispatcher]",
+    api_routes: Callable[[], Sequence[Route]],
     control: "Callable[[], ControlApi]",
     browser_pages: "Callable[[], BrowserPages]",
     *,
@@ -54,7 +54,7 @@ def make_app(
     has_networks: whether it takes the notifications of networks too.
     """
     app = web.Application(client_max_size=max_body_bytes)
-    app[ROUTES] = lambda: (*api_routes, *control().routes)
+    app[ROUTES] = lambda: (*api_routes(), *control().routes)
     app[CONTROL] = control
     app[DISPATCHER] = dispatcher
     app[BROWSER_PAGES] = browser_pages

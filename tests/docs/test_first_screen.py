@@ -31,7 +31,7 @@ def test_how_to_tell_that_it_is_ones_gateway_takes_three_lines() -> None:
 
     assert len(question.splitlines()) == 3
     assert set(re.findall(r"`(/[\w/]+)`", question)) <= set(
-        build(Settings(store="memory:")).app[DISPATCHER].paths
+        build(Settings(store="memory:")).app[DISPATCHER]().paths
     )
     payment = Operation.COLLECT.row.payment
     assert payment is not None

@@ -38,7 +38,8 @@ from sandbox_sim.production.manual_actions import LiveActions
 from sandbox_sim.production.notifications import NetworkNotifications
 from sandbox_sim.production.outcome_recorder import OutcomeRecorder
 from sandbox_sim.production.processor import NetworkProcessor
-from sandbox_sim.production.registry import ConfiguredNetwork, NetworkRoute, Networks
+from sandbox_sim.production.registry import ConfiguredNetwork, Networks
+from sandbox_sim.production.routing import NetworkRoute
 from sandbox_sim.production.status_asking import StatusAsking
 from sandbox_sim.records.attempts import Attempt, Terms
 from sandbox_sim.records.behaviour import Behaviour

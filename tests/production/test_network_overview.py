@@ -4,7 +4,7 @@ import pytest
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.production.network_overview import NetworkOverview, StoredCounts
-from sandbox_sim.production.registry import NetworkRoute
+from sandbox_sim.production.routing import NetworkRoute
 from sandbox_sim.records.exchanges import NotificationState
 from tests.production.desk import Desk
 

@@ -8,7 +8,7 @@ import pytest
 from sandbox_sim.operations import Operation
 from sandbox_sim.payments.refunds import RefundRefused
 from sandbox_sim.ports.network import StatusResult, SubmitResult
-from sandbox_sim.production.registry import NetworkRoute
+from sandbox_sim.production.routing import NetworkRoute
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.ledger import Reason, transfer, wallet_of
 from sandbox_sim.records.reports import Outcome

@@ -3,7 +3,7 @@
 import pytest
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.production.registry import NetworkRoute, dropped, fitting, without_network
+from sandbox_sim.production.routing import NetworkRoute, dropped, fitting, without_network
 
 pytestmark = pytest.mark.decision("D32", "D39")
 

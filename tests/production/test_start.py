@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
-from sandbox_sim.bootstrap.production import networks_of, refuse_dropped
+from sandbox_sim.bootstrap.parts import refuse_dropped
+from sandbox_sim.bootstrap.production_parts import networks_of
 from sandbox_sim.networks.simulated.adapter import SimulatedNetwork
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Unit

@@ -42,7 +42,7 @@ async def test_the_dispatcher_has_the_nine_paths_of_the_twelve_operations(
 ) -> None:
     routes = table(sandbox, of_interface=True)
 
-    assert {route.path for route in routes} == set(sandbox.gateway.app[DISPATCHER].paths)
+    assert {route.path for route in routes} == set(sandbox.gateway.app[DISPATCHER]().paths)
     assert {route.method for route in routes} == {"POST"}
     assert len(routes) == 9
     operations = [operation for route in routes for operation in route.operations]

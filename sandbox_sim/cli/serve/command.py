@@ -10,10 +10,9 @@ from typing import Any
 
 import click
 
-from sandbox_sim import logs
+from sandbox_sim import logs, without_collector
 from sandbox_sim.adapters.tls import TlsError
 from sandbox_sim.bootstrap import tls_context
-from sandbox_sim.cli import without_collector
 from sandbox_sim.cli.commands.configuration import settings_options
 from sandbox_sim.cli.serve.listening import registered, run_server
 from sandbox_sim.settings.loading import Loaded

@@ -24,8 +24,7 @@ import click
 from sandbox_sim.adapters import process
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.cli import INTERRUPTED
-from sandbox_sim.ports import StoreError, StoreInUse
-from sandbox_sim.ports.network import NetworkConfigError
+from sandbox_sim.ports import NetworkConfigError, StoreError, StoreInUse
 from sandbox_sim.settings.schema import Settings, state_folder
 from sandbox_sim.values.hosts import client_host
 from sandbox_sim.values.timestamps import iso

@@ -29,8 +29,7 @@ from sandbox_sim.cli.serve.listening import (
     stopped_by,
 )
 from sandbox_sim.events.activity_log import LogThrottle
-from sandbox_sim.ports import StoreError
-from sandbox_sim.ports.network import NetworkConfigError
+from sandbox_sim.ports import NetworkConfigError, StoreError
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport.server import GRACE_S, GatewayRunner

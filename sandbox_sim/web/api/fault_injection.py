@@ -17,7 +17,6 @@ from sandbox_sim.ports import Clock
 from sandbox_sim.records.overrides import MatchFacts
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
 from sandbox_sim.web.api.responses import GatewayAnswer
-from sandbox_sim.web.control.input import LARGEST_INTEGER
 from sandbox_sim.web.transport.requests import IncomingRequest
 
 
@@ -43,7 +42,7 @@ def match_facts_of(raw: bytes, operation: Operation | None) -> MatchFacts:
 
 
 def _service_id(value: object) -> int | None:
-    return value if type(value) is int and 0 < value <= LARGEST_INTEGER else None
+    return value if type(value) is int and 0 < value < 2**63 else None
 
 
 def _text(value: object) -> str | None:

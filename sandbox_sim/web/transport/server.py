@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 from aiohttp import web
 
-from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.api.responses import GatewayAnswer
 from sandbox_sim.web.app import (
     BROWSER_PAGES,
@@ -39,6 +38,7 @@ from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES, is_for_browser_
 from sandbox_sim.web.transport.tls import Handshake
 
 if TYPE_CHECKING:
+    from sandbox_sim.web.api.dispatcher import Dispatcher
     from sandbox_sim.web.transport.fast_connection import Connection
 
 log = logging.getLogger("sandbox_sim.serve")
@@ -53,13 +53,13 @@ _UNUSED_S = 3600.0
 class _Server(web.Server):
     """The factory of connections.
 
-    dispatcher: answers the requests of fast connections; None turns these off.
+    dispatcher: makes what answers the requests of fast connections; None turns these off.
     """
 
     def __init__(
         self,
         handler: Any,
-        dispatcher: Dispatcher | None,
+        dispatcher: "Callable[[], Dispatcher] | None",
         clients: ClientConnections,
         max_body_bytes: int,
         **options: Any,
@@ -69,7 +69,7 @@ class _Server(web.Server):
         self._opened: set[Connection] = set()
         self._connection: Callable[[], asyncio.Protocol] = self._successor
         if dispatcher is not None:
-            self._connection = self._fast_connection(dispatcher, max_body_bytes)
+            self._connection = partial(self._first_connection, dispatcher, max_body_bytes)
         self._sweeper = self._loop.call_later(_UNUSED_S, self._sweep)
 
     def __call__(self) -> asyncio.Protocol:  # type: ignore[override]
@@ -90,15 +90,15 @@ class _Server(web.Server):
         half = None if timeout is None else timeout / 2
         await asyncio.gather(super().shutdown(half), *ours)
 
-    def _fast_connection(
-        self, dispatcher: Dispatcher, max_body_bytes: int
-    ) -> Callable[[], "Connection"]:
+    def _first_connection(
+        self, dispatcher: "Callable[[], Dispatcher]", max_body_bytes: int
+    ) -> asyncio.Protocol:
         # Imported only here, because the import fails if aiohttp lacks an internal.
         from sandbox_sim.web.transport.fast_connection import Connection, WriteBatcher  # noqa: PLC0415
 
-        return partial(
+        self._connection = partial(
             Connection,
-            dispatcher,
+            dispatcher(),
             self._opened,
             self._clients,
             WriteBatcher(self._loop, self._opened),
@@ -106,6 +106,7 @@ class _Server(web.Server):
             self._successor,
             max_body_bytes,
         )
+        return self._connection()
 
     def _sweep(self) -> None:
         for connection in tuple(self._opened):
@@ -176,7 +177,7 @@ class GatewayRunner(web.AppRunner):
             if is_for_browser_pages(request):
                 return pages().answer(request)
             # A `GatewayAnswer` has everything that aiohttp's protocol uses of a response.
-            return dispatcher.handle(request, request.read)
+            return dispatcher().handle(request, request.read)
 
         return handle
 
