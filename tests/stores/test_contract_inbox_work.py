@@ -16,7 +16,7 @@ from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests.sample_records import delivery
 
-MANY = 2_000
+MANY = 400
 
 _ROWS_READ = (
     "SELECT coalesce(sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)), 0) "
