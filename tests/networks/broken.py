@@ -39,8 +39,10 @@ from sandbox_sim.values.json_text import compact
 from sandbox_sim.values.msisdn import to_international
 from tests.networks.upstream_dialect import SECRET, UpstreamDialect
 
+Adapter = type[HttpJson] | type[UpstreamNetwork]
 
-def sends(change: Callable[[SubmitRequest], SubmitRequest]) -> type[UpstreamNetwork]:
+
+def sends(change: Callable[[SubmitRequest], SubmitRequest]) -> Any:
     """An adapter that changes each request before it sends it."""
 
     class Changed(UpstreamNetwork):
@@ -50,7 +52,7 @@ def sends(change: Callable[[SubmitRequest], SubmitRequest]) -> type[UpstreamNetw
     return Changed
 
 
-def logs(text: Callable[[SubmitRequest], str]) -> type[UpstreamNetwork]:
+def logs(text: Callable[[SubmitRequest], str]) -> Any:
     """An adapter that writes this to the log before it sends a request."""
 
     def logged(request: SubmitRequest) -> SubmitRequest:
@@ -60,32 +62,22 @@ def logs(text: Callable[[SubmitRequest], str]) -> type[UpstreamNetwork]:
     return sends(logged)
 
 
-def reports(change: Callable[[SubmitResult], SubmitResult]) -> type[UpstreamNetwork]:
-    """An adapter that changes each result of a submit."""
+def returns(call: str, change: Callable[[Any], object], of: Adapter = UpstreamNetwork) -> Any:
+    """An adapter that changes each result of this call."""
+    unchanged = getattr(of, call)
 
-    class Changed(UpstreamNetwork):
-        async def submit(self, request: SubmitRequest) -> SubmitResult:
-            return change(await super().submit(request))
+    async def changed(self: object, *asked: object) -> object:
+        return change(await unchanged(self, *asked))
 
-    return Changed
+    return type("Changed", (of,), {call: changed})
 
 
-def instead_of(outcome: Outcome, /, **fields: Any) -> Callable[[SubmitResult], SubmitResult]:
+def instead_of(outcome: Outcome, /, **fields: Any) -> Callable[[Any], Any]:
     """Reports these fields where the outcome is this one."""
     return lambda result: replace(result, **fields) if result.outcome is outcome else result
 
 
-def finds(change: Callable[[StatusResult], StatusResult]) -> type[UpstreamNetwork]:
-    """An adapter that changes each result of a status query."""
-
-    class Changed(UpstreamNetwork):
-        async def status(self, query: StatusQuery) -> StatusResult:
-            return change(await super().status(query))
-
-    return Changed
-
-
-def reads(change: Callable[[Notification], Notification]) -> type[UpstreamNetwork]:
+def reads(change: Callable[[Notification], Notification]) -> Any:
     """An adapter that changes each notification that it reads."""
 
     class Changed(UpstreamNetwork):
@@ -93,6 +85,11 @@ def reads(change: Callable[[Notification], Notification]) -> type[UpstreamNetwor
             return [change(each) for each in super().parse(raw)]
 
     return Changed
+
+
+def verifies(is_genuine: Callable[[UpstreamNetwork, RawNotification], bool]) -> Any:
+    """An adapter that verifies the signature of a notification in this way."""
+    return type("Changed", (UpstreamNetwork,), {"verify": is_genuine})
 
 
 def with_tenths(told: Notification) -> Notification:
@@ -126,36 +123,56 @@ LogsTheKey = logs(lambda _: f"signing in with {SECRET}")
 LogsTheNumber = logs(lambda asked: f"paying {to_international(asked.party)}")
 LogsPartOfTheNumber = logs(lambda asked: f"paying +233 {asked.party[1:]}")
 
-CallsDoubtFailed = reports(instead_of(Outcome.UNKNOWN, outcome=Outcome.FAILED))
-CallsTakenPaid = reports(instead_of(Outcome.PENDING, outcome=Outcome.SUCCEEDED))
-CallsRefusalsTaken = reports(instead_of(Outcome.REFUSED, outcome=Outcome.PENDING, code=""))
-LeaksInAReason = reports(instead_of(Outcome.UNKNOWN, reason=f"signed in with {SECRET}"))
-LeaksInARefusal = reports(instead_of(Outcome.REFUSED, reason=f"signed in with {SECRET}"))
-CallsNothingUnknown = reports(
+CallsDoubtFailed = returns("submit", instead_of(Outcome.UNKNOWN, outcome=Outcome.FAILED))
+CallsTakenPaid = returns("submit", instead_of(Outcome.PENDING, outcome=Outcome.SUCCEEDED))
+CallsRefusalsTaken = returns(
+    "submit", instead_of(Outcome.REFUSED, outcome=Outcome.PENDING, code="")
+)
+LeaksInAReason = returns("submit", instead_of(Outcome.UNKNOWN, reason=f"signed in with {SECRET}"))
+LeaksInARefusal = returns("submit", instead_of(Outcome.REFUSED, reason=f"signed in with {SECRET}"))
+CallsNothingUnknown = returns(
+    "submit",
     lambda result: (
         instead_of(Outcome.NOT_SENT, outcome=Outcome.UNKNOWN)(result)
         if result.network_fault
         else result
-    )
+    ),
 )
 
-AlwaysPending = finds(
-    lambda found: replace(found, outcome=Outcome.PENDING) if found.found else found
+AlwaysPending = returns(
+    "status", lambda found: replace(found, outcome=Outcome.PENDING) if found.found else found
 )
-MissingIsFailed = finds(lambda found: found if found.found else StatusResult(Outcome.FAILED))
-SilenceIsMissing = finds(lambda found: replace(found, found=found.outcome is not Outcome.UNKNOWN))
+MissingIsFailed = returns(
+    "status", lambda found: found if found.found else StatusResult(Outcome.FAILED)
+)
+SilenceIsMissing = returns(
+    "status", lambda found: replace(found, found=found.outcome is not Outcome.UNKNOWN)
+)
+
+DeclaresAndCallsTakenPaid = returns(
+    "submit", instead_of(Outcome.PENDING, outcome=Outcome.SUCCEEDED), HttpJson
+)
+ReadsAReversalAsAFailure = returns(
+    "status", instead_of(Outcome.REVERSED, outcome=Outcome.FAILED), HttpJson
+)
+
+LeaksInHealth = returns("health", lambda told: told._replace(detail=f"signed in with {SECRET}"))
+LeaksInRepr = type("Changed", (UpstreamNetwork,), {"__repr__": lambda self: self._secret_key})
+
+VerifiesAll = verifies(lambda _network, _raw: True)
+VerifiesRewritten = verifies(
+    lambda _network, raw: (
+        raw.headers.get("x-service-signature")
+        == sign(compact(json.loads(raw.body)).encode(), SECRET)
+    )
+)
+VerifiesStripped = verifies(
+    lambda network, raw: UpstreamNetwork.verify(network, raw._replace(body=raw.body.strip()))
+)
 
 ConfirmsTenths = reads(with_tenths)
 NamesNothing = reads(lambda told: replace(told, attempt_id="", reference="", network_id=""))
 ReadsNoFailure = reads(lambda told: replace(told, outcome=Outcome.SUCCEEDED))
-
-
-class DeclaresAndCallsTakenPaid(HttpJson):
-    """Reports a request that the network took as a success; the network may decide at once."""
-
-    async def submit(self, request: SubmitRequest) -> SubmitResult:
-        change = instead_of(Outcome.PENDING, outcome=Outcome.SUCCEEDED)
-        return change(await super().submit(request))
 
 
 class Doubles(UpstreamNetwork):
@@ -258,15 +275,6 @@ class DeclaresNothing(HttpJson):
         self.capabilities = replace(self.capabilities, succeeds_at_once=False)
 
 
-class ReadsAReversalAsAFailure(HttpJson):
-    """Reports that a payment failed which the network took back after its success."""
-
-    async def status(self, query: StatusQuery) -> StatusResult:
-        result = await super().status(query)
-        is_reversed = result.outcome is Outcome.REVERSED
-        return replace(result, outcome=Outcome.FAILED) if is_reversed else result
-
-
 class FillsInTheAmount(HttpJson):
     """Reports the amount that was asked for as if the network had confirmed it."""
 
@@ -333,26 +341,19 @@ class SwallowsCancellation(NeverTimesOut):
         raise AssertionError
 
 
-class LeaksInHealth(UpstreamNetwork):
-    """Shows its secret as the detail of its health."""
-
-    async def health(self) -> Health:
-        return (await super().health())._replace(detail=f"signed in with {SECRET}")
-
-
-class LeaksInRepr(UpstreamNetwork):
-    """Shows its secret where it is printed."""
-
-    def __repr__(self) -> str:
-        return f"UpstreamNetwork({self._secret_key})"
-
-
 class PrintsTheKey(UpstreamNetwork):
     """Prints its secret."""
 
     async def health(self) -> Health:
         print(SECRET)  # noqa: T201
         return await super().health()
+
+
+class FillsIn(UpstreamNetwork):
+    """Reports the reference of the query as if the network had repeated it."""
+
+    async def status(self, query: StatusQuery) -> StatusResult:
+        return replace(await super().status(query), echo=Echo(query.reference))
 
 
 class TellsTheKey(UpstreamNetwork):
@@ -398,35 +399,6 @@ class HealthPays(UpstreamNetwork):
         raw = compact(body).encode()
         await self._http.submit("POST", url, self._headers, raw, attempt_id="")
         return await super().health()
-
-
-class FillsIn(UpstreamNetwork):
-    """Reports the reference of the query as if the network had repeated it."""
-
-    async def status(self, query: StatusQuery) -> StatusResult:
-        return replace(await super().status(query), echo=Echo(query.reference))
-
-
-class VerifiesAll(UpstreamNetwork):
-    """Accepts every signature."""
-
-    def verify(self, raw: RawNotification) -> bool:
-        return True
-
-
-class VerifiesRewritten(UpstreamNetwork):
-    """Verifies the signature over a body that it parsed and wrote again."""
-
-    def verify(self, raw: RawNotification) -> bool:
-        body = compact(json.loads(raw.body)).encode()
-        return raw.headers.get("x-service-signature") == sign(body, SECRET)
-
-
-class VerifiesStripped(UpstreamNetwork):
-    """Verifies the signature over the body without the whitespace around it."""
-
-    def verify(self, raw: RawNotification) -> bool:
-        return super().verify(raw._replace(body=raw.body.strip()))
 
 
 class RaisesAnything(UpstreamNetwork):

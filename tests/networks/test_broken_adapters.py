@@ -15,6 +15,7 @@ from sandbox_sim.testing.network_contract import (
     Fault,
     HttpRequest,
     NotProven,
+    PeerFactory,
     Submitted,
     contract,
     http_peer,
@@ -36,7 +37,7 @@ OF = {proof.name: proof for proof in PROOFS}
 # adapters that send again, and adapters that report a failure.
 DOUBTS = sorted(set(Fault) - {Fault.CLOSE_AFTER_ANSWER})
 
-BREAKS: list[tuple[str, type[UpstreamNetwork]]] = [
+BREAKS: list[tuple[str, Any]] = [
     ("every_declared_operation_arrives_once", broken.Doubles),
     ("every_declared_operation_arrives_once", broken.CallsTakenPaid),
     ("nothing_undeclared_is_sent", broken.SendsAnything),
@@ -85,18 +86,13 @@ BREAKS: list[tuple[str, type[UpstreamNetwork]]] = [
     ("submit_under_close_after_answer", broken.Doubles),
     *((f"status_under_{fault}", broken.SilenceIsMissing) for fault in DOUBTS),
     ("status_under_close_after_answer", broken.AlwaysPending),
-]
-
-# At a network that may decide in its answer to a submit.
-DECIDING_BREAKS: list[tuple[str, type[HttpJson]]] = [
+    # At a network that may decide in its answer to a submit.
     ("a_decision_at_once_is_read_right", broken.DeclaresAndCallsTakenPaid),
     ("a_decision_at_once_is_read_right", broken.DeclaresNothing),
     ("a_confirmed_amount_counts_to_the_cent", broken.FillsInTheAmount),
     ("success_about_something_else_does_not_count", broken.FillsInTheAmount),
     ("a_reversal_is_read_right", broken.ReadsAReversalAsAFailure),
-]
-
-SMPP_BREAKS: list[tuple[str, type[Smpp]]] = [
+    # With a connection of its own.
     ("an_event_names_its_attempt", broken.NamesNoPart),
     ("an_event_names_its_attempt", broken.ReadsEachReceiptAsArrived),
     ("an_event_is_acknowledged_after_it_is_saved", broken.AcknowledgesFirst),
@@ -112,33 +108,17 @@ TOKENS = "fifty_at_once_renew_a_token_once"
 @pytest.mark.parametrize(
     ("name", "adapter"), BREAKS, ids=[f"{name}-{NAMES[adapter]}" for name, adapter in BREAKS]
 )
-async def test_a_broken_adapter_is_found(name: str, adapter: type[UpstreamNetwork]) -> None:
+async def test_a_broken_adapter_is_found(name: str, adapter: Any) -> None:
     with pytest.raises(Disproved):
-        await prove(OF[name], http_peer(UpstreamDialect(adapter)))
+        await prove(OF[name], peer_of(adapter))
 
 
-@pytest.mark.parametrize(
-    ("name", "adapter"),
-    SMPP_BREAKS,
-    ids=[f"{name}-{NAMES[adapter]}" for name, adapter in SMPP_BREAKS],
-)
-async def test_a_broken_adapter_with_a_connection_of_its_own_is_found(
-    name: str, adapter: type[Smpp]
-) -> None:
-    with pytest.raises(Disproved):
-        await prove(OF[name], smpp_peer(adapter))
-
-
-@pytest.mark.parametrize(
-    ("name", "adapter"),
-    DECIDING_BREAKS,
-    ids=[f"{name}-{NAMES[adapter]}" for name, adapter in DECIDING_BREAKS],
-)
-async def test_a_broken_adapter_at_a_network_that_decides_at_once_is_found(
-    name: str, adapter: type[HttpJson]
-) -> None:
-    with pytest.raises(Disproved):
-        await prove(OF[name], http_peer(AcmeDialect(adapter)))
+def peer_of(adapter: Any) -> PeerFactory:
+    """The other side of an adapter of this kind."""
+    if issubclass(adapter, Smpp):
+        return smpp_peer(adapter)
+    decides_at_once = issubclass(adapter, HttpJson)
+    return http_peer(AcmeDialect(adapter) if decides_at_once else UpstreamDialect(adapter))
 
 
 @pytest.mark.parametrize(
@@ -244,5 +224,5 @@ async def turns() -> None:
 
 
 def test_every_proof_has_a_broken_adapter_that_it_finds() -> None:
-    found = {name for name, _ in [*BREAKS, *DECIDING_BREAKS, *SMPP_BREAKS]}
+    found = {name for name, _ in BREAKS}
     assert found | {TOKENS, UNPROVABLE} == set(OF)
