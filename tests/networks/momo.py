@@ -79,13 +79,23 @@ async def scripted(
     fake = FakeMomo()
 
     def answered(request: HttpRequest) -> HttpReply:
+        requests.append(request)
         return fake.answer(request) if request.path.endswith("/token/") else answer(request)
 
-    server = FaultServer(requests.append, answered, answered)
-    async with server.running():
-        network = adapter(server.url, SteppedClock())
-        await network.open(fakes.KeptEvents())
+    async with answering(answered) as (network, _):
         yield network, requests
+
+
+@asynccontextmanager
+async def answering(
+    answer: Callable[[HttpRequest], HttpReply], clock: SteppedClock | None = None
+) -> AsyncIterator[tuple[MtnMomo, FaultServer]]:
+    """The adapter at a server that answers every request like this, also those for tokens."""
+    server = FaultServer(lambda _: None, answer, answer)
+    async with server.running():
+        network = adapter(server.url, clock or SteppedClock())
+        await network.open(fakes.KeptEvents())
+        yield network, server
         await network.close()
 
 
