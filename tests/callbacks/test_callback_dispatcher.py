@@ -10,6 +10,7 @@ from sandbox_sim.records.callbacks import DeliveryState, ReceiverResponse
 from tests.conftest import BEHAVIOUR, Works, to
 from tests.fakes import BROKEN, OK, SILENT
 from tests.sample_records import NOW, callback
+from tests.units import unit_of
 
 FIVE_MINUTES = timedelta(minutes=5)
 
@@ -174,7 +175,7 @@ class TestWhatMayNotHappen:
         self, works: Works
     ) -> None:
         async def reset() -> None:
-            await works.store.run(lambda unit: unit.reset(None))
+            await unit_of(works.store).reset(None)
 
         works.sender.on_post = reset
         await works.notify(callback())

@@ -15,6 +15,7 @@ from sandbox_sim.values.clients import Client, ServiceMode
 from tests.conftest import BEHAVIOUR, Works
 from tests.live_records import live_transaction
 from tests.sample_records import callback, transaction
+from tests.units import unit_of
 
 CLIENT = Client("sandbox_key", "sandbox_secret")
 
@@ -41,8 +42,8 @@ def configured(works: Works, *clients: Client, behaviour: BehaviourHolder = BEHA
 
 async def begun(works: Works) -> None:
     """Save the transactions of both modes that the callbacks report."""
-    await works.store.run(lambda unit: unit.add_transaction(transaction()))
-    await works.store.run(lambda unit: unit.add_transaction(live_transaction()))
+    await unit_of(works.store).add_transaction(transaction())
+    await unit_of(works.store).add_transaction(live_transaction())
 
 
 @pytest.mark.parametrize("each", [UNSIGNED, LIVE], ids=["mode S", "mode P"])

@@ -12,6 +12,7 @@ from sandbox_sim.ports import Clock, StoreError, Topic
 from sandbox_sim.ports.clock import ClockState
 from tests.conftest import Works
 from tests.sample_records import NOW, after
+from tests.units import unit_of
 
 Acts = list[Callable[[], Awaitable[None]]]
 
@@ -97,7 +98,7 @@ async def test_what_is_heard_on_the_way_does_not_take_it_there_at_once(
     works: Works, here: Server, on_the_way: Acts
 ) -> None:
     """An announcement can come on the way, as when another server starts or a connection breaks."""
-    on_the_way.append(lambda: works.store.run(lambda unit: unit.announce(Topic.CLOCK)))
+    on_the_way.append(lambda: unit_of(works.store).announce(Topic.CLOCK))
     for minutes in (1, 2):
         await works.promise(str(minutes), due_at=after(minutes=minutes))
 
@@ -111,7 +112,7 @@ async def test_a_start_takes_over_what_is_kept_and_has_the_others_follow(
 ) -> None:
     """The server that saved it died before its own clock got there."""
     goal = ClockState(FIVE_MINUTES, after(minutes=5))
-    await works.store.run(lambda unit: unit.save_clock(goal))
+    await unit_of(works.store).save_clock(goal)
 
     await there.clock_control.start()
 

@@ -22,6 +22,7 @@ from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import LIVE, LOST, SIGNED, Desk
 from tests.sample_records import SERVICE
+from tests.units import unit_of
 
 SERVICE_WALLET, CLEARING, FEES, SUSPENSE = (
     *(AccountKind.WALLET, AccountKind.CLEARING, AccountKind.FEES, AccountKind.SUSPENSE),
@@ -58,7 +59,7 @@ def adjustment(amount: str = "4", **fields: Any) -> Adjustment:
 
 
 async def lines(desk: Desk, **query: Any) -> list[LedgerLine]:
-    found = await desk.store.run(lambda unit: unit.ledger_page(LedgerQuery(mode=LIVE, **query)))
+    found = await unit_of(desk.store).ledger_page(LedgerQuery(mode=LIVE, **query))
     return list(found)
 
 

@@ -11,7 +11,6 @@ from sandbox_sim.ledger import ledger_control
 from sandbox_sim.ledger.accounts import Accounts
 from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.operations import Operation
-from sandbox_sim.ports import Unit
 from sandbox_sim.records.ledger import AccountKind, LedgerQuery, our_account
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.values.clients import ServiceMode
@@ -19,6 +18,7 @@ from sandbox_sim.values.vocabulary import Wallet
 from tests.live_records import CLEARING, LIVE, PAYOUT, paid_in
 from tests.production.desk import FAILED, SUCCEEDED, Desk
 from tests.sample_records import posting
+from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -83,13 +83,11 @@ async def test_balances_are_in_order_and_those_of_ours_only_where_all_are_asked_
     ledger = Ledger(store, clock, Accounts(), live=live)
     suspense = our_account(AccountKind.SUSPENSE, LIVE, "GHS")
 
-    async def fill(unit: Unit) -> None:
-        for service_id, wallet in ((56, Wallet.PAYOUT), (55, Wallet.SMS), (55, Wallet.PAYOUT)):
-            await unit.add_transfer(posting(service_id=service_id, account=wallet))
-        await unit.add_transfer(paid_in("200")._replace(debit=suspense))
-        await unit.add_transfer(paid_in(into=PAYOUT))
-
-    await store.run(fill)
+    unit = unit_of(store)
+    for number, wallet in ((56, Wallet.PAYOUT), (55, Wallet.SMS), (55, Wallet.PAYOUT)):
+        await unit.add_transfer(posting(service_id=number, account=wallet))
+    await unit.add_transfer(paid_in("200")._replace(debit=suspense))
+    await unit.add_transfer(paid_in(into=PAYOUT))
 
     found = await ledger.balances(None, None)
     assert [(each.service_id, each.mode, each.wallet) for each in found.wallets] == [

@@ -12,6 +12,7 @@ from sandbox_sim.ports import StoreError
 from sandbox_sim.records.overrides import Match, MatchFacts, UserRule, UserRuleKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.fakes import FailingStore
+from tests.units import unit_of
 
 EFFECT: Final[Mapping[str, Any]] = {"fault": {"status": 503}, "probability": 1.0, "every": 1}
 
@@ -68,7 +69,7 @@ async def test_the_next_one_applies_where_another_server_used_the_first_up() -> 
     desk = Desk()
     first = await desk.add()
     second = await desk.add()
-    await desk.store.run(lambda unit: unit.save_user_rule(first.counted(applied=True)))
+    await unit_of(desk.store).save_user_rule(first.counted(applied=True))
 
     fault = await desk.faults.choose(MatchFacts(55))
 

@@ -14,6 +14,7 @@ from sandbox_sim.overrides.overrides import Overrides, TooManyUserRules, UserRul
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.overrides import Match, MatchFacts, UserRule, UserRuleKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
+from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D31")
 
@@ -58,7 +59,7 @@ async def test_there_are_so_many_of_a_kind_and_no_more(rules: Rules) -> None:
 
 async def test_what_is_used_up_makes_room(rules: Rules) -> None:
     kept, used = await rules.add(), await rules.add(times=1)
-    await rules.store.run(lambda unit: unit.save_user_rule(used.counted(applied=True)))
+    await unit_of(rules.store).save_user_rule(used.counted(applied=True))
 
     new = await rules.add()
 
@@ -97,7 +98,7 @@ async def test_a_request_follows_the_next_one_where_another_server_used_the_firs
 ) -> None:
     effect = {"outcome": {"response_code": "410"}, "delay_ms": 0, "callback": {}}
     first, second = [await rules.add(OVERRIDE, 1, effect) for _ in range(2)]
-    await rules.store.run(lambda unit: unit.save_user_rule(first.counted(applied=True)))
+    await unit_of(rules.store).save_user_rule(first.counted(applied=True))
 
     overridden = Overrides(rules.store, rules.rules, Waiters(rules.clock))
     reply = await overridden.refusal(MatchFacts(55, Operation.SMS))

@@ -1,7 +1,6 @@
 """Which payments their payer approves on the handset, what the handset shows, and its answers."""
 
 from datetime import timedelta
-from operator import methodcaller
 
 import pytest
 
@@ -18,6 +17,7 @@ from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.records.samples import payment
 from tests.sample_records import NOW, SERVICE, after, message, transaction
+from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D33")
 
@@ -43,7 +43,7 @@ class Phone:
 
     async def gets(self, *payments: TransactionRecord) -> None:
         for each in payments:
-            await self.store.run(methodcaller("add_transaction", each))
+            await unit_of(self.store).add_transaction(each)
 
     async def prompts(self) -> list[str]:
         found = (await self.handsets.view(NUMBER)).prompts
@@ -131,9 +131,9 @@ async def test_it_looks_through_the_newest_records_only(
 
 async def test_it_shows_the_newest_fifty_messages_of_its_number(phone: Phone) -> None:
     sent = [message(f"M{number}") for number in range(51)]
-    await phone.store.run(methodcaller("add_messages", sent))
+    await unit_of(phone.store).add_messages(sent)
     other = message("other", customer_number="233244000002")
-    await phone.store.run(methodcaller("add_messages", [other]))
+    await unit_of(phone.store).add_messages([other])
 
     shown = [each.processing_id for each in (await phone.handsets.view(NUMBER)).messages]
 

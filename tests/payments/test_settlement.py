@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -18,6 +17,7 @@ from sandbox_sim.records.overrides import CallbackBehaviour, Override
 from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.sample_records import NOW, SERVICE, after, every, job, transaction
+from tests.units import unit_of
 
 
 @pytest.fixture
@@ -28,11 +28,11 @@ def store() -> Store:
 async def callbacks_of(store: Store, *taken: TransactionRecord) -> Sequence[CallbackRecord]:
     """The callbacks after a job to settle a transaction, for clients that are not configured."""
     for each in taken:
-        await store.run(methodcaller("add_transaction", each))
+        await unit_of(store).add_transaction(each)
     settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
     due = job("10000000001", after(seconds=1))
     await store.run(lambda unit: settlement.on_due(unit, due, after(seconds=1)))
-    return await store.run(lambda unit: unit.list_callbacks(every(SERVICE)))
+    return await unit_of(store).list_callbacks(every(SERVICE))
 
 
 @pytest.mark.spec("states.transactions")
@@ -42,9 +42,9 @@ async def test_a_transaction_that_is_decided_stays_as_it_is(store: Store, status
 
     assert await callbacks_of(store, decided) == []
 
-    found = await store.run(lambda u: u.transaction_by_network_id(SERVICE, "10000000001"))
+    found = await unit_of(store).transaction_by_network_id(SERVICE, "10000000001")
     assert found == decided
-    assert await store.run(lambda unit: unit.claim_due(after(days=1), 100)) == []
+    assert await unit_of(store).claim_due(after(days=1), 100) == []
 
 
 async def test_one_that_is_gone_is_no_fault(store: Store) -> None:
@@ -86,7 +86,7 @@ async def test_how_a_transaction_begins(
 
     await store.run(lambda unit: settlement.begin(unit, transaction(**fields), due))
 
-    found = await store.run(lambda u: u.transaction_by_network_id(SERVICE, "10000000001"))
+    found = await unit_of(store).transaction_by_network_id(SERVICE, "10000000001")
     assert found is not None
     assert found.status is status
-    assert await store.run(lambda unit: unit.next_due()) == job_due
+    assert await unit_of(store).next_due() == job_due

@@ -15,6 +15,7 @@ from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.response_codes import Reply
 from tests.fakes import FailingStore
 from tests.sample_records import NOW, SERVICE, after, job, transaction
+from tests.units import unit_of
 
 PAYMENT = transaction().payment
 
@@ -68,7 +69,7 @@ class Desk:
         return await self.payments.submit(PAYMENT, client, NOW, lambda: "http://gateway.test")
 
     async def jobs(self) -> Sequence[Job]:
-        return await self.store.run(lambda unit: unit.claim_due(after(days=1), 100))
+        return await unit_of(self.store).claim_due(after(days=1), 100)
 
 
 @pytest.mark.decision("D32")
@@ -147,7 +148,7 @@ class TestBeforeTheAnswer:
             await unit.add_transaction(transaction(request.network_transaction_id))
 
         async def look() -> Reply:
-            found.append(await desk.store.run(lambda unit: unit.transaction(SERVICE, "T1")))
+            found.append(await unit_of(desk.store).transaction(SERVICE, "T1"))
             return TAKEN
 
         desk.sandbox.saves = save

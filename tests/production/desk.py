@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
-from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -56,6 +55,7 @@ from sandbox_sim.values.response_codes import Reply
 from sandbox_sim.values.vocabulary import Wallet
 from tests.fakes import FailingStore
 from tests.sample_records import SERVICE, every, transaction, violations
+from tests.units import unit_of
 
 LIVE = ServiceMode.PRODUCTION
 
@@ -201,18 +201,18 @@ class Desk:
         """Give the service money to pay out."""
         account, now = wallet_of(ServiceMode.PRODUCTION, SERVICE, wallet), self.clock.now()
         made = transfer(Reason.DEPOSITED, account, Decimal(amount), "", now, network="first")
-        await self.store.run(lambda unit: unit.add_transfer(made))
+        await unit_of(self.store).add_transfer(made)
 
     async def fund_airtime(self, amount: str) -> None:
         """Give the service airtime to send."""
         at = self.clock.now()
         made = movements.topup(SERVICE, Wallet.AIRTIME, int(amount), at)
-        await self.store.run(lambda unit: unit.add_transfer(made))
+        await unit_of(self.store).add_transfer(made)
 
     async def run_due(self) -> list[JobKind]:
         """Run the due jobs of production mode; returns the kinds of all due jobs."""
         now = self.clock.now()
-        jobs = await self.store.run(lambda unit: unit.claim_due(now, 100))
+        jobs = await unit_of(self.store).claim_due(now, 100)
         handlers: Mapping[JobKind, Any] = {
             JobKind.ASK_NETWORK: self.asking.background,
             JobKind.READ_NOTIFICATION: self.notifications.background,
@@ -229,7 +229,7 @@ class Desk:
         for job in jobs:
             if job.kind in handlers:
                 with pytest.raises(JobLost):  # it is done, or was put off
-                    await self.store.run(methodcaller("finish", job))
+                    await unit_of(self.store).finish(job)
         return [job.kind for job in jobs]
 
     async def wait(self, **by: float) -> list[JobKind]:
@@ -238,22 +238,22 @@ class Desk:
         return await self.run_due()
 
     async def attempts(self) -> Sequence[Attempt]:
-        found = await self.store.run(lambda unit: unit.list_transactions(Listing(mode=LIVE)))
+        found = await unit_of(self.store).list_transactions(Listing(mode=LIVE))
         (each,) = found
         network_id = each.network_transaction_id
-        return await self.store.run(lambda unit: unit.attempts_of(network_id))
+        return await unit_of(self.store).attempts_of(network_id)
 
     async def transaction(self, transaction_id: str = "T1") -> TransactionRecord | None:
-        return await self.store.run(lambda unit: unit.transaction(SERVICE, transaction_id, LIVE))
+        return await unit_of(self.store).transaction(SERVICE, transaction_id, LIVE)
 
     async def callbacks(self) -> Sequence[CallbackRecord]:
-        return await self.store.run(lambda unit: unit.list_callbacks(every(SERVICE)))
+        return await unit_of(self.store).list_callbacks(every(SERVICE))
 
     async def balances(self) -> dict[str, Decimal]:
         """The balances that are not zero, by account name. Asserts that the ledger is sound."""
         assert await self.store.run(violations) == ()
-        wallets = await self.store.run(lambda unit: unit.balances(None, None))
-        found = dict(await self.store.run(lambda unit: unit.live_sums()))
+        wallets = await unit_of(self.store).balances(None, None)
+        found = dict(await unit_of(self.store).live_sums())
         texts = {str(account): amount for account, amount in found.items()}
         for account, balance in wallets.items():
             texts[f"{account} available"] = balance.available

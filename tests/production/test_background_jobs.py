@@ -10,6 +10,7 @@ from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.fakes import WatchedClock
 from tests.sample_records import NOW, SERVICE, after
+from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -28,10 +29,10 @@ class Working:
         """Add a job, once, and run it whenever it is due until then, each time in a new process."""
         if not self.tried:
             first = Job(NOW, JobKind.ASK_NETWORK, SERVICE, "A1")
-            await self.store.run(lambda unit: unit.add_job(first))
-        while (due := await self.store.run(lambda unit: unit.next_due())) and due <= end:
+            await unit_of(self.store).add_job(first)
+        while (due := await unit_of(self.store).next_due()) and due <= end:
             self.clock.move_to(max(due, self.clock.now()))
-            (job,) = await self.store.run(lambda unit: unit.claim_due(self.clock.now(), 1))
+            (job,) = await unit_of(self.store).claim_due(self.clock.now(), 1)
             jobs = BackgroundJobs(self.store, self.clock, self._work, self._give_up)
             jobs.start(job)
             await jobs.wait_idle()
@@ -40,10 +41,10 @@ class Working:
         self.tried.append(self.clock.now())
         if self._errors:
             raise self._errors.pop(0)
-        await self.store.run(lambda unit: unit.finish(job))
+        await unit_of(self.store).finish(job)
 
     async def listed(self) -> list[int]:
-        return [each.failures for each in await self.store.run(lambda unit: unit.failed_jobs(9))]
+        return [each.failures for each in await unit_of(self.store).failed_jobs(9)]
 
 
 REFUSED = DataRefused("it cannot hold one of the values")

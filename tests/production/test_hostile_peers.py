@@ -15,6 +15,7 @@ from tests import postgres
 from tests.conftest import Sandbox, StartSandbox
 from tests.production.client import live
 from tests.production.momo import Paying, paying_over_momo
+from tests.units import unit_of
 from tests.web.control_api import get
 
 pytestmark = pytest.mark.decision("D39")
@@ -87,7 +88,7 @@ async def test_hundreds_that_no_column_could_hold_are_dropped_and_counted(paying
     assert await kept(paying.sandbox) == []
     (network,) = (await get(paying.sandbox, "networks"))["networks"]
     assert network["dropped_notifications"] == 300
-    assert await paying.sandbox.gateway.store.run(lambda unit: unit.failed_jobs(9)) == []
+    assert await unit_of(paying.sandbox.gateway.store).failed_jobs(9) == []
 
 
 async def test_a_receipt_with_what_no_column_holds_is_answered(

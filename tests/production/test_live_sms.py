@@ -22,6 +22,7 @@ from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, TAKES_ALL, Desk
 from tests.production.texting import FIRST, SECOND, UNITS, a_desk, messages, send, statuses
 from tests.sample_records import SERVICE, postings_of
+from tests.units import unit_of
 
 pytestmark = [pytest.mark.decision("D32"), pytest.mark.decision("D39")]
 
@@ -105,7 +106,7 @@ async def test_the_next_network_is_tried_only_where_nothing_was_sent() -> None:
 
     (first,), (second,) = desk.first.submits, desk.second.submits
     assert first.reference != second.reference
-    tried = await desk.store.run(lambda unit: unit.list_attempts(AttemptQuery()))
+    tried = await unit_of(desk.store).list_attempts(AttemptQuery())
     assert [(each.network, each.number) for each in tried] == [("second", 2), ("first", 1)]
     desk.second.statuses.append(SUCCEEDED)
     await desk.wait(seconds=15)
@@ -186,7 +187,7 @@ async def test_a_crash_while_it_is_sent_sends_nothing_twice() -> None:
     desk.first.blocked = asyncio.Event()
     running = asyncio.create_task(desk.run_due())
     await desk.first.arrived.wait()
-    (begun,) = await desk.store.run(lambda unit: unit.list_attempts(AttemptQuery()))
+    (begun,) = await unit_of(desk.store).list_attempts(AttemptQuery())
     # Asked for once the submit has timed out, and the usual time has passed.
     assert begun.next_ask_at == desk.clock.now() + timedelta(seconds=10 + 5)
     desk.store.failures = 1  # what came of the submit is not recorded

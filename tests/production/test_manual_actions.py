@@ -15,6 +15,7 @@ from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from tests.production.desk import FAILED, LOST, NOT_FOUND, SUCCEEDED, Desk
+from tests.units import unit_of
 
 PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
 
@@ -40,7 +41,7 @@ async def settle(
 
 async def decisions(desk: Desk) -> list[KeptDecision]:
     (attempt,) = await desk.attempts()
-    return list(await desk.store.run(lambda unit: unit.decisions_of(attempt.id)))
+    return list(await unit_of(desk.store).decisions_of(attempt.id))
 
 
 async def pay_out(desk: Desk) -> None:

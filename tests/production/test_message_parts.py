@@ -13,6 +13,7 @@ from sandbox_sim.records.reports import Outcome
 from tests.fakes import WatchedClock
 from tests.production.desk import Desk
 from tests.production.texting import UNITS, a_desk, messages, send, statuses
+from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -41,13 +42,13 @@ async def report(desk: Desk, part_id: str, outcome: Outcome = ARRIVED, reason: s
 
 
 async def attempt(desk: Desk, attempt_id: str) -> Attempt:
-    found = await desk.store.run(lambda unit: unit.attempt(attempt_id))
+    found = await unit_of(desk.store).attempt(attempt_id)
     assert found is not None
     return found
 
 
 async def exchanges(desk: Desk, attempt_id: str) -> Sequence[str]:
-    found = await desk.store.run(lambda unit: unit.exchanges_of(attempt_id))
+    found = await unit_of(desk.store).exchanges_of(attempt_id)
     return [each.request_body for each in found]
 
 
@@ -106,7 +107,7 @@ async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_k
     await desk.wait(seconds=2)
 
     assert await statuses(desk) == ["SENT"]
-    kept = await desk.store.run(lambda unit: unit.raw_notification(1))
+    kept = await unit_of(desk.store).raw_notification(1)
     assert kept is not None
     assert (kept.state, kept.attempt_id) == (NotificationState.APPLIED, attempt_id)
 
@@ -117,7 +118,7 @@ async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_
     await report(desk, "of another")
     for _ in range(20):
         await desk.wait(hours=2)
-    kept = await desk.store.run(lambda unit: unit.raw_notification(1))
+    kept = await unit_of(desk.store).raw_notification(1)
 
     assert kept is not None
     assert kept.state is NotificationState.UNMATCHED

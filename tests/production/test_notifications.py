@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.ports import STORE_PAUSE_S, Unit
+from sandbox_sim.ports import STORE_PAUSE_S
 from sandbox_sim.ports.network import Notification
 from sandbox_sim.production.notifications import (
     HINTS_OF_ATTEMPT,
@@ -27,6 +27,7 @@ from tests.fakes import WatchedClock
 from tests.live_records import exchange, raw_notification
 from tests.production.desk import SUCCEEDED, Desk, raising, turns
 from tests.sample_records import after
+from tests.units import unit_of
 
 SIGNED = {"x-signature": "valid"}
 
@@ -52,7 +53,7 @@ async def status(desk: Desk, transaction_id: str = "T1") -> Status:
 
 
 async def kept(desk: Desk, number: int = 1) -> KeptNotification:
-    found = await desk.store.run(lambda unit: unit.raw_notification(number))
+    found = await unit_of(desk.store).raw_notification(number)
     assert found is not None
     return found
 
@@ -118,7 +119,7 @@ async def test_one_that_fits_no_attempt_yet_is_tried_again() -> None:
     (attempt,) = await desk.attempts()
     await receive(desk, attempt_id="", reference="R9")
     assert (await kept(desk)).state is NotificationState.UNMATCHED
-    await desk.store.run(lambda unit: unit.save_attempt(attempt._replace(reference="R9")))
+    await unit_of(desk.store).save_attempt(attempt._replace(reference="R9"))
 
     await desk.wait(seconds=3)
 
@@ -182,7 +183,7 @@ def unproven(path: str = "", **fields: Any) -> RawNotification:
 
 async def stored(desk: Desk, **asked: Any) -> list[KeptNotification]:
     query = NotificationQuery(**asked)
-    return list(await desk.store.run(lambda unit: unit.list_notifications(query)))
+    return list(await unit_of(desk.store).list_notifications(query))
 
 
 async def test_one_that_proves_nothing_and_names_no_attempt_is_counted_and_not_stored(
@@ -326,7 +327,7 @@ async def test_the_secrets_of_an_adapter_are_scrubbed_from_what_is_kept_and_show
     await receive(desk, headers=secret, attempt_id="", reference="R9", body=b"hash-of-the-account")
     await desk.wait(days=1, minutes=5)
     (attempt,) = await desk.attempts()
-    exchanges = await desk.store.run(lambda unit: unit.exchanges_of(attempt.id))
+    exchanges = await unit_of(desk.store).exchanges_of(attempt.id)
     listed = await desk.notifications.listed(NotificationQuery())
 
     assert [each.request_headers["verif-hash"] for each in exchanges] == ["***"]
@@ -340,12 +341,9 @@ async def test_what_an_older_release_left_is_scrubbed_and_what_is_old_is_deleted
     desk = Desk()
     raw = raw_notification(network="first", headers={"authorization": "Bearer top"})
 
-    async def leave(unit: Unit) -> None:
-        for state in NotificationState:
-            kept = KeptNotification(await unit.add_raw_notification(raw), raw, state)
-            await unit.save_raw_notification(kept)
-
-    await desk.store.run(leave)
+    for state in NotificationState:
+        number = await unit_of(desk.store).add_raw_notification(raw)
+        await unit_of(desk.store).save_raw_notification(KeptNotification(number, raw, state))
     await desk.notifications.clean_up()
     still = {NotificationState.NEW, NotificationState.UNMATCHED}
     assert {each.state for each in await stored(desk) if "Bearer" in str(each)} == still
@@ -373,7 +371,7 @@ async def test_exchanges_are_saved_in_the_background_also_after_a_store_was_away
         await turns()
 
     saving.cancel()
-    found = await desk.store.run(lambda unit: unit.exchanges_of("A1"))
+    found = await unit_of(desk.store).exchanges_of("A1")
     assert [each.request_body for each in found] == ["first", "second"]
     assert clock.pauses == [TOGETHER_S, STORE_PAUSE_S, TOGETHER_S, TOGETHER_S]
 

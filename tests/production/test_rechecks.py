@@ -13,6 +13,7 @@ from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.reports import Outcome
 from tests.production.desk import FAILED, SUCCEEDED, Desk, ScriptedNetwork
 from tests.sample_records import NOW
+from tests.units import unit_of
 
 TERMS = Terms(recheck_for=timedelta(days=2))
 
@@ -184,8 +185,8 @@ async def test_a_job_that_is_left_from_before_the_end_asks_no_second_time() -> N
         attempt.service_id,
         attempt.id,
     )
-    await desk.store.run(lambda unit: unit.add_job(left_over._replace(due_at=NOW)))
-    await desk.store.run(lambda unit: unit.add_job(left_over))
+    await unit_of(desk.store).add_job(left_over._replace(due_at=NOW))
+    await unit_of(desk.store).add_job(left_over)
     asked = len(desk.first.queries)
 
     await desk.run_due()
@@ -201,8 +202,8 @@ async def test_a_hint_whose_job_was_lost_is_followed_by_one_that_asks() -> None:
     desk = await ended()
     await desk.wait(minutes=1)
     await hint(desk)
-    for job in await desk.store.run(lambda unit: unit.claim_due(desk.clock.now(), 9)):
-        await desk.store.run(lambda unit, job=job: unit.finish(job))  # type: ignore[misc]
+    for job in await unit_of(desk.store).claim_due(desk.clock.now(), 9):
+        await unit_of(desk.store).finish(job)
     asked = len(desk.first.queries)
 
     await hint(desk)
@@ -241,7 +242,7 @@ async def test_a_hint_about_what_the_network_never_took_asks_nothing(outcome: Ou
     code = "019" if outcome is Outcome.REFUSED else ""
     desk.first.results.append(SubmitResult(outcome, code=code))
     await desk.pay()
-    (attempt,) = await desk.store.run(lambda unit: unit.list_attempts(AttemptQuery()))
+    (attempt,) = await unit_of(desk.store).list_attempts(AttemptQuery())
 
     now = desk.clock.now()
     await desk.store.run(lambda unit: desk.recorder.hint(unit, attempt, now))

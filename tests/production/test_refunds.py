@@ -16,6 +16,7 @@ from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import FAILED, LIVE, LOST, NOT_SENT, SUCCEEDED, Desk
 from tests.sample_records import SERVICE
+from tests.units import unit_of
 
 COLLECTED = "service/55/collection/GHS available"
 SET_ASIDE = "service/55/collection/GHS pending"
@@ -73,7 +74,7 @@ async def test_it_keeps_who_refunded_and_why_and_names_the_collection() -> None:
 
     assert made.refund_of == collection.network_transaction_id
     assert (made.refunded_by, made.refund_reason) == ("ama", "sold out")
-    found = await desk.store.run(lambda unit: unit.attempts_of(made.network_transaction_id))
+    found = await unit_of(desk.store).attempts_of(made.network_transaction_id)
     assert [each.refund_of for each in found] == [collection.network_transaction_id]
 
 
@@ -145,9 +146,7 @@ async def test_one_that_failed_but_was_paid_all_the_same_counts() -> None:
     made = await desk.refund()
     desk.first.statuses.append(FAILED)
     await desk.wait(seconds=15)
-    (attempt,) = await desk.store.run(
-        lambda unit: unit.attempts_of(made.transaction.network_transaction_id)
-    )
+    (attempt,) = await unit_of(desk.store).attempts_of(made.transaction.network_transaction_id)
     paid = StatusResult(Outcome.SUCCEEDED)
     await desk.store.run(lambda unit: desk.asking.record(unit, attempt, paid))
 
@@ -231,7 +230,7 @@ async def test_too_little_in_the_wallet_refuses() -> None:
     desk = await collected()
     account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()
     spent = transfer(Reason.SPENT, account, Decimal("0.01"), "", now, network="first")
-    await desk.store.run(lambda unit: unit.add_transfer(spent))
+    await unit_of(desk.store).add_transfer(spent)
 
     with pytest.raises(RefundRefused, match=r"less than 10.50 is available in the collection"):
         await desk.refund()

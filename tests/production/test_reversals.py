@@ -21,6 +21,7 @@ from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import FAILED, LIVE, SUCCEEDED, Desk
 from tests.sample_records import SERVICE
+from tests.units import unit_of
 
 REVERSED = StatusResult(Outcome.REVERSED, reason="chargeback")
 
@@ -111,7 +112,7 @@ async def test_the_ledger_has_both_transfers() -> None:
 
     await taken_back(desk)
 
-    page = await desk.store.run(lambda unit: unit.ledger_page(LedgerQuery(SERVICE)))
+    page = await unit_of(desk.store).ledger_page(LedgerQuery(SERVICE))
     assert [line.transfer.reason for line in page] == [Reason.REVERSED, Reason.COLLECTED]
 
 
@@ -231,7 +232,7 @@ class TestAWalletThatDoesNotCoverIt:
         desk = await paid()
         account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()
         spent = transfer(Reason.SPENT, account, Decimal(4), "", now, network="first")
-        await desk.store.run(lambda unit: unit.add_transfer(spent))
+        await unit_of(desk.store).add_transfer(spent)
         return desk
 
     async def test_it_stays_as_it_is_and_the_reversal_stands_in_suspense(self, short: Desk) -> None:
@@ -245,7 +246,7 @@ class TestAWalletThatDoesNotCoverIt:
         }
         (attempt,) = await short.attempts()
         query = LedgerQuery(subject=attempt.network_transaction_id, mode=LIVE)
-        newest, *_ = await short.store.run(lambda unit: unit.ledger_page(query))
+        newest, *_ = await unit_of(short.store).ledger_page(query)
         assert newest.transfer.reason is Reason.SUSPENDED
 
     async def test_it_waits_for_a_person(self, short: Desk) -> None:
@@ -277,9 +278,7 @@ class TestWithRefunds:
         desk = await paid()
         desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
         made = (await desk.refund()).transaction
-        (attempt,) = await desk.store.run(
-            lambda unit: unit.attempts_of(made.network_transaction_id)
-        )
+        (attempt,) = await unit_of(desk.store).attempts_of(made.network_transaction_id)
 
         await desk.store.run(lambda unit: desk.asking.record(unit, attempt, REVERSED))
 

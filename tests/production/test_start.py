@@ -25,6 +25,7 @@ from tests.production.settings import BUILT_IN, LIVE, STAGING
 from tests.sample_records import NOW
 from tests.sqlite_files import opened
 from tests.tls_files import certificate_files
+from tests.units import unit_of
 from tests.web.control_api import get
 
 pytestmark = pytest.mark.decision("D32")
@@ -246,10 +247,8 @@ def test_a_secret_that_cannot_be_read_stops_the_start(
 @pytest.mark.decision("D39")
 async def test_the_start_refuses_to_drop_a_network_with_open_attempts() -> None:
     store = MemoryStore(VirtualClock())
-    await store.run(lambda unit: unit.add_attempt(attempt("A1"), "{}"))
-    await store.run(
-        lambda unit: unit.add_attempt(attempt("A2", network="vod", outcome=Outcome.FAILED), "")
-    )
+    await unit_of(store).add_attempt(attempt("A1"), "{}")
+    await unit_of(store).add_attempt(attempt("A2", network="vod", outcome=Outcome.FAILED), "")
 
     await refuse_dropped(store, {"mtn": ...})
     with pytest.raises(NetworkConfigError, match=r"networks\.mtn: 1 attempts at it are open"):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.ports import StoreError, Unit
+from sandbox_sim.ports import StoreError
 from sandbox_sim.ports.network import StatusResult
 from sandbox_sim.production.decisions import CannotAsk
 from sandbox_sim.production.outcome_recorder import ask_job
@@ -17,6 +17,7 @@ from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from tests.production.desk import FAILED, LOST, NOT_FOUND, SUCCEEDED, Desk
 from tests.sample_records import NOW, SERVICE
+from tests.units import unit_of
 
 PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
 
@@ -133,7 +134,7 @@ async def test_a_question_is_asked_again_when_the_store_is_back() -> None:
     await pay(desk)
     desk.first.statuses.extend([SUCCEEDED] * 2)
     desk.clock.move_to(desk.clock.now() + timedelta(seconds=6))
-    (job,) = await desk.store.run(lambda unit: unit.claim_due(desk.clock.now(), 9))
+    (job,) = await unit_of(desk.store).claim_due(desk.clock.now(), 9)
     desk.store.failures, desk.store.error = 1, StoreError("away")
 
     desk.asking.background.start(job)
@@ -178,13 +179,11 @@ async def put_off(desk: Desk, by: timedelta, **fields: Any) -> None:
     job = ask_job(late)
     assert job is not None
 
-    async def work(unit: Unit) -> None:
-        for each in await unit.claim_due(desk.clock.now() + timedelta(days=1), 9):
-            await unit.finish(each)
-        await unit.save_attempt(late)
-        await unit.add_job(job)
-
-    await desk.store.run(work)
+    unit = unit_of(desk.store)
+    for each in await unit.claim_due(desk.clock.now() + timedelta(days=1), 9):
+        await unit.finish(each)
+    await unit.save_attempt(late)
+    await unit.add_job(job)
 
 
 async def test_the_start_brings_back_what_was_put_off_too_long() -> None:

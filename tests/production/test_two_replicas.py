@@ -24,6 +24,7 @@ from tests.conftest import Sandbox, basic
 from tests.kit.http_servers import listening
 from tests.kit.requests import collection
 from tests.live_records import paid_in
+from tests.units import unit_of
 from tests.web.control_api import get, post
 
 SECRET = "far_secret"
@@ -172,7 +173,7 @@ async def test_a_notification_that_reaches_both_at_once_counts_once(
         while not far.callbacks:  # noqa: ASYNC110 -- the shop tells nobody
             await asyncio.sleep(0.01)
     assert [each["trans_status"] for each in far.callbacks] == ["000/SUCCESS"]
-    balances = await replicas[1].gateway.store.run(lambda unit: unit.balances(None, 55))
+    balances = await unit_of(replicas[1].gateway.store).balances(None, 55)
     assert [str(balance.available) for balance in balances.values()] == ["10.5"]
 
 
@@ -182,13 +183,13 @@ async def test_refunds_that_reach_both_at_once_sum_to_the_collection_at_most(
 ) -> None:
     await collected(replicas, far)
     # The wallet has more than the collection, so that it is not what refuses.
-    await replicas[0].gateway.store.run(lambda unit: unit.add_transfer(paid_in("100")))
+    await unit_of(replicas[0].gateway.store).add_transfer(paid_in("100"))
 
     answers = await asyncio.gather(*(refund(each, "4") for each in replicas * 4))
 
     assert sorted(answers) == [200, 200, *[409] * 6]
     assert [each["amount"] for each in far.submits[1:]] == [4, 4]
-    balances = await replicas[1].gateway.store.run(lambda unit: unit.balances(None, 55))
+    balances = await unit_of(replicas[1].gateway.store).balances(None, 55)
     (wallet,) = balances.values()
     assert (str(wallet.available), str(wallet.pending)) == ("102.5", "8")
 
@@ -199,7 +200,7 @@ async def test_a_reversal_that_both_record_at_once_counts_once(
 ) -> None:
     await collected(replicas, far)
     production = [each.gateway.production for each in replicas]
-    (found,) = await replicas[0].gateway.store.run(lambda unit: unit.list_attempts(AttemptQuery()))
+    (found,) = await unit_of(replicas[0].gateway.store).list_attempts(AttemptQuery())
 
     async def record(number: int) -> None:
         parts = production[number % 2]
@@ -215,7 +216,7 @@ async def test_a_reversal_that_both_record_at_once_counts_once(
     await asyncio.gather(*map(record, range(6)))
 
     assert {await status(each) for each in replicas} == {"001"}
-    balances = await replicas[1].gateway.store.run(lambda unit: unit.balances(None, 55))
+    balances = await unit_of(replicas[1].gateway.store).balances(None, 55)
     assert [balance.available for balance in balances.values()] == [0]
     async with asyncio.timeout(20):
         while len(far.callbacks) < 2:  # noqa: ASYNC110 -- the shop tells nobody

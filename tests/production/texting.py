@@ -9,6 +9,7 @@ from sandbox_sim.values.response_codes import Reply
 from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import SIGNED, Desk
 from tests.sample_records import SERVICE
+from tests.units import unit_of
 
 UNITS = f"service/{SERVICE}/sms/SMS available"
 
@@ -30,7 +31,7 @@ async def a_desk(units: int = 10, **options: Any) -> Desk:
 
 
 async def messages(desk: Desk) -> Sequence[Message]:
-    return await desk.store.run(lambda unit: unit.list_messages(Listing()))
+    return await unit_of(desk.store).list_messages(Listing())
 
 
 async def statuses(desk: Desk) -> list[str]:

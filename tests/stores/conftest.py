@@ -18,6 +18,7 @@ from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests import postgres
 from tests.sample_records import NOW
 from tests.sqlite_files import IN_MEMORY
+from tests.units import unit_of
 
 if TYPE_CHECKING:
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore
@@ -137,13 +138,13 @@ async def first_beat(store: "PostgresStore") -> None:
 
 async def clean_up(store: Store) -> None:
     """Let the store delete what it may; SQLite does so once a minute at most."""
-    await store.run(lambda unit: unit.next_due())
+    await unit_of(store).next_due()
     if not isinstance(store, MemoryStore | SqliteStore):
         await cast("PostgresStore", store)._clean_up()
 
 
 async def claim(store: Store, limit: int = 100, now: datetime = NOW) -> list[Job]:
-    return list(await store.run(lambda unit: unit.claim_due(now, limit)))
+    return list(await unit_of(store).claim_due(now, limit))
 
 
 async def eventually(condition: Callable[[], bool | Awaitable[bool]]) -> None:

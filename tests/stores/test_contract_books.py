@@ -9,7 +9,7 @@ import pytest
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ledger.books import Adjustment, BadEntry, Books
 from sandbox_sim.ledger.periods import Periods, Statement
-from sandbox_sim.ports import Store, Unit
+from sandbox_sim.ports import Store
 from sandbox_sim.records.ledger import (
     AccountKind,
     LedgerLine,
@@ -22,6 +22,7 @@ from tests.live_records import CLEARING, COLLECTION, attempt
 from tests.production.desk import SIGNED
 from tests.sample_records import NOW, SERVICE, violations
 from tests.stores.conftest import OpenStore
+from tests.units import unit_of
 
 DAY = timedelta(days=1)
 
@@ -39,13 +40,13 @@ class Merchant:
         for amount in amounts:
             at = self.clock.now()
             moved = transfer(reason, COLLECTION, Decimal(amount), f"P{amount}", at, network="mtn")
-            await self.store.run(lambda unit, m=moved: unit.add_transfer(m))  # type: ignore[misc]
+            await unit_of(self.store).add_transfer(moved)
 
     async def sets_aside(self, amount: str) -> LedgerLine:
         """What a refund does until its network confirms it."""
         kind, at = TransferKind.PENDING, self.clock.now()
         moved = transfer(Reason.SPENT, COLLECTION, Decimal(amount), "R1", at, kind=kind)
-        number = await self.store.run(lambda unit: unit.add_transfer(moved))
+        number = await unit_of(self.store).add_transfer(moved)
         return LedgerLine(number, moved)
 
     async def closes(self, until: datetime | None = None) -> Statement:
@@ -56,7 +57,7 @@ class Merchant:
         return [each.amount for each in found.lines]
 
     async def has(self) -> Decimal:
-        balance = await self.store.run(lambda unit: unit.balance(COLLECTION))
+        balance = await unit_of(self.store).balance(COLLECTION)
         return Decimal(0) if balance is None else balance.available
 
     def later(self, by: timedelta = DAY) -> datetime:
@@ -106,7 +107,7 @@ async def test_a_late_line_belongs_to_the_open_period(merchant: Merchant) -> Non
     closed_at = merchant.later()
     await merchant.closes(closed_at)
     about = transfer(Reason.COLLECTED, COLLECTION, Decimal(5), "late", closed_at - DAY / 2)
-    await merchant.store.run(lambda unit: unit.add_transfer(about))
+    await unit_of(merchant.store).add_transfer(about)
 
     assert await merchant.statement(1) == [1]
     assert await merchant.statement() == [5]
@@ -132,7 +133,7 @@ async def test_what_is_pending_is_not_paid_out(merchant: Merchant) -> None:
 
     at = merchant.clock.now()
     for end in (posted.posted(at, CLEARING, Decimal(3)), voided.voided(at)):
-        await merchant.store.run(lambda unit, e=end: unit.add_transfer(e))  # type: ignore[misc]
+        await unit_of(merchant.store).add_transfer(end)
 
     assert await merchant.statement() == [1, 5]
     assert await merchant.has() == 6
@@ -198,11 +199,8 @@ async def test_of_several_that_resolve_and_reverse_at_once_one_does(
     came_in = transfer(Reason.SUSPENDED, COLLECTION, Decimal(5), "10000000001", NOW, network="mtn")
     suspense = came_in._replace(debit=came_in.credit, credit=came_in.debit)
 
-    async def prepare(unit: Unit) -> None:
-        await unit.add_attempt(attempt(), "{}")
-        await unit.add_transfer(suspense)
-
-    await store.run(prepare)
+    await unit_of(store).add_attempt(attempt(), "{}")
+    await unit_of(store).add_transfer(suspense)
     books, fees = Books(store, clock, ["mtn"]), AccountKind.FEES
 
     resolved = await asyncio.gather(

@@ -1,7 +1,6 @@
 """Callbacks in every store: each state is kept, and a callback that waits is never deleted."""
 
 from datetime import datetime
-from operator import methodcaller
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from sandbox_sim.records.callbacks import CallbackRecord, DeliveryState, Receive
 from sandbox_sim.records.jobs import DELIVERY_KINDS, JobKind
 from tests.sample_records import NOW, SERVICE, after, callback, job
 from tests.sqlite_files import opened, outside
+from tests.units import unit_of
 
 REFUSED = ReceiverResponse(500, "sorry", 3)
 
@@ -38,9 +38,9 @@ async def test_a_callback_comes_back_in_its_state(
     store: Store, answers: list[ReceiverResponse], state: DeliveryState
 ) -> None:
     saved = tried("C1", *answers)
-    await store.run(methodcaller("save_callback", saved))
+    await unit_of(store).save_callback(saved)
 
-    found = await store.run(lambda unit: unit.callback(SERVICE, "C1"))
+    found = await unit_of(store).callback(SERVICE, "C1")
 
     assert found == saved
     assert found is not None
@@ -51,12 +51,12 @@ async def test_a_row_of_a_version_without_retrying_is_read_as_retrying(tmp_path:
     """An older version writes `pending` between two attempts."""
     path = tmp_path / "state.sqlite3"
     async with opened(path) as store:
-        await store.run(methodcaller("save_callback", tried("C1", REFUSED)))
+        await unit_of(store).save_callback(tried("C1", REFUSED))
 
     outside(path, "UPDATE callbacks SET state = 'pending'")
 
     async with opened(path) as store:
-        found = await store.run(lambda unit: unit.callback(SERVICE, "C1"))
+        found = await unit_of(store).callback(SERVICE, "C1")
     assert found is not None
     assert found.state is DeliveryState.RETRYING
 
@@ -67,15 +67,15 @@ class TestBringForward:
     async def add(self, store: Store, **due: datetime) -> None:
         for name, due_at in due.items():
             planned = job(name, due_at, kind=JobKind.DELIVER)
-            await store.run(methodcaller("add_job", planned))
+            await unit_of(store).add_job(planned)
 
     async def claimed(self, store: Store, now: datetime) -> list[str]:
-        return [each.subject for each in await store.run(methodcaller("claim_due", now, 100))]
+        return [each.subject for each in await unit_of(store).claim_due(now, 100)]
 
     async def test_the_jobs_named_are_due_now_and_no_others(self, store: Store) -> None:
         await self.add(store, C1=after(minutes=5), C2=after(minutes=5), C3=after(minutes=5))
 
-        found = await store.run(methodcaller("bring_forward", ["C3", "C1", "unknown"], NOW))
+        found = await unit_of(store).bring_forward(["C3", "C1", "unknown"], NOW)
 
         assert sorted(found) == ["C1", "C3"]
         assert await self.claimed(store, NOW) == ["C1", "C3"]
@@ -83,15 +83,15 @@ class TestBringForward:
 
     @pytest.mark.parametrize("kind", DELIVERY_KINDS)
     async def test_deliveries_of_both_modes_are_moved(self, store: Store, kind: JobKind) -> None:
-        await store.run(methodcaller("add_job", job("C1", after(minutes=5), kind=kind)))
+        await unit_of(store).add_job(job("C1", after(minutes=5), kind=kind))
 
-        assert list(await store.run(methodcaller("bring_forward", ["C1"], NOW))) == ["C1"]
+        assert list(await unit_of(store).bring_forward(["C1"], NOW)) == ["C1"]
         assert await self.claimed(store, NOW) == ["C1"]
 
     async def test_one_that_is_due_already_keeps_its_place(self, store: Store) -> None:
         await self.add(store, C1=after(seconds=-2), C2=after(seconds=-1))
 
-        found = await store.run(methodcaller("bring_forward", ["C2", "C1"], NOW))
+        found = await unit_of(store).bring_forward(["C2", "C1"], NOW)
 
         assert sorted(found) == ["C1", "C2"]
         assert await self.claimed(store, NOW) == ["C1", "C2"]
@@ -99,27 +99,27 @@ class TestBringForward:
 
     async def test_a_claimed_job_is_left_alone(self, store: Store) -> None:
         await self.add(store, C1=NOW)
-        (claimed,) = await store.run(methodcaller("claim_due", NOW, 1))
+        (claimed,) = await unit_of(store).claim_due(NOW, 1)
 
-        assert list(await store.run(methodcaller("bring_forward", ["C1"], NOW))) == []
+        assert list(await unit_of(store).bring_forward(["C1"], NOW)) == []
 
-        await store.run(methodcaller("finish", claimed))
+        await unit_of(store).finish(claimed)
 
     async def test_a_job_of_another_kind_is_left_alone(self, store: Store) -> None:
         planned = job("C1", after(minutes=5), kind=JobKind.RELEASE)
-        await store.run(methodcaller("add_job", planned))
+        await unit_of(store).add_job(planned)
 
-        assert list(await store.run(methodcaller("bring_forward", ["C1"], NOW))) == []
+        assert list(await unit_of(store).bring_forward(["C1"], NOW)) == []
         assert await self.claimed(store, NOW) == []
 
     async def test_none_is_none(self, store: Store) -> None:
-        assert list(await store.run(methodcaller("bring_forward", [], NOW))) == []
+        assert list(await unit_of(store).bring_forward([], NOW)) == []
 
     async def test_whoever_waits_for_the_next_job_hears_of_it(self, store: Store) -> None:
         await self.add(store, C1=after(minutes=5))
         noticed: list[datetime] = []
         store.watch_jobs(noticed.append)
 
-        await store.run(methodcaller("bring_forward", ["C1"], NOW))
+        await unit_of(store).bring_forward(["C1"], NOW)
 
         assert min(noticed) == NOW

@@ -14,6 +14,7 @@ from sandbox_sim.records.events import EventFilter
 from sandbox_sim.records.overrides import Match, UserRuleKind
 from tests.live_records import live_transaction
 from tests.sample_records import callback, delivery, entry, message, posting, rule, transaction
+from tests.units import unit_of
 
 
 @pytest.fixture
@@ -96,10 +97,10 @@ async def test_what_is_taken_back_is_not(telling: Store, reader: Reader) -> None
 async def test_it_is_told_when_it_can_be_read(telling: Store, store: Store, reader: Reader) -> None:
     async def look() -> object:
         await reader.take(60)
-        return await store.run(lambda unit: unit.callback(55, "C1"))
+        return await unit_of(store).callback(55, "C1")
 
     looking = asyncio.create_task(look())
-    await telling.run(lambda unit: unit.save_callback(callback()))
+    await unit_of(telling).save_callback(callback())
 
     assert await looking == callback()
 

@@ -3,7 +3,6 @@
 import random
 from collections.abc import Awaitable, Callable
 from itertools import product
-from operator import methodcaller
 from random import Random
 
 import pytest
@@ -24,6 +23,7 @@ from tests.sample_records import (
     postings_of,
     transaction,
 )
+from tests.units import unit_of
 
 ODD = [
     "",
@@ -152,20 +152,20 @@ async def test_a_value_that_a_store_cannot_hold_is_not_a_store_that_is_away(
     asked = attempt("A1", reference=text, network_id=text, service_id=number)
 
     try:
-        await store.run(lambda unit: unit.add_attempt(asked, ""))
+        await unit_of(store).add_attempt(asked, "")
     except DataRefused as error:
         assert str(error).endswith("it cannot hold one of the values")  # noqa: PT017
     else:
-        assert await store.run(lambda unit: unit.attempt("A1")) == asked
+        assert await unit_of(store).attempt("A1") == asked
 
-    assert await store.run(lambda unit: unit.next_due()) is None
+    assert await unit_of(store).next_due() is None
 
 
 @pytest.mark.decision("D26")
 async def test_a_page_far_beyond_the_end_is_empty(store: Store) -> None:
-    await store.run(lambda unit: unit.add_messages([message()]))
+    await unit_of(store).add_messages([message()])
 
     for page, status in product((2**31, 2**62, 2**63, 10**400), (None, SmsStatus.ACKNOWLEDGED)):
         query = HistoryQuery(SERVICE, page=page, status=status)
 
-        assert await store.run(methodcaller("history", query)) == ([], 1), query
+        assert await unit_of(store).history(query) == ([], 1), query

@@ -1,13 +1,13 @@
 """SMS history in every store: newest first, by filters, in pages (D26)."""
 
 from datetime import date
-from operator import methodcaller
 
 import pytest
 
 from sandbox_sim.ports import Store
 from sandbox_sim.records.messages import HistoryQuery, SmsStatus
 from tests.sample_records import NOW, SERVICE, after, message
+from tests.units import unit_of
 
 pytestmark = [pytest.mark.decision("D26"), pytest.mark.spec("endpoint.11")]
 
@@ -30,12 +30,12 @@ NEWEST_FIRST = ["next day", "late", "batch-2", "batch-1", "single"]
 async def filled(store: Store) -> Store:
     """A store with a single send, a batch of two, one sent at 23:59:59 and one at midnight."""
     for sends in (MESSAGES[:1], MESSAGES[1:3], MESSAGES[3:4], MESSAGES[4:5], MESSAGES[5:]):
-        await store.run(methodcaller("add_messages", sends))
+        await unit_of(store).add_messages(sends)
     return store
 
 
 async def found(store: Store, query: HistoryQuery) -> tuple[list[str], int]:
-    messages, total = await store.run(lambda unit: unit.history(query))
+    messages, total = await unit_of(store).history(query)
     return [each.processing_id for each in messages], total
 
 
@@ -80,7 +80,7 @@ async def test_pages_follow_one_another_and_the_one_beyond_the_end_is_empty(
 
 async def test_settling_a_message_does_not_move_it(filled: Store) -> None:
     settled = MESSAGES[0].settled(after(days=3))
-    await filled.run(methodcaller("save_messages", [settled]))
+    await unit_of(filled).save_messages([settled])
 
     names, _ = await found(filled, HistoryQuery(SERVICE))
 

@@ -4,12 +4,13 @@ import pytest
 
 from sandbox_sim.ports import Store, Unit
 from tests.sample_records import NOW
+from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D18")
 
 
 async def reserve(store: Store, first: int, count: int) -> int:
-    return await store.run(lambda unit: unit.reserve(first, count))
+    return await unit_of(store).reserve(first, count)
 
 
 async def test_they_begin_where_the_first_one_asks(store: Store) -> None:
@@ -42,9 +43,9 @@ async def test_a_unit_that_raises_reserves_none(store: Store) -> None:
 
 async def test_neither_a_reset_nor_a_snapshot_gives_any_back(store: Store) -> None:
     await reserve(store, 1, 10)
-    await store.run(lambda unit: unit.save_snapshot("before", None, NOW))
+    await unit_of(store).save_snapshot("before", None, NOW)
     await reserve(store, 1, 10)
-    await store.run(lambda unit: unit.restore_snapshot("before", NOW))
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).restore_snapshot("before", NOW)
+    await unit_of(store).reset(None)
 
     assert await reserve(store, 1, 10) == 21

@@ -1,7 +1,5 @@
 """All inboxes together have a limit in bytes; the oldest delivery of all is deleted first."""
 
-from operator import methodcaller
-
 import pytest
 
 from sandbox_sim.ports import Store, Unit
@@ -9,6 +7,7 @@ from sandbox_sim.records import inbox
 from sandbox_sim.records.inbox import InboxMessage
 from sandbox_sim.records.listing import Listing
 from tests.sample_records import NOW, delivery
+from tests.units import unit_of
 
 LARGE = "x" * 100_000
 
@@ -27,18 +26,16 @@ def bound(monkeypatch: pytest.MonkeyPatch) -> int:
 
 async def deliver(store: Store, name: str, *messages: InboxMessage) -> None:
     for message in messages:
-        await store.run(methodcaller("add_inbox_message", name, message))
+        await unit_of(store).add_inbox_message(name, message)
 
 
 async def ids(store: Store, name: str) -> list[str]:
-    found = await store.run(lambda unit: unit.inbox_messages(name, Listing(limit=1000)))
+    found = await unit_of(store).inbox_messages(name, Listing(limit=1000))
     return [message.id for message in found]
 
 
 async def kept_bytes(store: Store, *names: str) -> int:
-    found = [
-        await store.run(methodcaller("inbox_messages", name, Listing(limit=1000))) for name in names
-    ]
+    found = [await unit_of(store).inbox_messages(name, Listing(limit=1000)) for name in names]
     return sum(inbox.size_of(message) for messages in found for message in messages)
 
 
@@ -88,14 +85,14 @@ async def test_what_was_cleared_leaves_room(store: Store) -> None:
     await deliver(store, "a", large("D1"))
     for _ in range(3):
         await deliver(store, "b", large("D2"), large("D3"))
-        assert await store.run(lambda unit: unit.clear_inbox("b")) == 2
+        assert await unit_of(store).clear_inbox("b") == 2
 
     assert await ids(store, "a") == ["D1"]
 
 
 async def test_so_does_what_a_reset_forgot(store: Store) -> None:
     await deliver(store, "a", large("D1"), large("D2"))
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).reset(None)
 
     await deliver(store, "a", large("D3"), large("D4"), large("D5"))
 
@@ -104,10 +101,10 @@ async def test_so_does_what_a_reset_forgot(store: Store) -> None:
 
 async def test_what_a_snapshot_brings_back_counts(store: Store) -> None:
     await deliver(store, "a", large("D1"), large("D2"))
-    await store.run(lambda unit: unit.save_snapshot("before", None, NOW))
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).save_snapshot("before", None, NOW)
+    await unit_of(store).reset(None)
     await deliver(store, "b", large("D3"))
-    await store.run(lambda unit: unit.restore_snapshot("before", NOW))
+    await unit_of(store).restore_snapshot("before", NOW)
     assert (await ids(store, "a"), await ids(store, "b")) == (["D2", "D1"], [])
 
     await deliver(store, "b", large("D4"), large("D5"))

@@ -1,22 +1,22 @@
 """Jobs in every store: due in order, given to one claimer only, and never lost."""
 
 from datetime import datetime
-from operator import methodcaller
 
 import pytest
 
 from sandbox_sim.ports import JobLost, Store, Unit
 from sandbox_sim.records.jobs import Job, JobKind
 from tests.sample_records import NOW, SERVICE, after, job, posting, postings_of
+from tests.units import unit_of
 
 
 async def add(store: Store, *jobs: Job) -> None:
     for each in jobs:
-        await store.run(methodcaller("add_job", each))
+        await unit_of(store).add_job(each)
 
 
 async def claim(store: Store, now: datetime = NOW, limit: int = 100) -> list[Job]:
-    return list(await store.run(lambda unit: unit.claim_due(now, limit)))
+    return list(await unit_of(store).claim_due(now, limit))
 
 
 async def claim_subjects(store: Store, now: datetime = NOW, limit: int = 100) -> list[str]:
@@ -24,7 +24,7 @@ async def claim_subjects(store: Store, now: datetime = NOW, limit: int = 100) ->
 
 
 async def next_due(store: Store) -> datetime | None:
-    return await store.run(lambda unit: unit.next_due())
+    return await unit_of(store).next_due()
 
 
 async def test_the_earliest_due_comes_first_and_then_the_first_added(store: Store) -> None:
@@ -85,10 +85,10 @@ async def test_a_claimed_job_is_given_to_nobody_else(store: Store) -> None:
 async def test_a_finished_job_is_gone_and_lost_to_whoever_finishes_it_again(store: Store) -> None:
     await add(store, job())
     (claimed,) = await claim(store)
-    await store.run(lambda unit: unit.finish(claimed))
+    await unit_of(store).finish(claimed)
 
     with pytest.raises(JobLost):
-        await store.run(lambda unit: unit.finish(claimed))
+        await unit_of(store).finish(claimed)
 
     assert await claim(store, after(days=1)) == []
 
@@ -97,7 +97,7 @@ async def test_a_job_that_was_forgotten_is_lost_to_whoever_works_on_it(store: St
     """Otherwise a callback that is being sent would leave a record of a service that was reset."""
     await add(store, job())
     (claimed,) = await claim(store)
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).reset(None)
 
     async def record(unit: Unit) -> None:
         await unit.add_transfer(posting())
@@ -121,7 +121,7 @@ async def test_finishing_it_twice_takes_no_newer_job_away(store: Store, subject:
 
     await store.run(try_again_later)
     with pytest.raises(JobLost):
-        await store.run(lambda unit: unit.finish(claimed))
+        await unit_of(store).finish(claimed)
 
     assert await claim_subjects(store, after(minutes=5)) == [subject]
 
@@ -146,15 +146,12 @@ async def test_next_due_is_that_of_the_earliest_unclaimed_job(store: Store) -> N
 
 
 async def test_next_jobs_are_the_unclaimed_ones_that_fall_due_first(store: Store) -> None:
-    async def add(unit: Unit) -> None:
-        for seconds in (5, 1, 4, 2, 3, 9, 8, 7, 6, 0):
-            await unit.add_job(job(f"in {seconds}", after(seconds=seconds)))
+    for seconds in (5, 1, 4, 2, 3, 9, 8, 7, 6, 0):
+        await unit_of(store).add_job(job(f"in {seconds}", after(seconds=seconds)))
+    await unit_of(store).claim_due(NOW, 10)
 
-    await store.run(add)
-    await store.run(lambda unit: unit.claim_due(NOW, 10))
-
-    found = await store.run(lambda unit: unit.next_jobs(4))
-    every_one = await store.run(lambda unit: unit.next_jobs(100))
+    found = await unit_of(store).next_jobs(4)
+    every_one = await unit_of(store).next_jobs(100)
 
     assert [each.subject for each in found] == ["in 1", "in 2", "in 3", "in 4"]
     assert [each.due_at for each in every_one] == [after(seconds=s) for s in range(1, 10)]
@@ -170,7 +167,7 @@ async def test_jobs_after_are_the_unclaimed_ones_due_later(store: Store) -> None
     )
     await claim(store, after(seconds=-1))
 
-    found = await store.run(lambda unit: unit.jobs_after(NOW))
+    found = await unit_of(store).jobs_after(NOW)
 
     assert [each.subject for each in found] == ["soon", "late"]
     assert (found[1].kind, found[1].due_at) == (JobKind.DELIVER, after(minutes=2))
@@ -228,7 +225,7 @@ class TestWatching:
         await add(store, job())
         noticed.clear()
         (claimed,) = await claim(store)
-        await store.run(lambda unit: unit.finish(claimed))
+        await unit_of(store).finish(claimed)
 
         assert noticed == []
 
@@ -242,6 +239,6 @@ async def test_a_job_keeps_how_often_it_failed_and_is_listed_from_the_third_time
     claimed = await claim(store, limit=1)
 
     assert [(each.subject, each.failures) for each in claimed] == [("often", 3)]
-    listed = await store.run(lambda unit: unit.failed_jobs(9))
+    listed = await unit_of(store).failed_jobs(9)
     assert [each.subject for each in listed] == ["often", "more"]
-    assert len(await store.run(lambda unit: unit.failed_jobs(1))) == 1
+    assert len(await unit_of(store).failed_jobs(1)) == 1

@@ -1,7 +1,5 @@
 """The journal of every store keeps entries as they were written, separately for each service."""
 
-from operator import methodcaller
-
 import pytest
 
 from sandbox_sim.ports import Store
@@ -10,6 +8,7 @@ from sandbox_sim.stores.memory import memory_store
 from sandbox_sim.stores.sql import messages
 from sandbox_sim.values.clients import ServiceMode
 from tests.sample_records import NOW, SERVICE, entry
+from tests.units import unit_of
 
 NOBODYS = entry(
     "R2",
@@ -22,15 +21,15 @@ NOBODYS = entry(
 
 
 async def ids(store: Store, service_id: int | None = None) -> list[str]:
-    found = await store.run(lambda unit: unit.list_entries(Listing(service_id, None, 100)))
+    found = await unit_of(store).list_entries(Listing(service_id, None, 100))
     return [each.id for each in found]
 
 
 async def test_an_entry_is_read_as_it_was_written(store: Store) -> None:
     own = [entry(mode=ServiceMode.SANDBOX), entry("R3", mode=ServiceMode.PRODUCTION)]
-    await store.run(lambda unit: unit.add_entries([own[0], NOBODYS, own[1]]))
+    await unit_of(store).add_entries([own[0], NOBODYS, own[1]])
 
-    found = await store.run(lambda unit: unit.list_entries(Listing()))
+    found = await unit_of(store).list_entries(Listing())
 
     assert list(found) == [own[1], NOBODYS, own[0]]
     assert await ids(store, SERVICE) == ["R3", "R1"]
@@ -39,27 +38,27 @@ async def test_an_entry_is_read_as_it_was_written(store: Store) -> None:
 async def test_any_character_may_have_been_sent(store: Store) -> None:
     odd = entry(request=b"\x00\xff", path="/\udcff\x00", why="\x00", transaction_id="\x00")
 
-    await store.run(lambda unit: unit.add_entries([odd]))
+    await unit_of(store).add_entries([odd])
 
-    (found,) = await store.run(lambda unit: unit.list_entries(Listing()))
+    (found,) = await unit_of(store).list_entries(Listing())
     assert (found.id, found.answer) == (odd.id, odd.answer)
 
 
 async def test_clearing_one_service_leaves_the_others(store: Store) -> None:
     others = [entry("R3", service_id=56), entry("R4")]
-    await store.run(lambda unit: unit.add_entries([entry(), NOBODYS, *others]))
+    await unit_of(store).add_entries([entry(), NOBODYS, *others])
 
-    assert await store.run(lambda unit: unit.clear_entries(SERVICE)) == 2
+    assert await unit_of(store).clear_entries(SERVICE) == 2
     assert await ids(store) == ["R3", "R2"]
-    assert await store.run(lambda unit: unit.clear_entries(None)) == 2
+    assert await unit_of(store).clear_entries(None) == 2
     assert await ids(store) == []
 
 
 async def test_nothing_was_dropped_where_there_is_room(store: Store) -> None:
-    await store.run(lambda unit: unit.add_entries([entry(), NOBODYS]))
+    await unit_of(store).add_entries([entry(), NOBODYS])
 
-    assert await store.run(lambda unit: unit.dropped_entries(None)) == 0
-    assert await store.run(lambda unit: unit.dropped_entries(SERVICE)) == 0
+    assert await unit_of(store).dropped_entries(None) == 0
+    assert await unit_of(store).dropped_entries(SERVICE) == 0
 
 
 async def test_the_newest_of_each_service_are_kept_and_what_went_is_counted(
@@ -69,11 +68,11 @@ async def test_the_newest_of_each_service_are_kept_and_what_went_is_counted(
         monkeypatch.setattr(module, "KEPT_REQUESTS", 3)
     for service_id in (SERVICE, 56):
         entries = [entry(f"R{service_id}-{n}", service_id=service_id) for n in range(5)]
-        await store.run(methodcaller("add_entries", entries))
+        await unit_of(store).add_entries(entries)
 
     assert await ids(store, SERVICE) == ["R55-4", "R55-3", "R55-2"]
-    assert await store.run(lambda unit: unit.dropped_entries(SERVICE)) == 2
-    assert await store.run(lambda unit: unit.dropped_entries(None)) == 4
+    assert await unit_of(store).dropped_entries(SERVICE) == 2
+    assert await unit_of(store).dropped_entries(None) == 4
 
 
 @pytest.mark.decision("D39")
@@ -86,7 +85,7 @@ class TestModes:
     async def _requests(self, store: Store) -> None:
         live = [entry("P1", mode=self.LIVE), entry("P0", mode=self.LIVE, service_id=None)]
         sandbox = [entry("S1", mode=ServiceMode.SANDBOX), NOBODYS]
-        await store.run(lambda unit: unit.add_entries([live[0], *sandbox, live[1]]))
+        await unit_of(store).add_entries([live[0], *sandbox, live[1]])
 
     async def test_a_list_goes_on_after_one_of_either_mode(self, store: Store) -> None:
         page = await ids(store)
@@ -94,28 +93,28 @@ class TestModes:
 
         for position, name in enumerate(page, 1):
             rest = Listing(None, name, 100)
-            found = await store.run(methodcaller("list_entries", rest))
+            found = await unit_of(store).list_entries(rest)
             assert [each.id for each in found] == page[position:]
 
     async def test_clearing_the_journal_leaves_mode_p(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.clear_entries(SERVICE)) == 1
-        assert await store.run(lambda unit: unit.clear_entries(None)) == 1
+        assert await unit_of(store).clear_entries(SERVICE) == 1
+        assert await unit_of(store).clear_entries(None) == 1
         assert await ids(store) == ["P0", "P1"]
 
     @pytest.mark.parametrize("service_id", [SERVICE, None])
     async def test_no_reset_or_snapshot_touches_mode_p(
         self, store: Store, service_id: int | None
     ) -> None:
-        taken = await store.run(lambda unit: unit.save_snapshot("before", service_id, NOW))
+        taken = await unit_of(store).save_snapshot("before", service_id, NOW)
         assert taken.records["requests"] == (2 if service_id is None else 1)
         before = await ids(store)
-        await store.run(lambda unit: unit.add_entries([entry("P2", mode=self.LIVE)]))
+        await unit_of(store).add_entries([entry("P2", mode=self.LIVE)])
 
-        await store.run(lambda unit: unit.reset(service_id))
+        await unit_of(store).reset(service_id)
         left = ["P2", "P0", "P1"] if service_id is None else ["P2", "P0", "R2", "P1"]
         assert await ids(store) == left
 
-        await store.run(lambda unit: unit.restore_snapshot("before", NOW))
+        await unit_of(store).restore_snapshot("before", NOW)
         assert sorted(await ids(store)) == sorted(["P2", *before])
 
     async def test_the_requests_of_one_replace_none_of_the_other(
@@ -125,11 +124,11 @@ class TestModes:
             monkeypatch.setattr(module, "KEPT_REQUESTS", 2)
 
         more = [entry(f"S{number}", mode=ServiceMode.SANDBOX) for number in range(2, 5)]
-        await store.run(lambda unit: unit.add_entries(more))
+        await unit_of(store).add_entries(more)
         assert await ids(store, SERVICE) == ["S4", "S3", "P1"]
-        await store.run(lambda unit: unit.add_entries([entry("P2", mode=self.LIVE)]))
-        await store.run(lambda unit: unit.add_entries([entry("P3", mode=self.LIVE)]))
+        await unit_of(store).add_entries([entry("P2", mode=self.LIVE)])
+        await unit_of(store).add_entries([entry("P3", mode=self.LIVE)])
 
         assert await ids(store, SERVICE) == ["P3", "P2", "S4", "S3"]
-        assert await store.run(lambda unit: unit.dropped_entries(SERVICE)) == 3
-        assert await store.run(lambda unit: unit.dropped_entries(None)) == 3
+        assert await unit_of(store).dropped_entries(SERVICE) == 3
+        assert await unit_of(store).dropped_entries(None) == 3

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from decimal import Decimal
-from operator import methodcaller
 
 import pytest
 
@@ -26,6 +25,7 @@ from sandbox_sim.values.vocabulary import Wallet
 from tests.live_records import CLEARING, PAYOUT, paid_in, set_aside
 from tests.sample_records import NOW, SERVICE, account_of, after, posting, violations
 from tests.stores.conftest import OpenStore
+from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D22")
 
@@ -51,12 +51,12 @@ NEWEST_FIRST = ["", "4", "3", "2", "1", "0"]
 async def filled(store: Store) -> Store:
     """A store with six postings of two services."""
     for each in POSTINGS:
-        await store.run(methodcaller("add_transfer", each))
+        await unit_of(store).add_transfer(each)
     return store
 
 
 async def page(store: Store, query: LedgerQuery) -> Sequence[LedgerLine]:
-    return list(await store.run(lambda unit: unit.ledger_page(query)))
+    return list(await unit_of(store).ledger_page(query))
 
 
 def subjects(lines: Sequence[LedgerLine]) -> list[str]:
@@ -65,7 +65,7 @@ def subjects(lines: Sequence[LedgerLine]) -> list[str]:
 
 async def test_a_line_is_the_whole_posting(store: Store) -> None:
     made = posting("-0.10", reason="spent", subject="später \u2028", account=Wallet.AIRTIME)
-    await store.run(methodcaller("add_transfer", made))
+    await unit_of(store).add_transfer(made)
 
     (line,) = await page(store, LedgerQuery())
 
@@ -133,7 +133,7 @@ async def test_after_takes_any_number(filled: Store) -> None:
 
 async def test_a_new_posting_comes_before_a_page_and_not_into_it(filled: Store) -> None:
     first = await page(filled, LedgerQuery(limit=2))
-    await filled.run(methodcaller("add_transfer", posting("1", subject="new")))
+    await unit_of(filled).add_transfer(posting("1", subject="new"))
 
     following = await page(filled, LedgerQuery(after=first[-1].number, limit=2))
 
@@ -143,7 +143,7 @@ async def test_a_new_posting_comes_before_a_page_and_not_into_it(filled: Store) 
 
 async def test_the_balances_are_of_a_mode_a_service_or_of_all(filled: Store) -> None:
     live = posting("3", mode=LIVE)
-    await filled.run(lambda unit: unit.add_transfer(live))
+    await unit_of(filled).add_transfer(live)
     has = {
         account_of(): Balance(Decimal(500), Decimal(0), NOW),
         account_of(account=Wallet.PAYOUT): Balance(Decimal(7), Decimal(0), after(hours=2)),
@@ -156,9 +156,9 @@ async def test_the_balances_are_of_a_mode_a_service_or_of_all(filled: Store) -> 
             for account, balance in has.items()
             if mode in {None, account.mode} and service_id in {None, account.service_id}
         }
-        found = await filled.run(lambda unit, m=mode, s=service_id: unit.balances(m, s))  # type: ignore[misc]
+        found = await unit_of(filled).balances(mode, service_id)
         assert found == expected
-    assert await filled.run(lambda unit: unit.live_sums()) == {live.debit: Decimal(-3)}
+    assert await unit_of(filled).live_sums() == {live.debit: Decimal(-3)}
     assert await filled.run(violations) == ()
 
 
@@ -166,16 +166,16 @@ async def test_a_transfer_between_accounts_of_ours_changes_no_wallet(store: Stor
     suspense = our_account(AccountKind.SUSPENSE, LIVE, "GHS")
     moved = posting("3", account=Wallet.PAYOUT, mode=LIVE)._replace(credit=suspense)
 
-    await store.run(lambda unit: unit.add_transfer(moved))
+    await unit_of(store).add_transfer(moved)
 
-    assert await store.run(lambda unit: unit.balances(None, None)) == {}
-    sums = await store.run(lambda unit: unit.live_sums())
+    assert await unit_of(store).balances(None, None) == {}
+    sums = await unit_of(store).live_sums()
     assert sums == {moved.debit: Decimal(-3), suspense: Decimal(3)}
     assert await store.run(violations) == ()
 
 
 async def test_a_list_is_of_one_mode_or_of_both(filled: Store) -> None:
-    await filled.run(lambda unit: unit.add_transfer(posting("3", subject="P", mode=LIVE)))
+    await unit_of(filled).add_transfer(posting("3", subject="P", mode=LIVE))
 
     assert subjects(await page(filled, LedgerQuery(mode=LIVE))) == ["P"]
     assert subjects(await page(filled, LedgerQuery(mode=SANDBOX))) == NEWEST_FIRST
@@ -199,22 +199,22 @@ class TestPending:
         pending = await begun(store)
 
         assert await has(store) == Balance(Decimal("89.50"), Decimal("10.50"), NOW)
-        assert await store.run(lambda unit: unit.live_sums()) == {CLEARING: Decimal(-100)}
+        assert await unit_of(store).live_sums() == {CLEARING: Decimal(-100)}
         end = pending.posted(after(hours=1), CLEARING)
-        await store.run(lambda unit: unit.add_transfer(end))
+        await unit_of(store).add_transfer(end)
 
         assert await has(store) == Balance(Decimal("89.50"), Decimal(0), after(hours=1))
-        assert await store.run(lambda unit: unit.live_sums()) == {CLEARING: Decimal("-89.50")}
+        assert await unit_of(store).live_sums() == {CLEARING: Decimal("-89.50")}
         for again in (end, pending.voided(NOW)):
             with pytest.raises(PendingEnded):
-                await store.run(methodcaller("add_transfer", again))
-        assert await store.run(lambda unit: unit.open_transfer(PAYOUT, "10000000001")) is None
+                await unit_of(store).add_transfer(again)
+        assert await unit_of(store).open_transfer(PAYOUT, "10000000001") is None
         assert await store.run(violations) == ()
 
     async def test_a_void_makes_it_available_again(self, store: Store) -> None:
         pending = await begun(store)
 
-        await store.run(lambda unit: unit.add_transfer(pending.voided(NOW)))
+        await unit_of(store).add_transfer(pending.voided(NOW))
 
         assert await has(store) == Balance(Decimal(100), Decimal(0), NOW)
         assert await store.run(violations) == ()
@@ -223,7 +223,7 @@ class TestPending:
         pending = await begun(store)
 
         part = pending.posted(NOW, CLEARING, Decimal(4))
-        await store.run(lambda unit: unit.add_transfer(part))
+        await unit_of(store).add_transfer(part)
 
         assert await has(store) == Balance(Decimal(96), Decimal(0), NOW)
         assert await store.run(violations) == ()
@@ -241,7 +241,7 @@ class TestPending:
         await store.run(work)
 
         assert await has(store) == Balance(Decimal("89.50"), Decimal("10.50"), NOW)
-        assert await store.run(lambda unit: unit.open_transfer(PAYOUT, "10000000001")) == pending
+        assert await unit_of(store).open_transfer(PAYOUT, "10000000001") == pending
 
     async def test_more_than_is_available_is_refused_and_changes_nothing(
         self, store: Store
@@ -259,19 +259,19 @@ class TestPending:
 
     async def test_it_is_found_by_its_subject_and_wallet(self, store: Store) -> None:
         pending = await begun(store)
-        await store.run(lambda unit: unit.add_transfer(set_aside("1", "other")))
+        await unit_of(store).add_transfer(set_aside("1", "other"))
 
-        assert await store.run(lambda unit: unit.open_transfer(PAYOUT, "10000000001")) == pending
-        assert await store.run(lambda unit: unit.open_transfer(PAYOUT, "nobody")) is None
+        assert await unit_of(store).open_transfer(PAYOUT, "10000000001") == pending
+        assert await unit_of(store).open_transfer(PAYOUT, "nobody") is None
         other = account_of(OTHER, Wallet.PAYOUT, LIVE)
-        assert await store.run(lambda unit: unit.open_transfer(other, "10000000001")) is None
+        assert await unit_of(store).open_transfer(other, "10000000001") is None
 
     async def test_of_two_units_at_once_one_ends_it(self, store: Store) -> None:
         pending = await begun(store)
         ends = (pending.voided(NOW), pending.posted(NOW, CLEARING))
 
         ended = await asyncio.gather(
-            *(store.run(methodcaller("add_transfer", each)) for each in ends),
+            *(unit_of(store).add_transfer(each) for each in ends),
             return_exceptions=True,
         )
 
@@ -281,13 +281,13 @@ class TestPending:
 
 async def begun(store: Store) -> LedgerLine:
     """Add a deposit of 100 and a pending payout of 10.50; returns the payout."""
-    await store.run(lambda unit: unit.add_transfer(paid_in(into=PAYOUT)))
-    number = await store.run(lambda unit: unit.add_transfer(set_aside()))
+    await unit_of(store).add_transfer(paid_in(into=PAYOUT))
+    number = await unit_of(store).add_transfer(set_aside())
     return LedgerLine(number, set_aside())
 
 
 async def has(store: Store) -> Balance | None:
-    return await store.run(lambda unit: unit.balance(PAYOUT))
+    return await unit_of(store).balance(PAYOUT)
 
 
 @pytest.mark.decision("D39")
@@ -298,11 +298,11 @@ async def test_sums_stay_right_over_a_checkpoint(
     clock = VirtualClock()
     async with open_store(clock) as store:
         for count in range(1, 9):
-            await store.run(lambda unit: unit.add_transfer(paid_in("0.1", PAYOUT)))
+            await unit_of(store).add_transfer(paid_in("0.1", PAYOUT))
             clock.move_to(clock.now() + timedelta(minutes=50))
             # The first call may save a checkpoint, and the second one begins there.
             for _ in range(2):
-                sums = await store.run(lambda unit: unit.live_sums())
+                sums = await unit_of(store).live_sums()
                 assert sums == {CLEARING: Decimal(-count) / 10}
         assert await store.run(violations) == ()
 
@@ -321,9 +321,9 @@ async def test_balance_and_sum_are_exact_to_the_last_digit(
 ) -> None:
     """Amounts come from JSON numbers, which may be very large and very small."""
     for amount in amounts:
-        await store.run(methodcaller("add_transfer", posting(amount)))
+        await unit_of(store).add_transfer(posting(amount))
 
-    balance = await store.run(lambda unit: unit.balance(account_of(SERVICE, Wallet.SMS)))
+    balance = await unit_of(store).balance(account_of(SERVICE, Wallet.SMS))
 
     exact = Decimal(expected or f"1{'0' * 300}.{'0' * 323}5")
     assert balance is not None

@@ -8,6 +8,7 @@ import pytest
 from sandbox_sim.ports import Store, Unit
 from sandbox_sim.records.listing import Listing
 from tests.sample_records import after, callback, entry, message, transaction
+from tests.units import unit_of
 
 SERVICES = (55, 56, 55, 56, 55)
 
@@ -93,10 +94,10 @@ async def test_whoever_watches_hears_of_writing_and_not_of_reading(store: Store)
     store.watch(lambda: heard.append("one"))
     store.watch(lambda: heard.append("other"))
 
-    await store.run(lambda unit: unit.add_transaction(transaction()))
+    await unit_of(store).add_transaction(transaction())
     assert heard == ["one", "other"]
 
-    await store.run(lambda unit: unit.transaction(55, "T1"))
+    await unit_of(store).transaction(55, "T1")
     assert heard == ["one", "other"]
 
 
@@ -106,5 +107,5 @@ async def test_whoever_watches_no_longer_hears_nothing_more(store: Store) -> Non
     unwatch = store.watch(lambda: heard.append("other"))
     unwatch()
 
-    await store.run(lambda unit: unit.add_transaction(transaction()))
+    await unit_of(store).add_transaction(transaction())
     assert heard == ["one"]

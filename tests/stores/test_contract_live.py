@@ -3,7 +3,6 @@
 import asyncio
 from datetime import datetime
 from decimal import Decimal
-from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -46,6 +45,7 @@ from tests.sample_records import (
     postings_of,
     transaction,
 )
+from tests.units import unit_of
 
 LIVE = ServiceMode.PRODUCTION
 
@@ -121,60 +121,53 @@ async def test_what_was_written_is_read_as_it_was(store: Store) -> None:
 
 
 async def test_a_second_transaction_id_of_a_service_is_refused(store: Store) -> None:
-    assert await store.run(lambda unit: unit.add_transaction(live_transaction(FIRST)))
+    assert await unit_of(store).add_transaction(live_transaction(FIRST))
 
-    again = await store.run(lambda unit: unit.add_transaction(live_transaction(SECOND)))
-    other = await store.run(
-        lambda unit: unit.add_transaction(live_transaction(SECOND, service_id=56))
-    )
+    again = await unit_of(store).add_transaction(live_transaction(SECOND))
+    other = await unit_of(store).add_transaction(live_transaction(SECOND, service_id=56))
 
     assert (again, other) == (False, True)
-    found = await store.run(lambda unit: unit.transaction(SERVICE, "T1", LIVE))
+    found = await unit_of(store).transaction(SERVICE, "T1", LIVE)
     assert found == live_transaction(FIRST)
 
 
 async def test_of_two_units_at_once_one_gets_the_transaction_id(store: Store) -> None:
     added = await asyncio.gather(
-        *(
-            store.run(lambda unit, each=each: unit.add_transaction(live_transaction(each)))  # type: ignore[misc]
-            for each in (FIRST, SECOND)
-        )
+        *(unit_of(store).add_transaction(live_transaction(each)) for each in (FIRST, SECOND))
     )
 
     assert sorted(added) == [False, True]
 
 
 async def test_a_deleted_transaction_frees_its_id(store: Store) -> None:
-    await store.run(lambda unit: unit.add_transaction(live_transaction(FIRST)))
-    await store.run(lambda unit: unit.delete_transaction(live_transaction(FIRST)))
+    await unit_of(store).add_transaction(live_transaction(FIRST))
+    await unit_of(store).delete_transaction(live_transaction(FIRST))
 
-    assert await store.run(lambda unit: unit.transaction(SERVICE, "T1", LIVE)) is None
-    assert await store.run(lambda unit: unit.add_transaction(live_transaction(SECOND)))
+    assert await unit_of(store).transaction(SERVICE, "T1", LIVE) is None
+    assert await unit_of(store).add_transaction(live_transaction(SECOND))
 
 
 async def test_both_modes_may_use_one_transaction_id(store: Store) -> None:
-    async def both(unit: Unit) -> None:
-        await unit.add_transaction(transaction(FIRST))
-        await unit.add_transaction(live_transaction(SECOND))
-        await unit.save_transaction(live_transaction(SECOND).moved(Status.SUCCESSFUL, NOW))
+    unit = unit_of(store)
+    await unit.add_transaction(transaction(FIRST))
+    await unit.add_transaction(live_transaction(SECOND))
+    await unit.save_transaction(live_transaction(SECOND).moved(Status.SUCCESSFUL, NOW))
 
-    await store.run(both)
-
-    sandbox = await store.run(lambda unit: unit.transaction(SERVICE, "T1"))
-    live = await store.run(lambda unit: unit.transaction_by_network_id(SERVICE, SECOND, LIVE))
+    sandbox = await unit.transaction(SERVICE, "T1")
+    live = await unit.transaction_by_network_id(SERVICE, SECOND, LIVE)
     assert sandbox is not None
     assert live is not None
     assert (sandbox.status, live.status) == (Status.PENDING, Status.SUCCESSFUL)
-    assert await store.run(lambda unit: unit.list_transactions(every(SERVICE))) == [live, sandbox]
+    assert await unit.list_transactions(every(SERVICE)) == [live, sandbox]
 
 
 async def test_live_transactions_are_listed_newest_first(store: Store) -> None:
     for number in range(1, 5):
         each = live_transaction(f"1000000000{number}", transaction_id=f"T{number}")
-        await store.run(lambda unit, each=each: unit.add_transaction(each))  # type: ignore[misc]
+        await unit_of(store).add_transaction(each)
 
     listing = Listing(SERVICE, after="10000000004", limit=2, mode=LIVE)
-    found = await store.run(lambda unit: unit.list_transactions(listing))
+    found = await unit_of(store).list_transactions(listing)
 
     assert [each.transaction_id for each in found] == ["T3", "T2"]
 
@@ -198,22 +191,16 @@ async def test_every_field_of_an_attempt_is_kept(store: Store) -> None:
         sent_currency="EUR",
     )
 
-    async def work(unit: Unit) -> None:
-        await unit.add_attempt(attempt(next_ask_at=after(seconds=9)), "{}")
-        await unit.save_attempt(whole)
+    await unit_of(store).add_attempt(attempt(next_ask_at=after(seconds=9)), "{}")
+    await unit_of(store).save_attempt(whole)
 
-    await store.run(work)
-
-    assert await store.run(lambda unit: unit.attempt("A1")) == whole
-    assert await store.run(lambda unit: unit.saved_request("A1")) == ""
+    assert await unit_of(store).attempt("A1") == whole
+    assert await unit_of(store).saved_request("A1") == ""
 
 
 async def test_an_attempt_is_found_by_what_a_network_calls_it(store: Store) -> None:
-    async def work(unit: Unit) -> None:
-        await unit.add_attempt(attempt("A1", reference="R1", network_id="N1"), "{}")
-        await unit.add_attempt(attempt("A2", reference="R1", service_id=56), "{}")
-
-    await store.run(work)
+    await unit_of(store).add_attempt(attempt("A1", reference="R1", network_id="N1"), "{}")
+    await unit_of(store).add_attempt(attempt("A2", reference="R1", service_id=56), "{}")
 
     for criteria, found in (
         ({"reference": "R1"}, ["A2", "A1"]),
@@ -221,17 +208,17 @@ async def test_an_attempt_is_found_by_what_a_network_calls_it(store: Store) -> N
         ({"network_id": "N2"}, []),
         ({}, []),
     ):
-        assert found == await store.run(lambda u, c=criteria: u.find_attempts("mtn", **c))  # type: ignore[misc]
-    assert await store.run(lambda unit: unit.find_attempts("other", reference="R1")) == []
+        assert found == await unit_of(store).find_attempts("mtn", **criteria)
+    assert await unit_of(store).find_attempts("other", reference="R1") == []
 
 
 async def test_a_reference_is_used_once_unless_the_network_never_took_it(store: Store) -> None:
     never = attempt("A1", reference="R1", outcome=Outcome.NOT_SENT)
-    await store.run(lambda unit: unit.add_attempt(never, ""))
-    await store.run(lambda unit: unit.add_attempt(attempt("A2", reference="R1"), "{}"))
+    await unit_of(store).add_attempt(never, "")
+    await unit_of(store).add_attempt(attempt("A2", reference="R1"), "{}")
 
     with pytest.raises(Exception, match=r"(?i)reference"):
-        await store.run(lambda unit: unit.add_attempt(attempt("A3", reference="R1"), "{}"))
+        await unit_of(store).add_attempt(attempt("A3", reference="R1"), "{}")
 
 
 async def test_open_and_doubtful_attempts(store: Store) -> None:
@@ -244,24 +231,21 @@ async def test_open_and_doubtful_attempts(store: Store) -> None:
         attempt("settled", outcome=Outcome.SUCCEEDED, mismatch="amount", settled_by="ama"),
     ]
 
-    async def work(unit: Unit) -> None:
-        for each in attempts:
-            await unit.add_attempt(each, "{}")
+    for each in attempts:
+        await unit_of(store).add_attempt(each, "{}")
 
-    await store.run(work)
-
-    assert await store.run(lambda unit: unit.open_attempts()) == {"mtn": 2, "vod": 1}
-    doubtful = await store.run(lambda unit: unit.doubtful_attempts(after(minutes=1)))
+    assert await unit_of(store).open_attempts() == {"mtn": 2, "vod": 1}
+    doubtful = await unit_of(store).doubtful_attempts(after(minutes=1))
     assert [each.id for each in doubtful] == ["old", "doubted", "other"]
 
 
 async def test_amounts_keep_every_digit(store: Store) -> None:
     large = "10000000000000001.01"
-    await store.run(lambda unit: unit.add_attempt(attempt(amount=Decimal(large)), "{}"))
-    await store.run(lambda unit: unit.add_transfer(paid_in(large)))
+    await unit_of(store).add_attempt(attempt(amount=Decimal(large)), "{}")
+    await unit_of(store).add_transfer(paid_in(large))
 
-    found = await store.run(lambda unit: unit.attempt("A1"))
-    balance = await store.run(lambda unit: unit.balance(COLLECTION))
+    found = await unit_of(store).attempt("A1")
+    balance = await unit_of(store).balance(COLLECTION)
 
     assert found is not None
     assert balance is not None
@@ -270,16 +254,16 @@ async def test_amounts_keep_every_digit(store: Store) -> None:
 
 async def test_a_notification_keeps_its_exact_bytes(store: Store) -> None:
     raw = raw_notification(bytes(range(256)))
-    number = await store.run(lambda unit: unit.add_raw_notification(raw))
-    kept = await store.run(lambda unit: unit.raw_notification(number))
+    number = await unit_of(store).add_raw_notification(raw)
+    kept = await unit_of(store).raw_notification(number)
     assert kept is not None
     assert kept.raw == raw
 
     read = kept._replace(state=NotificationState.APPLIED, tries=2, attempt_id="A1", note="late")
-    await store.run(lambda unit: unit.save_raw_notification(read))
+    await unit_of(store).save_raw_notification(read)
 
-    assert await store.run(lambda unit: unit.raw_notification(number)) == read
-    assert await store.run(lambda unit: unit.raw_notification(number + 1)) is None
+    assert await unit_of(store).raw_notification(number) == read
+    assert await unit_of(store).raw_notification(number + 1) is None
 
 
 async def keep(store: Store, network: str, state: NotificationState, **fields: Any) -> int:
@@ -300,14 +284,12 @@ async def test_notifications_are_listed_newest_first_and_counted(store: Store) -
 
     async def listed(**asked: Any) -> list[int]:
         query = NotificationQuery(**asked)
-        return [
-            each.number for each in await store.run(lambda unit: unit.list_notifications(query))
-        ]
+        return [each.number for each in await unit_of(store).list_notifications(query)]
 
     assert await listed() == [other, three, two, one]
     assert await listed(network="mtn", after=three) == [two, one]
     assert await listed(state=done, limit=1) == [other]
-    assert await store.run(lambda unit: unit.count_notifications()) == {
+    assert await unit_of(store).count_notifications() == {
         **dict.fromkeys((("mtn", new), ("mtn", done), ("mtn", failed)), 1),
         ("vod", done): 1,
     }
@@ -319,16 +301,17 @@ async def test_what_is_done_and_has_secrets_is_found_until_it_is_scrubbed(store:
     del numbers[NotificationState.NEW]
 
     async def found(before: datetime) -> list[int]:
-        rows = await store.run(lambda unit: unit.notifications_with_secrets(before, 9))
+        rows = await unit_of(store).notifications_with_secrets(before, 9)
         return [each.number for each in rows]
 
     assert await found(NOW) == list(numbers.values())
     assert await found(after(seconds=1)) == sorted([*numbers.values(), unmatched])
     for number in numbers.values():
-        kept = await store.run(methodcaller("raw_notification", number))
+        kept = await unit_of(store).raw_notification(number)
+        assert kept is not None
         bare = kept.without_secrets(Scrubber())
-        await store.run(methodcaller("save_raw_notification", bare))
-        assert await store.run(methodcaller("raw_notification", number)) == bare
+        await unit_of(store).save_raw_notification(bare)
+        assert await unit_of(store).raw_notification(number) == bare
     assert await found(NOW) == []
 
 
@@ -339,10 +322,10 @@ async def test_old_notifications_are_deleted_in_steps_but_none_that_is_to_be_rea
     young = await keep(store, "mtn", NotificationState.APPLIED, received_at=after(seconds=1))
 
     async def delete(before: datetime) -> int:
-        return await store.run(lambda unit: unit.delete_notifications(before, 3))
+        return await unit_of(store).delete_notifications(before, 3)
 
     assert [await delete(after(seconds=1)) for _ in range(3)] == [3, len(NotificationState) - 4, 0]
-    left = await store.run(lambda unit: unit.list_notifications(NotificationQuery()))
+    left = await unit_of(store).list_notifications(NotificationQuery())
     assert [(each.number, each.state) for each in left] == [
         (young, NotificationState.APPLIED),
         (new, NotificationState.NEW),
@@ -384,47 +367,44 @@ async def test_no_reset_or_snapshot_touches_production(
     store: Store, service_id: int | None
 ) -> None:
     await store.run(fill)
-    await store.run(lambda unit: unit.save_callback(callback("S1")))
-    await store.run(lambda unit: unit.add_job(job("sandbox", after(minutes=1))))
-    await store.run(lambda unit: unit.save_snapshot("before", service_id, NOW))
+    await unit_of(store).save_callback(callback("S1"))
+    await unit_of(store).add_job(job("sandbox", after(minutes=1)))
+    await unit_of(store).save_snapshot("before", service_id, NOW)
     moved = live_transaction(FIRST).moved(Status.SUCCESSFUL, NOW)
-    await store.run(lambda unit: unit.save_transaction(moved))
+    await unit_of(store).save_transaction(moved)
     before = {**await store.run(seen), "callbacks": ["L1"]}
 
-    await store.run(lambda unit: unit.reset(service_id))
+    await unit_of(store).reset(service_id)
     assert await store.run(seen) == before
 
-    await store.run(lambda unit: unit.restore_snapshot("before", NOW))
+    await unit_of(store).restore_snapshot("before", NOW)
     assert await store.run(seen) == {**before, "callbacks": ["S1", "L1"]}
-    claimed = await store.run(lambda unit: unit.claim_due(after(hours=1), 9))
+    claimed = await unit_of(store).claim_due(after(hours=1), 9)
     assert [each.subject for each in claimed] == ["A1", "sandbox"]
 
 
 @pytest.mark.decision("D32")
 async def test_a_claimed_job_of_production_outlives_a_reset(store: Store) -> None:
     await store.run(fill)
-    (claimed,) = await store.run(lambda unit: unit.claim_due(NOW, 9))
-    await store.run(lambda unit: unit.reset(None))
+    (claimed,) = await unit_of(store).claim_due(NOW, 9)
+    await unit_of(store).reset(None)
 
-    await store.run(lambda unit: unit.finish(claimed))
+    await unit_of(store).finish(claimed)
 
-    assert await store.run(lambda unit: unit.next_due()) is None
+    assert await unit_of(store).next_due() is None
 
 
 async def test_one_list_has_the_transactions_of_both_modes(store: Store) -> None:
-    async def add(unit: Unit) -> None:
-        for number in range(4):
-            fields: dict[str, Any] = {"transaction_id": f"T{number}"}
-            make = live_transaction if number % 2 else transaction
-            each = make(f"1000000000{number}", **fields)
-            await unit.add_transaction(each._replace(initiated_at=after(seconds=number)))
-
     async def listed(mode: ServiceMode | None, last: int) -> list[int]:
         listing = Listing(None, f"1000000000{last}", 10, mode)
-        found = await store.run(lambda unit: unit.list_transactions(listing))
+        found = await unit_of(store).list_transactions(listing)
         return [int(each.network_transaction_id[-1]) for each in found]
 
-    await store.run(add)
+    for number in range(4):
+        fields: dict[str, Any] = {"transaction_id": f"T{number}"}
+        make = live_transaction if number % 2 else transaction
+        each = make(f"1000000000{number}", **fields)
+        await unit_of(store).add_transaction(each._replace(initiated_at=after(seconds=number)))
 
     for last in range(4):
         numbers = list(range(last))[::-1]
@@ -440,7 +420,7 @@ async def test_messages_of_both_modes_are_kept_apart(store: Store) -> None:
     live, sandbox = ServiceMode.PRODUCTION, ServiceMode.SANDBOX
     for number in range(4):
         each = text(number, live if number % 2 else sandbox)
-        await store.run(lambda unit, each=each: unit.add_messages([each]))  # type: ignore[misc]
+        await unit_of(store).add_messages([each])
 
     async def read(unit: Unit) -> dict[str, object]:
         listed = await unit.list_messages(Listing())
@@ -463,12 +443,12 @@ async def test_messages_of_both_modes_are_kept_apart(store: Store) -> None:
         "filtered": 0,
     }
 
-    await store.run(lambda unit: unit.reset(None))
-    left = await store.run(lambda unit: unit.list_messages(Listing()))
+    await unit_of(store).reset(None)
+    left = await unit_of(store).list_messages(Listing())
     assert [each.processing_id for each in left] == ["M3", "M1"]
     sent = left[0]._replace(status=SmsStatus.SENT)
-    await store.run(lambda unit: unit.save_messages([sent]))
-    assert await store.run(lambda unit: unit.messages(SERVICE, "M3", live)) == [sent]
+    await unit_of(store).save_messages([sent])
+    assert await unit_of(store).messages(SERVICE, "M3", live) == [sent]
 
 
 @pytest.mark.parametrize(
@@ -493,9 +473,9 @@ async def test_attempts_are_listed_newest_first(
     for number in range(1, 4):
         fields: dict[str, Any] = {"created_at": after(seconds=number), **others.get(number, {})}
         each = attempt(f"A{number}", network_transaction_id=f"1000000000{number}", **fields)
-        await store.run(lambda unit, each=each: unit.add_attempt(each, "{}"))  # type: ignore[misc]
+        await unit_of(store).add_attempt(each, "{}")
 
-    listed = await store.run(lambda unit: unit.list_attempts(query))
+    listed = await unit_of(store).list_attempts(query)
 
     assert [each.id for each in listed] == found
 
@@ -508,12 +488,9 @@ async def test_a_part_of_a_message_is_found_by_the_id_that_its_network_gave_it(
     elsewhere = MessagePart("other", "A2", 1, 1, "id-1")
     reused = MessagePart("sms", "A3", 1, 1, "id-2")
 
-    async def work(unit: Unit) -> None:
-        for part in (second, first, elsewhere, reused, first._replace(network_id="again")):
-            await unit.add_message_part(part)
-        await unit.save_message_part(first._replace(outcome=Outcome.SUCCEEDED))
-
-    await store.run(work)
+    for part in (second, first, elsewhere, reused, first._replace(network_id="again")):
+        await unit_of(store).add_message_part(part)
+    await unit_of(store).save_message_part(first._replace(outcome=Outcome.SUCCEEDED))
 
     async def found(unit: Unit) -> tuple[object, ...]:
         ids = (("sms", "id-1"), ("sms", "id-2"), ("sms", "again"))

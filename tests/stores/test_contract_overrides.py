@@ -9,6 +9,7 @@ from sandbox_sim.records.callbacks import CallbackRecord, DeliveryState, Profile
 from sandbox_sim.records.overrides import CallbackBehaviour, Override
 from sandbox_sim.records.transactions import Status
 from tests.sample_records import SERVICE, callback, transaction
+from tests.units import unit_of
 
 EVERYTHING = Override(
     "O1",
@@ -23,29 +24,27 @@ EVERYTHING = Override(
 async def test_a_transaction_keeps_its_override(store: Store, override: Override | None) -> None:
     kept = transaction(override=override)
 
-    await store.run(lambda unit: unit.add_transaction(kept))
+    await unit_of(store).add_transaction(kept)
 
-    assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == kept
+    assert await unit_of(store).transaction(SERVICE, "T1") == kept
 
 
 async def test_a_callback_keeps_its_note(store: Store) -> None:
     kept = callback(state=DeliveryState.DROPPED, note="override O1 dropped it")
 
-    await store.run(lambda unit: unit.save_callback(kept))
+    await unit_of(store).save_callback(kept)
 
-    assert await store.run(lambda unit: unit.callback(SERVICE, "C1")) == kept
+    assert await unit_of(store).callback(SERVICE, "C1") == kept
 
 
 class TestHeldBack:
     @pytest.fixture(autouse=True)
     async def _some(self, store: Store) -> None:
-        async def work(unit: Unit) -> None:
-            for name in "C1", "C2", "C3", "C4":
-                await unit.save_callback(callback(name, held=name != "C3"))
-            await unit.save_callback(callback("other", service_id=56, held=True))
-            await unit.save_callback(callback("C5", held=True))
-
-        await store.run(work)
+        unit = unit_of(store)
+        for name in "C1", "C2", "C3", "C4":
+            await unit.save_callback(callback(name, held=name != "C3"))
+        await unit.save_callback(callback("other", service_id=56, held=True))
+        await unit.save_callback(callback("C5", held=True))
 
     async def held(self, store: Store) -> Sequence[str]:
         async def work(unit: Unit) -> Sequence[CallbackRecord | None]:
@@ -55,24 +54,24 @@ class TestHeldBack:
         return [each.id for each in await store.run(work) if each is not None and each.held]
 
     async def test_those_before_one_of_the_service_are_let_go(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.release_callbacks(SERVICE, "C3")) == ["C1", "C2"]
+        assert await unit_of(store).release_callbacks(SERVICE, "C3") == ["C1", "C2"]
 
         assert await self.held(store) == ["C4", "C5", "other"]
-        assert await store.run(lambda unit: unit.release_callbacks(SERVICE, "C3")) == []
+        assert await unit_of(store).release_callbacks(SERVICE, "C3") == []
 
     async def test_and_it_too_if_it_is_held(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.release_callbacks(SERVICE, "C4")) == [
+        assert await unit_of(store).release_callbacks(SERVICE, "C4") == [
             "C1",
             "C2",
             "C4",
         ]
 
     async def test_none_is_let_go_by_one_that_is_not_there(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.release_callbacks(SERVICE, "gone")) == []
+        assert await unit_of(store).release_callbacks(SERVICE, "gone") == []
 
     async def test_it_is_told_which_services_have_any(self, store: Store) -> None:
-        assert sorted(await store.run(lambda unit: unit.services_with_held_callbacks())) == [55, 56]
+        assert sorted(await unit_of(store).services_with_held_callbacks()) == [55, 56]
 
-        await store.run(lambda unit: unit.release_callbacks(SERVICE, "C5"))
+        await unit_of(store).release_callbacks(SERVICE, "C5")
 
-        assert list(await store.run(lambda unit: unit.services_with_held_callbacks())) == [56]
+        assert list(await unit_of(store).services_with_held_callbacks()) == [56]

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
-from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -33,6 +32,7 @@ from tests.sample_records import (
     postings_of,
     transaction,
 )
+from tests.units import unit_of
 
 OTHER = 56
 
@@ -57,12 +57,12 @@ class TestUnits:
         await store.run(work)
 
     async def test_what_was_written_is_read_back_in_the_next_unit(self, store: Store) -> None:
-        await store.run(lambda unit: unit.add_transaction(transaction()))
-        await store.run(lambda unit: unit.add_card_page(checkout()))
-        await store.run(lambda unit: unit.save_callback(callback()))
-        await store.run(lambda unit: unit.add_transfer(posting()))
-        await store.run(lambda unit: unit.add_messages([message()]))
-        await store.run(lambda unit: unit.add_inbox_message("orders", delivery()))
+        await unit_of(store).add_transaction(transaction())
+        await unit_of(store).add_card_page(checkout())
+        await unit_of(store).save_callback(callback())
+        await unit_of(store).add_transfer(posting())
+        await unit_of(store).add_messages([message()])
+        await unit_of(store).add_inbox_message("orders", delivery())
 
         assert await store.run(everything) == WRITTEN
 
@@ -74,18 +74,15 @@ async def test_an_address_that_is_kept_apart_is_read_back(store: Store) -> None:
         callback_target="http://ama:s3same@shop.test/", landing_target="http://a:b@shop.test/"
     )
 
-    async def work(unit: Unit) -> None:
-        await unit.add_transaction(paid)
-        await unit.save_callback(kept)
-
-    await store.run(work)
-    assert await store.run(lambda unit: unit.callback(SERVICE, "C1")) == kept
-    assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == paid
+    await unit_of(store).add_transaction(paid)
+    await unit_of(store).save_callback(kept)
+    assert await unit_of(store).callback(SERVICE, "C1") == kept
+    assert await unit_of(store).transaction(SERVICE, "T1") == paid
 
     # The callback now has the address.
     called = paid._replace(callback_target=None)
-    await store.run(lambda unit: unit.save_transaction(called))
-    assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == called
+    await unit_of(store).save_transaction(called)
+    assert await unit_of(store).transaction(SERVICE, "T1") == called
 
 
 @pytest.mark.decision("D45")
@@ -106,10 +103,10 @@ async def test_the_refunds_of_a_collection_are_listed_oldest_first(
         for number, of in ((2, "10000000001"), (3, "10000000001"), (4, "10000000009"))
     ]
     for each in (collection, *made):
-        await store.run(methodcaller("add_transaction", each))
+        await unit_of(store).add_transaction(each)
 
-    assert await store.run(lambda unit: unit.refunds_of(collection)) == made[:2]
-    assert await store.run(lambda unit: unit.refunds_of(made[0])) == []
+    assert await unit_of(store).refunds_of(collection) == made[:2]
+    assert await unit_of(store).refunds_of(made[0]) == []
 
 
 async def everything(unit: Unit) -> list[Any]:
@@ -167,31 +164,28 @@ class TestTransactions:
         self, store: Store
     ) -> None:
         older, newer = transaction("10000000001"), transaction("10000000002")
-        await store.run(lambda unit: unit.add_transaction(older))
-        await store.run(lambda unit: unit.add_transaction(newer))
+        await unit_of(store).add_transaction(older)
+        await unit_of(store).add_transaction(newer)
 
-        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == newer
+        assert await unit_of(store).transaction(SERVICE, "T1") == newer
         for each in (older, newer):
             assert await by_network_id(store, each.network_transaction_id) == each
 
     async def test_deciding_the_older_does_not_make_it_the_newest(self, store: Store) -> None:
         older, newer = transaction("10000000001"), transaction("10000000002")
         decided = older.moved(Status.SUCCESSFUL, after(seconds=1))
-        await store.run(lambda unit: unit.add_transaction(older))
-        await store.run(lambda unit: unit.add_transaction(newer))
-        await store.run(lambda unit: unit.save_transaction(decided))
+        await unit_of(store).add_transaction(older)
+        await unit_of(store).add_transaction(newer)
+        await unit_of(store).save_transaction(decided)
 
-        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == newer
+        assert await unit_of(store).transaction(SERVICE, "T1") == newer
         assert await by_network_id(store, "10000000001") == decided
 
     async def test_another_service_finds_nothing(self, store: Store) -> None:
-        await store.run(lambda unit: unit.add_transaction(transaction()))
+        await unit_of(store).add_transaction(transaction())
 
-        assert await store.run(lambda unit: unit.transaction(OTHER, "T1")) is None
-        assert (
-            await store.run(lambda unit: unit.transaction_by_network_id(OTHER, "10000000001"))
-            is None
-        )
+        assert await unit_of(store).transaction(OTHER, "T1") is None
+        assert await unit_of(store).transaction_by_network_id(OTHER, "10000000001") is None
 
     @pytest.mark.decision("D40")
     @pytest.mark.parametrize("hours", [0, 0.25, 20, 10_000])
@@ -200,14 +194,14 @@ class TestTransactions:
         self, store: Store, clock: VirtualClock, hours: float, fields: dict[str, Any]
     ) -> None:
         made = transaction(**fields)
-        await store.run(lambda unit: unit.add_transaction(made))
+        await unit_of(store).add_transaction(made)
         clock.move_to(after(hours=hours))
         newer = transaction("2" * 11, transaction_id="T2", initiated_at=clock.now())
-        await store.run(lambda unit: unit.add_transaction(newer))
+        await unit_of(store).add_transaction(newer)
 
-        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == made
+        assert await unit_of(store).transaction(SERVICE, "T1") == made
         assert await by_network_id(store, "10000000001") == made
-        assert made in await store.run(lambda unit: unit.list_transactions(every(SERVICE)))
+        assert made in await unit_of(store).list_transactions(every(SERVICE))
 
     @pytest.mark.decision("D40")
     @pytest.mark.parametrize(
@@ -218,26 +212,26 @@ class TestTransactions:
         self, store: Store, clock: VirtualClock, fields: dict[str, Any], copied: bool
     ) -> None:
         old = transaction(**fields)
-        await store.run(lambda unit: unit.add_transaction(old))
+        await unit_of(store).add_transaction(old)
         # A newer one with its id, which is final and not copied.
         over = transaction("1" * 11, status=Status.FAILED, decided_at=after())
-        await store.run(lambda unit: unit.add_transaction(over))
+        await unit_of(store).add_transaction(over)
         clock.move_to(after(days=2))
         recent = transaction(
             "2" * 11, transaction_id="T2", initiated_at=after(days=2), status=Status.FAILED
         )
-        await store.run(lambda unit: unit.add_transaction(recent))
-        await store.run(lambda unit: unit.save_snapshot("late", None, clock.now()))
-        await store.run(lambda unit: unit.restore_snapshot("late", clock.now()))
+        await unit_of(store).add_transaction(recent)
+        await unit_of(store).save_snapshot("late", None, clock.now())
+        await unit_of(store).restore_snapshot("late", clock.now())
 
         assert (await by_network_id(store, "10000000001") == old) is copied
-        named = await store.run(lambda unit: unit.transaction(SERVICE, "T1"))
+        named = await unit_of(store).transaction(SERVICE, "T1")
         assert (named == old) is copied
         assert await by_network_id(store, "2" * 11) == recent
 
 
 async def by_network_id(store: Store, network_id: str) -> object:
-    return await store.run(lambda unit: unit.transaction_by_network_id(SERVICE, network_id))
+    return await unit_of(store).transaction_by_network_id(SERVICE, network_id)
 
 
 @pytest.mark.decision("D20")
@@ -246,10 +240,10 @@ class TestCheckouts:
     async def test_it_is_there_until_it_expires(
         self, store: Store, clock: VirtualClock, minutes: float, found: bool
     ) -> None:
-        await store.run(lambda unit: unit.add_card_page(checkout()))
+        await unit_of(store).add_card_page(checkout())
         clock.move_to(after(minutes=minutes))
 
-        assert (await store.run(lambda unit: unit.card_page("P1")) is not None) is found
+        assert (await unit_of(store).card_page("P1") is not None) is found
 
 
 @pytest.mark.decision("D30")
@@ -261,10 +255,10 @@ class TestCallbacks:
         tried = callback("C1").with_attempt(answer, after(seconds=1), Schedule())
         delivered = tried.with_attempt(ReceiverResponse(200, "ok", 3), after(minutes=5), Schedule())
         for each in (callback("C1"), callback("C2"), tried, delivered):
-            await store.run(methodcaller("save_callback", each))
+            await unit_of(store).save_callback(each)
 
         assert delivered.state is DeliveryState.DELIVERED
-        assert list(await store.run(lambda unit: unit.list_callbacks(every(SERVICE)))) == [
+        assert list(await unit_of(store).list_callbacks(every(SERVICE))) == [
             callback("C2"),
             delivered,
         ]
@@ -273,21 +267,21 @@ class TestCallbacks:
 class TestMessages:
     async def test_a_send_is_found_by_its_own_id_or_that_of_its_batch(self, store: Store) -> None:
         batch = [message(f"M{n}", batch_id="B1") for n in range(3)]
-        await store.run(lambda unit: unit.add_messages(batch))
+        await unit_of(store).add_messages(batch)
 
-        assert list(await store.run(lambda unit: unit.messages(SERVICE, "B1"))) == batch
-        assert list(await store.run(lambda unit: unit.messages(SERVICE, "M1"))) == [batch[1]]
-        assert list(await store.run(lambda unit: unit.messages(OTHER, "B1"))) == []
+        assert list(await unit_of(store).messages(SERVICE, "B1")) == batch
+        assert list(await unit_of(store).messages(SERVICE, "M1")) == [batch[1]]
+        assert list(await unit_of(store).messages(OTHER, "B1")) == []
 
     @pytest.mark.spec("states.sms")
     async def test_settled_messages_replace_the_acknowledged_ones(self, store: Store) -> None:
         settled = message("M2", status=SmsStatus.SENT, sent_at=after(seconds=0.8))
-        await store.run(lambda unit: unit.add_messages([message("M1")]))
-        await store.run(lambda unit: unit.add_messages([message("M2")]))
-        await store.run(lambda unit: unit.save_messages([settled]))
+        await unit_of(store).add_messages([message("M1")])
+        await unit_of(store).add_messages([message("M2")])
+        await unit_of(store).save_messages([settled])
 
-        assert list(await store.run(lambda unit: unit.messages(SERVICE, "M2"))) == [settled]
-        assert list(await store.run(lambda unit: unit.messages(SERVICE, "M1"))) == [message("M1")]
+        assert list(await unit_of(store).messages(SERVICE, "M2")) == [settled]
+        assert list(await unit_of(store).messages(SERVICE, "M1")) == [message("M1")]
 
 
 class TestInboxes:
@@ -306,27 +300,27 @@ class TestInboxes:
     ) -> None:
         for number in range(4):
             came = delivery(id=f"D{number}")
-            await store.run(methodcaller("add_inbox_message", "orders", came))
+            await unit_of(store).add_inbox_message("orders", came)
             other = delivery(id=f"other {number}")
-            await store.run(methodcaller("add_inbox_message", "refunds", other))
+            await unit_of(store).add_inbox_message("refunds", other)
 
         listing = Listing(None, going_on, limit)
-        found = await store.run(lambda unit: unit.inbox_messages("orders", listing))
+        found = await unit_of(store).inbox_messages("orders", listing)
 
         assert [each.id for each in found] == expected
 
     async def test_clearing_one_tells_how_many_it_had(self, store: Store) -> None:
-        await store.run(lambda unit: unit.add_inbox_message("orders", delivery()))
-        await store.run(lambda unit: unit.add_inbox_message("refunds", delivery()))
+        await unit_of(store).add_inbox_message("orders", delivery())
+        await unit_of(store).add_inbox_message("refunds", delivery())
 
-        assert await store.run(lambda unit: unit.clear_inbox("orders")) == 1
+        assert await unit_of(store).clear_inbox("orders") == 1
         assert await bodies(store, "orders") == []
         assert await bodies(store, "refunds") == ["{}"]
 
 
 class TestClock:
     async def test_none_is_there_before_it_is_set(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.clock()) is None
+        assert await unit_of(store).clock() is None
 
     @pytest.mark.parametrize("frozen_at", [None, after(days=400, microseconds=1)])
     @pytest.mark.parametrize("shift", [timedelta(), timedelta(days=-3, microseconds=1)])
@@ -334,36 +328,34 @@ class TestClock:
         self, store: Store, shift: timedelta, frozen_at: datetime | None
     ) -> None:
         for state in (ClockState(frozen_at=NOW), ClockState(shift, frozen_at)):
-            await store.run(methodcaller("save_clock", state))
+            await unit_of(store).save_clock(state)
 
-            assert await store.run(lambda unit: unit.clock()) == state
+            assert await unit_of(store).clock() == state
 
 
 class TestBehaviour:
     async def test_none_is_there_before_it_is_changed(self, store: Store) -> None:
-        assert await store.run(lambda unit: unit.behaviour()) is None
+        assert await unit_of(store).behaviour() is None
 
     async def test_what_it_was_changed_to_last_is_read_back_until_that_is_undone(
         self, store: Store
     ) -> None:
         changed = Behaviour(magic_outcomes={"13.37": "001"}, callback_profile=Profile.FLAT)
         for behaviour in (Behaviour(), changed, None):
-            await store.run(methodcaller("save_behaviour", behaviour))
+            await unit_of(store).save_behaviour(behaviour)
 
-            assert await store.run(lambda unit: unit.behaviour()) == behaviour
+            assert await unit_of(store).behaviour() == behaviour
 
     async def test_a_reset_and_a_snapshot_leave_it_alone(self, store: Store) -> None:
         changed = Behaviour(approval="handset")
-        await store.run(lambda unit: unit.save_snapshot("before", None, NOW))
-        await store.run(methodcaller("save_behaviour", changed))
+        await unit_of(store).save_snapshot("before", None, NOW)
+        await unit_of(store).save_behaviour(changed)
 
-        await store.run(lambda unit: unit.reset(None))
-        await store.run(lambda unit: unit.restore_snapshot("before", NOW))
+        await unit_of(store).reset(None)
+        await unit_of(store).restore_snapshot("before", NOW)
 
-        assert await store.run(lambda unit: unit.behaviour()) == changed
+        assert await unit_of(store).behaviour() == changed
 
 
 async def bodies(store: Store, name: str) -> list[str]:
-    return [
-        found.body for found in await store.run(lambda unit: unit.inbox_messages(name, Listing()))
-    ]
+    return [found.body for found in await unit_of(store).inbox_messages(name, Listing())]

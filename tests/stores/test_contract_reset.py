@@ -26,6 +26,7 @@ from tests.sample_records import (
     rule,
     transaction,
 )
+from tests.units import unit_of
 
 OTHER = 56
 
@@ -66,38 +67,38 @@ async def left(unit: Unit) -> dict[int, list[bool]]:
 async def test_one_service_is_forgotten_and_the_other_as_it_was(store: Store) -> None:
     await store.run(fill)
 
-    await store.run(lambda unit: unit.reset(SERVICE))
+    await unit_of(store).reset(SERVICE)
 
     assert await store.run(left) == {SERVICE: [False] * 9, OTHER: [True] * 9}
-    assert len(await store.run(lambda unit: unit.inbox_messages("orders", Listing()))) == 1
-    (due,) = await store.run(lambda unit: unit.claim_due(NOW, 10))
+    assert len(await unit_of(store).inbox_messages("orders", Listing())) == 1
+    (due,) = await unit_of(store).claim_due(NOW, 10)
     assert due.service_id == OTHER
 
 
 async def test_all_is_forgotten_inboxes_too(store: Store) -> None:
     await store.run(fill)
 
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).reset(None)
 
     assert await store.run(left) == {SERVICE: [False] * 9, OTHER: [False] * 9}
-    assert await store.run(lambda unit: unit.inbox_messages("orders", Listing())) == []
-    assert await store.run(lambda unit: unit.claim_due(NOW, 10)) == []
+    assert await unit_of(store).inbox_messages("orders", Listing()) == []
+    assert await unit_of(store).claim_due(NOW, 10) == []
     await store.run(fill)
     assert await store.run(left) == {SERVICE: [True] * 9, OTHER: [True] * 9}
 
 
 async def test_the_clock_is_left_as_it_is(store: Store) -> None:
     state = ClockState(frozen_at=NOW)
-    await store.run(lambda unit: unit.save_clock(state))
+    await unit_of(store).save_clock(state)
 
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).reset(None)
 
-    assert await store.run(lambda unit: unit.clock()) == state
+    assert await unit_of(store).clock() == state
 
 
 async def test_what_a_broken_unit_forgot_is_there_again(store: Store) -> None:
     await store.run(fill)
-    (claimed,) = await store.run(lambda unit: unit.claim_due(NOW, 1))
+    (claimed,) = await unit_of(store).claim_due(NOW, 1)
 
     async def work(unit: Unit) -> None:
         await unit.reset(SERVICE)
@@ -109,17 +110,17 @@ async def test_what_a_broken_unit_forgot_is_there_again(store: Store) -> None:
         await store.run(work)
 
     assert await store.run(left) == {SERVICE: [True] * 9, OTHER: [True] * 9}
-    due = await store.run(lambda unit: unit.claim_due(NOW, 10))
+    due = await unit_of(store).claim_due(NOW, 10)
     assert sorted(each.subject for each in (claimed, *due)) == ["1", "2"]
 
 
 async def test_jobs_of_the_life_before_are_not_those_of_the_new_one(store: Store) -> None:
-    await store.run(lambda unit: unit.add_job(job("old")))
-    await store.run(lambda unit: unit.reset(SERVICE))
-    assert await store.run(lambda unit: unit.next_due()) is None
+    await unit_of(store).add_job(job("old"))
+    await unit_of(store).reset(SERVICE)
+    assert await unit_of(store).next_due() is None
 
-    await store.run(lambda unit: unit.add_job(job("new", after(seconds=1))))
+    await unit_of(store).add_job(job("new", after(seconds=1)))
 
-    assert await store.run(lambda unit: unit.next_due()) == after(seconds=1)
-    (due,) = await store.run(lambda unit: unit.claim_due(after(seconds=1), 10))
+    assert await unit_of(store).next_due() == after(seconds=1)
+    (due,) = await unit_of(store).claim_due(after(seconds=1), 10)
     assert due.subject == "new"

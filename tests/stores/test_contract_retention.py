@@ -1,7 +1,6 @@
 """Every store deletes what is too old or too much, and never what is open or waits."""
 
 from collections.abc import AsyncIterator
-from operator import methodcaller
 
 import pytest
 
@@ -15,6 +14,7 @@ from sandbox_sim.stores.memory import memory_store
 from sandbox_sim.stores.sql import sql_unit
 from tests.sample_records import SERVICE, after, callback, delivery, every, transaction
 from tests.stores.conftest import OpenStore, clean_up
+from tests.units import unit_of
 
 LIMIT = 3
 
@@ -40,18 +40,18 @@ async def test_the_oldest_final_transactions_go_after_their_fifteen_minutes(
     store: Store, clock: VirtualClock, minutes: float, kept: int, by_hand: bool
 ) -> None:
     is_open = transaction("10000000000", transaction_id="open", by_hand=by_hand)
-    await store.run(methodcaller("add_transaction", is_open))
+    await unit_of(store).add_transaction(is_open)
     for number in range(1, 10):
         final = {"status": Status.SUCCESSFUL, "decided_at": after()}
         made = transaction(f"1000000000{number}", transaction_id=f"T{number % 7}", **final)
-        await store.run(methodcaller("add_transaction", made))
+        await unit_of(store).add_transaction(made)
 
     clock.move_to(after(minutes=minutes))
     newest = transaction("20000000000", transaction_id="new", initiated_at=clock.now())
-    await store.run(methodcaller("add_transaction", newest))
+    await unit_of(store).add_transaction(newest)
     await clean_up(store)
 
-    left = await store.run(methodcaller("list_transactions", every(SERVICE)))
+    left = await unit_of(store).list_transactions(every(SERVICE))
     ids = [each.network_transaction_id for each in left]
     assert ids == [
         "20000000000",
@@ -65,10 +65,10 @@ async def test_the_newest_finished_callbacks_of_each_service_stay_and_all_that_w
 ) -> None:
     async def save(name: str, state: DeliveryState, service_id: int = SERVICE) -> None:
         made = callback(name, state=state, service_id=service_id)
-        await store.run(methodcaller("save_callback", made))
+        await unit_of(store).save_callback(made)
 
     async def kept(service_id: int) -> list[str]:
-        found = await store.run(methodcaller("list_callbacks", every(service_id)))
+        found = await unit_of(store).list_callbacks(every(service_id))
         return [each.id for each in found]
 
     waiting = [f"P{number}" for number in range(2 * LIMIT)]
@@ -87,10 +87,10 @@ async def test_the_newest_finished_callbacks_of_each_service_stay_and_all_that_w
 
 async def test_each_inbox_keeps_its_newest_messages(store: Store) -> None:
     for number in range(10):
-        await store.run(methodcaller("add_inbox_message", "orders", delivery(str(number))))
-        await store.run(methodcaller("add_inbox_message", f"other {number}", delivery()))
+        await unit_of(store).add_inbox_message("orders", delivery(str(number)))
+        await unit_of(store).add_inbox_message(f"other {number}", delivery())
 
-    messages = await store.run(lambda unit: unit.inbox_messages("orders", Listing()))
+    messages = await unit_of(store).inbox_messages("orders", Listing())
 
     assert [message.body for message in messages] == ["9", "8", "7"]
-    assert len(await store.run(lambda unit: unit.inbox_messages("other 0", Listing()))) == 1
+    assert len(await unit_of(store).inbox_messages("other 0", Listing())) == 1

@@ -8,6 +8,7 @@ from sandbox_sim.ports import Store, Unit
 from sandbox_sim.records.jobs import Job
 from tests.sample_records import NOW, SERVICE, after, job
 from tests.stores.writes import WRITES, Write, prepared, state
+from tests.units import unit_of
 
 
 class Broken(Exception):
@@ -66,26 +67,26 @@ async def start_anew(unit: Unit) -> None:
 
 
 async def test_a_job_finished_in_a_broken_unit_is_still_claimed(store: Store) -> None:
-    await store.run(lambda unit: unit.add_job(job()))
-    (claimed,) = await store.run(lambda unit: unit.claim_due(NOW, 1))
+    await unit_of(store).add_job(job())
+    (claimed,) = await unit_of(store).claim_due(NOW, 1)
 
     await broken(store, lambda unit: unit.finish(claimed))
 
-    assert await store.run(lambda unit: unit.claim_due(NOW, 1)) == []
-    await store.run(lambda unit: unit.finish(claimed))
+    assert await unit_of(store).claim_due(NOW, 1) == []
+    await unit_of(store).finish(claimed)
 
 
 async def test_a_retry_added_in_a_broken_unit_is_not_there(store: Store) -> None:
     """A unit that records an attempt finishes its job and adds the next one, or does neither."""
-    await store.run(lambda unit: unit.add_job(job()))
-    (claimed,) = await store.run(lambda unit: unit.claim_due(NOW, 1))
+    await unit_of(store).add_job(job())
+    (claimed,) = await unit_of(store).claim_due(NOW, 1)
 
     async def record(unit: Unit) -> None:
         await unit.finish(claimed)
         await unit.add_job(Job(after(minutes=5), claimed.kind, SERVICE, claimed.subject))
 
     await broken(store, record)
-    assert await store.run(lambda unit: unit.next_due()) is None
+    assert await unit_of(store).next_due() is None
 
     await store.run(record)
-    assert await store.run(lambda unit: unit.next_due()) == after(minutes=5)
+    assert await unit_of(store).next_due() == after(minutes=5)

@@ -14,6 +14,7 @@ from sandbox_sim.production.manual_actions import Decision, SettledByHand
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from tests.production.desk import LOST, Desk
+from tests.units import unit_of
 
 SILENT = StatusResult(Outcome.UNKNOWN, reason="no answer")
 
@@ -50,7 +51,7 @@ async def test_of_two_settlements_at_once_one_counts(
     assert isinstance(refused, IllegalSettlement)
     status = settled.transaction.status
     assert (await desk.balances())["service/55/payout/GHS available"] == LEFT[status]
-    (kept,) = await store.run(lambda unit: unit.decisions_of(attempt.id))
+    (kept,) = await unit_of(store).decisions_of(attempt.id)
     assert kept.status is status
     assert len(await desk.callbacks()) == 1
 

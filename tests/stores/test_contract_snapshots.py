@@ -33,6 +33,7 @@ from tests.sample_records import (
     transaction,
 )
 from tests.stores.conftest import claim
+from tests.units import unit_of
 
 OTHER = 56
 
@@ -110,35 +111,35 @@ def later(state: dict[str, Any], **by: float) -> dict[str, Any]:
 
 
 async def save(store: Store, name: str = "before", service_id: int | None = None) -> Snapshot:
-    return await store.run(lambda unit: unit.save_snapshot(name, service_id, NOW))
+    return await unit_of(store).save_snapshot(name, service_id, NOW)
 
 
 async def restore(store: Store, now: datetime = NOW, name: str = "before") -> Snapshot | None:
-    return await store.run(lambda unit: unit.restore_snapshot(name, now))
+    return await unit_of(store).restore_snapshot(name, now)
 
 
 @pytest.fixture(autouse=True)
 async def _lived(store: Store) -> None:
     for service_id in BOTH:
         await store.run(partial(live, service_id=service_id))
-    await store.run(lambda unit: unit.add_inbox_message("orders", delivery("1")))
+    await unit_of(store).add_inbox_message("orders", delivery("1"))
 
 
 async def test_all_is_as_it_was_however_often_it_is_restored(store: Store) -> None:
     before = await store.run(of_all)
     taken = await save(store)
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).reset(None)
 
     for _ in range(2):
         assert await restore(store) == taken
         assert await store.run(of_all) == before
         await store.run(partial(live, run=2))
-        await store.run(lambda unit: unit.clear_inbox("orders"))
+        await unit_of(store).clear_inbox("orders")
 
 
 async def test_jobs_are_done_in_the_same_order(store: Store) -> None:
     await save(store)
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).reset(None)
 
     for _ in range(2):
         await restore(store)
@@ -151,9 +152,9 @@ async def test_jobs_are_done_in_the_same_order(store: Store) -> None:
 async def test_of_one_service_the_others_are_left_alone(store: Store) -> None:
     ours = await store.run(lambda unit: of(unit, SERVICE))
     await save(store, service_id=SERVICE)
-    await store.run(lambda unit: unit.reset(SERVICE))
+    await unit_of(store).reset(SERVICE)
     await store.run(partial(live, service_id=OTHER, run=2))
-    await store.run(lambda unit: unit.add_inbox_message("orders", delivery("2")))
+    await unit_of(store).add_inbox_message("orders", delivery("2"))
     theirs = await store.run(lambda unit: of(unit, OTHER))
 
     await restore(store)
@@ -164,21 +165,21 @@ async def test_of_one_service_the_others_are_left_alone(store: Store) -> None:
     ours["ledger"] = [line.transfer for line in ours["ledger"]]
     assert restored == ours
     assert await store.run(lambda unit: of(unit, OTHER)) == theirs
-    assert len(await store.run(lambda unit: unit.inbox_messages("orders", Listing()))) == 2
+    assert len(await unit_of(store).inbox_messages("orders", Listing())) == 2
     assert len(await claim(store, now=after(hours=1))) == 6
-    assert len(await store.run(lambda unit: unit.ledger_page(LedgerQuery()))) == 6
+    assert len(await unit_of(store).ledger_page(LedgerQuery())) == 6
 
 
 async def test_its_rules_stand_where_they_stood_among_those_of_all(store: Store) -> None:
     """Of the rules that match a request the newest applies, so their order matters."""
     for_all = rule("for all", match=Match())
-    await store.run(lambda unit: unit.save_user_rule(for_all))
+    await unit_of(store).save_user_rule(for_all)
     await save(store, service_id=SERVICE)
-    await store.run(lambda unit: unit.save_user_rule(rule("newer for all", match=Match())))
+    await unit_of(store).save_user_rule(rule("newer for all", match=Match()))
 
     await restore(store)
 
-    names = [each.id for each in await store.run(lambda unit: unit.user_rules())]
+    names = [each.id for each in await unit_of(store).user_rules()]
     assert names[:2] == ["newer for all", "for all"]
     assert names[2:] == ["O56-1-2", "O56-1-1", "O55-1-2", "O55-1-1"]
 
@@ -206,7 +207,7 @@ async def test_every_time_is_later_by_what_has_gone_by(store: Store, clock: Virt
     found = await store.run(lambda unit: of(unit, SERVICE))
     assert found == later(before, minutes=16, microseconds=3)
     assert found["callbacks"][0].attempts[0].next_attempt_at == after(minutes=21, microseconds=3)
-    (message,) = await store.run(lambda unit: unit.inbox_messages("orders", Listing()))
+    (message,) = await unit_of(store).inbox_messages("orders", Listing())
     assert message.at == clock.now()
     assert await claim(store, now=after(minutes=17)) == []
     assert len(await claim(store, now=after(minutes=17, microseconds=3))) == 2
@@ -215,7 +216,7 @@ async def test_every_time_is_later_by_what_has_gone_by(store: Store, clock: Virt
 async def test_what_was_expired_and_open_is_still_both(store: Store, clock: VirtualClock) -> None:
     """Its callback is still sent; what was expired and final was not copied."""
     clock.move_to(after(minutes=15))
-    await store.run(lambda unit: unit.save_snapshot("late", None, clock.now()))
+    await unit_of(store).save_snapshot("late", None, clock.now())
     clock.move_to(after(minutes=40))
 
     await restore(store, clock.now(), "late")
@@ -233,10 +234,10 @@ async def test_a_job_that_was_being_done_is_to_be_done_again(store: Store) -> No
     await restore(store)
 
     with pytest.raises(JobLost):
-        await store.run(lambda unit: unit.finish(held))
+        await unit_of(store).finish(held)
     (again,) = await claim(store, limit=1, now=after(minutes=1))
     assert again._replace(number=0) == held._replace(number=0)
-    await store.run(lambda unit: unit.finish(again))
+    await unit_of(store).finish(again)
 
 
 async def test_it_counts_what_it_holds(store: Store) -> None:
@@ -249,53 +250,53 @@ async def test_it_counts_what_it_holds(store: Store) -> None:
 
     assert of_one == Snapshot("one", SERVICE, NOW, dict.fromkeys(own, 2))
     assert of_all == Snapshot("all", None, NOW, {**dict.fromkeys(own, 4), "inbox": 1})
-    assert await store.run(lambda unit: unit.snapshots()) == [of_all, of_one]
+    assert await unit_of(store).snapshots() == [of_all, of_one]
 
 
 async def test_the_one_of_the_same_name_makes_room(store: Store) -> None:
     await save(store)
     await save(store, "another")
-    await store.run(lambda unit: unit.reset(SERVICE))
+    await unit_of(store).reset(SERVICE)
     emptier = await save(store, service_id=SERVICE)
 
-    listed = await store.run(lambda unit: unit.snapshots())
+    listed = await unit_of(store).snapshots()
     assert [each.name for each in listed] == ["before", "another"]
     assert await restore(store) == emptier
-    assert await store.run(lambda unit: unit.history(HistoryQuery(SERVICE))) == ([], 0)
+    assert await unit_of(store).history(HistoryQuery(SERVICE)) == ([], 0)
 
 
 async def test_one_that_was_deleted_is_gone(store: Store) -> None:
     await save(store)
 
-    assert await store.run(lambda unit: unit.delete_snapshot("before")) is True
-    assert await store.run(lambda unit: unit.delete_snapshot("before")) is False
+    assert await unit_of(store).delete_snapshot("before") is True
+    assert await unit_of(store).delete_snapshot("before") is False
     assert await restore(store) is None
-    assert await store.run(lambda unit: unit.snapshots()) == []
+    assert await unit_of(store).snapshots() == []
 
 
 async def test_a_reset_leaves_them_alone(store: Store) -> None:
     taken = [await save(store, "one", SERVICE), await save(store, "all")]
 
-    await store.run(lambda unit: unit.reset(SERVICE))
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).reset(SERVICE)
+    await unit_of(store).reset(None)
 
-    assert await store.run(lambda unit: unit.snapshots()) == taken[::-1]
+    assert await unit_of(store).snapshots() == taken[::-1]
 
 
 async def test_of_a_service_that_has_nothing(store: Store) -> None:
-    await store.run(lambda unit: unit.save_snapshot("empty", 57, NOW))
+    await unit_of(store).save_snapshot("empty", 57, NOW)
     await store.run(partial(live, service_id=57))
 
     await restore(store, name="empty")
 
-    assert await store.run(lambda unit: unit.history(HistoryQuery(57))) == ([], 0)
+    assert await unit_of(store).history(HistoryQuery(57)) == ([], 0)
     assert len(await claim(store, now=after(hours=1))) == 4
 
 
 async def test_whoever_waits_hears_of_it(store: Store) -> None:
     """The scheduler gets the time of the first restored job; other watchers learn of the change."""
     await save(store)
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).reset(None)
     jobs: list[datetime] = []
     writes: list[None] = []
     store.watch_jobs(jobs.append)

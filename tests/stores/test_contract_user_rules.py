@@ -9,6 +9,7 @@ from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Store, Topic, Unit
 from sandbox_sim.records.overrides import Match, UserRule, UserRuleKind
 from tests.sample_records import rule
+from tests.units import unit_of
 
 EVERYTHING = Match(
     service_id=55,
@@ -22,26 +23,23 @@ EVERYTHING = Match(
 
 
 async def rules(store: Store) -> list[UserRule]:
-    return list(await store.run(lambda unit: unit.user_rules()))
+    return list(await unit_of(store).user_rules())
 
 
 @pytest.mark.parametrize("match", [Match(), EVERYTHING, Match(amount_to=Decimal("1.5"))])
 async def test_a_rule_is_read_as_it_was_saved(store: Store, match: Match) -> None:
     saved = rule(match=match, kind=UserRuleKind.FAULT, times=None, seen=7, used=3)
 
-    await store.run(lambda unit: unit.save_user_rule(saved))
+    await unit_of(store).save_user_rule(saved)
 
     assert await rules(store) == [saved]
-    assert await store.run(lambda unit: unit.user_rule(saved.id)) == saved
+    assert await unit_of(store).user_rule(saved.id) == saved
 
 
 async def test_the_newest_comes_first_and_keeps_its_place_when_it_changes(store: Store) -> None:
-    async def work(unit: Unit) -> None:
-        for each in "O1", "O2", "O3":
-            await unit.save_user_rule(rule(each))
-        await unit.save_user_rule(rule("O1").counted(applied=True))
-
-    await store.run(work)
+    for each in "O1", "O2", "O3":
+        await unit_of(store).save_user_rule(rule(each))
+    await unit_of(store).save_user_rule(rule("O1").counted(applied=True))
 
     assert [(each.id, each.used) for each in await rules(store)] == [
         ("O3", 0),
@@ -53,23 +51,23 @@ async def test_the_newest_comes_first_and_keeps_its_place_when_it_changes(store:
 async def test_one_that_was_taken_out_is_gone_and_taking_it_out_again_changes_nothing(
     store: Store,
 ) -> None:
-    await store.run(lambda unit: unit.save_user_rule(rule("O1")))
-    await store.run(lambda unit: unit.save_user_rule(rule("O2")))
+    await unit_of(store).save_user_rule(rule("O1"))
+    await unit_of(store).save_user_rule(rule("O2"))
 
     for _ in range(2):
-        await store.run(lambda unit: unit.delete_user_rule(rule("O1")))
+        await unit_of(store).delete_user_rule(rule("O1"))
 
     assert [each.id for each in await rules(store)] == ["O2"]
-    assert await store.run(lambda unit: unit.user_rule("O1")) is None
+    assert await unit_of(store).user_rule("O1") is None
 
 
 async def test_a_reset_of_one_service_leaves_the_rules_for_all(store: Store) -> None:
-    await store.run(lambda unit: unit.save_user_rule(rule("O1", match=Match())))
+    await unit_of(store).save_user_rule(rule("O1", match=Match()))
 
-    await store.run(lambda unit: unit.reset(55))
+    await unit_of(store).reset(55)
     assert [each.id for each in await rules(store)] == ["O1"]
 
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).reset(None)
     assert await rules(store) == []
 
 
@@ -90,7 +88,7 @@ async def test_who_watches_a_topic_has_read_the_store_before_the_announcement_re
     await store.run(work)
     assert heard == [[rule()]]
 
-    await store.run(lambda unit: unit.delete_user_rule(rule("O1")))
+    await unit_of(store).delete_user_rule(rule("O1"))
     assert heard == [[rule()]]
 
 
@@ -124,7 +122,7 @@ async def test_a_watcher_that_fails_keeps_no_other_from_hearing(store: Store) ->
     store.watch_topic(Topic.RULES, broken)
     store.watch_topic(Topic.RULES, notice)
 
-    await store.run(lambda unit: unit.announce(Topic.RULES))
+    await unit_of(store).announce(Topic.RULES)
 
     assert heard == ["rules"]
 
@@ -142,7 +140,7 @@ async def test_watchers_are_told_of_one_thing_after_another(store: Store) -> Non
         at_once -= 1
 
     store.watch_topic(Topic.RULES, notice)
-    announcing = (store.run(lambda unit: unit.announce(Topic.RULES)) for _ in range(10))
+    announcing = (unit_of(store).announce(Topic.RULES) for _ in range(10))
 
     await asyncio.gather(*announcing)
 

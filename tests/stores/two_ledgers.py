@@ -8,6 +8,7 @@ from sandbox_sim.records.ledger import LedgerQuery, shown
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
 from tests.sample_records import NOW, account_of, violations
+from tests.units import unit_of
 
 VERSION = 12
 
@@ -70,15 +71,12 @@ def two_ledgers() -> Iterator[tuple[str, tuple[object, ...]]]:
 async def assert_they_became_one(store: Store) -> None:
     """Every posting, open hold and balance was converted exactly."""
     assert await store.run(violations) == ()
-    lines = await store.run(lambda unit: unit.ledger_page(LedgerQuery(mode=LIVE)))
-    of_s = await store.run(lambda unit: unit.ledger_page(LedgerQuery(mode=SANDBOX)))
-    balances = await store.run(lambda unit: unit.balances(None, None))
-    sums = await store.run(lambda unit: unit.live_sums())
+    lines = await unit_of(store).ledger_page(LedgerQuery(mode=LIVE))
+    of_s = await unit_of(store).ledger_page(LedgerQuery(mode=SANDBOX))
+    balances = await unit_of(store).balances(None, None)
+    sums = await unit_of(store).live_sums()
     payout = account_of(55, Wallet.PAYOUT, LIVE)
-    opened_ones = [
-        await store.run(lambda unit, s=each: unit.open_transfer(payout, s))  # type: ignore[misc]
-        for each in ("P1", "P2", "P3")
-    ]
+    opened_ones = [await unit_of(store).open_transfer(payout, each) for each in ("P1", "P2", "P3")]
 
     assert {str(a): (str(b.available), str(b.pending)) for a, b in balances.items()} == {
         "service/55/sms/SMS": ("500", "0"),

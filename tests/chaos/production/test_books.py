@@ -16,6 +16,7 @@ from sandbox_sim.values.vocabulary import Wallet
 from tests.live_records import CLEARING, PAYOUT, paid_in, set_aside
 from tests.sample_records import NOW
 from tests.sqlite_files import opened
+from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -25,12 +26,12 @@ async def path(tmp_path: Path) -> Path:
     """A file with a deposit, a payout that was carried out and one that is open."""
     path = tmp_path / "state.sqlite3"
     async with opened(path) as store:
-        await store.run(lambda unit: unit.add_transfer(paid_in("100", PAYOUT)))
+        await unit_of(store).add_transfer(paid_in("100", PAYOUT))
         done = set_aside("10.50", "DONE")
-        number = await store.run(lambda unit: unit.add_transfer(done))
+        number = await unit_of(store).add_transfer(done)
         end = LedgerLine(number, done).posted(NOW, CLEARING)
-        await store.run(lambda unit: unit.add_transfer(end))
-        await store.run(lambda unit: unit.add_transfer(set_aside("2", "OPEN")))
+        await unit_of(store).add_transfer(end)
+        await unit_of(store).add_transfer(set_aside("2", "OPEN"))
     return path
 
 

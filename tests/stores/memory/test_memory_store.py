@@ -2,7 +2,6 @@
 
 import weakref
 from functools import partial
-from operator import methodcaller
 
 import pytest
 
@@ -24,6 +23,7 @@ from tests.sample_records import (
     job,
     transaction,
 )
+from tests.units import unit_of
 
 LIMIT = 3
 
@@ -46,13 +46,11 @@ async def save(
     store: MemoryStore, callback_id: str, state: DeliveryState, service: int = 55
 ) -> None:
     made = callback(callback_id, state=state, service_id=service)
-    await store.run(methodcaller("save_callback", made))
+    await unit_of(store).save_callback(made)
 
 
 async def kept(store: MemoryStore, service_id: int = SERVICE) -> list[str]:
-    return [
-        each.id for each in await store.run(lambda unit: unit.list_callbacks(every(service_id)))
-    ]
+    return [each.id for each in await unit_of(store).list_callbacks(every(service_id))]
 
 
 class TestFinishedCallbacks:
@@ -90,7 +88,7 @@ class TestFinishedCallbacks:
 
 async def test_reading_an_inbox_that_is_not_there_makes_none(store: MemoryStore) -> None:
     for number in range(5):
-        await store.run(methodcaller("inbox_messages", str(number), Listing()))
+        await unit_of(store).inbox_messages(str(number), Listing())
 
     assert len(store._unit._inboxes.boxes) == 0
 
@@ -101,16 +99,16 @@ class TestTransactions:
     async def test_the_oldest_that_are_final_and_expired_go_where_there_are_too_many(
         self, store: MemoryStore, clock: VirtualClock
     ) -> None:
-        await store.run(methodcaller("add_transaction", transaction("1" * 11, transaction_id="1")))
+        await unit_of(store).add_transaction(transaction("1" * 11, transaction_id="1"))
         for number in range(50):
             made = decided(f"{number:011d}", transaction_id=f"T{number}")
-            await store.run(methodcaller("add_transaction", made))
+            await unit_of(store).add_transaction(made)
         held = store._unit._services[SERVICE].transactions
         assert len(held.records) == 51
 
         clock.move_to(after(minutes=16))
         newest = transaction("9" * 11, transaction_id="new", initiated_at=clock.now())
-        await store.run(methodcaller("add_transaction", newest))
+        await unit_of(store).add_transaction(newest)
 
         assert list(held.records) == ["1" * 11, "00000000049", "9" * 11]
         assert held.current == {"1": "1" * 11, "T49": "00000000049", "new": "9" * 11}
@@ -119,19 +117,19 @@ class TestTransactions:
         self, store: MemoryStore, clock: VirtualClock
     ) -> None:
         held = store._unit._services[SERVICE].transactions
-        await store.run(methodcaller("add_transaction", transaction()))
+        await unit_of(store).add_transaction(transaction())
         for hour in range(1, 5):
             clock.move_to(after(hours=hour))
             other = decided(f"{hour:011d}", transaction_id=f"T{hour}", initiated_at=clock.now())
-            await store.run(methodcaller("add_transaction", other))
+            await unit_of(store).add_transaction(other)
         assert list(held.records) == ["10000000001", "00000000003", "00000000004"]
 
         ended = transaction().moved(Status.SUCCESSFUL, clock.now())
-        await store.run(methodcaller("save_transaction", ended))
+        await unit_of(store).save_transaction(ended)
         for minute in (2, 4):
             clock.move_to(after(hours=4, minutes=minute))
             other = decided("5" * 10 + str(minute), initiated_at=clock.now())
-            await store.run(methodcaller("add_transaction", other))
+            await unit_of(store).add_transaction(other)
 
         assert "10000000001" not in held.records
 
@@ -139,20 +137,20 @@ class TestTransactions:
         self, store: MemoryStore, clock: VirtualClock
     ) -> None:
         newer = transaction("10000000002", initiated_at=after(minutes=10))
-        await store.run(methodcaller("add_transaction", decided("10000000001")))
-        await store.run(methodcaller("add_transaction", newer))
+        await unit_of(store).add_transaction(decided("10000000001"))
+        await unit_of(store).add_transaction(newer)
         clock.move_to(after(minutes=16))
         for number in range(3, 6):
             made = decided(f"1000000000{number}", transaction_id="T3", initiated_at=clock.now())
-            await store.run(methodcaller("add_transaction", made))
+            await unit_of(store).add_transaction(made)
 
-        assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) == newer
+        assert await unit_of(store).transaction(SERVICE, "T1") == newer
 
     async def test_a_unit_that_is_rolled_back_leaves_nothing(
         self, store: MemoryStore, clock: VirtualClock
     ) -> None:
         for number in range(LIMIT + 2):
-            await store.run(methodcaller("add_transaction", decided(f"{number:011d}")))
+            await unit_of(store).add_transaction(decided(f"{number:011d}"))
         clock.move_to(after(minutes=16))
 
         async def work(unit: Unit) -> None:
@@ -168,22 +166,22 @@ class TestTransactions:
 
 
 async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualClock) -> None:
-    await store.run(methodcaller("add_card_page", checkout("old")))
+    await unit_of(store).add_card_page(checkout("old"))
     clock.move_to(after(minutes=15))
-    await store.run(methodcaller("add_card_page", checkout("new", expires_at=after(minutes=30))))
+    await unit_of(store).add_card_page(checkout("new", expires_at=after(minutes=30)))
 
     assert list(store._unit._card_pages) == ["new"]
 
 
 async def test_jobs_of_services_that_were_reset_do_not_pile_up(store: MemoryStore) -> None:
-    await store.run(methodcaller("add_job", job("first", after(minutes=1), service_id=56)))
+    await unit_of(store).add_job(job("first", after(minutes=1), service_id=56))
     for _ in range(1000):
-        await store.run(methodcaller("add_job", job("left behind", after(minutes=5))))
-        await store.run(methodcaller("reset", SERVICE))
+        await unit_of(store).add_job(job("left behind", after(minutes=5)))
+        await unit_of(store).reset(SERVICE)
 
     assert len(store._unit._heap) < 200
     assert list(store._unit._services) == [56]
-    (due,) = await store.run(lambda unit: unit.claim_due(after(minutes=5), 2000))
+    (due,) = await unit_of(store).claim_due(after(minutes=5), 2000)
     assert due.subject == "first"
 
 
@@ -191,7 +189,7 @@ async def test_whoever_claims_nothing_wakes_nobody(store: MemoryStore) -> None:
     told: list[str] = []
     store.watch(lambda: told.append("written"))
 
-    await store.run(methodcaller("claim_due", NOW, 10))
+    await unit_of(store).claim_due(NOW, 10)
 
     assert told == []
 
@@ -202,9 +200,9 @@ async def test_what_a_reset_forgot_is_not_held_until_the_next_unit(store: Memory
 
     body = Body("x")
     gone = weakref.ref(body)
-    await store.run(methodcaller("add_inbox_message", "orders", delivery(body)))
+    await unit_of(store).add_inbox_message("orders", delivery(body))
     del body
 
-    await store.run(lambda unit: unit.reset(None))
+    await unit_of(store).reset(None)
 
     assert gone() is None

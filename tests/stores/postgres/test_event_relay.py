@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
-from operator import methodcaller
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -16,6 +15,7 @@ from sandbox_sim.records.events import EventFilter, EventType, NumberedEvent
 from tests.sample_records import callback, message, transaction
 from tests.stores.conftest import OpenPostgres, eventually
 from tests.stores.postgres.postgres_servers import end_listening
+from tests.units import unit_of
 
 if TYPE_CHECKING:
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore
@@ -78,9 +78,9 @@ async def test_what_happens_elsewhere_is_heard_among_what_happens_here(
 ) -> None:
     reader = await listen(readers, here, there)
 
-    await there.store.run(methodcaller("add_transaction", transaction()))
+    await unit_of(there.store).add_transaction(transaction())
     (first,) = await hear(reader, 1)
-    await here.store.run(methodcaller("save_callback", callback()))
+    await unit_of(here.store).save_callback(callback())
     (second,) = await hear(reader, 1)
 
     assert (first.event.type, first.event.service_id) == (EventType.TRANSACTION, 55)
@@ -93,7 +93,7 @@ async def test_each_server_s_readers_hear_it_once(
     one, other = await listen(readers, here, there), await listen(readers, there, here)
 
     for name in ("C1", "C2"):
-        await here.store.run(methodcaller("save_callback", callback(name)))
+        await unit_of(here.store).save_callback(callback(name))
     heard = [await hear(one, 2), await hear(other, 2)]
 
     assert [[told.event.data for told in each] for each in heard] == [
@@ -109,10 +109,10 @@ async def test_however_much_there_is_and_however_long(
     reader = await listen(readers, here, there)
     messages = [message(f"M{number}", message="Ɛ" * 20_000) for number in range(20)]
 
-    await there.store.run(methodcaller("add_messages", messages))
+    await unit_of(there.store).add_messages(messages)
 
     mine = readers.enter_context(there.feed.listening(EventFilter(), None, lambda: None))
-    await there.store.run(methodcaller("save_messages", messages))
+    await unit_of(there.store).save_messages(messages)
     heard, same = await hear(reader, 40), await hear(mine, 20)
     assert [told.event.data for told in heard[20:]] == [told.event.data for told in same]
 
@@ -136,7 +136,7 @@ async def test_a_server_that_joins_asks_who_listens(
     newcomer = serve(await open_postgres())
     await eventually(lambda: bool(newcomer.store.relay.remote_readers))
 
-    await newcomer.store.run(methodcaller("save_callback", callback()))
+    await unit_of(newcomer.store).save_callback(callback())
 
     assert len(await hear(reader, 1)) == 1
 
@@ -146,7 +146,7 @@ async def test_what_was_told_last_is_heard_though_the_server_stops(
 ) -> None:
     reader = await listen(readers, here, there)
 
-    await there.store.run(methodcaller("save_callback", callback()))
+    await unit_of(there.store).save_callback(callback())
     await there.store.close()
 
     assert len(await hear(reader, 1)) == 1
@@ -174,5 +174,5 @@ async def test_after_a_break_there_is_a_gap_for_all(
     for reader in (one, other):
         (gap,) = await hear(reader, 1)
         assert gap.event.type is EventType.GAP
-    await there.store.run(methodcaller("save_callback", callback()))
+    await unit_of(there.store).save_callback(callback())
     assert len(await hear(one, 1)) == 1

@@ -9,6 +9,7 @@ from sandbox_sim.ports import StoreError
 from sandbox_sim.stores.sql.schema import MIGRATIONS
 from tests import postgres
 from tests.stores.conftest import OpenPostgres
+from tests.units import unit_of
 
 
 async def complaint(open_postgres: OpenPostgres, url: str) -> str:
@@ -62,7 +63,7 @@ async def test_an_empty_schema_that_somebody_made_for_us_is_taken(
 
     store = await open_postgres()
 
-    assert await store.run(lambda unit: unit.next_due()) is None
+    assert await unit_of(store).next_due() is None
 
 
 async def test_tables_of_the_same_name_elsewhere_are_not_touched(
@@ -71,7 +72,7 @@ async def test_tables_of_the_same_name_elsewhere_are_not_touched(
     await postgres.execute(url, "CREATE TABLE public.transactions (theirs TEXT)")
     try:
         store = await open_postgres()
-        assert await store.run(lambda unit: unit.transaction(55, "T1")) is None
+        assert await unit_of(store).transaction(55, "T1") is None
     finally:
         await postgres.execute(url, "DROP TABLE public.transactions")
 

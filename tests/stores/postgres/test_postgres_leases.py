@@ -2,7 +2,6 @@
 
 import asyncio
 from functools import partial
-from operator import methodcaller
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +13,7 @@ from tests import postgres
 from tests.sample_records import SERVICE, after, job, posting, postings_of
 from tests.stores.conftest import OpenPostgres, claim, eventually
 from tests.stores.postgres.postgres_servers import SHORT_LEASE, taken_over
+from tests.units import unit_of
 
 if TYPE_CHECKING:
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore
@@ -46,7 +46,7 @@ async def leases(url: str) -> list[int]:
 
 async def test_the_jobs_of_one_that_died_are_done_by_another(open_postgres: OpenPostgres) -> None:
     holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
-    await holder.run(lambda unit: unit.add_job(job("orphan", failures=2)))
+    await unit_of(holder).add_job(job("orphan", failures=2))
     (lost,) = await claim(holder)
     assert await claim(other) == []
 
@@ -54,14 +54,14 @@ async def test_the_jobs_of_one_that_died_are_done_by_another(open_postgres: Open
 
     found = await taken_over(other)
     assert found._replace(number=0) == lost._replace(number=0)
-    await other.run(methodcaller("finish", found))
+    await unit_of(other).finish(found)
 
 
 async def test_one_that_lives_keeps_its_jobs_for_longer_than_a_lease(
     open_postgres: OpenPostgres, url: str
 ) -> None:
     holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
-    await holder.run(lambda unit: unit.add_job(job()))
+    await unit_of(holder).add_job(job())
     (held,) = await claim(holder)
     seen: set[int] = set()
 
@@ -73,7 +73,7 @@ async def test_one_that_lives_keeps_its_jobs_for_longer_than_a_lease(
 
     assert 0 not in seen
     assert await claim(other) == []
-    await holder.run(methodcaller("finish", held))
+    await unit_of(holder).finish(held)
     assert await leases(url) == []
 
 
@@ -81,7 +81,7 @@ async def test_who_is_taken_for_dead_cannot_finish_what_another_took_over(
     open_postgres: OpenPostgres,
 ) -> None:
     holder, other = await open_postgres(lease=SHORT_LEASE), await open_postgres(lease=SHORT_LEASE)
-    await holder.run(lambda unit: unit.add_job(job()))
+    await unit_of(holder).add_job(job())
     (held,) = await claim(holder)
 
     async def record(unit: Unit, done: Job, subject: str) -> None:
@@ -106,7 +106,7 @@ async def test_who_came_just_now_lets_the_others_live(
     After a restart of Postgres all leases have run out.
     """
     holder = await open_postgres(lease=SHORT_LEASE)
-    await holder.run(lambda unit: unit.add_job(job()))
+    await unit_of(holder).add_job(job())
     (held,) = await claim(holder)
     await stand_still(holder)
     await postgres.execute(url, "UPDATE sandbox_sim.jobs SET lease_until = 1")
@@ -114,7 +114,7 @@ async def test_who_came_just_now_lets_the_others_live(
     other = await open_postgres()  # returns after its first heartbeat
 
     assert await claim(other) == []
-    await holder.run(methodcaller("finish", held))
+    await unit_of(holder).finish(held)
 
 
 async def test_what_is_claimed_at_the_end_is_given_back_and_the_others_told(
@@ -123,10 +123,10 @@ async def test_what_is_claimed_at_the_end_is_given_back_and_the_others_told(
     leaving, staying = await open_postgres(), await open_postgres()
     noticed: list[object] = []
     staying.watch_jobs(noticed.append)
-    await leaving.run(lambda unit: unit.add_job(job("done")))
-    await leaving.run(lambda unit: unit.add_job(job("not yet", after(seconds=-1))))
+    await unit_of(leaving).add_job(job("done"))
+    await unit_of(leaving).add_job(job("not yet", after(seconds=-1)))
     first, second = await claim(leaving)
-    await leaving.run(methodcaller("finish", second))
+    await unit_of(leaving).finish(second)
     noticed.clear()
 
     await leaving.close()
@@ -147,7 +147,7 @@ class TestHeldForAnAnswer:
         noticed: list[object] = []
         answering.watch_jobs(noticed.append)
         gate.hold("10000000001")
-        await answering.run(lambda unit: unit.add_job(job("10000000001")))
+        await unit_of(answering).add_job(job("10000000001"))
 
         assert await claim(other) == await claim(answering) == []
         assert noticed == []
@@ -161,7 +161,7 @@ class TestHeldForAnAnswer:
         gate = ProcessAnswerGate()
         answering, other = await open_postgres(gate=gate), await open_postgres()
         gate.hold("10000000001")
-        await answering.run(lambda unit: unit.add_job(job("10000000001", after(seconds=1))))
+        await unit_of(answering).add_job(job("10000000001", after(seconds=1)))
 
         assert len(await claim(other, now=after(seconds=1))) == 1
 
@@ -187,7 +187,7 @@ class TestHeldForAnAnswer:
         answering = await open_postgres(gate=gate, lease=SHORT_LEASE)
         other = await open_postgres(lease=SHORT_LEASE)
         gate.hold("10000000001")
-        await answering.run(lambda unit: unit.add_job(job("10000000001")))
+        await unit_of(answering).add_job(job("10000000001"))
 
         await die(answering)
 

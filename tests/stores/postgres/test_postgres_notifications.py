@@ -13,6 +13,7 @@ from tests import postgres
 from tests.sample_records import after, job, rule
 from tests.stores.conftest import OpenPostgres, eventually
 from tests.stores.postgres.postgres_servers import end_listening
+from tests.units import unit_of
 
 if TYPE_CHECKING:
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore
@@ -22,7 +23,7 @@ CONNECTIONS = 10  # of each server; one more connection listens
 
 
 async def add(store: Store, due_at: datetime) -> None:
-    await store.run(lambda unit: unit.add_job(job(due_at=due_at)))
+    await unit_of(store).add_job(job(due_at=due_at))
 
 
 def noticed_by(store: Store) -> list[datetime]:
@@ -111,7 +112,7 @@ def heard_by(store: Store, topic: Topic = Topic.RULES) -> list[int]:
     heard: list[int] = []
 
     async def notice() -> None:
-        heard.append(len(await store.run(lambda unit: unit.user_rules())))
+        heard.append(len(await unit_of(store).user_rules()))
 
     store.watch_topic(topic, notice)
     return heard
@@ -164,6 +165,7 @@ class TestNews:
         missing: list[str] = []
 
         async def add(store: Store, name: str) -> None:
+
             async def work(unit: Unit) -> None:
                 await unit.save_user_rule(rule(name))
                 await unit.announce(Topic.RULES)
@@ -173,7 +175,7 @@ class TestNews:
 
         def watch(store: Store) -> None:
             async def notice() -> None:
-                rules = await store.run(lambda unit: unit.user_rules())
+                rules = await unit_of(store).user_rules()
                 loaded[store] = {each.id for each in rules}
 
             store.watch_topic(Topic.RULES, notice)

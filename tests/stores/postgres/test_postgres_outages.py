@@ -5,7 +5,6 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from operator import methodcaller
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +16,7 @@ from tests.proxy import Proxy, proxy
 from tests.sample_records import SERVICE, after, job, posting, postings_of, rule, transaction
 from tests.stores.conftest import OpenPostgres, claim, eventually
 from tests.stores.postgres.postgres_servers import SHORT_LEASE, taken_over
+from tests.units import unit_of
 
 if TYPE_CHECKING:
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore
@@ -64,14 +64,14 @@ async def postgres_says(url: str, statement: str) -> bool:
 
 async def works(store: Store) -> bool:
     try:
-        await store.run(lambda unit: unit.next_due())
+        await unit_of(store).next_due()
     except StoreError:
         return False
     return True
 
 
 async def saved(store: Store) -> bool:
-    return await store.run(lambda unit: unit.transaction(SERVICE, "T1")) is not None
+    return await unit_of(store).transaction(SERVICE, "T1") is not None
 
 
 async def test_while_it_is_away_each_unit_is_told_so_at_once_and_then_it_works_again(
@@ -81,14 +81,14 @@ async def test_while_it_is_away_each_unit_is_told_so_at_once_and_then_it_works_a
     begun = time.monotonic()
     for _ in range(20):
         with pytest.raises(StoreError, match=r"^postgresql://.*127\.0\.0\.1:"):
-            await far.run(lambda unit: unit.add_transaction(transaction()))
+            await unit_of(far).add_transaction(transaction())
     assert time.monotonic() - begun < 5
 
     await way.open()
 
     await eventually(lambda: works(far))
     assert not await saved(far)
-    await far.run(lambda unit: unit.add_transaction(transaction()))
+    await unit_of(far).add_transaction(transaction())
     assert await saved(far)
 
 
@@ -100,18 +100,18 @@ async def test_when_it_is_back_the_others_are_heard_again(
     far.watch_jobs(noticed.append)
 
     async def notice() -> None:
-        noticed.extend(await far.run(lambda unit: unit.user_rules()))
+        noticed.extend(await unit_of(far).user_rules())
 
     far.watch_topic(Topic.RULES, notice)
     await way.cut()
-    await near.run(lambda unit: unit.add_job(job(due_at=after(minutes=1))))
-    await near.run(lambda unit: unit.save_user_rule(rule()))
+    await unit_of(near).add_job(job(due_at=after(minutes=1)))
+    await unit_of(near).save_user_rule(rule())
 
     await way.open()
 
     await eventually(lambda: after(minutes=1) in noticed)
     await eventually(lambda: rule() in noticed)
-    await near.run(lambda unit: unit.add_job(job(due_at=after(seconds=1))))
+    await unit_of(near).add_job(job(due_at=after(seconds=1)))
     await eventually(lambda: after(seconds=1) in noticed)
 
 
@@ -167,7 +167,7 @@ class TestItDoesNotAnswer:
     ) -> None:
         way.freeze()
         with pytest.raises(StoreError, match="does not answer"):
-            await far.run(lambda unit: unit.add_transaction(transaction()))
+            await unit_of(far).add_transaction(transaction())
 
         way.thaw()
 
@@ -178,7 +178,7 @@ class TestItDoesNotAnswer:
     ) -> None:
         async with others_kept_out(url):
             with pytest.raises(StoreError, match="does not answer"):
-                await one.run(lambda unit: unit.next_due())
+                await unit_of(one).next_due()
 
         await eventually(lambda: works(one))
         assert caplog.messages == []
@@ -204,7 +204,7 @@ class TestItDoesNotAnswer:
         assert pool is not None
         await eventually(lambda: pool.get_size() - pool.get_idle_size() == CONNECTIONS)
         with pytest.raises(StoreError, match="does not answer"):
-            await one.run(lambda unit: unit.next_due())
+            await unit_of(one).next_due()
 
         enough.set()
         await asyncio.gather(*slow_ones)
@@ -217,7 +217,7 @@ class TestTheCommitGetsLost:
     ) -> None:
         way.lose = "question"
         with pytest.raises(StoreError):
-            await far.run(lambda unit: unit.add_transaction(transaction()))
+            await unit_of(far).add_transaction(transaction())
 
         assert not await saved(one)
 
@@ -228,14 +228,14 @@ class TestTheCommitGetsLost:
         far.watch_jobs(noticed.append)
         way.lose = "answer"
         with pytest.raises(StoreError):
-            await far.run(lambda unit: unit.add_job(job()))
+            await unit_of(far).add_job(job())
 
         assert noticed == []
         assert len(await claim(one)) == 1
 
     async def test_an_attempt_is_recorded_once(self, far: "PostgresStore", way: Proxy) -> None:
         """Deliveries try to save an attempt again; the second try must not add a second retry."""
-        await far.run(lambda unit: unit.add_job(job()))
+        await unit_of(far).add_job(job())
         (held,) = await claim(far)
 
         async def record(unit: Unit) -> None:
@@ -256,25 +256,25 @@ class TestTheCommitGetsLost:
         self, open_postgres: OpenPostgres, way: Proxy
     ) -> None:
         store = await open_postgres(url=way.url, lease=SHORT_LEASE)
-        await store.run(lambda unit: unit.add_job(job("claimed")))
+        await unit_of(store).add_job(job("claimed"))
         way.lose = "answer"
         with pytest.raises(StoreError):
             await claim(store)
 
         found = await taken_over(store)
 
-        await store.run(methodcaller("finish", found))
+        await unit_of(store).finish(found)
 
 
 async def test_a_server_that_is_stopped_and_started_again(open_postgres: OpenPostgres) -> None:
     with postgres.started() as server:
         store = await open_postgres(url=server.get_uri())
         line = store._channel._connection
-        await store.run(lambda unit: unit.add_transaction(transaction()))
+        await unit_of(store).add_transaction(transaction())
 
         await asyncio.to_thread(server.stop)
         with pytest.raises(StoreError):
-            await store.run(lambda unit: unit.transaction(SERVICE, "T1"))
+            await unit_of(store).transaction(SERVICE, "T1")
 
         await asyncio.to_thread(postgres.patiently, server.ensure_postgres_running)
         await eventually(lambda: works(store))
@@ -288,7 +288,7 @@ async def test_a_unit_that_is_broken_off_at_its_beginning_leaves_nothing_to_tell
 ) -> None:
     """A stop of the server cancels units in the same way."""
     async with others_kept_out(url) as waiting:
-        unit = asyncio.create_task(one.run(lambda unit: unit.next_due()))
+        unit = asyncio.create_task(unit_of(one).next_due())
         await eventually(waiting)
         unit.cancel()
         await asyncio.wait({unit})
@@ -301,7 +301,7 @@ async def test_a_store_that_is_closed_says_so(one: "PostgresStore") -> None:
     await one.close()
 
     with pytest.raises(StoreError, match="the store is closed"):
-        await one.run(lambda unit: unit.next_due())
+        await unit_of(one).next_due()
 
 
 async def test_closing_does_not_hang_while_it_is_away(
@@ -311,7 +311,7 @@ async def test_closing_does_not_hang_while_it_is_away(
 
     monkeypatch.setattr(store, "_CLOSING_S", A_MOMENT)
     monkeypatch.setattr(postgres_notifications, "_CLOSING_S", A_MOMENT)
-    await far.run(lambda unit: unit.add_job(job()))
+    await unit_of(far).add_job(job())
     await claim(far)
     way.freeze()
 

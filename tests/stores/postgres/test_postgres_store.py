@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import chain, pairwise
-from operator import methodcaller
 from typing import Any
 
 import asyncpg
@@ -37,6 +36,7 @@ from tests.sample_records import (
     violations,
 )
 from tests.stores.conftest import OpenPostgres, claim
+from tests.units import unit_of
 
 
 class TestTogether:
@@ -47,9 +47,9 @@ class TestTogether:
 
         stores: list[Store] = list(await asyncio.gather(*(open_postgres() for _ in range(4))))
 
-        await stores[0].run(lambda unit: unit.add_transaction(transaction()))
+        await unit_of(stores[0]).add_transaction(transaction())
         for store in stores:
-            found = await store.run(lambda unit: unit.transaction(SERVICE, "T1"))
+            found = await unit_of(store).transaction(SERVICE, "T1")
             assert found == transaction()
 
     async def test_a_migration_that_meets_a_deadlock_with_another_replica_is_tried_again(
@@ -68,7 +68,7 @@ class TestTogether:
         store = await open_postgres()
 
         assert conflicts == []
-        assert await store.run(lambda unit: unit.next_due()) is None
+        assert await unit_of(store).next_due() is None
 
     async def test_a_job_is_claimed_by_one_of_them(self, one: Store, other: Store) -> None:
         async def promise(unit: Unit) -> None:
@@ -100,7 +100,7 @@ class TestTogether:
         left = await asyncio.gather(*(store.run(charge) for store in (one, other) * 25))
 
         assert Counter(left) == Counter([*[None] * 20, *range(30)])
-        balance = await other.run(lambda unit: unit.balance(account_of(SERVICE, Wallet.SMS)))
+        balance = await unit_of(other).balance(account_of(SERVICE, Wallet.SMS))
         postings = await one.run(lambda unit: postings_of(unit, SERVICE))
         assert balance is not None
         assert balance.amount == sum(map(signed, postings)) == 0
@@ -134,7 +134,7 @@ class TestTogether:
         read = SqlLedger.live_sums
 
         async def post_and_read(unit: SqlLedger) -> Any:
-            await other.run(lambda unit: unit.add_transfer(paid_in("2", PAYOUT)))
+            await unit_of(other).add_transfer(paid_in("2", PAYOUT))
             return await read(unit)
 
         monkeypatch.setattr(SqlLedger, "live_sums", post_and_read)
@@ -150,12 +150,12 @@ class TestTogether:
         ]
         await asyncio.gather(
             *(
-                store.run(methodcaller("add_messages", send))
+                unit_of(store).add_messages(send)
                 for store, send in zip((one, other) * 10, sends, strict=True)
             )
         )
 
-        page, total = await one.run(lambda unit: unit.history(HistoryQuery(SERVICE, limit=60)))
+        page, total = await unit_of(one).history(HistoryQuery(SERVICE, limit=60))
 
         assert (len(page), total) == (60, 60)
         batches = [found.batch_id for found in page]
@@ -166,7 +166,7 @@ class TestTogether:
     async def test_no_two_reserve_the_same_numbers(self, open_postgres: OpenPostgres) -> None:
         stores = [await open_postgres() for _ in range(3)]
 
-        reserved = [store.run(lambda unit: unit.reserve(5, 10)) for store in stores * 10]
+        reserved = [unit_of(store).reserve(5, 10) for store in stores * 10]
 
         assert sorted(await asyncio.gather(*reserved)) == list(range(5, 305, 10))
 
@@ -177,13 +177,13 @@ class TestTogether:
         messages = [delivery("x" * 1000 * number, id=f"D{number}") for number in range(20)]
         await asyncio.gather(
             *(
-                store.run(methodcaller("add_inbox_message", f"box {each.id}", each))
+                unit_of(store).add_inbox_message(f"box {each.id}", each)
                 for store, each in zip((one, other) * 10, messages, strict=True)
             )
         )
         await asyncio.gather(
-            one.run(lambda unit: unit.clear_inbox("box D3")),
-            other.run(lambda unit: unit.clear_inbox("box D4")),
+            unit_of(one).clear_inbox("box D3"),
+            unit_of(other).clear_inbox("box D4"),
         )
         await postgres.execute(
             url,
@@ -228,7 +228,7 @@ class TestInOneAnothersWay:
         self, one: Store, other: Store
     ) -> None:
         for number in range(20):
-            await one.run(methodcaller("add_job", job(str(number))))
+            await unit_of(one).add_job(job(str(number)))
         held, enough = asyncio.Event(), asyncio.Event()
         sizes: list[int] = []
 
@@ -272,8 +272,8 @@ class TestInOneAnothersWay:
             await go_on.wait()
             await unit.add_transfer(posting("-1"))
 
-        await one.run(lambda unit: unit.add_transfer(posting("500")))
-        await one.run(lambda unit: unit.save_snapshot("before", None, NOW))
+        await unit_of(one).add_transfer(posting("500"))
+        await unit_of(one).save_snapshot("before", None, NOW)
         charging = asyncio.create_task(one.run(charge))
         await read.wait()
         alone = asyncio.gather(*(store.run(whole[what]) for store in (one, other)))
@@ -298,4 +298,4 @@ class TestInOneAnothersWay:
 
         with pytest.raises(StoreError, match="rolled back"):
             await one.run(work)
-        assert await one.run(lambda unit: unit.transaction(SERVICE, "T1")) is None
+        assert await unit_of(one).transaction(SERVICE, "T1") is None

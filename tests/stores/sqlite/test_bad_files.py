@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from operator import methodcaller
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,6 +19,7 @@ from sandbox_sim.stores.sqlite.sqlite_store import APPLICATION_ID, SqliteStore
 from tests.sample_records import SERVICE, every, message, posting
 from tests.sqlite_files import contents, opened, outside
 from tests.stores.writes import prepared
+from tests.units import unit_of
 
 PAGE = 4096
 
@@ -139,7 +139,7 @@ class TestDamaged:
             await store.run(prepared)
             for number in range(20):
                 batch = [message(f"N{number}-{n}", message="x" * 400) for n in range(50)]
-                await store.run(methodcaller("add_messages", batch))
+                await unit_of(store).add_messages(batch)
         return path
 
     @staticmethod
@@ -181,10 +181,10 @@ class TestDamaged:
         async with opened(path) as store:
             query = HistoryQuery(SERVICE, page=1, limit=1000)
             with pytest.raises(StoreError, match=f"{path}: it is damaged"):
-                await store.run(lambda unit: unit.history(query))
+                await unit_of(store).history(query)
             # All other records can still be read, so the server goes on.
-            assert await store.run(lambda unit: unit.transaction(SERVICE, "T1")) is not None
-            assert len(await store.run(lambda unit: unit.list_callbacks(every(SERVICE)))) == 3
+            assert await unit_of(store).transaction(SERVICE, "T1") is not None
+            assert len(await unit_of(store).list_callbacks(every(SERVICE))) == 3
 
         assert contents(path.parent) == before
 
@@ -289,7 +289,7 @@ async def test_nothing_is_answered_that_goes_into_a_file_without_a_name(
             with pytest.raises(
                 StoreError, match=f"{path}: it was deleted or replaced while the server ran; start"
             ):
-                await store.run(lambda unit: unit.add_transfer(posting()))
+                await unit_of(store).add_transfer(posting())
 
     async with opened(path) as store:
-        await store.run(lambda unit: unit.add_transfer(posting()))
+        await unit_of(store).add_transfer(posting())

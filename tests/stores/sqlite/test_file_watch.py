@@ -14,6 +14,7 @@ from sandbox_sim.stores.sqlite import sqlite_store
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests.sample_records import SERVICE, posting, postings_of
 from tests.sqlite_files import contents, killed, opened, outside, rows
+from tests.units import unit_of
 
 TWENTY: Final = [f"before {number}" for number in range(20)]
 
@@ -65,7 +66,7 @@ def path(tmp_path: Path) -> Path:
 
 
 async def post(store: SqliteStore, subject: str) -> None:
-    await store.run(lambda unit: unit.add_transfer(posting("1", subject=subject)))
+    await unit_of(store).add_transfer(posting("1", subject=subject))
 
 
 async def twenty(store: SqliteStore) -> None:

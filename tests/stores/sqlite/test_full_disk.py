@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from operator import methodcaller
 from pathlib import Path
 
 import pytest
@@ -29,6 +28,7 @@ from tests.sample_records import (
 )
 from tests.sqlite_files import busy, contents, fill_disk, free_disk, opened, rows
 from tests.stores.writes import prepared, state
+from tests.units import unit_of
 
 FULL = "the disk is full"
 
@@ -68,7 +68,7 @@ async def test_a_unit_that_does_not_fit_leaves_nothing_behind(path: Path) -> Non
 
         assert str(told.value) == f"{path}: {FULL}"
         assert await store.run(state) == before
-        jobs = await store.run(lambda unit: unit.claim_due(NOW, 10))
+        jobs = await unit_of(store).claim_due(NOW, 10)
         assert [each.subject for each in jobs] == ["due", "due too"]
 
 
@@ -133,7 +133,7 @@ async def test_when_there_is_room_again_all_works(path: Path) -> None:
         await free_disk(store)
         await store.run(too_much)
 
-        assert len(await store.run(methodcaller("inbox_messages", "orders", Listing()))) == 1
+        assert len(await unit_of(store).inbox_messages("orders", Listing())) == 1
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from sandbox_sim.ports import Topic, Unit
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests.sample_records import SERVICE, after, job, posting, postings_of
 from tests.sqlite_files import SOON, busy, connection_of, killed, opened
+from tests.units import unit_of
 
 
 class Broken(Exception):
@@ -302,7 +303,7 @@ async def test_who_is_told_of_an_announcement_never_waits_for_the_next_one(
         told.append(None)
         if len(told) == 1:
             async with busy(store):
-                reading = asyncio.create_task(store.run(lambda unit: unit.user_rules()))
+                reading = asyncio.create_task(unit_of(store).user_rules())
                 later.append(asyncio.create_task(store.run(announce)))
                 await asyncio.sleep(0)
             await reading

@@ -20,6 +20,7 @@ from tests.sqlite_files import contents, opened, outside
 from tests.stores.two_ledgers import T0, VERSION, assert_they_became_one, two_ledgers
 from tests.stores.versions import know_versions
 from tests.stores.writes import prepared, state
+from tests.units import unit_of
 
 TODAY = schema.MIGRATIONS
 
@@ -103,13 +104,13 @@ async def test_a_snapshot_of_an_earlier_version_can_be_restored(
     """A restored row has the default value in a new column, as existing rows do."""
     async with opened(path) as store:
         await store.run(prepared)
-        await store.run(lambda unit: unit.save_snapshot("before", None, NOW))
+        await unit_of(store).save_snapshot("before", None, NOW)
         before = await store.run(state)
     know(monkeypatch, *TODAY, ADD_A_COLUMN)
 
     async with opened(path) as store:
-        await store.run(lambda unit: unit.reset(None))
-        await store.run(lambda unit: unit.restore_snapshot("before", NOW))
+        await unit_of(store).reset(None)
+        await unit_of(store).restore_snapshot("before", NOW)
         assert await store.run(state) == before
 
     assert outside(path, "SELECT note FROM transactions") == [("none",)]
@@ -206,13 +207,13 @@ async def test_a_snapshot_of_the_ledger_of_before_can_be_restored(
     later = NOW + timedelta(minutes=1)
 
     async with opened(path) as store:
-        await store.run(lambda unit: unit.add_transfer(posting("7", mode=LIVE)))
-        await store.run(lambda unit: unit.add_transfer(posting("7")))
-        await store.run(lambda unit: unit.restore_snapshot("before", later))
-        units = await store.run(lambda unit: unit.balance(account_of(55)))
-        found = await store.run(lambda unit: unit.ledger_page(LedgerQuery(55, mode=SANDBOX)))
+        await unit_of(store).add_transfer(posting("7", mode=LIVE))
+        await unit_of(store).add_transfer(posting("7"))
+        await unit_of(store).restore_snapshot("before", later)
+        units = await unit_of(store).balance(account_of(55))
+        found = await unit_of(store).ledger_page(LedgerQuery(55, mode=SANDBOX))
         assert await store.run(violations) == ()
-        await store.run(lambda unit: unit.delete_snapshot("before"))
+        await unit_of(store).delete_snapshot("before")
 
     assert units == Balance(Decimal(500), Decimal(0), later + timedelta(microseconds=3))
     assert [shown(each.transfer)["amount"] for each in found] == ["2", "-2", "500"]
@@ -282,12 +283,12 @@ async def test_a_copy_is_restored_also_by_a_later_version_and_an_update_restores
 ) -> None:
     file, answers = in_memory / "state.sqlite3", []
     async with opened(file) as store:
-        answers.append(await store.run(lambda unit: unit.restored()))
+        answers.append(await unit_of(store).restored())
         copy = await store.back_up()
     know_versions(monkeypatch, ONE_DAY)
 
     for each in (file, file, copy, copy):
         async with opened(each) as store:
-            answers.append(await store.run(lambda unit: unit.restored()))
+            answers.append(await unit_of(store).restored())
 
     assert answers == [False, False, False, True, False]

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from functools import partial
-from operator import methodcaller
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from tests.sample_records import (
 )
 from tests.sqlite_files import count, opened
 from tests.stores.writes import prepared
+from tests.units import unit_of
 
 LIMIT = 3
 
@@ -43,10 +43,10 @@ async def test_transactions_go_in_steps_beside_the_units_of_others(
 ) -> None:
     monkeypatch.setattr(sqlite_store, "DROPPED_AT_ONCE", 2)
     for number in range(LIMIT + 5):
-        await store.run(methodcaller("add_transaction", decided(f"{number:011d}")))
+        await unit_of(store).add_transaction(decided(f"{number:011d}"))
     clock.move_to(after(hours=1))
 
-    await store.run(methodcaller("next_due"))
+    await unit_of(store).next_due()
     beyond = [await count(store, "transactions") - LIMIT for _ in range(3)]
 
     assert beyond == [3, 1, 0]
@@ -57,10 +57,10 @@ async def test_transactions_go_in_steps_beside_the_units_of_others(
 async def test_card_pages_go_when_they_expire(
     store: SqliteStore, clock: VirtualClock, minutes: float, kept: int
 ) -> None:
-    await store.run(lambda unit: unit.add_card_page(checkout()))
+    await unit_of(store).add_card_page(checkout())
 
     clock.move_to(after(minutes=minutes))
-    await store.run(methodcaller("next_due"))
+    await unit_of(store).next_due()
 
     assert await count(store, "checkouts") == kept
 
@@ -71,7 +71,7 @@ async def test_what_was_posted_and_sent_is_never_forgotten(
     """The SMS history and the postings stay for ever."""
     await store.run(prepared)
     clock.move_to(after(days=4000))
-    await store.run(methodcaller("next_due"))
+    await unit_of(store).next_due()
 
     assert await count(store, "messages") == 3
     assert await count(store, "transfers") == 1

@@ -31,6 +31,7 @@ from tests.sample_records import (
 )
 from tests.sqlite_files import connection_of, killed, opened, outside, rows
 from tests.stores.writes import WRITES, Write, prepared, state
+from tests.units import unit_of
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ async def all_but_claims(unit: Unit) -> dict[str, Any]:
 
 
 async def claimed(store: SqliteStore) -> list[str]:
-    return [each.subject for each in await store.run(lambda unit: unit.claim_due(NOW, 10))]
+    return [each.subject for each in await unit_of(store).claim_due(NOW, 10)]
 
 
 async def payment(number: int, unit: Unit) -> None:
@@ -131,8 +132,8 @@ class TestClosedAndOpenedAgain:
         """The server that claimed them is gone. A job may run twice, but is never lost."""
         async with opened(path) as store:
             await store.run(prepared)
-            first, *_ = await store.run(lambda unit: unit.claim_due(NOW, 10))
-            await store.run(lambda unit: unit.finish(first))
+            first, *_ = await unit_of(store).claim_due(NOW, 10)
+            await unit_of(store).finish(first)
             left = killed(path, tmp_path / "after the kill")
 
         for file in (path, left):
@@ -143,16 +144,16 @@ class TestClosedAndOpenedAgain:
     async def test_the_clock_is_set_as_before(self, path: Path, frozen_at: datetime | None) -> None:
         state = ClockState(timedelta(days=3, microseconds=1), frozen_at)
         async with opened(path) as store:
-            await store.run(lambda unit: unit.save_clock(state))
+            await unit_of(store).save_clock(state)
 
         async with opened(path) as store:
-            assert await store.run(lambda unit: unit.clock()) == state
+            assert await unit_of(store).clock() == state
 
     async def test_by_the_same_store_too(self, path: Path) -> None:
         store = SqliteStore(path, VirtualClock())
         for _ in range(3):
             await store.open()
-            await store.run(lambda unit: unit.add_transfer(posting("1")))
+            await unit_of(store).add_transfer(posting("1"))
             await store.close()
 
         async with opened(path) as store:
@@ -282,18 +283,18 @@ class TestFaultsOfOurs:
 
     async def test_a_broken_constraint(self, path: Path) -> None:
         async with opened(path) as store:
-            await store.run(lambda unit: unit.add_transaction(transaction()))
+            await unit_of(store).add_transaction(transaction())
             with pytest.raises(sqlite3.IntegrityError):
-                await store.run(lambda unit: unit.add_transaction(transaction()))
+                await unit_of(store).add_transaction(transaction())
 
     async def test_a_value_that_no_database_takes(self, path: Path) -> None:
         message = delivery()._replace(body=object())  # type: ignore[arg-type]
         async with opened(path) as store:
             with pytest.raises(TypeError):
-                await store.run(lambda unit: unit.add_inbox_message("orders", message))
+                await unit_of(store).add_inbox_message("orders", message)
             strange = job()._replace(subject=["a list"])  # type: ignore[arg-type]
             with pytest.raises((sqlite3.ProgrammingError, sqlite3.InterfaceError)):
-                await store.run(lambda unit: unit.add_job(strange))
+                await unit_of(store).add_job(strange)
 
     async def test_waiting_for_anything_but_the_unit(self, path: Path) -> None:
         async def work(unit: Unit) -> None:
