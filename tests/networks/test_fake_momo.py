@@ -1,9 +1,9 @@
 """The fake MoMo server serves a public client library, `mtn-momo-client`, which others wrote."""
 
-import asyncio
 import json
 import uuid
-from collections.abc import Iterator
+from asyncio import to_thread
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 
 import httpx
@@ -30,6 +30,7 @@ from tests.networks.fake_momo import (
     ENVIRONMENT,
     SANDBOX,
     FakeMomo,
+    MomoServer,
     serving,
 )
 
@@ -38,55 +39,55 @@ PAYMENT = PaymentRequest.make("10.50", "233244000001", "T1", "GHS", "Order 1", "
 TRANSFER = TransferRequest.make("5", "233244000001", "T2", "GHS", "Order 2", "Order 2")
 
 
+@pytest.fixture
+async def momo() -> AsyncIterator[MomoServer]:
+    async with serving(FakeMomo(callback_host="shop.example")) as momo:
+        yield momo
+
+
 @contextmanager
-def collection(
-    url: str, *, key: str = COLLECTION.subscription_key, callback: str = ""
+def collecting(
+    momo: MomoServer, *, key: str = COLLECTION.subscription_key, callback: str = ""
 ) -> Iterator[CollectionApi]:
     config = Config.collection(key, COLLECTION.api_user, COLLECTION.api_key, callback)
     with httpx.Client(timeout=30) as client:
-        yield CollectionApi(config, url, ENVIRONMENT, client)
+        yield CollectionApi(config, momo.url, ENVIRONMENT, client)
 
 
-@contextmanager
-def disbursement(url: str) -> Iterator[DisbursementApi]:
+@pytest.fixture
+def api(momo: MomoServer) -> Iterator[CollectionApi]:
+    """The client of a shop that collects; it blocks, so it is called in a thread."""
+    with collecting(momo) as api:
+        yield api
+
+
+async def test_a_request_to_pay_is_pending_and_then_successful(
+    momo: MomoServer, api: CollectionApi
+) -> None:
+    reference = await to_thread(api.request_to_pay, PAYMENT)
+    assert (await to_thread(api.get_payment_status, reference)).is_pending()
+
+    momo.fake.decide(reference, "SUCCESSFUL")
+
+    paid = await to_thread(api.get_payment_status, reference)
+    assert paid.is_successful()
+    assert (paid.amount, paid.currency) == ("10.50", "GHS")
+    assert (paid.external_id, paid.payer) == ("T1", "233244000001")
+    assert paid.payer_message == paid.payee_note == "Order 1"
+    assert paid.financial_transaction_id == "1000000"
+    assert len(momo.fake.came("token")) == 1
+
+
+async def test_a_transfer_has_a_payee(momo: MomoServer) -> None:
     config = Config.disbursement(
         DISBURSEMENT.subscription_key, DISBURSEMENT.api_user, DISBURSEMENT.api_key
     )
     with httpx.Client(timeout=30) as client:
-        yield DisbursementApi(config, url, ENVIRONMENT, client)
+        api = DisbursementApi(config, momo.url, ENVIRONMENT, client)
+        reference = await to_thread(api.transfer, TRANSFER)
+        momo.fake.decide(reference, "SUCCESSFUL")
 
-
-async def test_a_request_to_pay_is_pending_and_then_successful() -> None:
-    async with serving() as momo:
-
-        def pay() -> None:
-            with collection(momo.url) as api:
-                reference = api.request_to_pay(PAYMENT)
-                assert api.get_payment_status(reference).is_pending()
-
-                momo.fake.decide(reference, "SUCCESSFUL")
-
-                paid = api.get_payment_status(reference)
-                assert paid.is_successful()
-                assert (paid.amount, paid.currency) == ("10.50", "GHS")
-                assert (paid.external_id, paid.payer) == ("T1", "233244000001")
-                assert paid.payer_message == paid.payee_note == "Order 1"
-                assert paid.financial_transaction_id == "1000000"
-
-        await asyncio.to_thread(pay)
-        assert len(momo.fake.came("token")) == 1
-
-
-async def test_a_transfer_has_a_payee() -> None:
-    async with serving() as momo:
-
-        def send() -> None:
-            with disbursement(momo.url) as api:
-                reference = api.transfer(TRANSFER)
-                momo.fake.decide(reference, "SUCCESSFUL")
-                assert api.get_transfer_status(reference).payee == "233244000001"
-
-        await asyncio.to_thread(send)
+        assert (await to_thread(api.get_transfer_status, reference)).payee == "233244000001"
 
 
 @pytest.mark.parametrize(
@@ -96,64 +97,45 @@ async def test_a_transfer_has_a_payee() -> None:
         ({"code": "NOT_ENOUGH_FUNDS", "message": "Not enough funds."}, "Not enough funds."),
     ],
 )
-async def test_a_failure_has_a_reason_in_both_forms(reason: object, message: str) -> None:
-    async with serving() as momo:
+async def test_a_failure_has_a_reason_in_both_forms(
+    momo: MomoServer, api: CollectionApi, reason: object, message: str
+) -> None:
+    reference = await to_thread(api.request_to_pay, PAYMENT)
+    momo.fake.decide(reference, "FAILED", reason)
 
-        def fail() -> None:
-            with collection(momo.url) as api:
-                reference = api.request_to_pay(PAYMENT)
-                momo.fake.decide(reference, "FAILED", reason)
-                failed = api.get_payment_status(reference)
-                assert failed.is_failed()
-                assert failed.reason == ErrorReason("NOT_ENOUGH_FUNDS", message)
+    failed = await to_thread(api.get_payment_status, reference)
 
-        await asyncio.to_thread(fail)
+    assert failed.is_failed()
+    assert failed.reason == ErrorReason("NOT_ENOUGH_FUNDS", message)
 
 
-async def test_a_reference_is_used_once() -> None:
-    async with serving() as momo:
+async def test_a_reference_is_used_once_and_another_is_not_found(api: CollectionApi) -> None:
+    reference = await to_thread(api.request_to_pay, PAYMENT)
 
-        def twice() -> None:
-            with collection(momo.url) as api:
-                reference = api.request_to_pay(PAYMENT)
-                with pytest.raises(ConflictException) as raised:
-                    api.request_to_pay(PAYMENT, reference)
-                assert raised.value.code == ErrorReason.RESOURCE_ALREADY_EXIST
+    with pytest.raises(ConflictException) as conflict:
+        await to_thread(api.request_to_pay, PAYMENT, reference)
+    with pytest.raises(ResourceNotFoundException) as missing:
+        await to_thread(api.get_payment_status, generate_uuid())
 
-        await asyncio.to_thread(twice)
-
-
-async def test_an_unknown_reference_is_not_found() -> None:
-    async with serving() as momo:
-
-        def ask() -> None:
-            with (
-                collection(momo.url) as api,
-                pytest.raises(ResourceNotFoundException) as raised,
-            ):
-                api.get_payment_status(generate_uuid())
-            assert raised.value.code == ErrorReason.RESOURCE_NOT_FOUND
-
-        await asyncio.to_thread(ask)
+    assert conflict.value.code == ErrorReason.RESOURCE_ALREADY_EXIST
+    assert missing.value.code == ErrorReason.RESOURCE_NOT_FOUND
 
 
-async def test_wrong_credentials_and_an_expired_token_are_refused() -> None:
-    async with serving() as momo:
+async def test_wrong_credentials_and_an_expired_token_are_refused(
+    momo: MomoServer, api: CollectionApi
+) -> None:
+    with (
+        collecting(momo, key="another key") as stranger,
+        pytest.raises(InvalidSubscriptionKeyException),
+    ):
+        await to_thread(stranger.request_to_pay, PAYMENT)
+    await to_thread(api.request_to_pay, PAYMENT)
+    momo.fake.expire_tokens()
 
-        def refused() -> None:
-            with (
-                collection(momo.url, key="another key") as api,
-                pytest.raises(InvalidSubscriptionKeyException),
-            ):
-                api.request_to_pay(PAYMENT)
-            with collection(momo.url) as api:
-                api.request_to_pay(PAYMENT)
-                momo.fake.expire_tokens()
-                with pytest.raises(MomoException) as raised:
-                    api.request_to_pay(PAYMENT)
-            assert raised.value.status_code == 401
+    with pytest.raises(MomoException) as raised:
+        await to_thread(api.request_to_pay, PAYMENT)
 
-        await asyncio.to_thread(refused)
+    assert raised.value.status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -164,20 +146,16 @@ async def test_wrong_credentials_and_an_expired_token_are_refused() -> None:
     ],
 )
 async def test_permanent_faults_come_with_http_500(
-    request_: PaymentRequest, callback: str, code: str
+    momo: MomoServer, request_: PaymentRequest, callback: str, code: str
 ) -> None:
-    async with serving(FakeMomo(callback_host="shop.example")) as momo:
+    with (
+        collecting(momo, callback=callback) as api,
+        pytest.raises(InternalServerErrorException) as raised,
+    ):
+        await to_thread(api.request_to_pay, request_)
 
-        def refused() -> None:
-            with (
-                collection(momo.url, callback=callback) as api,
-                pytest.raises(InternalServerErrorException) as raised,
-            ):
-                api.request_to_pay(request_)
-            assert raised.value.code == code
-
-        await asyncio.to_thread(refused)
-        assert momo.fake.payments == {}
+    assert raised.value.code == code
+    assert momo.fake.payments == {}
 
 
 @pytest.mark.decision("D41")
@@ -211,12 +189,10 @@ def test_an_environment_takes_one_currency(environment: str, takes: str) -> None
         PaymentRequest.make("10", "233244000001", "T1", "GHS", "x" * 161),
     ],
 )
-async def test_a_body_that_is_wrong_is_a_bad_request(wrong: PaymentRequest) -> None:
-    async with serving() as momo:
+async def test_a_body_that_is_wrong_is_a_bad_request(
+    api: CollectionApi, wrong: PaymentRequest
+) -> None:
+    with pytest.raises(MomoException) as raised:
+        await to_thread(api.request_to_pay, wrong)
 
-        def refused() -> None:
-            with collection(momo.url) as api, pytest.raises(MomoException) as raised:
-                api.request_to_pay(wrong)
-            assert raised.value.status_code == 400
-
-        await asyncio.to_thread(refused)
+    assert raised.value.status_code == 400
