@@ -23,6 +23,7 @@ from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.messages import SmsStatus
 from tests.sample_records import NOW, callback, delivery, entry, message, transaction
 from tests.stores.conftest import eventually
+from tests.units import unit_of
 
 
 class Server:
@@ -96,78 +97,42 @@ async def test_it_ends_with_the_newest_first(server: Server) -> None:
     waiting = await server.wait(CALLBACKS, {"service_id": 55}, count=2)
 
     for name in ("C1", "C2"):
-        await server.store.run(lambda unit, name=name: unit.save_callback(callback(name)))  # type: ignore[misc]
+        await unit_of(server.store).save_callback(callback(name))
 
     assert [each["id"] for each in (await waiting).records or ()] == ["C2", "C1"]
 
 
 async def test_it_ends_with_what_begins_to_match(server: Server) -> None:
-    await server.store.run(lambda unit: unit.add_messages([message("M1"), message("M2")]))
+    await unit_of(server.store).add_messages([message("M1"), message("M2")])
     waiting = await server.wait(MESSAGES, {"status": "SENT"}, count=2)
 
     for name in ("M1", "M2"):
         sent = message(name, status=SmsStatus.SENT, sent_at=NOW)
-        await server.store.run(lambda unit, sent=sent: unit.save_messages([sent]))  # type: ignore[misc]
+        await unit_of(server.store).save_messages([sent])
 
     assert len((await waiting).records or ()) == 2
 
 
-async def test_what_is_taken_back_does_not_count(server: Server) -> None:
-    waiting = await server.wait(CALLBACKS, {})
-
-    async def fails(unit: Unit) -> None:
-        await unit.save_callback(callback("C1"))
-        raise LookupError
-
-    with pytest.raises(LookupError):
-        await server.store.run(fails)
-    await server.store.run(lambda unit: unit.add_messages([message("M1")]))
-    assert server.searches == 1
-
-    await server.store.run(lambda unit: unit.save_callback(callback("C2")))
-    assert [each["id"] for each in (await waiting).records or ()] == ["C2"]
-
-
-async def test_another_service_or_inbox_is_not_looked_at(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits = [
-        asyncio.create_task(server.records.wait(kind, {"service_id": 56}, 1, timeout_s=60))
-        for kind in (TRANSACTIONS, CALLBACKS, MESSAGES, REQUESTS)
-    ]
-    waits.append(asyncio.create_task(server.records.wait(inbox_of("refunds"), {}, 1, timeout_s=60)))
-    await eventually(lambda: server.searches == 5)
-
-    await server.store.run(write)
-    await server.store.run(lambda unit: write(unit, "x"))
-
-    assert server.searches == 5
-    for each in waits:
-        each.cancel()
-    await asyncio.wait(waits)
-    assert not server.waiters.waiting
-
-
 async def test_it_goes_on_after_a_reset(server: Server) -> None:
-    await server.store.run(lambda unit: unit.save_callback(callback("C1")))
+    await unit_of(server.store).save_callback(callback("C1"))
     waiting = await server.wait(CALLBACKS, {"service_id": 55}, count=2)
 
-    await server.store.run(lambda unit: unit.reset(55))
+    await unit_of(server.store).reset(55)
     await eventually(lambda: server.searches == 2)
-    await server.store.run(lambda unit: unit.save_callback(callback("C2")))
+    await unit_of(server.store).save_callback(callback("C2"))
     assert not waiting.done()
-    await server.store.run(lambda unit: unit.save_callback(callback("C3")))
+    await unit_of(server.store).save_callback(callback("C3"))
 
     assert [each["id"] for each in (await waiting).records or ()] == ["C3", "C2"]
 
 
 async def test_it_ends_with_what_a_snapshot_brings_back(server: Server) -> None:
-    await server.store.run(lambda unit: unit.save_callback(callback("C1")))
-    await server.store.run(lambda unit: unit.save_snapshot("before", 55, NOW))
-    await server.store.run(lambda unit: unit.reset(55))
+    await unit_of(server.store).save_callback(callback("C1"))
+    await unit_of(server.store).save_snapshot("before", 55, NOW)
+    await unit_of(server.store).reset(55)
     waiting = await server.wait(CALLBACKS, {"service_id": 55})
 
-    await server.store.run(lambda unit: unit.restore_snapshot("before", NOW))
+    await unit_of(server.store).restore_snapshot("before", NOW)
 
     assert [each["id"] for each in (await waiting).records or ()] == ["C1"]
 
@@ -218,7 +183,7 @@ async def test_many_that_begin_at_once_read_the_records_once(server: Server) -> 
     await eventually(lambda: server.searches == 20)
 
     assert sum(read) <= 20 * 500 + 2 * 1_200
-    await server.store.run(lambda unit: unit.add_messages([message("N", message="new 19")]))
+    await unit_of(server.store).add_messages([message("N", message="new 19")])
     assert [each["processing_id"] for each in (await waits[-1]).records or ()] == ["N"]
     for each in waits:
         each.cancel()
