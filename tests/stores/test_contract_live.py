@@ -161,17 +161,6 @@ async def test_both_modes_may_use_one_transaction_id(store: Store) -> None:
     assert await unit.list_transactions(every(SERVICE)) == [live, sandbox]
 
 
-async def test_live_transactions_are_listed_newest_first(store: Store) -> None:
-    for number in range(1, 5):
-        each = live_transaction(f"1000000000{number}", transaction_id=f"T{number}")
-        await unit_of(store).add_transaction(each)
-
-    listing = Listing(SERVICE, after="10000000004", limit=2, mode=LIVE)
-    found = await unit_of(store).list_transactions(listing)
-
-    assert [each.transaction_id for each in found] == ["T3", "T2"]
-
-
 async def test_every_field_of_an_attempt_is_kept(store: Store) -> None:
     whole = attempt(
         outcome=Outcome.FAILED,

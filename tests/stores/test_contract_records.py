@@ -38,13 +38,9 @@ OTHER = 56
 
 
 class TestUnits:
-    async def test_run_returns_what_the_work_returns(self, store: Store) -> None:
-        async def work(_unit: Unit) -> str:
-            return "done"
-
-        assert await store.run(work) == "done"
-
-    async def test_what_was_written_is_read_back_in_the_same_unit(self, store: Store) -> None:
+    async def test_what_was_written_is_read_back_in_the_same_unit_and_the_next(
+        self, store: Store
+    ) -> None:
         async def work(unit: Unit) -> None:
             await unit.add_transaction(transaction())
             await unit.add_card_page(checkout())
@@ -55,15 +51,6 @@ class TestUnits:
             assert await everything(unit) == WRITTEN
 
         await store.run(work)
-
-    async def test_what_was_written_is_read_back_in_the_next_unit(self, store: Store) -> None:
-        await unit_of(store).add_transaction(transaction())
-        await unit_of(store).add_card_page(checkout())
-        await unit_of(store).save_callback(callback())
-        await unit_of(store).add_transfer(posting())
-        await unit_of(store).add_messages([message()])
-        await unit_of(store).add_inbox_message("orders", delivery())
-
         assert await store.run(everything) == WRITTEN
 
 
@@ -148,6 +135,8 @@ NOTHING: list[tuple[str, Callable[[Unit], Awaitable[Any]], Any]] = [
     ("live_sums", lambda unit: unit.live_sums(), {}),
     ("messages", lambda unit: unit.messages(SERVICE, "M1"), []),
     ("inbox", lambda unit: unit.inbox_messages("orders", Listing()), []),
+    ("clock", lambda unit: unit.clock(), None),
+    ("behaviour", lambda unit: unit.behaviour(), None),
     ("clear_inbox", lambda unit: unit.clear_inbox("orders"), 0),
 ]
 
@@ -319,9 +308,6 @@ class TestInboxes:
 
 
 class TestClock:
-    async def test_none_is_there_before_it_is_set(self, store: Store) -> None:
-        assert await unit_of(store).clock() is None
-
     @pytest.mark.parametrize("frozen_at", [None, after(days=400, microseconds=1)])
     @pytest.mark.parametrize("shift", [timedelta(), timedelta(days=-3, microseconds=1)])
     async def test_how_it_was_set_last_is_read_back(
@@ -334,9 +320,6 @@ class TestClock:
 
 
 class TestBehaviour:
-    async def test_none_is_there_before_it_is_changed(self, store: Store) -> None:
-        assert await unit_of(store).behaviour() is None
-
     async def test_what_it_was_changed_to_last_is_read_back_until_that_is_undone(
         self, store: Store
     ) -> None:

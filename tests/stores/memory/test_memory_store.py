@@ -96,23 +96,6 @@ async def test_reading_an_inbox_that_is_not_there_makes_none(store: MemoryStore)
 @pytest.mark.decision("D15")
 @pytest.mark.decision("D40")
 class TestTransactions:
-    async def test_the_oldest_that_are_final_and_expired_go_where_there_are_too_many(
-        self, store: MemoryStore, clock: VirtualClock
-    ) -> None:
-        await unit_of(store).add_transaction(transaction("1" * 11, transaction_id="1"))
-        for number in range(50):
-            made = decided(f"{number:011d}", transaction_id=f"T{number}")
-            await unit_of(store).add_transaction(made)
-        held = store._unit._services[SERVICE].transactions
-        assert len(held.records) == 51
-
-        clock.move_to(after(minutes=16))
-        newest = transaction("9" * 11, transaction_id="new", initiated_at=clock.now())
-        await unit_of(store).add_transaction(newest)
-
-        assert list(held.records) == ["1" * 11, "00000000049", "9" * 11]
-        assert held.current == {"1": "1" * 11, "T49": "00000000049", "new": "9" * 11}
-
     async def test_one_that_was_open_goes_once_it_has_ended(
         self, store: MemoryStore, clock: VirtualClock
     ) -> None:

@@ -23,8 +23,6 @@ from tests.units import unit_of
 
 PAGE = 4096
 
-NO_PAGE = b"\xff" * PAGE
-
 
 async def refusal(path: Path) -> str:
     """The error message of a store that is opened on this path."""
@@ -130,6 +128,25 @@ async def test_what_cannot_be_used_is_named_and_left_alone(
     assert contents(tmp_path) == before
 
 
+def overwrite(path: Path, first: int, size: int) -> None:
+    """Overwrite so many bytes from the first one on, counted from 0."""
+    with path.open("r+b") as file:
+        file.seek(first)
+        file.write(b"\xff" * size)
+
+
+def all_but_the_first_page(path: Path) -> None:
+    overwrite(path, PAGE, path.stat().st_size - PAGE)
+
+
+def the_list_of_tables(path: Path) -> None:
+    overwrite(path, 100, PAGE - 100)
+
+
+def cut_off(path: Path) -> None:
+    os.truncate(path, 10 * PAGE)
+
+
 class TestDamaged:
     @pytest.fixture
     async def path(self, tmp_path: Path) -> Path:
@@ -142,32 +159,9 @@ class TestDamaged:
                 await unit_of(store).add_messages(batch)
         return path
 
-    @staticmethod
-    def damage(path: Path, first_page: int, last_page: int | None = None) -> None:
-        """Overwrite these pages, counted from 1; without `last_page` up to the end."""
-        last_page = last_page or path.stat().st_size // PAGE
-        with path.open("r+b") as file:
-            file.seek((first_page - 1) * PAGE)
-            file.write(NO_PAGE * (last_page - first_page + 1))
-
-    async def test_all_but_the_first_page(self, path: Path) -> None:
-        self.damage(path, 2)
-        before = contents(path.parent)
-
-        assert await refusal(path) == f"{path}: it is damaged"
-        assert contents(path.parent) == before
-
-    async def test_the_list_of_the_tables(self, path: Path) -> None:
-        with path.open("r+b") as file:
-            file.seek(100)
-            file.write(NO_PAGE[100:])
-        before = contents(path.parent)
-
-        assert await refusal(path) == f"{path}: it is damaged"
-        assert contents(path.parent) == before
-
-    async def test_cut_off(self, path: Path) -> None:
-        os.truncate(path, 10 * PAGE)
+    @pytest.mark.parametrize("damage", [all_but_the_first_page, the_list_of_tables, cut_off])
+    async def test_is_told_at_the_start(self, path: Path, damage: Callable[[Path], None]) -> None:
+        damage(path)
         before = contents(path.parent)
 
         assert await refusal(path) == f"{path}: it is damaged"
@@ -175,7 +169,7 @@ class TestDamaged:
 
     async def test_pages_in_the_middle_are_told_by_whoever_needs_them(self, path: Path) -> None:
         """The store does not check all pages at its start; large files would make it slow."""
-        self.damage(path, 90, 110)
+        overwrite(path, 89 * PAGE, 21 * PAGE)
         before = contents(path.parent)
 
         async with opened(path) as store:

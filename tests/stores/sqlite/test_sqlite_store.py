@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,13 @@ import pytest
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.control.record_search import CALLBACKS, MESSAGES, TRANSACTIONS, Kind
 from sandbox_sim.ports import StoreError, Unit
-from sandbox_sim.ports.clock import ClockState
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.transactions import Status
-from sandbox_sim.stores.sqlite.sqlite_store import APPLICATION_ID, Durability, SqliteStore
+from sandbox_sim.stores.sqlite.sqlite_store import APPLICATION_ID, SqliteStore
 from sandbox_sim.values.clients import ServiceMode
 from tests.sample_records import (
     NOW,
     SERVICE,
-    after,
     callback,
     delivery,
     entry,
@@ -113,19 +110,6 @@ class TestClosedAndOpenedAgain:
             async with opened(file) as store:
                 assert await store.run(all_but_claims) == before
 
-    async def test_what_a_unit_wrote_before_it_raised_is_not_there(self, path: Path) -> None:
-        async def work(unit: Unit) -> None:
-            await prepared(unit)
-            raise ValueError
-
-        async with opened(path) as store:
-            before = await store.run(state)
-            with pytest.raises(ValueError):  # noqa: PT011 -- it is ours
-                await store.run(work)
-
-        async with opened(path) as store:
-            assert await store.run(state) == before
-
     async def test_jobs_that_were_claimed_and_not_finished_are_claimed_again(
         self, path: Path, tmp_path: Path
     ) -> None:
@@ -139,15 +123,6 @@ class TestClosedAndOpenedAgain:
         for file in (path, left):
             async with opened(file) as store:
                 assert await claimed(store) == ["due too"]
-
-    @pytest.mark.parametrize("frozen_at", [None, after(days=7, microseconds=3)])
-    async def test_the_clock_is_set_as_before(self, path: Path, frozen_at: datetime | None) -> None:
-        state = ClockState(timedelta(days=3, microseconds=1), frozen_at)
-        async with opened(path) as store:
-            await unit_of(store).save_clock(state)
-
-        async with opened(path) as store:
-            assert await unit_of(store).clock() == state
 
     async def test_by_the_same_store_too(self, path: Path) -> None:
         store = SqliteStore(path, VirtualClock())
@@ -236,12 +211,6 @@ class TestOneServerAtATime:
         for store in stores:
             await store.close()
 
-    async def test_it_is_free_once_the_first_has_closed(self, path: Path) -> None:
-        async with opened(path) as store:
-            await store.run(prepared)
-        async with opened(path) as store:
-            assert await claimed(store) == ["due", "due too"]
-
     async def test_no_other_program_reads_a_file_in_use(self, path: Path) -> None:
         """A person who wants a copy stops the server first."""
         async with opened(path):
@@ -250,19 +219,17 @@ class TestOneServerAtATime:
 
 
 class TestTheFile:
-    @pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("power", 2)])
+    @pytest.mark.parametrize(
+        ("durability", "synchronous"), [((), 1), (("process",), 1), (("power",), 2)]
+    )
     async def test_how_safe_it_is(
-        self, path: Path, durability: Durability, synchronous: int
+        self, path: Path, durability: tuple[Any, ...], synchronous: int
     ) -> None:
         """NORMAL survives a kill; FULL, which waits for the disk, survives a power cut too."""
-        async with opened(path, durability=durability) as store:
-            assert await rows(store, "PRAGMA synchronous") == [(synchronous,)]
-            assert await rows(store, "PRAGMA journal_mode") == [("wal",)]
-
-    async def test_a_kill_is_what_it_is_safe_from_by_default(self, path: Path) -> None:
-        store = SqliteStore(path, VirtualClock())
+        store = SqliteStore(path, VirtualClock(), *durability)
         await store.open()
-        assert await rows(store, "PRAGMA synchronous") == [(1,)]
+        assert await rows(store, "PRAGMA synchronous") == [(synchronous,)]
+        assert await rows(store, "PRAGMA journal_mode") == [("wal",)]
         await store.close()
 
     async def test_it_is_one_file_when_it_is_closed_and_says_whose_it_is(self, path: Path) -> None:
