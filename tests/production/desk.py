@@ -48,7 +48,7 @@ from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.ledger import ManualEntry, Reason, transfer, wallet_of
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.reports import Outcome
-from sandbox_sim.records.transactions import TransactionRecord
+from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.response_codes import Reply
@@ -245,6 +245,11 @@ class Desk:
 
     async def transaction(self, transaction_id: str = "T1") -> TransactionRecord | None:
         return await unit_of(self.store).transaction(SERVICE, transaction_id, LIVE)
+
+    async def status(self, transaction_id: str = "T1") -> Status:
+        found = await self.transaction(transaction_id)
+        assert found is not None
+        return found.status
 
     async def callbacks(self) -> Sequence[CallbackRecord]:
         return await unit_of(self.store).list_callbacks(every(SERVICE))

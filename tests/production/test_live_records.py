@@ -40,9 +40,9 @@ async def notify(desk: Desk, outcome: Outcome, body: bytes = b"{}", **fields: An
 
 
 async def test_an_open_attempt_waits_once_polling_gave_up(
+    desk: Desk,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    desk = Desk()
     desk.first.results.append(LOST)
     await desk.pay()
     assert await waiting(desk) == []
@@ -55,9 +55,9 @@ async def test_an_open_attempt_waits_once_polling_gave_up(
 
 
 async def test_an_attempt_whose_outcome_cannot_be_recorded_waits_after_three_tries(
+    desk: Desk,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Desk()
     await desk.pay()
     desk.first.statuses.extend([SUCCEEDED] * 9)
     with monkeypatch.context() as broken:
@@ -76,8 +76,9 @@ async def test_an_attempt_whose_outcome_cannot_be_recorded_waits_after_three_tri
     assert await waiting(desk) == []
 
 
-async def test_a_mismatch_waits_with_its_difference(caplog: pytest.LogCaptureFixture) -> None:
-    desk = Desk()
+async def test_a_mismatch_waits_with_its_difference(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
     await desk.pay()
     (attempt,) = await desk.attempts()
     desk.first.statuses.append(StatusResult(Outcome.SUCCEEDED, echo=Echo("another")))
@@ -91,8 +92,7 @@ async def test_a_mismatch_waits_with_its_difference(caplog: pytest.LogCaptureFix
     assert shown["status"] == Status.PENDING
 
 
-async def test_a_contradiction_waits_until_a_person_looked_into_it() -> None:
-    desk = Desk()
+async def test_a_contradiction_waits_until_a_person_looked_into_it(desk: Desk) -> None:
     await desk.pay()
     (attempt,) = await desk.attempts()
     desk.first.statuses.append(SUCCEEDED)
@@ -107,9 +107,8 @@ async def test_a_contradiction_waits_until_a_person_looked_into_it() -> None:
     assert await waiting(desk) == []
 
 
-async def test_a_contradiction_is_listed_where_the_transaction_is_gone() -> None:
+async def test_a_contradiction_is_listed_where_the_transaction_is_gone(desk: Desk) -> None:
     """NOT_SENT keeps no transaction; money that moves all the same must not go unseen."""
-    desk = Desk()
     desk.first.results.append(NOT_SENT)
     reply = await desk.pay()
     assert reply.code == "500"
@@ -136,8 +135,7 @@ async def test_a_contradiction_is_listed_where_the_transaction_is_gone() -> None
     assert (entry["credit"], entry["amount"]) == ("fees/GHS", "10.5")
 
 
-async def test_the_timeline_has_every_exchange_and_notification_without_secrets() -> None:
-    desk = Desk()
+async def test_the_timeline_has_every_exchange_and_notification_without_secrets(desk: Desk) -> None:
     await desk.pay()
     (attempt,) = await desk.attempts()
     body = b'{"status": "OK", "card": "4111111111111111"}'
@@ -161,8 +159,7 @@ async def test_the_timeline_has_every_exchange_and_notification_without_secrets(
     assert "4111111111111111" not in came["request_body"]
 
 
-async def test_a_final_failure_and_what_goes_on_do_not_wait() -> None:
-    desk = Desk()
+async def test_a_final_failure_and_what_goes_on_do_not_wait(desk: Desk) -> None:
     await desk.pay()
     desk.first.statuses.append(FAILED)
     await desk.wait(seconds=15)

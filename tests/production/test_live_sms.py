@@ -32,9 +32,12 @@ def data(reply: Reply) -> Any:
     return reply.fields["response_data"]
 
 
-async def test_a_message_is_queued_charged_and_sent() -> None:
-    desk = await a_desk()
+@pytest.fixture
+async def desk() -> Desk:
+    return await a_desk()
 
+
+async def test_a_message_is_queued_charged_and_sent(desk: Desk) -> None:
     answer = data(await send(desk))
     assert (answer["status"], answer["status_code"]) == ("QUEUED", "Q")
     assert (answer["units_charged"], answer["sms_balance"]) == (1, 9)
@@ -63,8 +66,7 @@ async def test_a_message_is_queued_charged_and_sent() -> None:
     assert (await desk.balances())[UNITS] == 9
 
 
-async def test_a_failure_is_refunded_in_the_books() -> None:
-    desk = await a_desk()
+async def test_a_failure_is_refunded_in_the_books(desk: Desk) -> None:
     await send(desk, msg_body="x" * 200)  # two pages
     await desk.run_due()
     assert (await desk.balances())[UNITS] == 8
@@ -84,8 +86,7 @@ async def test_a_failure_is_refunded_in_the_books() -> None:
 @pytest.mark.parametrize(
     "result", [SubmitResult(Outcome.REFUSED, code="019", reason="no such number"), NOT_SENT]
 )
-async def test_what_the_network_did_not_take_is_refunded(result: SubmitResult) -> None:
-    desk = await a_desk()
+async def test_what_the_network_did_not_take_is_refunded(desk: Desk, result: SubmitResult) -> None:
     desk.first.results.append(result)
     desk.second.results.append(result)
 
@@ -97,8 +98,7 @@ async def test_what_the_network_did_not_take_is_refunded(result: SubmitResult) -
     assert (await desk.balances())[UNITS] == 10
 
 
-async def test_the_next_network_is_tried_only_where_nothing_was_sent() -> None:
-    desk = await a_desk()
+async def test_the_next_network_is_tried_only_where_nothing_was_sent(desk: Desk) -> None:
     desk.first.results.append(NOT_SENT)
     await send(desk)
     await desk.run_due()
@@ -120,8 +120,7 @@ async def test_the_next_network_is_tried_only_where_nothing_was_sent() -> None:
     assert await statuses(desk) == ["SENT", "QUEUED"]
 
 
-async def test_each_recipient_has_an_attempt_of_its_own() -> None:
-    desk = await a_desk()
+async def test_each_recipient_has_an_attempt_of_its_own(desk: Desk) -> None:
     answer = data(await send(desk, FIRST, SECOND))
     assert (answer["total_units_charged"], answer["sms_balance"]) == (2, 8)
     await desk.run_due()
@@ -135,9 +134,9 @@ async def test_each_recipient_has_an_attempt_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("recipients", [(FIRST,), (FIRST, SECOND)])
-async def test_the_charge_names_the_message_or_its_batch(recipients: tuple[str, ...]) -> None:
-    desk = await a_desk()
-
+async def test_the_charge_names_the_message_or_its_batch(
+    desk: Desk, recipients: tuple[str, ...]
+) -> None:
     sent = data(await send(desk, *recipients))
 
     charge = (await desk.store.run(lambda unit: postings_of(unit, SERVICE)))[-1]
@@ -163,9 +162,9 @@ async def test_units_begin_at_0_and_too_few_take_nothing() -> None:
         ((FIRST,), {"msg_body": " "}, "371"),
     ],
 )
-async def test_what_is_refused(recipients: Any, fields: dict[str, Any], code: str) -> None:
-    desk = await a_desk()
-
+async def test_what_is_refused(
+    desk: Desk, recipients: Any, fields: dict[str, Any], code: str
+) -> None:
     assert (await send(desk, *recipients, **fields)).code == code
     assert (await desk.balances())[UNITS] == 10
 
@@ -181,8 +180,7 @@ async def test_without_a_network_nothing_is_taken(caplog: pytest.LogCaptureFixtu
     assert "an SMS of service 55 fails: no route leads to a network for SMS" in caplog.text
 
 
-async def test_a_crash_while_it_is_sent_sends_nothing_twice() -> None:
-    desk = await a_desk()
+async def test_a_crash_while_it_is_sent_sends_nothing_twice(desk: Desk) -> None:
     await send(desk)
     desk.first.blocked = asyncio.Event()
     running = asyncio.create_task(desk.run_due())
@@ -202,8 +200,7 @@ async def test_a_crash_while_it_is_sent_sends_nothing_twice() -> None:
     assert await statuses(desk) == ["SENT"]
 
 
-async def test_history_and_balance_are_those_of_mode_p() -> None:
-    desk = await a_desk()
+async def test_history_and_balance_are_those_of_mode_p(desk: Desk) -> None:
     await send(desk)
 
     (item,) = data(await desk.sms.history(HistoryQuery(SERVICE)))
@@ -214,8 +211,7 @@ async def test_history_and_balance_are_those_of_mode_p() -> None:
     assert (balance["sms_balance"], other["sms_balance"]) == (9, 0)
 
 
-async def test_a_message_without_an_outcome_waits_for_a_person() -> None:
-    desk = await a_desk()
+async def test_a_message_without_an_outcome_waits_for_a_person(desk: Desk) -> None:
     await send(desk)
     desk.first.results.append(LOST)
     await desk.run_due()
@@ -232,9 +228,8 @@ async def test_a_message_without_an_outcome_waits_for_a_person() -> None:
     ("to", "status", "units"), [(Status.SUCCESSFUL, "SENT", 9), (Status.FAILED, "REFUNDED", 10)]
 )
 async def test_a_person_settles_a_message_whose_answer_was_lost(
-    to: Status, status: str, units: int
+    desk: Desk, to: Status, status: str, units: int
 ) -> None:
-    desk = await a_desk()
     desk.first.results.append(LOST)
     await send(desk)
     await desk.run_due()
@@ -253,8 +248,9 @@ async def test_a_person_settles_a_message_whose_answer_was_lost(
     assert (await desk.balances())[UNITS] == units
 
 
-async def test_a_sender_that_would_change_the_path_is_refused_and_nothing_is_charged() -> None:
-    desk = await a_desk()
+async def test_a_sender_that_would_change_the_path_is_refused_and_nothing_is_charged(
+    desk: Desk,
+) -> None:
     for network in (desk.first, desk.second):
         network.capabilities = replace(TAKES_ALL, in_path=frozenset({"sender_id"}))
 
@@ -266,8 +262,7 @@ async def test_a_sender_that_would_change_the_path_is_refused_and_nothing_is_cha
     assert (await desk.balances())[UNITS] == 10
 
 
-async def test_a_sender_goes_to_the_network_that_has_it_elsewhere() -> None:
-    desk = await a_desk()
+async def test_a_sender_goes_to_the_network_that_has_it_elsewhere(desk: Desk) -> None:
     desk.first.capabilities = replace(TAKES_ALL, in_path=frozenset({"sender_id"}))
 
     await send(desk, sender_id="..")

@@ -60,8 +60,9 @@ async def available(desk: Desk) -> Decimal:
     ("to", "left"),
     [(Status.SUCCESSFUL, "4.50"), (Status.FAILED, "15"), (Status.CANCELLED, "15")],
 )
-async def test_what_waits_is_settled_with_its_money_and_callback(to: Status, left: str) -> None:
-    desk = Desk()
+async def test_what_waits_is_settled_with_its_money_and_callback(
+    desk: Desk, to: Status, left: str
+) -> None:
     await pay_out(desk)
     await desk.wait(days=1)
     desk.first.statuses.append(SILENT)
@@ -78,8 +79,7 @@ async def test_what_waits_is_settled_with_its_money_and_callback(to: Status, lef
     assert (attempt.settled_by, attempt.settled_reason) == ("ama", "the network told us by phone")
 
 
-async def test_a_part_that_was_confirmed_is_posted_and_the_rest_is_free_again() -> None:
-    desk = Desk()
+async def test_a_part_that_was_confirmed_is_posted_and_the_rest_is_free_again(desk: Desk) -> None:
     await pay_out(desk)
     await desk.wait(days=1)
     desk.first.statuses.append(SILENT)
@@ -99,8 +99,7 @@ async def test_a_part_that_was_confirmed_is_posted_and_the_rest_is_free_again() 
 
 
 @pytest.mark.parametrize("amount", ["8", "12"])
-async def test_a_collection_is_credited_with_what_was_confirmed(amount: str) -> None:
-    desk = Desk()
+async def test_a_collection_is_credited_with_what_was_confirmed(desk: Desk, amount: str) -> None:
     await desk.pay()
     desk.first.statuses.append(SILENT)
 
@@ -109,8 +108,7 @@ async def test_a_collection_is_credited_with_what_was_confirmed(amount: str) -> 
     assert (await desk.balances())["service/55/collection/GHS available"] == Decimal(amount)
 
 
-async def test_one_movement_of_the_network_settles_one_payment() -> None:
-    desk = Desk()
+async def test_one_movement_of_the_network_settles_one_payment(desk: Desk) -> None:
     await desk.pay()
     desk.first.statuses.append(SILENT)
     await settle(desk, Status.SUCCESSFUL, network_id="N1")
@@ -124,8 +122,9 @@ async def test_one_movement_of_the_network_settles_one_payment() -> None:
         await desk.actions.settle(second.network_transaction_id, decision)
 
 
-async def test_a_network_that_decides_with_another_amount_than_the_person_is_named() -> None:
-    desk = Desk()
+async def test_a_network_that_decides_with_another_amount_than_the_person_is_named(
+    desk: Desk,
+) -> None:
     await pay_out(desk)
     desk.first.statuses.append(SUCCEEDED)
 
@@ -136,8 +135,9 @@ async def test_a_network_that_decides_with_another_amount_than_the_person_is_nam
 
 
 @pytest.mark.parametrize("to", [Status.FAILED, Status.CANCELLED])
-async def test_money_that_the_network_calls_pending_is_not_given_back(to: Status) -> None:
-    desk = Desk()
+async def test_money_that_the_network_calls_pending_is_not_given_back(
+    desk: Desk, to: Status
+) -> None:
     await pay_out(desk)
     await desk.wait(days=1)
 
@@ -152,9 +152,9 @@ async def test_money_that_the_network_calls_pending_is_not_given_back(to: Status
 
 @pytest.mark.parametrize("answer", [SILENT, NOT_FOUND])
 async def test_money_is_not_given_back_while_the_network_is_still_asked_often(
+    desk: Desk,
     answer: StatusResult,
 ) -> None:
-    desk = Desk()
     await pay_out(desk)
     await desk.wait(hours=23)
     desk.first.statuses.append(answer)
@@ -177,8 +177,9 @@ async def test_a_network_that_cannot_be_asked_is_waited_for() -> None:
     assert desk.first.queries == []
 
 
-async def test_the_answer_to_the_question_is_saved_though_the_decision_is_refused() -> None:
-    desk = Desk()
+async def test_the_answer_to_the_question_is_saved_though_the_decision_is_refused(
+    desk: Desk,
+) -> None:
     await pay_out(desk)
     (before,) = await desk.attempts()
 
@@ -192,8 +193,7 @@ async def test_the_answer_to_the_question_is_saved_though_the_decision_is_refuse
     assert len(desk.first.queries) == 2
 
 
-async def test_force_settles_against_the_network_and_is_kept_with_what_it_said() -> None:
-    desk = Desk()
+async def test_force_settles_against_the_network_and_is_kept_with_what_it_said(desk: Desk) -> None:
     await pay_out(desk)
 
     settled = await settle(desk, Status.FAILED, force=True)
@@ -208,8 +208,7 @@ async def test_force_settles_against_the_network_and_is_kept_with_what_it_said()
     assert (kept.forced, kept.network_said) == (True, "network first says pending")
 
 
-async def test_force_that_was_not_needed_is_not_kept_as_such() -> None:
-    desk = Desk()
+async def test_force_that_was_not_needed_is_not_kept_as_such(desk: Desk) -> None:
     await pay_out(desk)
     desk.first.statuses.append(SILENT)
 
@@ -219,8 +218,7 @@ async def test_force_that_was_not_needed_is_not_kept_as_such() -> None:
     assert not kept.forced
 
 
-async def test_a_network_that_decides_when_it_is_asked_goes_before_the_person() -> None:
-    desk = Desk()
+async def test_a_network_that_decides_when_it_is_asked_goes_before_the_person(desk: Desk) -> None:
     await pay_out(desk)
     desk.first.statuses.append(SUCCEEDED)
 
@@ -228,9 +226,7 @@ async def test_a_network_that_decides_when_it_is_asked_goes_before_the_person() 
         await settle(desk, Status.FAILED, force=True)
 
     assert await available(desk) == Decimal("4.50")
-    found = await desk.transaction()
-    assert found is not None
-    assert found.status is Status.SUCCESSFUL
+    assert await desk.status() is Status.SUCCESSFUL
     assert len(await desk.callbacks()) == 1
     assert await decisions(desk) == []
 
@@ -239,9 +235,8 @@ async def test_a_network_that_decides_when_it_is_asked_goes_before_the_person() 
     ("answer", "to"), [(SUCCEEDED, Status.SUCCESSFUL), (FAILED, Status.FAILED)]
 )
 async def test_where_the_network_decides_as_the_person_would_the_network_did_it(
-    answer: StatusResult, to: Status
+    desk: Desk, answer: StatusResult, to: Status
 ) -> None:
-    desk = Desk()
     await desk.pay()
     desk.first.statuses.append(answer)
 
@@ -254,8 +249,7 @@ async def test_where_the_network_decides_as_the_person_would_the_network_did_it(
     assert attempt.settled_by == ""
 
 
-async def test_a_wrong_decision_is_noticed_within_minutes() -> None:
-    desk = Desk()
+async def test_a_wrong_decision_is_noticed_within_minutes(desk: Desk) -> None:
     await pay_out(desk)
     await settle(desk, Status.FAILED, force=True)
     desk.first.statuses.append(SUCCEEDED)
@@ -269,8 +263,9 @@ async def test_a_wrong_decision_is_noticed_within_minutes() -> None:
 
 
 @pytest.mark.parametrize("missing", ["by", "reason"])
-async def test_who_and_why_is_required_before_the_network_is_asked(missing: str) -> None:
-    desk = Desk()
+async def test_who_and_why_is_required_before_the_network_is_asked(
+    desk: Desk, missing: str
+) -> None:
     await desk.pay()
     given = {"by": "ama", "reason": "seen", missing: " "}
 
@@ -278,6 +273,4 @@ async def test_who_and_why_is_required_before_the_network_is_asked(missing: str)
         await settle(desk, Status.FAILED, given["by"], given["reason"])
 
     assert desk.first.queries == []
-    found = await desk.transaction()
-    assert found is not None
-    assert found.status is Status.PENDING
+    assert await desk.status() is Status.PENDING

@@ -52,8 +52,12 @@ async def exchanges(desk: Desk, attempt_id: str) -> Sequence[str]:
     return [each.request_body for each in found]
 
 
-async def test_a_message_is_sent_when_all_its_parts_arrived_in_any_order() -> None:
-    desk = await a_desk()
+@pytest.fixture
+async def desk() -> Desk:
+    return await a_desk()
+
+
+async def test_a_message_is_sent_when_all_its_parts_arrived_in_any_order(desk: Desk) -> None:
     attempt_id = await sent(desk)
     await taken(desk, attempt_id, "a", "b", "c")
 
@@ -67,8 +71,7 @@ async def test_a_message_is_sent_when_all_its_parts_arrived_in_any_order() -> No
     assert '"part_id": "b"' in (await exchanges(desk, attempt_id))[-1]
 
 
-async def test_one_part_that_failed_fails_the_message_and_refunds_it_once() -> None:
-    desk = await a_desk()
+async def test_one_part_that_failed_fails_the_message_and_refunds_it_once(desk: Desk) -> None:
     attempt_id = await sent(desk)
     await taken(desk, attempt_id, "a", "b", "c")
 
@@ -83,8 +86,7 @@ async def test_one_part_that_failed_fails_the_message_and_refunds_it_once() -> N
     assert (await attempt(desk, attempt_id)).contradiction == ""
 
 
-async def test_a_network_that_takes_back_that_a_part_arrived_contradicts_itself() -> None:
-    desk = await a_desk()
+async def test_a_network_that_takes_back_that_a_part_arrived_contradicts_itself(desk: Desk) -> None:
     attempt_id = await sent(desk, pages=2)
     await taken(desk, attempt_id, "a", "b", total=2)
     await report(desk, "a")
@@ -96,8 +98,9 @@ async def test_a_network_that_takes_back_that_a_part_arrived_contradicts_itself(
     assert "failed after succeeded: UNDELIV" in (await attempt(desk, attempt_id)).contradiction
 
 
-async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_known() -> None:
-    desk = await a_desk()
+async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_known(
+    desk: Desk,
+) -> None:
     attempt_id = await sent(desk, pages=1)
 
     await report(desk, "a")
@@ -112,9 +115,9 @@ async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_k
     assert (kept.state, kept.attempt_id) == (NotificationState.APPLIED, attempt_id)
 
 
-async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_a_day() -> None:
-    desk = await a_desk()
-
+async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_a_day(
+    desk: Desk,
+) -> None:
     await report(desk, "of another")
     for _ in range(20):
         await desk.wait(hours=2)
@@ -125,8 +128,7 @@ async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_
     assert await desk.wait(days=10) == []
 
 
-async def test_a_network_has_part_ids_of_its_own() -> None:
-    desk = await a_desk()
+async def test_a_network_has_part_ids_of_its_own(desk: Desk) -> None:
     attempt_id = await sent(desk, pages=1)
     await taken(desk, attempt_id, "a", total=1)
 
@@ -137,8 +139,9 @@ async def test_a_network_has_part_ids_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("outcome", [Outcome.PENDING, Outcome.UNKNOWN])
-async def test_a_report_that_decides_nothing_leaves_the_message_queued(outcome: Outcome) -> None:
-    desk = await a_desk()
+async def test_a_report_that_decides_nothing_leaves_the_message_queued(
+    desk: Desk, outcome: Outcome
+) -> None:
     attempt_id = await sent(desk, pages=1)
     await taken(desk, attempt_id, "a", total=1)
 

@@ -46,26 +46,25 @@ async def receive(desk: Desk, outcome: Outcome = Outcome.SUCCEEDED, **fields: An
     await desk.run_due()
 
 
-async def status(desk: Desk, transaction_id: str = "T1") -> Status:
-    found = await desk.transaction(transaction_id)
-    assert found is not None
-    return found.status
-
-
 async def kept(desk: Desk, number: int = 1) -> KeptNotification:
     found = await unit_of(desk.store).raw_notification(number)
     assert found is not None
     return found
 
 
-async def test_a_signed_one_ends_the_payment_once() -> None:
+@pytest.fixture
+async def desk() -> Desk:
+    """A desk with one payment that the network took, T1."""
     desk = Desk()
     await desk.pay()
+    return desk
 
+
+async def test_a_signed_one_ends_the_payment_once(desk: Desk) -> None:
     await receive(desk)
     await receive(desk)
 
-    assert await status(desk) is Status.SUCCESSFUL
+    assert await desk.status() is Status.SUCCESSFUL
     assert (await kept(desk)).state is NotificationState.APPLIED
     assert len(await desk.callbacks()) == 1
     assert desk.first.queries == []
@@ -78,13 +77,13 @@ async def test_one_that_proves_nothing_only_makes_us_ask(trust: NotificationTrus
     desk = Desk(trust=trust)
     await desk.pay()
     await receive(desk, headers={})
-    assert await status(desk) is Status.PENDING
+    assert await desk.status() is Status.PENDING
     desk.first.statuses.append(SUCCEEDED)
 
     await desk.run_due()
 
     assert len(desk.first.queries) == 1
-    assert await status(desk) is Status.SUCCESSFUL
+    assert await desk.status() is Status.SUCCESSFUL
 
 
 async def test_one_that_proves_nothing_is_refused_where_nobody_can_be_asked() -> None:
@@ -93,13 +92,11 @@ async def test_one_that_proves_nothing_is_refused_where_nobody_can_be_asked() ->
 
     await receive(desk, headers={})
 
-    assert await status(desk) is Status.PENDING
+    assert await desk.status() is Status.PENDING
     assert (await kept(desk)).state is NotificationState.REFUSED
 
 
-async def test_one_that_cannot_be_read_is_kept() -> None:
-    desk = Desk()
-    await desk.pay()
+async def test_one_that_cannot_be_read_is_kept(desk: Desk) -> None:
     raw = raw_notification(b"\xff", network="first", headers=SIGNED)
 
     await desk.notifications.receive(raw)
@@ -113,9 +110,7 @@ async def test_one_that_cannot_be_read_is_kept() -> None:
     assert found.raw == raw._replace(query="")
 
 
-async def test_one_that_fits_no_attempt_yet_is_tried_again() -> None:
-    desk = Desk()
-    await desk.pay()
+async def test_one_that_fits_no_attempt_yet_is_tried_again(desk: Desk) -> None:
     (attempt,) = await desk.attempts()
     await receive(desk, attempt_id="", reference="R9")
     assert (await kept(desk)).state is NotificationState.UNMATCHED
@@ -123,7 +118,7 @@ async def test_one_that_fits_no_attempt_yet_is_tried_again() -> None:
 
     await desk.wait(seconds=3)
 
-    assert await status(desk) is Status.SUCCESSFUL
+    assert await desk.status() is Status.SUCCESSFUL
     found = await kept(desk)
     assert (found.state, found.attempt_id, found.tries) == (
         NotificationState.APPLIED,
@@ -132,27 +127,23 @@ async def test_one_that_fits_no_attempt_yet_is_tried_again() -> None:
     )
 
 
-async def test_another_network_cannot_speak_of_an_attempt() -> None:
-    desk = Desk()
-    await desk.pay()
+async def test_another_network_cannot_speak_of_an_attempt(desk: Desk) -> None:
     (attempt,) = await desk.attempts()
     desk.second.notification = Notification(Outcome.SUCCEEDED, attempt_id=attempt.id)
 
     await desk.notifications.receive(raw_notification(network="second", headers=SIGNED))
     await desk.run_due()
 
-    assert await status(desk) is Status.PENDING
+    assert await desk.status() is Status.PENDING
 
 
-async def test_one_over_the_connection_of_an_adapter_counts() -> None:
-    desk = Desk()
-    await desk.pay()
+async def test_one_over_the_connection_of_an_adapter_counts(desk: Desk) -> None:
     (attempt,) = await desk.attempts()
 
     said = Notification(Outcome.FAILED, attempt_id=attempt.id, cancelled=True)
     await desk.notifications.notified("first", said)
 
-    assert await status(desk) is Status.CANCELLED
+    assert await desk.status() is Status.CANCELLED
 
 
 async def test_one_that_names_an_attempt_and_a_reference_is_about_the_attempt() -> None:
@@ -164,8 +155,8 @@ async def test_one_that_names_an_attempt_and_a_reference_is_about_the_attempt() 
     said = Notification(Outcome.SUCCEEDED, one.attempt_id, other.reference)
     await desk.notifications.notified("first", said)
 
-    assert await status(desk) is Status.SUCCESSFUL
-    assert await status(desk, "T2") is Status.PENDING
+    assert await desk.status() is Status.SUCCESSFUL
+    assert await desk.status("T2") is Status.PENDING
 
 
 async def test_one_over_a_connection_that_fits_nothing_is_kept_for_people() -> None:
@@ -187,11 +178,9 @@ async def stored(desk: Desk, **asked: Any) -> list[KeptNotification]:
 
 
 async def test_one_that_proves_nothing_and_names_no_attempt_is_counted_and_not_stored(
+    desk: Desk,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    desk = Desk()
-    await desk.pay()
-
     for path in ("", "A9", "\ud83d", "x" * 5_000):
         assert await desk.notifications.receive(unproven(path)) == 0
 
@@ -200,9 +189,9 @@ async def test_one_that_proves_nothing_and_names_no_attempt_is_counted_and_not_s
     assert "unproven notifications were dropped" in caplog.text
 
 
-async def test_one_that_cannot_be_read_is_stored_where_its_address_names_an_attempt() -> None:
-    desk = Desk()
-    await desk.pay()
+async def test_one_that_cannot_be_read_is_stored_where_its_address_names_an_attempt(
+    desk: Desk,
+) -> None:
     (attempt,) = await desk.attempts()
 
     await desk.notifications.receive(unproven(attempt.id))
@@ -229,7 +218,7 @@ async def test_a_flood_of_those_that_name_nothing_does_not_hold_back_the_proven_
     assert desk.notifications.dropped["first"] == HINTS_WITHOUT_ATTEMPT.burst + 1
     assert await desk.notifications.receive(unproven(attempt.id)) == wait
     await receive(desk)
-    assert await status(desk) is Status.SUCCESSFUL
+    assert await desk.status() is Status.SUCCESSFUL
 
 
 async def test_a_flood_about_one_attempt_is_stored_a_few_times(
@@ -251,26 +240,23 @@ class HostileHeader(Exception):
 
 
 async def test_one_whose_signature_cannot_be_compared_is_not_proven(
+    desk: Desk,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Desk()
-    await desk.pay()
     (attempt,) = await desk.attempts()
     monkeypatch.setattr(desk.first, "verify", raising(HostileHeader()))
 
     await receive(desk)
 
-    assert await status(desk) is Status.PENDING
+    assert await desk.status() is Status.PENDING
     (found,) = await stored(desk)
     assert (found.state, found.attempt_id) == (NotificationState.APPLIED, attempt.id)
 
 
 @pytest.mark.parametrize("broken", ["parse", "apply"])
 async def test_a_fault_of_ours_is_tried_three_times_and_then_listed(
-    broken: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    desk: Desk, broken: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = Desk()
-    await desk.pay()
     if broken == "parse":
         monkeypatch.setattr(desk.first, "parse", raising(KeyError("status")))
     else:
@@ -290,10 +276,8 @@ async def test_a_fault_of_ours_is_tried_three_times_and_then_listed(
 
 
 async def test_a_fault_with_one_over_a_connection_is_stored_acknowledged_and_tried_again(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    desk = Desk()
-    await desk.pay()
     (attempt,) = await desk.attempts()
     said = Notification(Outcome.SUCCEEDED, attempt_id=attempt.id)
     with monkeypatch.context() as broken:
@@ -304,13 +288,10 @@ async def test_a_fault_with_one_over_a_connection_is_stored_acknowledged_and_tri
     assert "a notification of first could not be applied" in caplog.messages
     await desk.wait(minutes=1)
 
-    assert await status(desk) is Status.SUCCESSFUL
+    assert await desk.status() is Status.SUCCESSFUL
 
 
-async def test_one_that_was_applied_keeps_no_header_and_no_query() -> None:
-    desk = Desk()
-    await desk.pay()
-
+async def test_one_that_was_applied_keeps_no_header_and_no_query(desk: Desk) -> None:
     await receive(desk, headers={**SIGNED, "authorization": "Bearer top"}, query="key=top")
 
     (found,) = await stored(desk)
@@ -318,9 +299,9 @@ async def test_one_that_was_applied_keeps_no_header_and_no_query() -> None:
     assert found.raw.body == raw_notification().body
 
 
-async def test_the_secrets_of_an_adapter_are_scrubbed_from_what_is_kept_and_shown() -> None:
-    desk = Desk()
-    await desk.pay()
+async def test_the_secrets_of_an_adapter_are_scrubbed_from_what_is_kept_and_shown(
+    desk: Desk,
+) -> None:
     desk.first.scrubber = Scrubber(["hash-of-the-account"])
     secret = {**SIGNED, "verif-hash": "hash-of-the-account"}
     await receive(desk, headers=secret)

@@ -24,9 +24,7 @@ AVAILABLE, HELD = "service/55/payout/GHS available", "service/55/payout/GHS pend
 pytestmark = pytest.mark.decision("D39")
 
 
-async def test_a_payment_that_the_network_took_is_pending() -> None:
-    desk = Desk()
-
+async def test_a_payment_that_the_network_took_is_pending(desk: Desk) -> None:
     reply = await desk.pay()
 
     assert (reply.code, reply.rule) == ("202", "D39")
@@ -35,14 +33,11 @@ async def test_a_payment_that_the_network_took_is_pending() -> None:
     assert (attempt.outcome, attempt.submits) == (Outcome.PENDING, 1)
     assert attempt.reference == submitted.reference
     assert submitted.notification_url == f"http://gateway.test/_networks/first/{attempt.id}"
-    found = await desk.transaction()
-    assert found is not None
-    assert found.status is Status.PENDING
+    assert await desk.status() is Status.PENDING
     assert await desk.callbacks() == []
 
 
-async def test_what_is_sent_was_saved_before() -> None:
-    desk = Desk()
+async def test_what_is_sent_was_saved_before(desk: Desk) -> None:
     desk.first.blocked = asyncio.Event()
 
     paying = asyncio.create_task(desk.pay())
@@ -54,8 +49,7 @@ async def test_what_is_sent_was_saved_before() -> None:
     await paying
 
 
-async def test_a_success_is_final_and_has_its_callback() -> None:
-    desk = Desk()
+async def test_a_success_is_final_and_has_its_callback(desk: Desk) -> None:
     desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
 
     await desk.pay()
@@ -72,8 +66,9 @@ async def test_a_success_is_final_and_has_its_callback() -> None:
     }
 
 
-async def test_a_success_of_another_amount_stays_open(caplog: pytest.LogCaptureFixture) -> None:
-    desk = Desk()
+async def test_a_success_of_another_amount_stays_open(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
     echo = Echo(amount=Decimal("10.51"))
     desk.first.results.append(SubmitResult(Outcome.SUCCEEDED, echo=echo))
 
@@ -86,8 +81,7 @@ async def test_a_success_of_another_amount_stays_open(caplog: pytest.LogCaptureF
     assert await desk.balances() == {}
 
 
-async def test_a_repeated_transaction_id_is_219_and_nothing_is_sent() -> None:
-    desk = Desk()
+async def test_a_repeated_transaction_id_is_219_and_nothing_is_sent(desk: Desk) -> None:
     await desk.pay()
 
     assert (await desk.pay()).code == "219"
@@ -95,8 +89,7 @@ async def test_a_repeated_transaction_id_is_219_and_nothing_is_sent() -> None:
     assert len(desk.first.submits) == 1
 
 
-async def test_of_two_that_arrive_at_once_one_is_219() -> None:
-    desk = Desk()
+async def test_of_two_that_arrive_at_once_one_is_219(desk: Desk) -> None:
     await desk.fund("50")
 
     replies = await asyncio.gather(desk.pay(**PAYOUT), desk.pay(**PAYOUT))
@@ -107,9 +100,9 @@ async def test_of_two_that_arrive_at_once_one_is_219() -> None:
 
 
 async def test_one_that_another_server_saves_meanwhile_is_219_and_sets_nothing_aside(
+    desk: Desk,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Desk()
     await desk.fund("30")
     await desk.pay(**PAYOUT)
     before = await desk.balances()
@@ -127,8 +120,7 @@ async def test_one_that_another_server_saves_meanwhile_is_219_and_sets_nothing_a
     assert await desk.balances() == before
 
 
-async def test_a_payout_is_held_and_a_short_one_is_402() -> None:
-    desk = Desk()
+async def test_a_payout_is_held_and_a_short_one_is_402(desk: Desk) -> None:
     await desk.fund("15")
 
     first = await desk.pay(**PAYOUT)
@@ -140,8 +132,7 @@ async def test_a_payout_is_held_and_a_short_one_is_402() -> None:
     assert (balances[AVAILABLE], balances[HELD]) == (Decimal("4.50"), Decimal("10.50"))
 
 
-async def test_what_was_not_sent_leaves_nothing() -> None:
-    desk = Desk()
+async def test_what_was_not_sent_leaves_nothing(desk: Desk) -> None:
     await desk.fund("15")
     desk.first.results.append(NOT_SENT)
 
@@ -152,8 +143,7 @@ async def test_what_was_not_sent_leaves_nothing() -> None:
     assert (await desk.pay(**PAYOUT)).code == "202"  # the same transaction_id
 
 
-async def test_a_refusal_is_answered_in_the_codes_of_the_interface() -> None:
-    desk = Desk()
+async def test_a_refusal_is_answered_in_the_codes_of_the_interface(desk: Desk) -> None:
     await desk.fund("15")
     desk.first.results.append(SubmitResult(Outcome.REFUSED, code="019", reason="no such number"))
 
@@ -164,8 +154,7 @@ async def test_a_refusal_is_answered_in_the_codes_of_the_interface() -> None:
     assert (await desk.balances())[AVAILABLE] == Decimal(15)
 
 
-async def test_an_answer_that_is_lost_leaves_the_hold() -> None:
-    desk = Desk()
+async def test_an_answer_that_is_lost_leaves_the_hold(desk: Desk) -> None:
     await desk.fund("15")
     desk.first.results.append(LOST)
 
@@ -195,8 +184,7 @@ async def test_a_second_network_is_tried_only_after_nothing_was_sent() -> None:
 @pytest.mark.parametrize(
     "answer", [SubmitResult(Outcome.REFUSED, code="019"), SubmitResult(Outcome.SUCCEEDED)]
 )
-async def test_after_any_answer_no_other_network_is_tried(answer: SubmitResult) -> None:
-    desk = Desk()
+async def test_after_any_answer_no_other_network_is_tried(desk: Desk, answer: SubmitResult) -> None:
     desk.first.results.append(answer)
     await desk.fund_airtime("50")
 
@@ -205,8 +193,7 @@ async def test_after_any_answer_no_other_network_is_tried(answer: SubmitResult) 
     assert (len(desk.first.submits), desk.second.submits) == (1, [])
 
 
-async def test_five_faults_open_the_breaker_and_nothing_is_kept() -> None:
-    desk = Desk()
+async def test_five_faults_open_the_breaker_and_nothing_is_kept(desk: Desk) -> None:
     desk.first.results.extend([NOT_SENT] * 5)
     for number in range(5):
         await desk.pay(transaction_id=f"T{number}")
@@ -219,9 +206,7 @@ async def test_five_faults_open_the_breaker_and_nothing_is_kept() -> None:
 
 
 @pytest.mark.decision("D32")
-async def test_what_no_network_takes_is_500_and_says_which() -> None:
-    desk = Desk()
-
+async def test_what_no_network_takes_is_500_and_says_which(desk: Desk) -> None:
     reply = await desk.pay(currency_code="USD")
 
     assert (reply.code, desk.first.submits) == ("500", [])
@@ -229,9 +214,9 @@ async def test_what_no_network_takes_is_500_and_says_which() -> None:
 
 
 async def test_a_store_that_is_away_after_the_send_answers_202(
+    desk: Desk,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    desk = Desk()
     desk.first.blocked = asyncio.Event()
     paying = asyncio.create_task(desk.pay())
     await desk.first.arrived.wait()
@@ -247,8 +232,7 @@ async def test_a_store_that_is_away_after_the_send_answers_202(
     assert len(desk.first.queries) == 1
 
 
-async def test_a_client_that_hangs_up_stops_neither_the_send_nor_its_record() -> None:
-    desk = Desk()
+async def test_a_client_that_hangs_up_stops_neither_the_send_nor_its_record(desk: Desk) -> None:
     desk.first.blocked = asyncio.Event()
     paying = asyncio.create_task(desk.pay())
     await desk.first.arrived.wait()
@@ -263,8 +247,7 @@ async def test_a_client_that_hangs_up_stops_neither_the_send_nor_its_record() ->
     assert attempt.outcome is Outcome.PENDING
 
 
-async def test_units_of_airtime_are_spent_from_their_own_asset() -> None:
-    desk = Desk()
+async def test_units_of_airtime_are_spent_from_their_own_asset(desk: Desk) -> None:
     assert (await desk.pay(operation=Operation.AIRTIME)).code == "402"
     await desk.fund_airtime("50")
     desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))

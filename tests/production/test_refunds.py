@@ -12,7 +12,7 @@ from sandbox_sim.production.registry import NetworkRoute
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.ledger import Reason, transfer, wallet_of
 from sandbox_sim.records.reports import Outcome
-from sandbox_sim.records.transactions import Status, TransactionRecord
+from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import FAILED, LIVE, LOST, NOT_SENT, SUCCEEDED, Desk
 from tests.sample_records import SERVICE
@@ -35,15 +35,14 @@ async def collected(**fields: Any) -> Desk:
     return desk
 
 
-async def statuses(desk: Desk, found: TransactionRecord) -> Status:
-    now = await desk.transaction(found.transaction_id)
-    assert now is not None
-    return now.status
+@pytest.fixture
+async def desk() -> Desk:
+    return await collected()
 
 
-async def test_a_refund_is_set_aside_sent_and_posted_once_the_network_confirms_it() -> None:
-    desk = await collected()
-
+async def test_a_refund_is_set_aside_sent_and_posted_once_the_network_confirms_it(
+    desk: Desk,
+) -> None:
     made = await desk.refund()
 
     assert await desk.balances() == {
@@ -61,12 +60,11 @@ async def test_a_refund_is_set_aside_sent_and_posted_once_the_network_confirms_i
     desk.first.statuses.append(SUCCEEDED)
     await desk.wait(seconds=15)
 
-    assert await statuses(desk, made.transaction) is Status.SUCCESSFUL
+    assert await desk.status(made.transaction.transaction_id) is Status.SUCCESSFUL
     assert await desk.balances() == {}
 
 
-async def test_it_keeps_who_refunded_and_why_and_names_the_collection() -> None:
-    desk = await collected()
+async def test_it_keeps_who_refunded_and_why_and_names_the_collection(desk: Desk) -> None:
     collection = await desk.transaction()
     assert collection is not None
 
@@ -84,13 +82,12 @@ async def test_one_that_fails_gives_the_money_back_to_the_wallet_of_collections(
     desk.first.statuses.append(FAILED)
     await desk.wait(seconds=15)
 
-    assert await statuses(desk, made.transaction) is Status.FAILED
+    assert await desk.status(made.transaction.transaction_id) is Status.FAILED
     assert await desk.balances() == {COLLECTED: Decimal("10.50"), CLEARING: Decimal("-10.50")}
     assert (await desk.refund()).transaction.payment.amount == Decimal("10.50")
 
 
-async def test_a_refund_has_no_callback() -> None:
-    desk = await collected()
+async def test_a_refund_has_no_callback(desk: Desk) -> None:
     before = await desk.callbacks()
     await desk.refund()
     desk.first.statuses.append(SUCCEEDED)
@@ -104,9 +101,8 @@ async def test_a_refund_has_no_callback() -> None:
     [(REFUSED, "the number is barred"), (NOT_SENT, "connection refused")],
 )
 async def test_one_that_the_network_does_not_take_is_refused_and_leaves_the_money(
-    outcome: SubmitResult, why: str
+    desk: Desk, outcome: SubmitResult, why: str
 ) -> None:
-    desk = await collected()
     desk.first.results.append(outcome)
 
     with pytest.raises(RefundRefused, match=f"{why}.*Nothing was paid.*ledger adjust"):
@@ -115,8 +111,7 @@ async def test_one_that_the_network_does_not_take_is_refused_and_leaves_the_mone
     assert await desk.balances() == {COLLECTED: Decimal("10.50"), CLEARING: Decimal("-10.50")}
 
 
-async def test_one_whose_answer_is_lost_stays_open_and_its_money_set_aside() -> None:
-    desk = await collected()
+async def test_one_whose_answer_is_lost_stays_open_and_its_money_set_aside(desk: Desk) -> None:
     desk.first.results.append(LOST)
 
     made = await desk.refund()
@@ -127,8 +122,7 @@ async def test_one_whose_answer_is_lost_stays_open_and_its_money_set_aside() -> 
         await desk.refund()
 
 
-async def test_refunds_sum_to_the_collection_at_most() -> None:
-    desk = await collected()
+async def test_refunds_sum_to_the_collection_at_most(desk: Desk) -> None:
     await desk.fund("100", wallet=Wallet.COLLECTION)
     await desk.refund(amount="4")
 
@@ -154,8 +148,7 @@ async def test_one_that_failed_but_was_paid_all_the_same_counts() -> None:
         await desk.refund()
 
 
-async def test_a_repeated_order_with_an_id_of_its_own_is_refused() -> None:
-    desk = await collected()
+async def test_a_repeated_order_with_an_id_of_its_own_is_refused(desk: Desk) -> None:
     await desk.refund(amount="1", transaction_id="R1")
 
     with pytest.raises(RefundRefused, match="it names an earlier refund"):
@@ -197,8 +190,7 @@ async def test_a_network_without_payouts_refuses_and_says_what_to_do() -> None:
     assert len(desk.first.submits) == 1
 
 
-async def test_it_goes_over_the_network_that_collected_whatever_the_routes_say() -> None:
-    desk = await collected()
+async def test_it_goes_over_the_network_that_collected_whatever_the_routes_say(desk: Desk) -> None:
     desk.networks.routes = [NetworkRoute("second")]
 
     await desk.refund()
@@ -218,16 +210,14 @@ async def test_it_goes_over_the_backup_that_collected_and_not_over_the_one_that_
     assert (len(desk.first.submits), len(desk.second.submits)) == (1, 2)
 
 
-async def test_one_whose_network_is_no_longer_configured_is_refused() -> None:
-    desk = await collected()
+async def test_one_whose_network_is_no_longer_configured_is_refused(desk: Desk) -> None:
     desk.networks.by_name = {"second": desk.networks.by_name["second"]}
 
     with pytest.raises(RefundRefused, match="Nothing was paid"):
         await desk.refund()
 
 
-async def test_too_little_in_the_wallet_refuses() -> None:
-    desk = await collected()
+async def test_too_little_in_the_wallet_refuses(desk: Desk) -> None:
     account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()
     spent = transfer(Reason.SPENT, account, Decimal("0.01"), "", now, network="first")
     await unit_of(desk.store).add_transfer(spent)

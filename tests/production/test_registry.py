@@ -37,8 +37,7 @@ async def opened_and_probing_is_due() -> Desk:
     return desk
 
 
-async def test_after_five_network_faults_the_backup_gets_the_payments() -> None:
-    desk = Desk()
+async def test_after_five_network_faults_the_backup_gets_the_payments(desk: Desk) -> None:
     await desk.fund_airtime("500")
     desk.first.results.extend([LOST] * 12)
 
@@ -50,18 +49,15 @@ async def test_after_five_network_faults_the_backup_gets_the_payments() -> None:
 
 @pytest.mark.parametrize("answer", [DECLINED, SubmitResult(Outcome.UNKNOWN, reason="HTTP 302")])
 async def test_an_answer_that_is_no_network_fault_starts_the_count_again(
+    desk: Desk,
     answer: SubmitResult,
 ) -> None:
-    desk = Desk()
-
     await submit(desk, *[LOST] * 4, answer, *[LOST] * 4)
 
     assert state(desk) is BreakerState.CLOSED
 
 
-async def test_what_is_not_sent_for_a_reason_of_ours_changes_no_count() -> None:
-    desk = Desk()
-
+async def test_what_is_not_sent_for_a_reason_of_ours_changes_no_count(desk: Desk) -> None:
     await submit(desk, *[LOST] * 4, OURS, LOST)
 
     assert state(desk) is BreakerState.OPEN
@@ -86,10 +82,9 @@ async def test_a_probe_that_cannot_connect_opens_the_breaker_again() -> None:
 
 
 async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_fault(
+    desk: Desk,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Desk()
-
     async def broken(_request: SubmitRequest) -> Any:
         raise KeyError("status")
 
@@ -100,9 +95,9 @@ async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_faul
 
 
 async def test_an_adapter_that_fails_to_tell_its_health_or_a_status_is_unwell_and_says_nothing(
+    desk: Desk,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    desk = Desk()
     for name in ("health", "status"):
         monkeypatch.setattr(desk.first, name, raising(KeyError("status")))
 
@@ -114,9 +109,7 @@ async def test_an_adapter_that_fails_to_tell_its_health_or_a_status_is_unwell_an
     )
 
 
-async def test_each_submit_counts_by_its_outcome() -> None:
-    desk = Desk()
-
+async def test_each_submit_counts_by_its_outcome(desk: Desk) -> None:
     await submit(desk, *[LOST] * 2, DECLINED)
 
     assert desk.networks.submits("first") == {Outcome.UNKNOWN: 2, Outcome.REFUSED: 1}

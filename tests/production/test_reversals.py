@@ -61,12 +61,6 @@ async def taken_back(desk: Desk) -> None:
     await told(desk)
 
 
-async def status_of(desk: Desk, transaction_id: str = "T1") -> Status:
-    found = await desk.transaction(transaction_id)
-    assert found is not None
-    return found.status
-
-
 async def callbacks(desk: Desk) -> list[str]:
     """The statuses that callbacks report, oldest first."""
     found = reversed(await desk.callbacks())
@@ -78,12 +72,17 @@ async def waiting(desk: Desk) -> list[str]:
     return [reason for each in found for reason in each["waiting"]]
 
 
-async def test_a_collection_that_is_taken_back_is_001_with_its_reason_and_a_callback() -> None:
-    desk = await paid()
+@pytest.fixture
+async def desk() -> Desk:
+    return await paid()
 
+
+async def test_a_collection_that_is_taken_back_is_001_with_its_reason_and_a_callback(
+    desk: Desk,
+) -> None:
     await taken_back(desk)
 
-    assert await status_of(desk) is Status.FAILED
+    assert await desk.status() is Status.FAILED
     assert await desk.balances() == {}
     assert await callbacks(desk) == ["000/SUCCESS", "001/FAILED"]
     asked = await LiveQueries(desk.store).transaction_status(SERVICE, "T1")
@@ -94,8 +93,7 @@ async def test_a_collection_that_is_taken_back_is_001_with_its_reason_and_a_call
     assert await waiting(desk) == []
 
 
-async def test_its_success_stays_in_the_timeline() -> None:
-    desk = await paid()
+async def test_its_success_stays_in_the_timeline(desk: Desk) -> None:
     await desk.wait(hours=1)
 
     await taken_back(desk)
@@ -107,9 +105,7 @@ async def test_its_success_stays_in_the_timeline() -> None:
     assert found.timeline[2].at == desk.clock.now() > found.decided_at
 
 
-async def test_the_ledger_has_both_transfers() -> None:
-    desk = await paid()
-
+async def test_the_ledger_has_both_transfers(desk: Desk) -> None:
     await taken_back(desk)
 
     page = await unit_of(desk.store).ledger_page(LedgerQuery(SERVICE))
@@ -131,9 +127,7 @@ async def test_every_payment_moves_its_money_back(operation: Operation) -> None:
     assert await callbacks(desk) == ["000/SUCCESS", "001/FAILED"]
 
 
-async def test_a_doubled_reversal_reverses_once() -> None:
-    desk = await paid()
-
+async def test_a_doubled_reversal_reverses_once(desk: Desk) -> None:
     await taken_back(desk)
     await desk.wait(minutes=2)
     await taken_back(desk)
@@ -143,15 +137,14 @@ async def test_a_doubled_reversal_reverses_once() -> None:
 
 
 @pytest.mark.parametrize("signature", ["valid", "forged"])
-async def test_a_notification_of_a_reversal_only_makes_us_ask(signature: str) -> None:
-    desk = await paid()
+async def test_a_notification_of_a_reversal_only_makes_us_ask(desk: Desk, signature: str) -> None:
     asked = len(desk.first.queries)
     desk.first.statuses.append(SUCCEEDED)
 
     await told(desk, signature=signature)
 
     assert len(desk.first.queries) == asked + 1
-    assert await status_of(desk) is Status.SUCCESSFUL
+    assert await desk.status() is Status.SUCCESSFUL
     assert await waiting(desk) == []
 
 
@@ -160,7 +153,7 @@ async def test_where_the_network_cannot_be_asked_a_signed_notification_counts() 
 
     await told(desk)
 
-    assert await status_of(desk) is Status.FAILED
+    assert await desk.status() is Status.FAILED
     assert await desk.balances() == {}
 
 
@@ -170,7 +163,7 @@ async def test_one_that_the_daily_question_finds_counts_too() -> None:
 
     await desk.wait(days=1)
 
-    assert await status_of(desk) is Status.FAILED
+    assert await desk.status() is Status.FAILED
 
 
 @pytest.mark.parametrize("operation", [Operation.COLLECT, Operation.PAYOUT])
@@ -185,7 +178,7 @@ async def test_a_reversal_before_the_success_is_a_failure_and_the_late_success_i
     await taken_back(desk)
     await told(desk, Outcome.SUCCEEDED)
 
-    assert await status_of(desk) is Status.FAILED
+    assert await desk.status() is Status.FAILED
     assert await desk.balances() == before
     assert await callbacks(desk) == ["001/FAILED"]
     assert await waiting(desk) == []
@@ -202,26 +195,24 @@ async def test_a_reversal_of_what_failed_changes_nothing() -> None:
     assert await waiting(desk) == []
 
 
-async def test_a_success_that_the_network_still_claims_after_the_reversal_waits() -> None:
-    desk = await paid()
+async def test_a_success_that_the_network_still_claims_after_the_reversal_waits(desk: Desk) -> None:
     await taken_back(desk)
     await desk.wait(minutes=2)
     desk.first.statuses.append(SUCCEEDED)
 
     await told(desk)
 
-    assert await status_of(desk) is Status.FAILED
+    assert await desk.status() is Status.FAILED
     assert await waiting(desk) == ["contradiction: status says succeeded after reversed"]
     assert await desk.balances() == {SUSPENSE: Decimal("10.50"), CLEARING: Decimal("-10.50")}
 
 
-async def test_one_of_a_part_is_a_mismatch() -> None:
-    desk = await paid()
+async def test_one_of_a_part_is_a_mismatch(desk: Desk) -> None:
     desk.first.statuses.append(replace(REVERSED, echo=Echo(amount=Decimal(4))))
 
     await told(desk)
 
-    assert await status_of(desk) is Status.SUCCESSFUL
+    assert await desk.status() is Status.SUCCESSFUL
     assert await waiting(desk) == ["mismatch: amount is 4 and not 10.50"]
 
 
@@ -238,7 +229,7 @@ class TestAWalletThatDoesNotCoverIt:
     async def test_it_stays_as_it_is_and_the_reversal_stands_in_suspense(self, short: Desk) -> None:
         await taken_back(short)
 
-        assert await status_of(short) is Status.FAILED
+        assert await short.status() is Status.FAILED
         assert await short.balances() == {
             COLLECTED: Decimal("6.50"),
             SUSPENSE: Decimal("-10.50"),
@@ -267,22 +258,20 @@ class TestAWalletThatDoesNotCoverIt:
 
 
 class TestWithRefunds:
-    async def test_a_collection_that_was_taken_back_is_not_refunded(self) -> None:
-        desk = await paid()
+    async def test_a_collection_that_was_taken_back_is_not_refunded(self, desk: Desk) -> None:
         await taken_back(desk)
 
         with pytest.raises(RefundRefused, match="this one is 001 failed"):
             await desk.refund()
 
-    async def test_a_refund_that_is_taken_back_is_money_to_refund_again(self) -> None:
-        desk = await paid()
+    async def test_a_refund_that_is_taken_back_is_money_to_refund_again(self, desk: Desk) -> None:
         desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
         made = (await desk.refund()).transaction
         (attempt,) = await unit_of(desk.store).attempts_of(made.network_transaction_id)
 
         await desk.store.run(lambda unit: desk.asking.record(unit, attempt, REVERSED))
 
-        assert await status_of(desk, made.transaction_id) is Status.FAILED
+        assert await desk.status(made.transaction_id) is Status.FAILED
         assert await desk.balances() == {
             COLLECTED: Decimal("10.50"),
             CLEARING: Decimal("-10.50"),
@@ -306,8 +295,7 @@ async def test_money_that_came_late_goes_out_of_suspense_again() -> None:
     assert await waiting(desk) == ["contradiction: status says reversed after failed: chargeback"]
 
 
-async def test_a_failure_that_the_network_claimed_before_is_not_reversed_twice() -> None:
-    desk = await paid()
+async def test_a_failure_that_the_network_claimed_before_is_not_reversed_twice(desk: Desk) -> None:
     (attempt,) = await desk.attempts()
     await desk.store.run(lambda unit: desk.asking.record(unit, attempt, FAILED))
     before = await desk.balances()

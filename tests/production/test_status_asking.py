@@ -32,8 +32,7 @@ async def pay(desk: Desk, **fields: Any) -> None:
     await desk.pay(**fields)
 
 
-async def test_the_network_is_asked_each_time_twice_as_late() -> None:
-    desk = Desk()
+async def test_the_network_is_asked_each_time_twice_as_late(desk: Desk) -> None:
     await pay(desk)
     asked: list[int] = []
 
@@ -46,17 +45,14 @@ async def test_the_network_is_asked_each_time_twice_as_late() -> None:
     assert len(asked) == 3
 
 
-async def test_a_success_ends_the_payment_once() -> None:
-    desk = Desk()
+async def test_a_success_ends_the_payment_once(desk: Desk) -> None:
     await pay(desk, **PAYOUT)
     desk.first.statuses.append(SUCCEEDED)
 
     await desk.wait(seconds=6)
     await desk.wait(hours=1)
 
-    found = await desk.transaction()
-    assert found is not None
-    assert found.status is Status.SUCCESSFUL
+    assert await desk.status() is Status.SUCCESSFUL
     assert len(await desk.callbacks()) == len(desk.first.queries) == 1
     balances = await desk.balances()
     assert HELD not in balances
@@ -72,16 +68,13 @@ async def test_a_payout_that_failed_is_voided_after_the_grace() -> None:
     assert (await desk.balances())[HELD] == Decimal("10.50")
     await desk.wait(minutes=10)
 
-    found = await desk.transaction()
-    assert found is not None
-    assert found.status is Status.FAILED
+    assert await desk.status() is Status.FAILED
     assert (await desk.balances())[AVAILABLE] == Decimal(50)
     (callback,) = await desk.callbacks()
     assert "001/FAILED" in callback.body
 
 
-async def test_a_reference_that_is_not_found_never_fails_a_payment() -> None:
-    desk = Desk()
+async def test_a_reference_that_is_not_found_never_fails_a_payment(desk: Desk) -> None:
     desk.first.results.append(LOST)
     await pay(desk)
     desk.first.statuses.extend([NOT_FOUND] * 9)
@@ -110,8 +103,7 @@ async def test_a_lost_request_goes_out_again_where_the_network_knows_its_referen
     assert (attempt.submits, attempt.outcome) == (2, Outcome.PENDING)
 
 
-async def test_a_contradiction_goes_to_suspense_and_changes_nothing_final() -> None:
-    desk = Desk()
+async def test_a_contradiction_goes_to_suspense_and_changes_nothing_final(desk: Desk) -> None:
     await pay(desk)
     desk.first.statuses.append(SUCCEEDED)
     await desk.wait(seconds=6)
@@ -129,8 +121,7 @@ async def test_a_contradiction_goes_to_suspense_and_changes_nothing_final() -> N
     assert len(await desk.callbacks()) == 1
 
 
-async def test_a_question_is_asked_again_when_the_store_is_back() -> None:
-    desk = Desk()
+async def test_a_question_is_asked_again_when_the_store_is_back(desk: Desk) -> None:
     await pay(desk)
     desk.first.statuses.extend([SUCCEEDED] * 2)
     desk.clock.move_to(desk.clock.now() + timedelta(seconds=6))
@@ -140,9 +131,7 @@ async def test_a_question_is_asked_again_when_the_store_is_back() -> None:
     desk.asking.background.start(job)
     await desk.asking.background.wait_idle()
 
-    found = await desk.transaction()
-    assert found is not None
-    assert found.status is Status.SUCCESSFUL
+    assert await desk.status() is Status.SUCCESSFUL
 
 
 IN_DECADES = timedelta(days=365 * 70)
@@ -186,8 +175,7 @@ async def put_off(desk: Desk, by: timedelta, **fields: Any) -> None:
     await unit.add_job(job)
 
 
-async def test_the_start_brings_back_what_was_put_off_too_long() -> None:
-    desk = Desk()
+async def test_the_start_brings_back_what_was_put_off_too_long(desk: Desk) -> None:
     await pay(desk)
     await put_off(desk, IN_DECADES)
 
@@ -225,8 +213,7 @@ async def test_the_start_leaves_what_the_schedule_says(
 class TestAskedByHand:
     """A person asks the network now, before the next question is due."""
 
-    async def test_the_answer_is_saved_and_returned_in_words(self) -> None:
-        desk = Desk()
+    async def test_the_answer_is_saved_and_returned_in_words(self, desk: Desk) -> None:
         await desk.pay()
         (attempt,) = await desk.attempts()
         desk.first.statuses.append(FAILED)
@@ -261,8 +248,7 @@ class TestAskedByHand:
 
         assert desk.first.queries == []
 
-    async def test_a_transaction_of_another_service_is_not_found(self) -> None:
-        desk = Desk()
+    async def test_a_transaction_of_another_service_is_not_found(self, desk: Desk) -> None:
         await desk.pay()
         (attempt,) = await desk.attempts()
 
