@@ -7,6 +7,8 @@ from hypothesis import example, given, strategies as st
 
 from sandbox_sim.sms.sms_encoding import measure, octets, pages
 
+pytestmark = pytest.mark.decision("D23")
+
 # GSM 03.38, table 1, in the order of its codes; 0x1B is the escape and no character.
 TABLE = (
     "@£$¥èéùìòÇ\nØø\rÅå"
@@ -50,35 +52,30 @@ def pack(text: str, encoding: str) -> list[str]:
     return pages
 
 
-@pytest.mark.decision("D23")
 def test_the_tables_are_whole() -> None:
     assert len(set(TABLE)) == 127
     assert len(set(EXTENSION)) == 10
     assert not set(TABLE) & set(EXTENSION)
 
 
-@pytest.mark.decision("D23")
 def test_a_character_of_the_table_takes_one_septet() -> None:
     for char in TABLE:
         assert measure(char * 160) == ("GSM", 160, 1)
         assert measure(char * 161) == ("GSM", 161, 2)
 
 
-@pytest.mark.decision("D23")
 @pytest.mark.parametrize("char", EXTENSION)
 def test_a_character_of_the_extension_table_takes_two(char: str) -> None:
     assert measure(char * 80) == ("GSM", 80, 1)
     assert measure(char * 81) == ("GSM", 81, 2)
 
 
-@pytest.mark.decision("D23")
 @pytest.mark.parametrize("char", OUTSIDE)
 def test_one_other_character_makes_the_whole_text_unicode(char: str) -> None:
     assert measure("Hello" + char) == ("UNICODE", 6, 1)
 
 
 @pytest.mark.spec("endpoint.9")
-@pytest.mark.decision("D23")
 @pytest.mark.parametrize(
     ("text", "pages"),
     [
@@ -104,7 +101,6 @@ def test_pages_of_gsm(text: str, pages: int) -> None:
     assert measure(text) == ("GSM", len(text), pages)
 
 
-@pytest.mark.decision("D23")
 @pytest.mark.parametrize(
     ("text", "pages"),
     [
@@ -129,18 +125,15 @@ def test_pages_of_unicode(text: str, pages: int) -> None:
     assert measure(text) == ("UNICODE", len(text), pages)
 
 
-@pytest.mark.decision("D23")
 def test_a_bracket_is_one_character_in_unicode() -> None:
     assert measure("[" * 69 + "中") == ("UNICODE", 70, 1)
 
 
-@pytest.mark.decision("D23")
 @given(GSM_TEXT)
 def test_gsm_takes_as_many_pages_as_the_slow_packer(text: str) -> None:
     assert measure(text) == ("GSM", len(text), len(pack(text, "GSM")))
 
 
-@pytest.mark.decision("D23")
 @given(ANY_TEXT, st.sampled_from(OUTSIDE))
 def test_unicode_takes_as_many_pages_as_the_slow_packer(text: str, outside: str) -> None:
     whole = text + outside
@@ -148,7 +141,6 @@ def test_unicode_takes_as_many_pages_as_the_slow_packer(text: str, outside: str)
     assert measure(whole) == ("UNICODE", len(whole), len(pack(whole, "UNICODE")))
 
 
-@pytest.mark.decision("D23")
 @given(st.text(min_size=1, max_size=300))
 def test_any_text_has_an_encoding_its_characters_and_a_page(text: str) -> None:
     size = measure(text)
@@ -158,7 +150,6 @@ def test_any_text_has_an_encoding_its_characters_and_a_page(text: str) -> None:
     assert size.page_count >= 1
 
 
-@pytest.mark.decision("D23")
 @given(ANY_TEXT)
 def test_a_longer_text_never_takes_fewer_pages(text: str) -> None:
     grown = [text + "a" * more for more in range(0, 400, 40)]
@@ -170,7 +161,6 @@ def test_a_longer_text_never_takes_fewer_pages(text: str) -> None:
 
 
 @given(ANY_TEXT | GSM_TEXT)
-@pytest.mark.decision("D23")
 @example("x" * 400)
 @example("ж" * 200)
 def test_the_pages_are_those_that_are_counted(text: str) -> None:
@@ -180,7 +170,6 @@ def test_the_pages_are_those_that_are_counted(text: str) -> None:
     assert len(pages(text)) == size.page_count
 
 
-@pytest.mark.decision("D23")
 def test_each_character_of_gsm_goes_out_as_its_code() -> None:
     codes = [code for code in range(128) if code != 0x1B]
 
@@ -190,7 +179,6 @@ def test_each_character_of_gsm_goes_out_as_its_code() -> None:
     )
 
 
-@pytest.mark.decision("D23")
 def test_other_text_goes_out_as_utf_16_with_the_high_octet_first() -> None:
     assert octets("ç\N{GRINNING FACE}", "UNICODE") == bytes.fromhex("00e7 d83d de00")
     assert octets("\ud83d", "UNICODE") == bytes.fromhex("d83d")
