@@ -93,43 +93,45 @@ def test_a_confirmed_success_ends_an_open_attempt(before: Outcome, source: Sourc
     assert (judged.attempt.decided_at, judged.attempt.next_ask_at) == (LATER, None)
 
 
-@pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
-def test_the_answer_to_the_first_submit_can_end_it(outcome: Outcome) -> None:
-    judged = apply(attempt(), report(outcome, Source.SUBMIT), TERMS, LATER)
-
-    assert (judged.change, judged.attempt.outcome) == (Change.ENDED, outcome)
+PENDING, REFUSALS = Outcome.PENDING, (Outcome.NOT_SENT, Outcome.REFUSED)
 
 
-@pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
-def test_the_answer_to_a_repeat_proves_nothing_about_the_first(outcome: Outcome) -> None:
-    judged = apply(attempt(submits=2), report(outcome, Source.SUBMIT), TERMS, LATER)
+@pytest.mark.parametrize(
+    ("before", "said", "change", "after"),
+    [
+        # The answer to the first submit can end it.
+        *((attempt(), report(each, Source.SUBMIT), Change.ENDED, each) for each in REFUSALS),
+        # The answer to a repeat proves nothing about the first.
+        *(
+            (attempt(submits=2), report(each, Source.SUBMIT), change, Outcome.UNKNOWN)
+            for each, change in zip(REFUSALS, (Change.NOTHING, Change.NOTED), strict=True)
+        ),
+        # A network that has it pending did not refuse it: its notification came before the answer.
+        *(
+            (attempt(outcome=PENDING), report(each, Source.SUBMIT), Change.NOTHING, PENDING)
+            for each in REFUSALS
+        ),
+        # A refusal that comes later is a failure.
+        *(
+            (attempt(), report(Outcome.REFUSED, source), Change.ENDED, Outcome.FAILED)
+            for source in (Source.STATUS, Source.NOTIFICATION)
+        ),
+        # A timeout, a word that is not listed, and a reference that is not found say nothing.
+        *(
+            (attempt(outcome=each), report(Outcome.UNKNOWN, found=found), Change.NOTHING, each)
+            for each in OPEN
+            for found in (True, False)
+        ),
+        # A payout without grace fails at the first status.
+        (attempt(Operation.PAYOUT), report(Outcome.FAILED), Change.ENDED, Outcome.FAILED),
+    ],
+)
+def test_what_one_report_makes_of_an_open_attempt(
+    before: Attempt, said: Report, change: Change, after: Outcome
+) -> None:
+    judged = apply(before, said, TERMS, LATER)
 
-    assert judged.change is not Change.ENDED
-    assert judged.attempt.outcome is Outcome.UNKNOWN
-
-
-@pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
-def test_a_network_that_has_it_pending_did_not_refuse_it(outcome: Outcome) -> None:
-    """The notification came before the answer."""
-    pending = attempt(outcome=Outcome.PENDING)
-
-    assert apply(pending, report(outcome, Source.SUBMIT), TERMS, LATER).attempt.is_open
-
-
-@pytest.mark.parametrize("source", [Source.STATUS, Source.NOTIFICATION])
-def test_a_refusal_that_comes_later_is_a_failure(source: Source) -> None:
-    judged = apply(attempt(), report(Outcome.REFUSED, source), TERMS, LATER)
-
-    assert (judged.change, judged.attempt.outcome) == (Change.ENDED, Outcome.FAILED)
-
-
-@pytest.mark.parametrize("before", OPEN)
-@pytest.mark.parametrize("found", [True, False])
-def test_no_word_leaves_the_outcome_as_it_is(before: Outcome, found: bool) -> None:
-    """A timeout, a word that is not listed, and a reference that is not found are all UNKNOWN."""
-    judged = apply(attempt(outcome=before), report(Outcome.UNKNOWN, found=found), TERMS, LATER)
-
-    assert (judged.change, judged.attempt.outcome) == (Change.NOTHING, before)
+    assert (judged.change, judged.attempt.outcome) == (change, after)
 
 
 def test_what_is_not_found_is_not_final_whatever_else_the_report_says() -> None:
@@ -308,27 +310,15 @@ def test_a_payout_that_is_pending_again_begins_its_grace_anew() -> None:
     assert third.attempt.failing_since == LATER + timedelta(minutes=10)
 
 
-def test_a_payout_without_grace_fails_at_the_first_status() -> None:
-    judged = apply(attempt(Operation.PAYOUT), report(Outcome.FAILED), TERMS, LATER)
-
-    assert judged.attempt.outcome is Outcome.FAILED
-
-
 def test_each_status_query_makes_the_next_one_later() -> None:
     asked = attempt()
     gaps = []
-    for _ in range(8):
-        asked = apply(asked, report(Outcome.PENDING), TERMS, LATER).attempt
+    for source in (Source.SUBMIT, *[Source.STATUS] * 8):
+        asked = apply(asked, report(Outcome.PENDING, source), TERMS, LATER).attempt
         assert asked.next_ask_at is not None
         gaps.append((asked.next_ask_at - LATER).total_seconds())
 
-    assert gaps == [10, 20, 40, 80, 160, 300, 300, 300]
-
-
-def test_the_first_question_comes_after_the_answer_to_the_submit() -> None:
-    judged = apply(attempt(), report(Outcome.UNKNOWN, Source.SUBMIT), TERMS, LATER)
-
-    assert judged.attempt.next_ask_at == LATER + timedelta(seconds=5)
+    assert gaps == [5, 10, 20, 40, 80, 160, 300, 300, 300]
 
 
 def test_a_hint_only_makes_the_next_question_earlier() -> None:
