@@ -1,5 +1,7 @@
 """The next callback: new receivers come first and stalled ones last, and none waits for ever."""
 
+import pytest
+
 from sandbox_sim.callbacks.delivery_queue import (
     IN_ALL,
     PER_RECEIVER,
@@ -34,15 +36,20 @@ def tried(queue: DeliveryQueue, name: str, standing: ReceiverStanding) -> None:
     queue.done(taken.receiver, standing)
 
 
-def test_receivers_take_turns() -> None:
-    queue = DeliveryQueue()
+@pytest.fixture
+def queue() -> DeliveryQueue:
+    return DeliveryQueue()
+
+
+def test_receivers_take_turns(queue: DeliveryQueue) -> None:
     add(queue, "a", "a", "a", "b", "c", "b")
 
     assert names(queue) == ["a", "b", "c", "a", "b", "a"]
 
 
-def test_a_new_receiver_goes_before_one_that_was_tried_and_that_before_a_stalled_one() -> None:
-    queue = DeliveryQueue()
+def test_a_new_receiver_goes_before_one_that_was_tried_and_that_before_a_stalled_one(
+    queue: DeliveryQueue,
+) -> None:
     tried(queue, "stalled", ReceiverStanding.STALLED)
     tried(queue, "tried", ReceiverStanding.TRIED)
     add(queue, "new")
@@ -50,16 +57,14 @@ def test_a_new_receiver_goes_before_one_that_was_tried_and_that_before_a_stalled
     assert names(queue) == ["new", "tried", "stalled"]
 
 
-def test_a_receiver_that_was_tried_is_not_starved_by_new_ones() -> None:
-    queue = DeliveryQueue()
+def test_a_receiver_that_was_tried_is_not_starved_by_new_ones(queue: DeliveryQueue) -> None:
     tried(queue, "tried", ReceiverStanding.TRIED)
     add(queue, *(f"new{n}" for n in range(2 * IN_ALL)))
 
     assert "tried" in names(queue)[: IN_ALL + 2]
 
 
-def test_one_that_answers_again_is_not_stalled_any_more() -> None:
-    queue = DeliveryQueue()
+def test_one_that_answers_again_is_not_stalled_any_more(queue: DeliveryQueue) -> None:
     add(queue, "a", "a", "a")
     first, second = take(queue), take(queue)
     queue.done(first.receiver, ReceiverStanding.STALLED)
@@ -71,8 +76,9 @@ def test_one_that_answers_again_is_not_stalled_any_more() -> None:
     assert names(queue) == ["a"]
 
 
-def test_a_receiver_that_refused_gets_one_attempt_at_a_time_until_one_reaches_it() -> None:
-    queue = DeliveryQueue()
+def test_a_receiver_that_refused_gets_one_attempt_at_a_time_until_one_reaches_it(
+    queue: DeliveryQueue,
+) -> None:
     add(queue, *["a"] * (PER_RECEIVER + 10))
     first, *others = [take(queue) for _ in range(PER_RECEIVER)]
 
@@ -86,8 +92,9 @@ def test_a_receiver_that_refused_gets_one_attempt_at_a_time_until_one_reaches_it
     assert queue.takeable == 9
 
 
-def test_those_that_an_advance_waits_for_go_first_and_a_refusal_does_not_hold_them_back() -> None:
-    queue = DeliveryQueue()
+def test_those_that_an_advance_waits_for_go_first_and_a_refusal_does_not_hold_them_back(
+    queue: DeliveryQueue,
+) -> None:
     tried(queue, "a", ReceiverStanding.REFUSED)
     for number in range(PER_RECEIVER):
         queue.add("a", job("C1"), callback(f"C{number}"))
@@ -102,8 +109,7 @@ def test_those_that_an_advance_waits_for_go_first_and_a_refusal_does_not_hold_th
     assert queue.take() is None, "the others are still under way"
 
 
-def test_a_refusal_is_remembered_while_no_callback_waits() -> None:
-    queue = DeliveryQueue()
+def test_a_refusal_is_remembered_while_no_callback_waits(queue: DeliveryQueue) -> None:
     for name in ("a", *(f"other{n}" for n in range(IN_ALL - 1))):
         add(queue, name)
         queue.done(take(queue).receiver, ReceiverStanding.REFUSED)
@@ -117,8 +123,7 @@ def test_a_refusal_is_remembered_while_no_callback_waits() -> None:
     assert queue.takeable == 2
 
 
-def test_one_receiver_has_so_many_attempts_and_no_more() -> None:
-    queue = DeliveryQueue()
+def test_one_receiver_has_so_many_attempts_and_no_more(queue: DeliveryQueue) -> None:
     add(queue, *["a"] * (PER_RECEIVER + 1))
     assert queue.takeable == PER_RECEIVER
 
@@ -129,8 +134,7 @@ def test_one_receiver_has_so_many_attempts_and_no_more() -> None:
     assert take(queue).receiver.name == "a"
 
 
-def test_what_is_put_back_is_the_next_of_its_receiver() -> None:
-    queue = DeliveryQueue()
+def test_what_is_put_back_is_the_next_of_its_receiver(queue: DeliveryQueue) -> None:
     for name in ("C1", "C2"):
         queue.add("a", job(name), callback(name))
 
@@ -139,8 +143,7 @@ def test_what_is_put_back_is_the_next_of_its_receiver() -> None:
     assert take(queue).callback.id == "C1"
 
 
-def test_what_is_removed_is_not_taken() -> None:
-    queue = DeliveryQueue()
+def test_what_is_removed_is_not_taken(queue: DeliveryQueue) -> None:
     add(queue, "a", "b")
     add(queue, "a", service_id=56)
 
@@ -152,8 +155,7 @@ def test_what_is_removed_is_not_taken() -> None:
     assert queue.take() is None
 
 
-def test_nothing_is_left_of_a_receiver_that_is_done_with() -> None:
-    queue = DeliveryQueue()
+def test_nothing_is_left_of_a_receiver_that_is_done_with(queue: DeliveryQueue) -> None:
     add(queue, "a")
 
     queue.done(take(queue).receiver, ReceiverStanding.STALLED)

@@ -73,47 +73,42 @@ def signature_of(post: Post) -> str | None:
     return post.headers.get(SIGNATURE_HEADER)
 
 
+@pytest.fixture
+async def seen() -> Visit:
+    """The visit to a receiver that does everything right."""
+    return await visit(*HEALTHY)
+
+
 @pytest.mark.spec("delivery.1")
 @pytest.mark.decision("D29")
 class TestWhatIsSent:
-    async def test_genuine_and_forged_ones(self) -> None:
-        seen = await visit(*HEALTHY)
-
+    async def test_genuine_and_forged_ones(self, seen: Visit) -> None:
         verdicts = [check_signature(p.body, signature_of(p), ["secret"]) for p in seen.posts]
         assert verdicts == ["valid"] * 4 + ["missing", "invalid", "invalid"]
 
-    async def test_of_payments_that_succeeded_failed_and_were_cancelled(self) -> None:
-        seen = await visit(*HEALTHY)
-
+    async def test_of_payments_that_succeeded_failed_and_were_cancelled(self, seen: Visit) -> None:
         statuses = [seen.body(check)["status"] for check in SENT]
         assert statuses == ["000", "000", "001", "003", "000", "000", "000"]
 
-    async def test_the_repeated_one_is_the_first_byte_for_byte(self) -> None:
-        seen = await visit(*HEALTHY)
-
+    async def test_the_repeated_one_is_the_first_byte_for_byte(self, seen: Visit) -> None:
         assert seen.posts[0] == seen.posts[1]
 
-    async def test_the_changed_one_makes_a_failed_payment_successful(self) -> None:
-        seen = await visit(*HEALTHY)
-
+    async def test_the_changed_one_makes_a_failed_payment_successful(self, seen: Visit) -> None:
         genuine = dict(seen.body("changed_body"))
         genuine.update(status="001", status_desc="Transaction Failed", message="FAILED")
         text = json.dumps(genuine, ensure_ascii=False, separators=(",", ":"))
         assert sign(text.encode(), "secret") == signature_of(seen.posts[-1])
 
     async def test_each_is_about_a_payment_of_its_own_that_nobody_takes_for_a_real_one(
-        self,
+        self, seen: Visit
     ) -> None:
-        seen = await visit(*HEALTHY)
-
         ids = [seen.body(check)["transaction_id"] for check in SENT if check != "repeated"]
         network_ids = {body["network_transaction_id"] for body in map(seen.body, SENT)}
         assert len(set(ids)) == len(network_ids) == len(ids)
         assert all(identifier.startswith("DOCTOR-") for identifier in ids)
         assert all(len(identifier) <= 20 for identifier in ids)
 
-    async def test_the_next_visit_brings_other_payments(self) -> None:
-        seen = await visit(*HEALTHY)
+    async def test_the_next_visit_brings_other_payments(self, seen: Visit) -> None:
         before = {post.body for post in seen.posts}
 
         receiver = Receiver(URL, "secret", (Profile.FLAT,))
@@ -154,14 +149,10 @@ class TestWhatIsSent:
 
 
 class TestAHealthyReceiver:
-    async def test_all_is_well(self) -> None:
-        seen = await visit(*HEALTHY)
-
+    async def test_all_is_well(self, seen: Visit) -> None:
         assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK)
 
-    async def test_a_finding_has_what_was_sent_and_what_came(self) -> None:
-        seen = await visit(*HEALTHY)
-
+    async def test_a_finding_has_what_was_sent_and_what_came(self, seen: Visit) -> None:
         for finding, post, answer in zip(seen.findings[2:], seen.posts, HEALTHY, strict=True):
             assert finding.exchange is not None
             assert finding.exchange.callback.body.encode() == post.body

@@ -68,18 +68,25 @@ def refused(says: str, field: str = "") -> Any:
     return pytest.raises(BadEntry, match=says, check=lambda error: error.field == field)
 
 
-class TestTopUp:
-    async def test_units_are_added_and_money_is_not(self) -> None:
-        desk = Desk()
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
 
+
+@pytest.fixture
+async def subject(desk: Desk) -> str:
+    """The collection T1 of 10.50, which is in suspense: it succeeded late."""
+    return await late_success(desk)
+
+
+class TestTopUp:
+    async def test_units_are_added_and_money_is_not(self, desk: Desk) -> None:
         assert await desk.books.topup(SERVICE, Wallet.SMS, 20, SIGNED) == 20
         assert await desk.books.topup(SERVICE, Wallet.SMS, 5, SIGNED) == 25
         with pytest.raises(BadTransfer):
             await desk.books.topup(SERVICE, Wallet.PAYOUT, 5, SIGNED)
 
-    async def test_who_and_why_is_kept_with_the_line(self) -> None:
-        desk = Desk()
-
+    async def test_who_and_why_is_kept_with_the_line(self, desk: Desk) -> None:
         await desk.books.topup(SERVICE, Wallet.AIRTIME, 20, SIGNED)
 
         (line,) = await lines(desk)
@@ -96,10 +103,8 @@ class TestResolve:
         ],
     )
     async def test_money_that_came_in_late_goes_where_it_belongs(
-        self, to: AccountKind, left: dict[str, Decimal]
+        self, desk: Desk, subject: str, to: AccountKind, left: dict[str, Decimal]
     ) -> None:
-        desk = Desk()
-        subject = await late_success(desk)
         assert await desk.balances() == {OF_FIRST: -AMOUNT, "suspense/GHS": AMOUNT}
 
         line = await desk.books.resolve(subject, to, None, SIGNED)
@@ -115,9 +120,8 @@ class TestResolve:
         ],
     )
     async def test_money_that_went_out_late_is_taken_from_where_it_belongs(
-        self, to: AccountKind, left: dict[str, Decimal]
+        self, desk: Desk, to: AccountKind, left: dict[str, Decimal]
     ) -> None:
-        desk = Desk()
         subject = await late_success(desk, Operation.PAYOUT)
         assert (await desk.balances())["suspense/GHS"] == -AMOUNT
 
@@ -129,9 +133,8 @@ class TestResolve:
         ("operation", "sign"), [(Operation.COLLECT, 1), (Operation.PAYOUT, -1)]
     )
     async def test_a_late_success_of_another_amount_stands_there_with_that_amount(
-        self, operation: Operation, sign: int
+        self, desk: Desk, operation: Operation, sign: int
     ) -> None:
-        desk = Desk()
         subject = await late_success(desk, operation, Decimal(8))
 
         (item,) = await desk.books.suspense()
@@ -144,8 +147,7 @@ class TestResolve:
         (attempt,) = await desk.attempts()
         assert not attempt.is_doubted
 
-    async def test_a_reversal_takes_that_amount_out_of_suspense_again(self) -> None:
-        desk = Desk()
+    async def test_a_reversal_takes_that_amount_out_of_suspense_again(self, desk: Desk) -> None:
         subject = await late_success(desk, amount=Decimal(8))
 
         desk.first.statuses.append(StatusResult(Outcome.REVERSED))
@@ -153,8 +155,9 @@ class TestResolve:
 
         assert await desk.balances() == {}
 
-    async def test_what_the_service_has_spent_meanwhile_is_not_taken_from_it(self) -> None:
-        desk = Desk()
+    async def test_what_the_service_has_spent_meanwhile_is_not_taken_from_it(
+        self, desk: Desk
+    ) -> None:
         subject = await late_success(desk, Operation.PAYOUT)
         await desk.pay(operation=Operation.PAYOUT, transaction_id="T2")
 
@@ -164,9 +167,9 @@ class TestResolve:
 
         assert (await desk.balances())["fees/GHS"] == -AMOUNT
 
-    async def test_parts_are_resolved_until_nothing_is_left_and_never_more(self) -> None:
-        desk = Desk()
-        subject = await late_success(desk)
+    async def test_parts_are_resolved_until_nothing_is_left_and_never_more(
+        self, desk: Desk, subject: str
+    ) -> None:
         await desk.books.resolve(subject, FEES, Decimal("0.50"), SIGNED)
 
         with refused(r"10 is in suspense .* less than 10\.01", "amount"):
@@ -179,9 +182,7 @@ class TestResolve:
             await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
         assert await desk.books.suspense() == []
 
-    async def test_the_payment_waits_for_a_person_no_more(self) -> None:
-        desk = Desk()
-        subject = await late_success(desk)
+    async def test_the_payment_waits_for_a_person_no_more(self, desk: Desk, subject: str) -> None:
         await desk.books.resolve(subject, FEES, Decimal(1), SIGNED)
         assert (await desk.attempts())[0].is_doubted
 
@@ -197,9 +198,7 @@ class TestResolve:
 
 
 class TestAdjust:
-    async def test_it_moves_money_between_a_wallet_and_an_account_of_ours(self) -> None:
-        desk = Desk()
-
+    async def test_it_moves_money_between_a_wallet_and_an_account_of_ours(self, desk: Desk) -> None:
         await desk.books.adjust(adjustment("4"), SIGNED)
         await desk.books.adjust(adjustment("1", adds=False, ours=CLEARING, network="first"), SIGNED)
 
@@ -213,17 +212,16 @@ class TestAdjust:
         ("network", "says"),
         [("", "clearing needs a network"), ("frist", "there is no network 'frist'")],
     )
-    async def test_clearing_is_of_a_network_that_is_known(self, network: str, says: str) -> None:
-        desk = Desk()
+    async def test_clearing_is_of_a_network_that_is_known(
+        self, desk: Desk, network: str, says: str
+    ) -> None:
         await desk.books.adjust(adjustment(ours=FEES), SIGNED)  # an account without a network
 
         says += ": set network to one of first, second"
         with refused(says, "network"):
             await desk.books.adjust(adjustment(ours=CLEARING, network=network), SIGNED)
 
-    async def test_where_no_network_is_known_none_is_named(self) -> None:
-        desk = Desk()
-
+    async def test_where_no_network_is_known_none_is_named(self, desk: Desk) -> None:
         with refused("set network to one of none", "network"):
             await Books(desk.store, desk.clock, []).adjust(adjustment(ours=CLEARING), SIGNED)
 
@@ -231,9 +229,9 @@ class TestAdjust:
         with refused("give the transaction", "transaction"):
             await Desk().books.adjust(adjustment(ours=SUSPENSE), SIGNED)
 
-    async def test_it_takes_no_more_out_of_suspense_than_stands_there(self) -> None:
-        desk = Desk()
-        subject = await late_success(desk)
+    async def test_it_takes_no_more_out_of_suspense_than_stands_there(
+        self, desk: Desk, subject: str
+    ) -> None:
         asked = adjustment(ours=SUSPENSE, subject=subject)
 
         await desk.books.adjust(asked, SIGNED)
@@ -243,9 +241,7 @@ class TestAdjust:
         await desk.books.adjust(adjustment("6.50", ours=SUSPENSE, subject=subject), SIGNED)
         assert await desk.books.suspense() == []
 
-    async def test_what_stands_in_suspense_can_grow(self) -> None:
-        desk = Desk()
-        subject = await late_success(desk)
+    async def test_what_stands_in_suspense_can_grow(self, desk: Desk, subject: str) -> None:
         await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
 
         for _ in range(2):
@@ -255,9 +251,7 @@ class TestAdjust:
         (item,) = await desk.books.suspense()
         assert item.amount == 1
 
-    async def test_the_payment_is_of_the_service(self) -> None:
-        desk = Desk()
-        subject = await late_success(desk)
+    async def test_the_payment_is_of_the_service(self, desk: Desk, subject: str) -> None:
         other = Adjustment(56, Wallet.COLLECTION, FEES, Decimal(1), adds=True, subject=subject)
 
         with refused("belongs to service 55, not to service 56", "transaction"):
@@ -265,8 +259,7 @@ class TestAdjust:
 
 
 class TestReverse:
-    async def test_the_opposite_is_entered_and_the_first_entry_stays(self) -> None:
-        desk = Desk()
+    async def test_the_opposite_is_entered_and_the_first_entry_stays(self, desk: Desk) -> None:
         entry = await desk.books.adjust(adjustment(), SIGNED)
 
         reversal = await desk.books.reverse(entry.number, ManualEntry("kofi", "a slip"))
@@ -277,8 +270,7 @@ class TestReverse:
         assert newest == reversal
         assert newest.manual == ManualEntry("kofi", "a slip", reverses=entry.number)
 
-    async def test_a_topup_is_reversed_unless_it_is_used_up(self) -> None:
-        desk = Desk()
+    async def test_a_topup_is_reversed_unless_it_is_used_up(self, desk: Desk) -> None:
         await desk.books.topup(SERVICE, Wallet.SMS, 5, SIGNED)
         (entry,) = await lines(desk)
 
@@ -286,9 +278,9 @@ class TestReverse:
 
         assert await desk.balances() == {}
 
-    async def test_what_was_resolved_stands_in_suspense_again(self) -> None:
-        desk = Desk()
-        subject = await late_success(desk)
+    async def test_what_was_resolved_stands_in_suspense_again(
+        self, desk: Desk, subject: str
+    ) -> None:
         entry = await desk.books.resolve(subject, FEES, None, SIGNED)
 
         await desk.books.reverse(entry.number, SIGNED)
@@ -297,9 +289,9 @@ class TestReverse:
         assert item.amount == AMOUNT
 
     @pytest.mark.parametrize("amount", ["4", "10.50"])
-    async def test_what_was_corrected_out_of_suspense_stands_there_again(self, amount: str) -> None:
-        desk = Desk()
-        subject = await late_success(desk)
+    async def test_what_was_corrected_out_of_suspense_stands_there_again(
+        self, desk: Desk, subject: str, amount: str
+    ) -> None:
         entry = await desk.books.adjust(adjustment(amount, ours=SUSPENSE, subject=subject), SIGNED)
 
         await desk.books.reverse(entry.number, SIGNED)
@@ -307,9 +299,9 @@ class TestReverse:
         (item,) = await desk.books.suspense()
         assert item.amount == AMOUNT
 
-    async def test_what_was_put_into_suspense_and_resolved_is_not_taken_back(self) -> None:
-        desk = Desk()
-        subject = await late_success(desk)
+    async def test_what_was_put_into_suspense_and_resolved_is_not_taken_back(
+        self, desk: Desk, subject: str
+    ) -> None:
         await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
         asked = adjustment("3", ours=SUSPENSE, subject=subject, adds=False)
         entry = await desk.books.adjust(asked, SIGNED)
@@ -318,8 +310,7 @@ class TestReverse:
         with refused("0 is in suspense", "amount"):
             await desk.books.reverse(entry.number, SIGNED)
 
-    async def test_it_is_done_once_and_a_reversal_is_not_reversed(self) -> None:
-        desk = Desk()
+    async def test_it_is_done_once_and_a_reversal_is_not_reversed(self, desk: Desk) -> None:
         entry = await desk.books.adjust(adjustment(), SIGNED)
         reversal = await desk.books.reverse(entry.number, SIGNED)
 
@@ -328,8 +319,7 @@ class TestReverse:
         with refused("is a reversal itself"):
             await desk.books.reverse(reversal.number, SIGNED)
 
-    async def test_what_no_person_made_is_not_reversed(self) -> None:
-        desk = Desk()
+    async def test_what_no_person_made_is_not_reversed(self, desk: Desk) -> None:
         await desk.fund("15")
         (line,) = await lines(desk)
 

@@ -14,7 +14,7 @@ from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.testing.network_contract import HttpReply
 from tests.networks.fake_momo import COLLECTION, DISBURSEMENT, SETTINGS, reply
 from tests.networks.fakes import environment, query
-from tests.networks.momo import REFERENCE, callback, opened, request, scripted
+from tests.networks.momo import REFERENCE, Momo, callback, opened, request, scripted
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -29,50 +29,47 @@ PAID: dict[str, object] = {
 
 
 @pytest.mark.parametrize("operation", [Operation.COLLECT, Operation.DEPOSIT])
-async def test_a_collection_is_a_request_to_pay(operation: Operation) -> None:
-    async with opened() as momo:
-        result = await momo.network.submit(request(operation))
+async def test_a_collection_is_a_request_to_pay(momo: Momo, operation: Operation) -> None:
+    result = await momo.network.submit(request(operation))
 
-        assert result.outcome is Outcome.PENDING
-        (sent,) = momo.fake.came("requesttopay")
-        assert (sent.method, sent.path) == ("POST", "/collection/v1_0/requesttopay")
-        assert sent.headers["authorization"] == f"Bearer {momo.fake.tokens[0]}"
-        assert sent.headers["ocp-apim-subscription-key"] == COLLECTION.subscription_key
-        assert sent.headers["x-reference-id"] == REFERENCE
-        assert sent.headers["x-target-environment"] == "mtnghana"
-        assert sent.headers["x-callback-url"] == "http://127.0.0.1:9/_networks/testnet/A1"
-        assert json.loads(sent.body) == {
-            "amount": "10.50",
-            "currency": "GHS",
-            "externalId": "T1",
-            "payer": {"partyIdType": "MSISDN", "partyId": "233244000001"},
-            "payerMessage": "Order 1",
-            "payeeNote": "Order 1",
-        }
-
-
-async def test_a_payout_is_a_transfer_with_the_other_credentials() -> None:
-    async with opened() as momo:
-        result = await momo.network.submit(request(Operation.PAYOUT))
-
-        assert result.outcome is Outcome.PENDING
-        (sent,) = momo.fake.came("transfer")
-        assert (sent.method, sent.path) == ("POST", "/disbursement/v1_0/transfer")
-        assert sent.headers["ocp-apim-subscription-key"] == DISBURSEMENT.subscription_key
-        body = json.loads(sent.body)
-        assert body["payee"] == {"partyIdType": "MSISDN", "partyId": "233244000001"}
-        assert "payer" not in body
+    assert result.outcome is Outcome.PENDING
+    (sent,) = momo.fake.came("requesttopay")
+    assert (sent.method, sent.path) == ("POST", "/collection/v1_0/requesttopay")
+    assert sent.headers["authorization"] == f"Bearer {momo.fake.tokens[0]}"
+    assert sent.headers["ocp-apim-subscription-key"] == COLLECTION.subscription_key
+    assert sent.headers["x-reference-id"] == REFERENCE
+    assert sent.headers["x-target-environment"] == "mtnghana"
+    assert sent.headers["x-callback-url"] == "http://127.0.0.1:9/_networks/testnet/A1"
+    assert json.loads(sent.body) == {
+        "amount": "10.50",
+        "currency": "GHS",
+        "externalId": "T1",
+        "payer": {"partyIdType": "MSISDN", "partyId": "233244000001"},
+        "payerMessage": "Order 1",
+        "payeeNote": "Order 1",
+    }
 
 
-async def test_a_number_in_233_form_stays_so_and_a_long_message_is_cut() -> None:
-    async with opened() as momo:
-        asked = request(party="233244000002", description="x" * 161)
-        result = await momo.network.submit(asked)
+async def test_a_payout_is_a_transfer_with_the_other_credentials(momo: Momo) -> None:
+    result = await momo.network.submit(request(Operation.PAYOUT))
 
-        assert result.outcome is Outcome.PENDING
-        body = momo.fake.payments[REFERENCE].body
-        assert body["payer"]["partyId"] == "233244000002"
-        assert body["payerMessage"] == body["payeeNote"] == "x" * 160
+    assert result.outcome is Outcome.PENDING
+    (sent,) = momo.fake.came("transfer")
+    assert (sent.method, sent.path) == ("POST", "/disbursement/v1_0/transfer")
+    assert sent.headers["ocp-apim-subscription-key"] == DISBURSEMENT.subscription_key
+    body = json.loads(sent.body)
+    assert body["payee"] == {"partyIdType": "MSISDN", "partyId": "233244000001"}
+    assert "payer" not in body
+
+
+async def test_a_number_in_233_form_stays_so_and_a_long_message_is_cut(momo: Momo) -> None:
+    asked = request(party="233244000002", description="x" * 161)
+    result = await momo.network.submit(asked)
+
+    assert result.outcome is Outcome.PENDING
+    body = momo.fake.payments[REFERENCE].body
+    assert body["payer"]["partyId"] == "233244000002"
+    assert body["payerMessage"] == body["payeeNote"] == "x" * 160
 
 
 async def test_callbacks_are_asked_for_only_where_there_is_an_address_and_the_setting() -> None:
@@ -163,18 +160,19 @@ async def test_the_reason_of_a_permanent_fault_is_in_words() -> None:
         ("ONGOING", Outcome.UNKNOWN),
     ],
 )
-async def test_the_status_of_a_payment(operation: Operation, status: str, outcome: Outcome) -> None:
-    async with opened() as momo:
-        await momo.network.submit(request(operation))
-        momo.fake.decide(REFERENCE, status)
+async def test_the_status_of_a_payment(
+    momo: Momo, operation: Operation, status: str, outcome: Outcome
+) -> None:
+    await momo.network.submit(request(operation))
+    momo.fake.decide(REFERENCE, status)
 
-        found = await momo.network.status(query(request(operation)))
+    found = await momo.network.status(query(request(operation)))
 
-        assert (found.outcome, found.found) == (outcome, True)
-        assert not found.cancelled
-        if outcome is Outcome.SUCCEEDED:
-            assert found.echo == Echo(REFERENCE, Decimal("10.50"), "GHS")
-            assert found.network_id == "1000000"
+    assert (found.outcome, found.found) == (outcome, True)
+    assert not found.cancelled
+    if outcome is Outcome.SUCCEEDED:
+        assert found.echo == Echo(REFERENCE, Decimal("10.50"), "GHS")
+        assert found.network_id == "1000000"
 
 
 async def status_of(answer: HttpReply) -> StatusResult:
@@ -231,23 +229,21 @@ async def test_an_answer_that_asks_for_a_pause_gets_one() -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST"])
-async def test_a_callback_is_a_hint_by_either_method(method: str) -> None:
-    async with opened() as momo:
-        raw = callback(json.dumps(PAID).encode(), method)
-        (told,) = momo.network.parse(raw)
+async def test_a_callback_is_a_hint_by_either_method(momo: Momo, method: str) -> None:
+    raw = callback(json.dumps(PAID).encode(), method)
+    (told,) = momo.network.parse(raw)
 
-        assert momo.network.capabilities.trust is NotificationTrust.HINT
-        assert not momo.network.verify(raw)
-        assert (told.outcome, told.attempt_id) == (Outcome.SUCCEEDED, "A1")
-        assert told.network_id == "1000000"
-        assert told.echo == Echo(None, Decimal("10.50"), "GHS")
+    assert momo.network.capabilities.trust is NotificationTrust.HINT
+    assert not momo.network.verify(raw)
+    assert (told.outcome, told.attempt_id) == (Outcome.SUCCEEDED, "A1")
+    assert told.network_id == "1000000"
+    assert told.echo == Echo(None, Decimal("10.50"), "GHS")
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"status": 1}', b"not JSON", b"[" * 9999])
-async def test_a_callback_that_is_none_is_not_readable(body: bytes) -> None:
-    async with opened() as momo:
-        with pytest.raises(UnreadableNotification, match="JSON object with a status"):
-            momo.network.parse(callback(body))
+async def test_a_callback_that_is_none_is_not_readable(momo: Momo, body: bytes) -> None:
+    with pytest.raises(UnreadableNotification, match="JSON object with a status"):
+        momo.network.parse(callback(body))
 
 
 async def test_only_what_there_are_credentials_for_is_taken() -> None:

@@ -5,23 +5,24 @@ import pytest
 from sandbox_sim.networks.mtn_momo.messages import FAILURE_REASONS, MOST_CHARACTERS, failure_reason
 from sandbox_sim.records.reports import Outcome
 from tests.networks.fakes import query
-from tests.networks.momo import REFERENCE, opened, request
+from tests.networks.momo import REFERENCE, Momo, request
 
 pytestmark = pytest.mark.decision("D39")
 
 
 @pytest.mark.parametrize("code", FAILURE_REASONS)
-async def test_each_reason_of_the_table_fails_the_payment_in_both_forms(code: str) -> None:
-    async with opened() as momo:
-        await momo.network.submit(request())
-        for reason in (code, {"code": code, "message": "said by MTN"}):
-            momo.fake.decide(REFERENCE, "FAILED", reason)
+async def test_each_reason_of_the_table_fails_the_payment_in_both_forms(
+    momo: Momo, code: str
+) -> None:
+    await momo.network.submit(request())
+    for reason in (code, {"code": code, "message": "said by MTN"}):
+        momo.fake.decide(REFERENCE, "FAILED", reason)
 
-            found = await momo.network.status(query(request()))
+        found = await momo.network.status(query(request()))
 
-            assert found.outcome is Outcome.FAILED
-            assert not found.cancelled
-            assert found.reason == f"{code}: {FAILURE_REASONS[code]}"
+        assert found.outcome is Outcome.FAILED
+        assert not found.cancelled
+        assert found.reason == f"{code}: {FAILURE_REASONS[code]}"
 
 
 @pytest.mark.parametrize(
@@ -36,25 +37,23 @@ async def test_each_reason_of_the_table_fails_the_payment_in_both_forms(code: st
         ({"code": 7, "message": 8}, "MTN gave no reason"),
     ],
 )
-async def test_another_reason_is_shown_as_it_came(reason: object, said: str) -> None:
-    async with opened() as momo:
-        await momo.network.submit(request())
-        momo.fake.decide(REFERENCE, "FAILED", reason)
+async def test_another_reason_is_shown_as_it_came(momo: Momo, reason: object, said: str) -> None:
+    await momo.network.submit(request())
+    momo.fake.decide(REFERENCE, "FAILED", reason)
 
-        found = await momo.network.status(query(request()))
+    found = await momo.network.status(query(request()))
 
-        assert (found.outcome, found.reason) == (Outcome.FAILED, said)
+    assert (found.outcome, found.reason) == (Outcome.FAILED, said)
 
 
 def test_a_reason_that_is_too_long_is_cut() -> None:
     assert len(failure_reason({"code": "C", "message": "x" * 9999})) == MOST_CHARACTERS
 
 
-async def test_a_reason_with_a_secret_in_it_is_scrubbed() -> None:
-    async with opened() as momo:
-        await momo.network.submit(request())
-        momo.fake.decide(REFERENCE, "FAILED", f"NO {momo.fake.tokens[0]} 4111111111111111")
+async def test_a_reason_with_a_secret_in_it_is_scrubbed(momo: Momo) -> None:
+    await momo.network.submit(request())
+    momo.fake.decide(REFERENCE, "FAILED", f"NO {momo.fake.tokens[0]} 4111111111111111")
 
-        found = await momo.network.status(query(request()))
+    found = await momo.network.status(query(request()))
 
-        assert found.reason == "NO *** 411111******1111"
+    assert found.reason == "NO *** 411111******1111"

@@ -10,7 +10,7 @@ from sandbox_sim.testing.network_contract import Fault, HttpReply, HttpRequest
 from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests.networks.fake_momo import COLLECTION, FakeMomo, gateway_error, reply
 from tests.networks.fakes import KeptEvents, query
-from tests.networks.momo import SteppedClock, adapter, answering, opened, request, scripted
+from tests.networks.momo import Momo, SteppedClock, adapter, answering, opened, request, scripted
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -33,15 +33,14 @@ async def test_a_token_is_asked_for_once_and_as_mtn_wants_it() -> None:
         assert asked.headers["x-target-environment"] == "mtnghana"
 
 
-async def test_each_product_has_tokens_of_its_own() -> None:
-    async with opened() as momo:
-        await momo.network.submit(request())
-        await momo.network.submit(request(Operation.PAYOUT, reference=numbered(2)))
+async def test_each_product_has_tokens_of_its_own(momo: Momo) -> None:
+    await momo.network.submit(request())
+    await momo.network.submit(request(Operation.PAYOUT, reference=numbered(2)))
 
-        assert [each.path for each in momo.fake.came("token")] == [
-            "/collection/token/",
-            "/disbursement/token/",
-        ]
+    assert [each.path for each in momo.fake.came("token")] == [
+        "/collection/token/",
+        "/disbursement/token/",
+    ]
 
 
 @pytest.mark.parametrize(("expires_in", "seconds"), [(3600, 3541), (60, 31)])
@@ -57,26 +56,25 @@ async def test_a_token_is_renewed_before_it_ends(expires_in: int, seconds: float
         await momo.server.until(lambda: len(momo.fake.tokens) == 2)
 
 
-async def test_until_it_ends_no_payment_waits_for_the_new_token() -> None:
-    async with opened() as momo:
-        await momo.network.submit(request())
-        momo.clock.seconds = 3541
-        momo.server.hold("token")
+async def test_until_it_ends_no_payment_waits_for_the_new_token(momo: Momo) -> None:
+    await momo.network.submit(request())
+    momo.clock.seconds = 3541
+    momo.server.hold("token")
 
-        numbers = [request(reference=numbered(number)) for number in range(50)]
-        results = await asyncio.gather(*map(momo.network.submit, numbers))
+    numbers = [request(reference=numbered(number)) for number in range(50)]
+    results = await asyncio.gather(*map(momo.network.submit, numbers))
 
-        assert {each.outcome for each in results} == {Outcome.PENDING}
-        await momo.server.until(lambda: len(momo.fake.tokens) == 2)
-        first, second = momo.fake.tokens
-        sent = {each.headers["authorization"] for each in momo.fake.came("requesttopay")}
-        assert sent == {f"Bearer {first}"}
+    assert {each.outcome for each in results} == {Outcome.PENDING}
+    await momo.server.until(lambda: len(momo.fake.tokens) == 2)
+    first, second = momo.fake.tokens
+    sent = {each.headers["authorization"] for each in momo.fake.came("requesttopay")}
+    assert sent == {f"Bearer {first}"}
 
-        momo.clock.seconds = 3600
-        late = asyncio.create_task(momo.network.submit(request(reference=numbered(50))))
-        momo.server.release()
-        assert (await late).outcome is Outcome.PENDING
-        assert momo.fake.came("requesttopay")[-1].headers["authorization"] == f"Bearer {second}"
+    momo.clock.seconds = 3600
+    late = asyncio.create_task(momo.network.submit(request(reference=numbered(50))))
+    momo.server.release()
+    assert (await late).outcome is Outcome.PENDING
+    assert momo.fake.came("requesttopay")[-1].headers["authorization"] == f"Bearer {second}"
 
 
 async def test_the_old_token_serves_until_it_ends_where_no_new_one_comes() -> None:
@@ -96,19 +94,18 @@ async def test_the_old_token_serves_until_it_ends_where_no_new_one_comes() -> No
 
 
 @pytest.mark.parametrize("refuse", ["submit", "status"])
-async def test_a_token_that_ended_in_flight_is_renewed_on_401(refuse: str) -> None:
-    async with opened() as momo:
-        await momo.network.submit(request())
-        momo.fake.expire_tokens()
+async def test_a_token_that_ended_in_flight_is_renewed_on_401(momo: Momo, refuse: str) -> None:
+    await momo.network.submit(request())
+    momo.fake.expire_tokens()
 
-        again = request(reference=numbered(2))
-        if refuse == "submit":
-            outcome = (await momo.network.submit(again)).outcome
-        else:
-            outcome = (await momo.network.status(query(request()))).outcome
+    again = request(reference=numbered(2))
+    if refuse == "submit":
+        outcome = (await momo.network.submit(again)).outcome
+    else:
+        outcome = (await momo.network.status(query(request()))).outcome
 
-        assert outcome is Outcome.PENDING
-        assert len(momo.fake.came("token")) == 2
+    assert outcome is Outcome.PENDING
+    assert len(momo.fake.came("token")) == 2
 
 
 async def test_a_second_401_is_a_refusal_of_our_account() -> None:
@@ -232,16 +229,15 @@ async def test_a_payment_has_the_time_that_its_token_left_over() -> None:
     assert clock.limits == [10, 10, 6]  # waiting for a token, the request for it, the payment
 
 
-async def test_health_asks_for_a_new_token_of_each_product() -> None:
-    async with opened() as momo:
-        await momo.network.submit(request())
-        health = await momo.network.health()
+async def test_health_asks_for_a_new_token_of_each_product(momo: Momo) -> None:
+    await momo.network.submit(request())
+    health = await momo.network.health()
 
-        assert (health.ok, health.detail) == (True, "gives tokens for collection and disbursement")
-        assert [each.path for each in momo.fake.requests[2:]] == [
-            "/collection/token/",
-            "/disbursement/token/",
-        ]
+    assert (health.ok, health.detail) == (True, "gives tokens for collection and disbursement")
+    assert [each.path for each in momo.fake.requests[2:]] == [
+        "/collection/token/",
+        "/disbursement/token/",
+    ]
 
 
 async def test_health_names_the_product_whose_credentials_are_wrong() -> None:

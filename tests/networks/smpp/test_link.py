@@ -18,7 +18,7 @@ from tests.networks.smpp.fake_smsc import (
     FakeSmsc,
     written,
 )
-from tests.networks.smpp.network import TIMEOUT_S, sending, sending_to_fake, until
+from tests.networks.smpp.network import TIMEOUT_S, Sending, sending, sending_to_fake, until
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -40,58 +40,60 @@ async def test_a_bind_that_fails_is_tried_again_after_pauses_that_double() -> No
     assert len(smsc.binds) == 6
 
 
-async def test_a_lost_bind_that_lasted_is_made_again_at_once_and_a_message_waits_for_it() -> None:
-    async with sending_to_fake() as each:
-        each.clock.advance(5)
-        await each.smpp.health()
-        each.smsc.drop()
-        await until(lambda: not each.smpp._link._connection)
+async def test_a_lost_bind_that_lasted_is_made_again_at_once_and_a_message_waits_for_it(
+    each: Sending,
+) -> None:
+    each.clock.advance(5)
+    await each.smpp.health()
+    each.smsc.drop()
+    await until(lambda: not each.smpp._link._connection)
 
-        result = await each.send()
+    result = await each.send()
 
     assert result.outcome is Outcome.PENDING
     assert len(each.smsc.binds) == 2
 
 
-async def test_binds_that_the_smsc_drops_at_once_are_not_made_in_a_tight_loop() -> None:
-    async with sending_to_fake() as each:
-        pauses = []
-        for number in range(3):
-            await until(lambda number=number: len(each.smsc.binds) == number + 1)  # type: ignore[misc]
-            await each.bound()
-            each.smsc.drop()
-            pauses.append(round(await each.pass_pause()))
+async def test_binds_that_the_smsc_drops_at_once_are_not_made_in_a_tight_loop(
+    each: Sending,
+) -> None:
+    pauses = []
+    for number in range(3):
+        await until(lambda number=number: len(each.smsc.binds) == number + 1)  # type: ignore[misc]
+        await each.bound()
+        each.smsc.drop()
+        pauses.append(round(await each.pass_pause()))
 
     assert pauses == [1, 2, 4]
 
 
-async def test_in_the_pause_between_two_binds_nothing_is_sent_and_nothing_waits() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.drop()
-        await until(lambda: any(seconds < 30 for seconds in each.clock.waiting))
+async def test_in_the_pause_between_two_binds_nothing_is_sent_and_nothing_waits(
+    each: Sending,
+) -> None:
+    each.smsc.drop()
+    await until(lambda: any(seconds < 30 for seconds in each.clock.waiting))
 
-        result = await each.send()
+    result = await each.send()
 
     assert (result.outcome, result.network_fault) == (Outcome.NOT_SENT, True)
     assert result.reason == "the SMSC ended the connection"
 
 
-async def test_moving_the_gateway_s_clock_ends_neither_the_bind_nor_a_pause() -> None:
-    async with sending_to_fake() as each:
-        for _ in range(3):
-            each.clock.move_to(each.clock.now() + timedelta(days=1))
-            assert (await each.send()).outcome is Outcome.PENDING
-        assert (len(each.smsc.binds), ENQUIRE_LINK in each.smsc.came) == (1, False)
-
-        each.smsc.replies.append(RTHROTTLED)
-        submitting = each.begin()
-        await until(lambda: 1 in each.clock.waiting)
+async def test_moving_the_gateway_s_clock_ends_neither_the_bind_nor_a_pause(each: Sending) -> None:
+    for _ in range(3):
         each.clock.move_to(each.clock.now() + timedelta(days=1))
-        for _ in range(50):
-            await asyncio.sleep(0)
-        assert len(each.smsc.submits) == 4
-        await each.pass_pause()
-        assert (await submitting).outcome is Outcome.PENDING
+        assert (await each.send()).outcome is Outcome.PENDING
+    assert (len(each.smsc.binds), ENQUIRE_LINK in each.smsc.came) == (1, False)
+
+    each.smsc.replies.append(RTHROTTLED)
+    submitting = each.begin()
+    await until(lambda: 1 in each.clock.waiting)
+    each.clock.move_to(each.clock.now() + timedelta(days=1))
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert len(each.smsc.submits) == 4
+    await each.pass_pause()
+    assert (await submitting).outcome is Outcome.PENDING
 
 
 async def test_enquire_link_shows_that_the_smsc_is_there() -> None:
@@ -122,21 +124,19 @@ async def test_an_smsc_that_does_not_answer_enquire_link_is_bound_anew() -> None
         assert "enquire_link" in each.smpp._link.problem
 
 
-async def test_requests_of_the_smsc_are_answered() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.ask(ENQUIRE_LINK)
-        each.smsc.ask(0x0103)  # data_sm
-        await until(lambda: len(each.smsc.came) >= 3)
+async def test_requests_of_the_smsc_are_answered(each: Sending) -> None:
+    each.smsc.ask(ENQUIRE_LINK)
+    each.smsc.ask(0x0103)  # data_sm
+    await until(lambda: len(each.smsc.came) >= 3)
 
     assert each.smsc.came[1:3] == [ENQUIRE_LINK | 0x80000000, 0x80000000]
 
 
-async def test_an_smsc_that_unbinds_is_answered_and_bound_anew() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.ask(UNBIND)
-        await until(lambda: UNBIND | 0x80000000 in each.smsc.came)
-        await each.pass_pause()
-        await each.bound()
+async def test_an_smsc_that_unbinds_is_answered_and_bound_anew(each: Sending) -> None:
+    each.smsc.ask(UNBIND)
+    await until(lambda: UNBIND | 0x80000000 in each.smsc.came)
+    await each.pass_pause()
+    await each.bound()
 
     assert len(each.smsc.binds) == 2
 
@@ -144,22 +144,20 @@ async def test_an_smsc_that_unbinds_is_answered_and_bound_anew() -> None:
 @pytest.mark.parametrize(
     "octets", [written(0, 0, 1)[:4].replace(b"\x10", b"\x03") + b"\0" * 12, b"\xff" * 16]
 )
-async def test_octets_that_are_no_pdu_end_the_connection(octets: bytes) -> None:
-    async with sending_to_fake() as each:
-        each.smsc.send(octets)
-        await each.pass_pause()
-        await each.bound()
+async def test_octets_that_are_no_pdu_end_the_connection(each: Sending, octets: bytes) -> None:
+    each.smsc.send(octets)
+    await each.pass_pause()
+    await each.bound()
 
-        assert (await each.send()).outcome is Outcome.PENDING
+    assert (await each.send()).outcome is Outcome.PENDING
 
     assert len(each.smsc.binds) == 2
 
 
-async def test_an_answer_to_nothing_is_passed_over() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.send(written(0x80000004, 0, 999, b"1\0"))
+async def test_an_answer_to_nothing_is_passed_over(each: Sending) -> None:
+    each.smsc.send(written(0x80000004, 0, 999, b"1\0"))
 
-        assert (await each.send()).outcome is Outcome.PENDING
+    assert (await each.send()).outcome is Outcome.PENDING
 
     assert len(each.smsc.binds) == 1
 

@@ -12,7 +12,7 @@ from sandbox_sim.records.reports import Outcome
 from tests.live_records import raw_notification
 from tests.networks.fakes import KeptEvents, query
 from tests.networks.smpp.fake_smsc import Broken
-from tests.networks.smpp.network import sending_to_fake, until
+from tests.networks.smpp.network import Sending, sending_to_fake, until
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -54,9 +54,8 @@ class BrokenEvents(KeptEvents):
         ("delivrd", ARRIVED, ""),
     ],
 )
-async def test_the_state_decides(state: str, outcome: Outcome, reason: str) -> None:
-    async with sending_to_fake() as each:
-        assert await each.smsc.receipt("7f", state) == 0
+async def test_the_state_decides(each: Sending, state: str, outcome: Outcome, reason: str) -> None:
+    assert await each.smsc.receipt("7f", state) == 0
 
     (notification,) = each.events.notifications
     assert (notification.outcome, notification.part_id) == (outcome, "7f")
@@ -80,10 +79,9 @@ async def test_the_state_decides(state: str, outcome: Outcome, reason: str) -> N
     ],
 )
 async def test_the_text_and_the_parameters_are_read(
-    text: str, tlvs: dict[str, Any], outcome: Outcome, part_id: str
+    each: Sending, text: str, tlvs: dict[str, Any], outcome: Outcome, part_id: str
 ) -> None:
-    async with sending_to_fake() as each:
-        assert await each.smsc.deliver(text, **tlvs) == 0
+    assert await each.smsc.deliver(text, **tlvs) == 0
 
     assert each.reports == [(outcome, part_id)]
 
@@ -114,50 +112,51 @@ async def test_an_id_may_be_hex_in_one_place_and_decimal_in_the_other(
 
 
 @pytest.mark.parametrize(("answered", "written"), [("10", "16"), ("16", "10"), ("12", "120")])
-async def test_by_default_only_the_same_id_is_the_same(answered: str, written: str) -> None:
-    async with sending_to_fake() as each:
-        each.smsc.ids.append(answered)
-        await each.send()
-        await each.smsc.receipt(written)
+async def test_by_default_only_the_same_id_is_the_same(
+    each: Sending, answered: str, written: str
+) -> None:
+    each.smsc.ids.append(answered)
+    await each.send()
+    await each.smsc.receipt(written)
 
     assert each.reports[0][1] != each.events.parts[0].network_id
 
 
-async def test_a_receipt_is_answered_only_after_it_is_saved() -> None:
-    async with sending_to_fake() as each:
-        events = each.smpp._events = HeldEvents()
-        answered = each.smsc.receipt("1")
-        for _ in range(50):
-            await asyncio.sleep(0)
-        # Other work of the bind goes on meanwhile.
-        assert (await each.send()).outcome is WAITING
-        assert not answered.done()
+async def test_a_receipt_is_answered_only_after_it_is_saved(each: Sending) -> None:
+    events = each.smpp._events = HeldEvents()
+    answered = each.smsc.receipt("1")
+    for _ in range(50):
+        await asyncio.sleep(0)
+    # Other work of the bind goes on meanwhile.
+    assert (await each.send()).outcome is WAITING
+    assert not answered.done()
 
-        events.may_save.set()
-        assert await answered == 0
+    events.may_save.set()
+    assert await answered == 0
 
     assert len(events.notifications) == 1
 
 
-async def test_a_receipt_whose_bind_drops_before_it_is_saved_is_saved_all_the_same() -> None:
-    async with sending_to_fake() as each:
-        events = each.smpp._events = HeldEvents()
-        each.smsc.receipt("1")
-        await until(lambda: each.smpp._deliveries._tasks)
-        each.smsc.drop()
-        await until(lambda: not each.smpp._link._connection)
+async def test_a_receipt_whose_bind_drops_before_it_is_saved_is_saved_all_the_same(
+    each: Sending,
+) -> None:
+    events = each.smpp._events = HeldEvents()
+    each.smsc.receipt("1")
+    await until(lambda: each.smpp._deliveries._tasks)
+    each.smsc.drop()
+    await until(lambda: not each.smpp._link._connection)
 
-        events.may_save.set()
-        await until(lambda: events.notifications)
+    events.may_save.set()
+    await until(lambda: events.notifications)
 
 
 async def test_a_receipt_that_cannot_be_saved_is_to_come_again(
+    each: Sending,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with sending_to_fake() as each:
-        each.smpp._events = BrokenEvents()
+    each.smpp._events = BrokenEvents()
 
-        assert await each.smsc.receipt("1") == TEMPORARY_ERROR
+    assert await each.smsc.receipt("1") == TEMPORARY_ERROR
 
     assert "a deliver_sm could not be processed" in caplog.text
 
@@ -176,24 +175,22 @@ async def test_more_receipts_than_can_be_saved_at_once_are_to_come_again(
         assert await each.smsc.receipt("3") == 0
 
 
-async def test_a_receipt_may_come_before_the_answer_twice_and_out_of_order() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.replies.append(Broken.SILENCE)
-        each.smsc.ids.append("9")
-        submitting = each.begin()
-        await until(lambda: each.smsc.silences)
-        for state in ("DELIVRD", "ENROUTE", "DELIVRD"):
-            assert await each.smsc.receipt("9", state) == 0
-        each.smsc.answer_late()
+async def test_a_receipt_may_come_before_the_answer_twice_and_out_of_order(each: Sending) -> None:
+    each.smsc.replies.append(Broken.SILENCE)
+    each.smsc.ids.append("9")
+    submitting = each.begin()
+    await until(lambda: each.smsc.silences)
+    for state in ("DELIVRD", "ENROUTE", "DELIVRD"):
+        assert await each.smsc.receipt("9", state) == 0
+    each.smsc.answer_late()
 
-        assert (await submitting).outcome is WAITING
+    assert (await submitting).outcome is WAITING
 
     assert each.reports == [(ARRIVED, "9"), (WAITING, "9"), (ARRIVED, "9")]
 
 
-async def test_an_intermediate_notification_decides_nothing() -> None:
-    async with sending_to_fake() as each:
-        await each.smsc.deliver("id:1 stat:UNDELIV", esm_class=0x20)
+async def test_an_intermediate_notification_decides_nothing(each: Sending) -> None:
+    await each.smsc.deliver("id:1 stat:UNDELIV", esm_class=0x20)
 
     assert each.reports == [(WAITING, "1")]
 
@@ -230,33 +227,31 @@ async def test_an_id_that_cannot_be_one_makes_a_bad_receipt_that_is_not_to_come_
     assert len(caplog.text) < 2000
 
 
-async def test_control_characters_are_in_no_reason_and_a_long_one_is_cut() -> None:
-    async with sending_to_fake() as each:
-        text = f"id:1\0 stat:UNDELIV\0 err:0\x01{'9' * 5000}"
-        assert await each.smsc.deliver(payload=text.encode()) == 0
-        long = f"id:1 stat:UNDELIV err:{'9' * 5000}"
-        assert await each.smsc.deliver(payload=long.encode()) == 0
+async def test_control_characters_are_in_no_reason_and_a_long_one_is_cut(each: Sending) -> None:
+    text = f"id:1\0 stat:UNDELIV\0 err:0\x01{'9' * 5000}"
+    assert await each.smsc.deliver(payload=text.encode()) == 0
+    long = f"id:1 stat:UNDELIV err:{'9' * 5000}"
+    assert await each.smsc.deliver(payload=long.encode()) == 0
 
     assert each.reports == [(FAILED, "1")] * 2
     assert [len(each.reason) for each in each.events.notifications] == [14, 38]
 
 
 async def test_a_receipt_without_an_id_is_answered_and_logged(
+    each: Sending,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with sending_to_fake() as each:
-        assert await each.smsc.deliver("stat:DELIVRD") == 0
+    assert await each.smsc.deliver("stat:DELIVRD") == 0
 
     assert each.events.notifications == []
     assert "without an identifier" in caplog.text
 
 
-async def test_nothing_that_comes_by_http_is_a_receipt_and_nothing_is_asked() -> None:
-    async with sending_to_fake() as each:
-        raw = raw_notification(network="testnet")
-        assert not each.smpp.verify(raw)
-        with pytest.raises(UnreadableNotification):
-            each.smpp.parse(raw)
-        assert (await each.smpp.status(query())).outcome is Outcome.UNKNOWN
+async def test_nothing_that_comes_by_http_is_a_receipt_and_nothing_is_asked(each: Sending) -> None:
+    raw = raw_notification(network="testnet")
+    assert not each.smpp.verify(raw)
+    with pytest.raises(UnreadableNotification):
+        each.smpp.parse(raw)
+    assert (await each.smpp.status(query())).outcome is Outcome.UNKNOWN
 
     assert each.smsc.submits == []

@@ -19,6 +19,7 @@ from tests.networks.smpp.fake_smsc import (
 from tests.networks.smpp.network import (
     PASSWORD,
     TIMEOUT_S,
+    Sending,
     long_sms,
     sending,
     sending_to_fake,
@@ -29,11 +30,12 @@ from tests.networks.smpp.network import (
 pytestmark = pytest.mark.decision("D39")
 
 
-async def test_a_message_goes_out_once_with_a_receipt_wanted_and_keeps_its_id() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.ids.append("0001F")
+async def test_a_message_goes_out_once_with_a_receipt_wanted_and_keeps_its_id(
+    each: Sending,
+) -> None:
+    each.smsc.ids.append("0001F")
 
-        result = await each.send()
+    result = await each.send()
 
     (submit,) = each.smsc.submits
     assert (result.outcome, result.network_id) == (Outcome.PENDING, "0001F")
@@ -61,9 +63,8 @@ async def test_an_id_that_cannot_be_one_is_not_kept_and_holds_no_window(
     assert all(len(exchange.answer_body) < 100 for exchange in each.events.exchanges)
 
 
-async def test_the_parts_of_a_long_message_go_out_in_order_each_once() -> None:
-    async with sending_to_fake() as each:
-        result = await each.smpp.submit(long_sms(3))
+async def test_the_parts_of_a_long_message_go_out_in_order_each_once(each: Sending) -> None:
+    result = await each.smpp.submit(long_sms(3))
 
     headers = [submit.short_message[:6] for submit in each.smsc.submits]
     reference = headers[0][3]
@@ -74,9 +75,8 @@ async def test_the_parts_of_a_long_message_go_out_in_order_each_once() -> None:
     assert [part.network_id for part in each.events.parts] == ["1", "2", "3"]
 
 
-async def test_messages_under_way_at_once_have_references_of_their_own() -> None:
-    async with sending_to_fake() as each:
-        await asyncio.gather(*(each.smpp.submit(long_sms(2)) for _ in range(20)))
+async def test_messages_under_way_at_once_have_references_of_their_own(each: Sending) -> None:
+    await asyncio.gather(*(each.smpp.submit(long_sms(2)) for _ in range(20)))
 
     assert len({submit.short_message[3] for submit in each.smsc.submits}) == 20
 
@@ -96,12 +96,11 @@ async def test_messages_under_way_at_once_have_references_of_their_own() -> None
     ],
 )
 async def test_only_a_definite_no_of_the_smsc_is_a_refusal(
-    reply: int | Broken, outcome: Outcome, code: str, reason: str, *, is_fault: bool
+    each: Sending, reply: int | Broken, outcome: Outcome, code: str, reason: str, *, is_fault: bool
 ) -> None:
-    async with sending_to_fake() as each:
-        each.smsc.replies.append(reply)
+    each.smsc.replies.append(reply)
 
-        result = await each.send()
+    result = await each.send()
 
     assert (result.outcome, result.code, result.reason) == (outcome, code, reason)
     assert result.network_fault is is_fault
@@ -111,34 +110,35 @@ async def test_only_a_definite_no_of_the_smsc_is_a_refusal(
 
 @pytest.mark.parametrize("reply", [Broken.CLOSE, Broken.RESET, Broken.HALF_ANSWER])
 async def test_a_lost_answer_is_unknown_and_the_message_is_never_sent_again(
+    each: Sending,
     reply: Broken,
 ) -> None:
-    async with sending_to_fake() as each:
-        each.smsc.replies.append(reply)
+    each.smsc.replies.append(reply)
 
-        result = await each.send()
-        assert (result.outcome, result.network_fault) == (Outcome.UNKNOWN, True)
-        await each.pass_pause()
-        await until(lambda: len(each.smsc.binds) > 1)
-        await each.bound()
+    result = await each.send()
+    assert (result.outcome, result.network_fault) == (Outcome.UNKNOWN, True)
+    await each.pass_pause()
+    await until(lambda: len(each.smsc.binds) > 1)
+    await each.bound()
 
     assert len(each.smsc.submits) == 1
 
 
-async def test_an_answer_that_takes_too_long_is_unknown_and_still_counts_when_it_comes() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.replies.append(Broken.SILENCE)
-        submitting = each.begin()
-        await until(lambda: each.smsc.silences)
-        each.clock.advance(TIMEOUT_S)
-        result = await submitting
-        assert (result.outcome, result.reason) == (Outcome.UNKNOWN, "no answer within 10 s")
-        assert each.events.parts == []
+async def test_an_answer_that_takes_too_long_is_unknown_and_still_counts_when_it_comes(
+    each: Sending,
+) -> None:
+    each.smsc.replies.append(Broken.SILENCE)
+    submitting = each.begin()
+    await until(lambda: each.smsc.silences)
+    each.clock.advance(TIMEOUT_S)
+    result = await submitting
+    assert (result.outcome, result.reason) == (Outcome.UNKNOWN, "no answer within 10 s")
+    assert each.events.parts == []
 
-        each.smsc.ids.append("77")
-        each.clock.advance(5)
-        each.smsc.answer_late()
-        await until(lambda: each.events.parts)
+    each.smsc.ids.append("77")
+    each.clock.advance(5)
+    each.smsc.answer_late()
+    await until(lambda: each.events.parts)
 
     assert each.events.parts == [MessagePart("testnet", "A1", 1, 1, "77")]
     assert len(each.smsc.submits) == 1
@@ -146,16 +146,15 @@ async def test_an_answer_that_takes_too_long_is_unknown_and_still_counts_when_it
     assert told == [(10_000, ""), (15_000, "ESME_ROK 77")]
 
 
-async def test_a_refusal_that_comes_too_late_fails_the_message() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.replies.append(Broken.SILENCE)
-        submitting = each.begin()
-        await until(lambda: each.smsc.silences)
-        each.clock.advance(TIMEOUT_S)
-        await submitting
+async def test_a_refusal_that_comes_too_late_fails_the_message(each: Sending) -> None:
+    each.smsc.replies.append(Broken.SILENCE)
+    submitting = each.begin()
+    await until(lambda: each.smsc.silences)
+    each.clock.advance(TIMEOUT_S)
+    await submitting
 
-        each.smsc.answer_late(RINVDSTADR)
-        await until(lambda: each.events.notifications)
+    each.smsc.answer_late(RINVDSTADR)
+    await until(lambda: each.events.notifications)
 
     (notification,) = each.events.notifications
     assert (notification.outcome, notification.attempt_id, notification.reason) == (
@@ -182,12 +181,13 @@ async def test_an_smsc_that_does_not_take_the_account_is_no_network_fault(
 
 
 @pytest.mark.parametrize("status", [RTHROTTLED, RMSGQFUL])
-async def test_a_throttled_message_is_sent_again_after_pauses_that_double(status: int) -> None:
-    async with sending_to_fake() as each:
-        each.smsc.replies.extend([status] * 3)
-        submitting = each.begin()
-        pauses = [await each.pass_pause() for _ in range(3)]
-        result = await submitting
+async def test_a_throttled_message_is_sent_again_after_pauses_that_double(
+    each: Sending, status: int
+) -> None:
+    each.smsc.replies.extend([status] * 3)
+    submitting = each.begin()
+    pauses = [await each.pass_pause() for _ in range(3)]
+    result = await submitting
 
     assert result.outcome is Outcome.PENDING
     assert len(each.smsc.submits) == 4
@@ -207,33 +207,34 @@ async def test_a_message_that_is_throttled_for_too_long_is_refused() -> None:
     assert len(each.smsc.submits) == 3
 
 
-async def test_only_a_throttled_part_of_a_long_message_is_sent_again() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.replies.extend([0, RTHROTTLED])
-        submitting = each.begin(long_sms(3))
-        await each.pass_pause()
-        result = await submitting
+async def test_only_a_throttled_part_of_a_long_message_is_sent_again(each: Sending) -> None:
+    each.smsc.replies.extend([0, RTHROTTLED])
+    submitting = each.begin(long_sms(3))
+    await each.pass_pause()
+    result = await submitting
 
     assert result.outcome is Outcome.PENDING
     assert [submit.short_message[5] for submit in each.smsc.submits] == [1, 2, 2, 3]
 
 
-async def test_a_part_that_is_refused_after_others_were_taken_fails_the_message() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.replies.extend([0, RINVDSTADR])
+async def test_a_part_that_is_refused_after_others_were_taken_fails_the_message(
+    each: Sending,
+) -> None:
+    each.smsc.replies.extend([0, RINVDSTADR])
 
-        result = await each.smpp.submit(long_sms(3))
+    result = await each.smpp.submit(long_sms(3))
 
     assert (result.outcome, result.reason) == (Outcome.FAILED, "part 2 of 3: ESME_RINVDSTADR")
     assert len(each.smsc.submits) == 2
 
 
-async def test_a_bind_that_drops_in_a_long_message_leaves_it_unknown_and_sends_the_rest() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.replies.extend([0, Broken.CLOSE])
-        submitting = each.begin(long_sms(3))
-        await each.pass_pause()
-        result = await submitting
+async def test_a_bind_that_drops_in_a_long_message_leaves_it_unknown_and_sends_the_rest(
+    each: Sending,
+) -> None:
+    each.smsc.replies.extend([0, Broken.CLOSE])
+    submitting = each.begin(long_sms(3))
+    await each.pass_pause()
+    result = await submitting
 
     assert [submit.short_message[5] for submit in each.smsc.submits] == [1, 2, 3]
     assert (result.outcome, result.network_id) == (Outcome.UNKNOWN, "1")
@@ -275,9 +276,8 @@ async def test_no_more_parts_than_the_window_await_their_answer() -> None:
 
 
 @pytest.mark.parametrize("sender_id", ["Café", "a\0b", "1" * 30])
-async def test_a_sender_that_smpp_cannot_carry_is_not_sent(sender_id: str) -> None:
-    async with sending_to_fake() as each:
-        result = await each.send(sender_id=sender_id)
+async def test_a_sender_that_smpp_cannot_carry_is_not_sent(each: Sending, sender_id: str) -> None:
+    result = await each.send(sender_id=sender_id)
 
     assert (result.outcome, result.network_fault) == (Outcome.NOT_SENT, False)
     assert "sender_id has" in result.reason
@@ -300,14 +300,13 @@ async def test_the_journal_has_each_part_without_the_text_and_no_secret(
     assert PASSWORD not in repr(each.events.exchanges) + caplog.text + repr(each.smpp)
 
 
-async def test_close_unbinds_and_ends_what_waits_as_unknown() -> None:
-    async with sending_to_fake() as each:
-        each.smsc.replies.append(Broken.SILENCE)
-        submitting = each.begin()
-        await until(lambda: each.smsc.silences)
+async def test_close_unbinds_and_ends_what_waits_as_unknown(each: Sending) -> None:
+    each.smsc.replies.append(Broken.SILENCE)
+    submitting = each.begin()
+    await until(lambda: each.smsc.silences)
 
-        await each.smpp.close()
+    await each.smpp.close()
 
-        assert (await submitting).outcome is Outcome.UNKNOWN
-        await until(lambda: 0x06 in each.smsc.came)
-        assert (await each.smpp.submit(sms())).outcome is Outcome.NOT_SENT
+    assert (await submitting).outcome is Outcome.UNKNOWN
+    await until(lambda: 0x06 in each.smsc.came)
+    assert (await each.smpp.submit(sms())).outcome is Outcome.NOT_SENT

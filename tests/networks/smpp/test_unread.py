@@ -8,7 +8,7 @@ import pytest
 from sandbox_sim.networks.smpp.connection import NoSmppResponse
 from sandbox_sim.records.reports import Outcome
 from tests.networks.smpp.fake_smsc import ENQUIRE_LINK, written
-from tests.networks.smpp.network import TIMEOUT_S, Sending, sending_to_fake, until
+from tests.networks.smpp.network import TIMEOUT_S, Sending, until
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -30,38 +30,38 @@ def stop_reading(each: Sending) -> asyncio.Transport:
     return ours  # type: ignore[return-value]
 
 
-async def test_requests_of_an_smsc_that_reads_no_answer_are_read_no_more() -> None:
-    async with sending_to_fake() as each:
-        ours = stop_reading(each)
-        each.smsc.send(written(ENQUIRE_LINK, 0, 1) * MANY)
-        await until(lambda: ours.get_write_buffer_size() > HIGH_WATER)
-        for _ in range(1000):
-            await asyncio.sleep(0)
+async def test_requests_of_an_smsc_that_reads_no_answer_are_read_no_more(each: Sending) -> None:
+    ours = stop_reading(each)
+    each.smsc.send(written(ENQUIRE_LINK, 0, 1) * MANY)
+    await until(lambda: ours.get_write_buffer_size() > HIGH_WATER)
+    for _ in range(1000):
+        await asyncio.sleep(0)
 
-        assert ours.get_write_buffer_size() < 2 * HIGH_WATER
-        each.clock.advance(TIMEOUT_S)
-        await until(lambda: not each.smpp._link._connection)
-        assert each.smpp._link.problem == "the SMSC does not read"
-        assert ours.get_write_buffer_size() == 0
+    assert ours.get_write_buffer_size() < 2 * HIGH_WATER
+    each.clock.advance(TIMEOUT_S)
+    await until(lambda: not each.smpp._link._connection)
+    assert each.smpp._link.problem == "the SMSC does not read"
+    assert ours.get_write_buffer_size() == 0
 
 
-async def test_a_message_to_an_smsc_that_does_not_read_is_not_sent_and_the_bind_ends() -> None:
-    async with sending_to_fake() as each:
-        ours = stop_reading(each)
-        connection = each.smpp._link._connection
-        assert connection is not None
-        filling = asyncio.create_task(connection.ask(lambda _: bytes(16_000_000)))
-        await until(lambda: ours.get_write_buffer_size() > HIGH_WATER)
-        full = ours.get_write_buffer_size()
-        submitting = each.begin()
-        for _ in range(100):
-            await asyncio.sleep(0)
+async def test_a_message_to_an_smsc_that_does_not_read_is_not_sent_and_the_bind_ends(
+    each: Sending,
+) -> None:
+    ours = stop_reading(each)
+    connection = each.smpp._link._connection
+    assert connection is not None
+    filling = asyncio.create_task(connection.ask(lambda _: bytes(16_000_000)))
+    await until(lambda: ours.get_write_buffer_size() > HIGH_WATER)
+    full = ours.get_write_buffer_size()
+    submitting = each.begin()
+    for _ in range(100):
+        await asyncio.sleep(0)
 
-        assert ours.get_write_buffer_size() <= full
-        each.clock.advance(TIMEOUT_S)
-        with pytest.raises(NoSmppResponse):
-            await filling
-        result = await submitting
-        assert (result.outcome, result.network_fault) == (Outcome.NOT_SENT, True)
-        assert result.reason == "the SMSC does not read"
-        assert ours.get_write_buffer_size() == 0
+    assert ours.get_write_buffer_size() <= full
+    each.clock.advance(TIMEOUT_S)
+    with pytest.raises(NoSmppResponse):
+        await filling
+    result = await submitting
+    assert (result.outcome, result.network_fault) == (Outcome.NOT_SENT, True)
+    assert result.reason == "the SMSC does not read"
+    assert ours.get_write_buffer_size() == 0
