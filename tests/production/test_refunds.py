@@ -40,9 +40,10 @@ async def desk() -> Desk:
     return await collected()
 
 
-async def test_a_refund_is_set_aside_sent_and_posted_once_the_network_confirms_it(
+async def test_a_refund_is_set_aside_sent_and_posted_once_it_is_confirmed_without_a_callback(
     desk: Desk,
 ) -> None:
+    before = await desk.callbacks()
     made = await desk.refund()
 
     assert await desk.balances() == {
@@ -62,6 +63,7 @@ async def test_a_refund_is_set_aside_sent_and_posted_once_the_network_confirms_i
 
     assert await desk.status(made.transaction.transaction_id) is Status.SUCCESSFUL
     assert await desk.balances() == {}
+    assert await desk.callbacks() == before
 
 
 async def test_it_keeps_who_refunded_and_why_and_names_the_collection(desk: Desk) -> None:
@@ -85,15 +87,6 @@ async def test_one_that_fails_gives_the_money_back_to_the_wallet_of_collections(
     assert await desk.status(made.transaction.transaction_id) is Status.FAILED
     assert await desk.balances() == {COLLECTED: Decimal("10.50"), CLEARING: Decimal("-10.50")}
     assert (await desk.refund()).transaction.payment.amount == Decimal("10.50")
-
-
-async def test_a_refund_has_no_callback(desk: Desk) -> None:
-    before = await desk.callbacks()
-    await desk.refund()
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(seconds=15)
-
-    assert await desk.callbacks() == before
 
 
 @pytest.mark.parametrize(

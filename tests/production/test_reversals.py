@@ -91,6 +91,8 @@ async def test_a_collection_that_is_taken_back_is_001_with_its_reason_and_a_call
         "Transaction Failed: reversed by the network: chargeback"
     )
     assert await waiting(desk) == []
+    page = await unit_of(desk.store).ledger_page(LedgerQuery(SERVICE))
+    assert [line.transfer.reason for line in page] == [Reason.REVERSED, Reason.COLLECTED]
 
 
 async def test_its_success_stays_in_the_timeline(desk: Desk) -> None:
@@ -103,13 +105,6 @@ async def test_its_success_stays_in_the_timeline(desk: Desk) -> None:
     assert [each.status for each in found.timeline] == ["002", "000", "001"]
     assert found.decided_at is not None
     assert found.timeline[2].at == desk.clock.now() > found.decided_at
-
-
-async def test_the_ledger_has_both_transfers(desk: Desk) -> None:
-    await taken_back(desk)
-
-    page = await unit_of(desk.store).ledger_page(LedgerQuery(SERVICE))
-    assert [line.transfer.reason for line in page] == [Reason.REVERSED, Reason.COLLECTED]
 
 
 @pytest.mark.parametrize("operation", [Operation.PAYOUT, Operation.BILL, Operation.DEPOSIT])
@@ -226,7 +221,9 @@ class TestAWalletThatDoesNotCoverIt:
         await unit_of(desk.store).add_transfer(spent)
         return desk
 
-    async def test_it_stays_as_it_is_and_the_reversal_stands_in_suspense(self, short: Desk) -> None:
+    async def test_it_stays_as_it_is_and_the_reversal_waits_for_a_person_in_suspense(
+        self, short: Desk
+    ) -> None:
         await taken_back(short)
 
         assert await short.status() is Status.FAILED
@@ -239,10 +236,6 @@ class TestAWalletThatDoesNotCoverIt:
         query = LedgerQuery(subject=attempt.network_transaction_id, mode=LIVE)
         newest, *_ = await unit_of(short.store).ledger_page(query)
         assert newest.transfer.reason is Reason.SUSPENDED
-
-    async def test_it_waits_for_a_person(self, short: Desk) -> None:
-        await taken_back(short)
-
         assert await waiting(short) == [
             f"reversal: {WALLET} has 6.50, less than 10.50, so the reversal is in suspense"
         ]

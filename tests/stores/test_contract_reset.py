@@ -14,7 +14,6 @@ from tests.sample_records import (
     NOW,
     SERVICE,
     account_of,
-    after,
     callback,
     checkout,
     delivery,
@@ -112,15 +111,3 @@ async def test_what_a_broken_unit_forgot_is_there_again(store: Store) -> None:
     assert await store.run(left) == {SERVICE: [True] * 9, OTHER: [True] * 9}
     due = await unit_of(store).claim_due(NOW, 10)
     assert sorted(each.subject for each in (claimed, *due)) == ["1", "2"]
-
-
-async def test_jobs_of_the_life_before_are_not_those_of_the_new_one(store: Store) -> None:
-    await unit_of(store).add_job(job("old"))
-    await unit_of(store).reset(SERVICE)
-    assert await unit_of(store).next_due() is None
-
-    await unit_of(store).add_job(job("new", after(seconds=1)))
-
-    assert await unit_of(store).next_due() == after(seconds=1)
-    (due,) = await unit_of(store).claim_due(after(seconds=1), 10)
-    assert due.subject == "new"
