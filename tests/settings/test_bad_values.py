@@ -80,17 +80,6 @@ BAD: dict[str, tuple[str, str]] = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in Settings.model_fields:
-        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "sandbox_sim.toml"
-
-
 class TestBadValues:
     def test_the_table_has_every_setting(self) -> None:
         assert set(BAD) == set(Settings.model_fields)

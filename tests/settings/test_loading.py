@@ -12,17 +12,6 @@ from sandbox_sim.settings.schema import Settings, defaults
 from tests.settings.config_errors import config_error
 
 
-@pytest.fixture(autouse=True)
-def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in Settings.model_fields:
-        monkeypatch.delenv(f"SANDBOX_SIM_{name.upper()}", raising=False)
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "sandbox_sim.toml"
-
-
 @pytest.mark.decision("D2")
 def test_out_of_the_box_there_is_one_sandbox_set_for_any_service() -> None:
     (client,) = Settings().clients().values()
