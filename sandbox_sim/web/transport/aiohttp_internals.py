@@ -99,6 +99,11 @@ REQUIRED: Final = (
     Internal("aiohttp.http_exceptions", ("HttpProcessingError",), "a body with bad chunks"),
     Internal("aiohttp:TCPConnector", ("connect",), "a connection for a callback"),
     Internal(
+        "aiohttp.connector:Connection",
+        ("protocol", "close", "release"),
+        "keeps that connection for the next callback, or closes it",
+    ),
+    Internal(
         "aiohttp.client_proto:ResponseHandler",
         ("set_response_params", "read"),
         "reads the answer to a callback there",
