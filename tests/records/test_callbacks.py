@@ -11,9 +11,49 @@ from sandbox_sim.records.callbacks import CallbackSettings, Profile
 from sandbox_sim.records.transactions import Status, TransactionRecord
 from sandbox_sim.values.json_text import compact, plain_decimal
 from tests.records.samples import SETTLED, settled, transaction
-from tests.web.callback_bodies import BODIES
+
+SENT_AT = "2026-01-01T12:00:01.000Z"
 
 AMOUNTS = st.decimals("0.01", 10**9, places=2)
+
+
+TRANS = {
+    "trans_ref": "T1",
+    "trans_id": "12345678901",
+    "trans_status": "000/SUCCESS",
+    "message": "SUCCESSFUL",
+    "customer_number": "233244000001",
+    "nw": "MTN",
+    "payment_mode": "MOM",
+    "amount": "10.5",
+}
+
+FLAT = {
+    "transaction_id": "T1",
+    "status": "000",
+    "status_desc": "Transaction Successful",
+    "network_transaction_id": "12345678901",
+    "message": "SUCCESSFUL",
+    "amount": 10.5,
+    "currency_code": "GHS",
+    "customer_number": "233244000001",
+    "reference": "Order 1",
+    "timestamp": SENT_AT,
+}
+
+EVENT = {
+    "event_type": "payment_success",
+    "transaction_id": "T1",
+    "order_id": "Order 1",
+    "status": "000",
+    "status_desc": "Transaction Successful",
+    "network_transaction_id": "12345678901",
+    "amount": 10.5,
+    "currency_code": "GHS",
+    "customer_number": "233244000001",
+    "reference": "Order 1",
+    "timestamp": SENT_AT,
+}
 
 
 def body(profile: Profile, subject: TransactionRecord) -> dict[str, object]:
@@ -28,17 +68,16 @@ def decided(status: Status) -> TransactionRecord:
 @pytest.mark.spec("sandbox.3")
 @pytest.mark.decision("D27", "D28")
 def test_each_profile_has_its_fields_in_their_order() -> None:
-    own = {
-        **dict.fromkeys(("trans_id", "network_transaction_id"), "12345678901"),
-        "timestamp": "2026-01-01T12:00:01.000Z",
-    }
-    for profile in Profile:
-        said = body(profile, settled())
-        expected = {name: own.get(name, value) for name, value in BODIES[profile].items()}
+    bodies = {str(profile): body(profile, settled()) for profile in Profile}
 
-        assert said == expected
-        # The superset is trans_bare and flat in one, with the amount as a string.
-        assert profile is Profile.SUPERSET or list(said) == list(expected)
+    # The superset is trans_bare and flat in one, with the amount as a string.
+    assert bodies.pop("superset") == {**FLAT, **TRANS, "trans_status": "000"}
+    assert {name: list(said.items()) for name, said in bodies.items()} == {
+        "trans": list(TRANS.items()),
+        "trans_bare": list({**TRANS, "trans_status": "000"}.items()),
+        "flat": list(FLAT.items()),
+        "event": list(EVENT.items()),
+    }
 
 
 @pytest.mark.spec("states.transactions", "delivery.6")
