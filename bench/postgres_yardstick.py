@@ -17,11 +17,15 @@ from aiohttp import web
 from bench.requests import AUTHORIZATION
 from bench.yardstick import ANSWER
 from sandbox_sim.stores.postgres.postgres_connection import CONNECTIONS, SCHEMA
-from sandbox_sim.stores.sql import rows
 
 POOL: Final = web.AppKey("pool", asyncpg.Pool)
 
-_COLUMNS: Final = rows.TRANSACTION.columns
+_COLUMNS: Final = (
+    *("operation", "service_id", "transaction_id", "reference", "amount"),
+    *("nw", "party", "payment_mode", "currency_code"),
+    *("callback_url", "landing_page", "network_transaction_id", "client_key", "initiated_at"),
+    *("status", "by_hand", "mode"),
+)
 _JOB: Final = ("due_at", "kind", "service_id", "subject", "failures")
 _HOUR: Final = 3_600_000_000
 
@@ -32,7 +36,7 @@ def _adding(table: str, columns: tuple[str, ...], first: int) -> str:
 
 
 READ: Final = (
-    f"SELECT {', '.join(_COLUMNS)} FROM transactions WHERE service_id = $1 "
+    "SELECT network_transaction_id FROM transactions WHERE service_id = $1 "
     "AND transaction_id = $2 AND mode = 'S' ORDER BY number DESC LIMIT 1"
 )
 WRITE: Final = (
@@ -62,8 +66,8 @@ def _values(body: dict[str, Any], number: int) -> tuple[object, ...]:
     transaction = (
         *("collect", service_id, transaction_id, body["reference"], str(body["amount"])),
         *(body["nw"], body["customer_number"], body["payment_option"], "GHS"),
-        *(body["callback_url"], "", network_id, "sandbox_key", now, "002", None, None, 0),
-        *(None, None, "S", None, None, "", "", None),
+        *(body["callback_url"], "", network_id, "sandbox_key", now),
+        *("002", 0, "S"),
     )
     job = now + _HOUR, "settle", service_id, network_id, 0
     return (number, service_id, transaction_id, *transaction, *job)
