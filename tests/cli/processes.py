@@ -1,6 +1,7 @@
 """Runs the program as processes: starts them, sends requests, and ends them by a signal."""
 
 import signal
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -8,6 +9,7 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from threading import Thread
 
 from click.testing import CliRunner, Result
 
@@ -178,3 +180,21 @@ def answers(url: str) -> bool:
     except urllib.error.URLError:
         return False
     return True
+
+
+@contextmanager
+def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
+    """A server that sends these bytes to its first client; yields its URL and what it received."""
+    asked: list[bytes] = []
+
+    def serve() -> None:
+        connection, _ = listening.accept()
+        with connection:
+            asked.append(connection.recv(65536))
+            connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
+        thread.join(SOON)

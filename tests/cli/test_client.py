@@ -2,9 +2,6 @@
 
 import signal
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
-from threading import Thread
 
 import pytest
 from click.testing import CliRunner, Result
@@ -12,7 +9,7 @@ from click.testing import CliRunner, Result
 from sandbox_sim.cli import main
 from sandbox_sim.cli.client import RunningGateway, Unreachable
 from tests.cli.asking import as_json, on, printed
-from tests.cli.processes import SOON, end, running
+from tests.cli.processes import answering, end, running
 from tests.conftest import Sandbox, StartSandbox
 
 ASKING = [
@@ -27,24 +24,6 @@ ASKING = [
 
 def in_process(*words: str) -> Result:
     return CliRunner().invoke(main, words)
-
-
-@contextmanager
-def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that sends these bytes to its first client; yields its URL and what it received."""
-    asked: list[bytes] = []
-
-    def serve() -> None:
-        connection, _ = listening.accept()
-        with connection:
-            asked.append(connection.recv(65536))
-            connection.sendall(answer)
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
-        thread.join(SOON)
 
 
 @pytest.fixture

@@ -1,19 +1,13 @@
 """`sandbox-sim transactions show` of mode P: in words and lines (D39)."""
 
 import re
-from typing import Any
 
 import pytest
 
 from tests.cli.asking import as_json, printed
 from tests.conftest import Sandbox, StartSandbox
 from tests.production.client import live, settled
-
-# The carrier takes every payment, its answer is lost, and it decides after a day.
-SILENT: dict[str, Any] = {
-    "adapter": "simulated", "failures": {"lost_answer": 1}, "notify": "never",
-    "settle_after_ms": 86_400_000, "give_up_after_s": 60,
-}  # fmt: skip
+from tests.web.pages.dashboard_pages import SILENT
 
 pytestmark = pytest.mark.decision("D39")
 

@@ -9,16 +9,15 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from sandbox_sim.settings.loading import load
 from tests.cli.processes import (
-    SOON,
+    answering,
     answers,
     command,
     end,
@@ -276,23 +275,6 @@ class TestItDoesNotStart:
         assert "Error: " in result.stderr
 
 
-@contextmanager
-def answering(answer: bytes) -> Iterator[str]:
-    """A server that sends these bytes to its first client; yields its URL."""
-
-    def serve() -> None:
-        connection, _ = listening.accept()
-        with connection:
-            connection.recv(65536)
-            connection.sendall(answer)
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        thread.join(SOON)
-
-
 class TestReadyz:
     """Scripts and containers read the exit code, and people read the reason."""
 
@@ -300,7 +282,7 @@ class TestReadyz:
         ("words", "told"), [((), "ready\n"), (("--json",), '{"status": "ready"}\n')]
     )
     def test_a_gateway_that_is_ready(self, words: tuple[str, ...], told: str) -> None:
-        with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as url:
+        with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as (url, _):
             result = in_process("--endpoint-url", url + "/", "readyz", *words)
 
         assert (result.exit_code, result.output) == (0, told)
@@ -310,7 +292,7 @@ class TestReadyz:
         self, variable: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Those who set `SANDBOX_SIM_URL` for the fixture need no second variable."""
-        with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as url:
+        with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as (url, _):
             monkeypatch.setenv(variable, url)
             result = in_process("readyz")
 
@@ -336,7 +318,7 @@ class TestReadyz:
         ids=["busy", "another server", "no HTTP", "closed"],
     )
     def test_whoever_listens_is_not_ready(self, answer: bytes) -> None:
-        with answering(answer) as url:
+        with answering(answer) as (url, _):
             result = in_process("--endpoint-url", url, "readyz")
 
         assert result.exit_code == 1

@@ -7,6 +7,14 @@ from typing import Any
 from tests.conftest import Sandbox
 
 BROWSER = {"Accept": "text/html"}
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
+# The views that list records, overrides or faults.
+VIEWS = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
+# A network that takes every payment, whose answer is lost, and which decides after a day.
+SILENT: dict[str, Any] = {
+    "adapter": "simulated", "failures": {"lost_answer": 1}, "notify": "never",
+    "settle_after_ms": 86_400_000, "give_up_after_s": 60,
+}  # fmt: skip
 
 
 async def page(sandbox: Sandbox, query: str = "") -> str:

@@ -12,9 +12,7 @@ from aiohttp import web
 from sandbox_sim.adapters.clock_and_ids import RandomIds
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.http_servers import listening
-from tests.web.pages.dashboard_pages import BROWSER, page, post, rows, steps, words
-
-HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
+from tests.web.pages.dashboard_pages import BROWSER, HOSTILE, VIEWS, page, post, rows, steps, words
 
 
 async def _acknowledge(_request: web.Request) -> web.Response:
@@ -345,7 +343,7 @@ async def test_what_a_client_wrote_is_shown_as_text(sandbox: Sandbox) -> None:
     await post(sandbox, "overrides", match={"transaction_id": HOSTILE})
     await sandbox.advance(seconds=1)
 
-    for view in ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults"):
+    for view in VIEWS:
         html = await page(sandbox, f"?view={view}")
 
         assert "<script>alert" not in html, view

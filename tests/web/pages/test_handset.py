@@ -11,11 +11,11 @@ from aiohttp import ClientSession, CookieJar
 
 from sandbox_sim.web.pages.handset import qr_code
 from tests.conftest import Sandbox, StartSandbox
+from tests.web.pages import dashboard_pages
+from tests.web.pages.dashboard_pages import BROWSER, HOSTILE
 
 NUMBER = "0244000001"
-BROWSER = {"Accept": "text/html"}
 PUBLIC = "http://gateway.test:8233"
-HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
 
 
 @pytest.fixture
@@ -31,14 +31,11 @@ async def phone() -> AsyncIterator[ClientSession]:
 
 
 async def handset(sandbox: Sandbox, number: str = NUMBER) -> Any:
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/handset/{number}") as answer:
-        return await answer.json()
+    return await dashboard_pages.get(sandbox, f"handset/{number}")
 
 
 async def page(sandbox: Sandbox, number: str = NUMBER) -> str:
-    url = f"{sandbox.url}/_sandbox/handset/{number}"
-    async with sandbox.session.get(url, headers=BROWSER) as answer:
-        return await answer.text()
+    return await dashboard_pages.page(sandbox, f"handset/{number}")
 
 
 async def answer(sandbox: Sandbox, number: str = NUMBER, **body: Any) -> tuple[int, Any]:

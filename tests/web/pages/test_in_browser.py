@@ -18,7 +18,7 @@ from tests.demo.browser import DESK, PHONE
 from tests.demo.stage import Stage, open_stage
 from tests.kit.http_servers import listening
 from tests.production.settings import BUILT_IN, LIVE
-from tests.web.pages.dashboard_pages import get, post
+from tests.web.pages.dashboard_pages import HOSTILE, SILENT, VIEWS, get, post
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="session"),
@@ -26,8 +26,7 @@ pytestmark = [
     pytest.mark.timeout(180),
 ]
 NARROW = ViewportSize(width=390, height=844)
-HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>'
-VIEWS = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults", "settings")
+ALL_VIEWS = (*VIEWS, "settings")
 OTHER_PAGES = ("nothing found", "timeline", "handset", "inbox", "rules", "payment page")
 
 
@@ -370,7 +369,7 @@ async def test_hostile_text_runs_nothing(stage: Stage) -> None:
     async with stage.page(viewport=PHONE) as watched:
         page = watched.page
         page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
-        for path in (*(f"?view={view}&q=service:67" for view in VIEWS), "handset/0200000001"):
+        for path in (*(f"?view={view}&q=service:67" for view in ALL_VIEWS), "handset/0200000001"):
             await page.goto(dashboard(stage, path))
             assert await page.locator("img, script:not([src])").count() == 0, path
         await expect(page.locator(".bubble")).to_contain_text("<script>alert(1)")
@@ -444,7 +443,7 @@ async def seen(stage: Stage) -> dict[str, str]:
     await stage.sandbox.advance(seconds=1)
     await stage.sandbox.collect(service_id=service, customer_number="0270000001")
     return {
-        **{view: f"?view={view}&q=service:{service}" for view in VIEWS},
+        **{view: f"?view={view}&q=service:{service}" for view in ALL_VIEWS},
         "nothing found": "?q=nothing",
         "timeline": "?only=timeline",
         "handset": "handset/0270000001",
@@ -456,7 +455,7 @@ async def seen(stage: Stage) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "names",
-    [VIEWS[:4], VIEWS[4:], OTHER_PAGES],
+    [ALL_VIEWS[:4], ALL_VIEWS[4:], OTHER_PAGES],
     ids=["what happened", "what is set", "other pages"],
 )
 async def test_the_pages_have_no_barriers(
@@ -502,13 +501,6 @@ async def test_the_token_is_entered_once(browser: Browser) -> None:
         await page.wait_for_url(dashboard(stage, "?q=0244"))
         await page.get_by_role("button", name="+1 min").click()
         await expect(page.get_by_text("The clock moved")).to_be_visible()
-
-
-# The carrier takes every payment, its answer is lost, and it decides after a day.
-SILENT = {
-    "adapter": "simulated", "failures": {"lost_answer": 1}, "notify": "never",
-    "settle_after_ms": 86_400_000, "give_up_after_s": 60,
-}  # fmt: skip
 
 
 @pytest.mark.decision("D39", "D44")

@@ -11,14 +11,13 @@ from sandbox_sim.records.callbacks import DeliveryAttempt, DeliveryState
 from sandbox_sim.records.messages import SmsStatus
 from tests.conftest import Sandbox
 from tests.sample_records import NOW, callback, message, transaction
-from tests.web.pages.dashboard_pages import page, rows
+from tests.web.pages.dashboard_pages import VIEWS, page, rows
 
 LONG = "abcdefghij" * 90_000
 ATTEMPT = DeliveryAttempt(
     1, NOW, 200, 5, "thanks", "acknowledged", "http://shop.test/callback", None
 )
 BODY = json.dumps({"trans_ref": "T1", "reference": LONG})
-VIEWS = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
 # The most characters of a page, whatever it shows.
 MOST = 300_000
 

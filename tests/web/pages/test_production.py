@@ -17,13 +17,8 @@ from tests.kit.http_servers import listening
 from tests.live_records import attempt
 from tests.production.client import live
 from tests.production.settings import BUILT_IN, LIVE
-from tests.web.pages.dashboard_pages import page, post, rows, steps, words
+from tests.web.pages.dashboard_pages import SILENT, page, post, rows, steps, words
 
-# The carrier takes every payment, its answer is lost, and it decides after a day.
-SILENT = {
-    "adapter": "simulated", "failures": {"lost_answer": 1}, "notify": "never",
-    "settle_after_ms": 86_400_000, "give_up_after_s": 60,
-}  # fmt: skip
 NO_OUTCOME = "no outcome: network silent has not decided within 60 s"
 
 pytestmark = pytest.mark.decision("D39")

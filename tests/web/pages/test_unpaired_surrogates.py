@@ -9,10 +9,9 @@ from tests.cli.asking import as_json, control, printed
 from tests.conftest import Sandbox
 from tests.kit.requests import OPERATIONS
 from tests.web.events import listening
-from tests.web.pages.dashboard_pages import page
+from tests.web.pages.dashboard_pages import VIEWS, page
 
 HALF = '{"note": "half \\ud83d of it", "\\udc00": "name"}'
-VIEWS = ("payments", "callbacks", "sms", "requests", "ledger", "overrides", "faults")
 HALF_EMOJI = "\ud83d"
 SHOWN = "\\ud83d"
 
