@@ -121,7 +121,7 @@ def main() -> int:
     """Measure; returns the exit code."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=4, help="of each round")
+    parser.add_argument("--seconds", type=float, default=3, help="of each round")
     parser.add_argument("--only", choices=[*FIGURES])
     options = parser.parse_args()
     pin(LOAD_CORE)
