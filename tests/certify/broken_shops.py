@@ -36,7 +36,7 @@ def _checkout(shop: Shop) -> Any:
 
 
 def _notices(shop: Shop) -> Any:
-    return _checkout(shop)._notices
+    return _checkout(shop).notices
 
 
 def _desk(shop: Any) -> Any:

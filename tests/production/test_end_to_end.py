@@ -17,6 +17,7 @@ from sandbox_sim.settings.loading import settings_from
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.clients import is_only_live
 from sandbox_sim.web.app import ROUTES
+from sandbox_sim.web.control.errors import PRODUCTION, RequestRefused
 from sandbox_sim.web.routes import Route
 from tests.cli.processes import SOON
 from tests.kit.requests import OPERATIONS, collection
@@ -182,8 +183,10 @@ class TestControl:
         route = routes["DELETE" if path == "requests" else "POST", f"/_sandbox/{path}"]
         source = route.body or route.query
         asked = source.model.model_validate_json(json.dumps(body)) if source else None
-        answer: Any = await route.handler(None, asked)
-        assert (answer.status, json.loads(answer.body)["error"]["code"]) == (409, "production")
+        handler: Any = route.handler
+        with pytest.raises(RequestRefused) as refused:
+            await handler(None, asked)
+        assert refused.value.error == PRODUCTION
 
     def test_a_reset_leaves_what_is_of_mode_p(self, server: Server, shop: Other) -> None:
         pay(server, shop, transaction_id="X1")

@@ -14,7 +14,7 @@ PACKAGE = Path(sandbox_sim.__file__).parent
 NOT_OF_TEXTS = {
     "_first_lines",
     "_exactly",
-    "_client_timeout",
+    "_add_if_unused",
     "_with_numbered_parameters",
     "_short_body",
     *("named", "wallet_of", "_ends"),
