@@ -65,6 +65,7 @@ class FakeSmsc:
         self.port = 0
         self._late: list[tuple[asyncio.StreamWriter, int]] = []
         self._writers: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
         self._bound: list[asyncio.StreamWriter] = []
         self._acknowledged: dict[int, asyncio.Future[int]] = {}
         self._sequence = 0
@@ -141,13 +142,19 @@ class FakeSmsc:
             yield self
         finally:
             server.close()
-            self.drop()
+            for _ in range(10):  # a connection that was just accepted begins
+                await asyncio.sleep(0)
+            for writer in self._writers:
+                writer.transport.abort()
+            await asyncio.gather(*self._serving)
             await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         task.set_name(OTHER_SIDE)
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
         self._writers.add(writer)
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while not writer.is_closing():
