@@ -1,11 +1,12 @@
 """What waits for a person in mode P, and the timeline of a payment (D39)."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from sandbox_sim.ports.network import Notification, StatusResult
-from sandbox_sim.production.attempt_views import LiveRecordReader
+from sandbox_sim.production.attempt_views import LiveRecordReader, Stuck
 from sandbox_sim.production.manual_actions import Decision
 from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.ledger import AccountKind
@@ -52,6 +53,26 @@ async def test_an_open_attempt_waits_once_polling_gave_up(
     reason = "no outcome: network first has not decided within 86400 s"
     assert await waiting(desk) == [("T1", [reason])]
     assert "has no outcome and waits for a person" in caplog.text
+
+
+async def test_what_is_open_for_long_is_counted_and_what_waits_for_a_person_apart(
+    desk: Desk,
+) -> None:
+    async def stuck() -> Stuck:
+        return await records(desk).stuck(timedelta(minutes=10))
+
+    await desk.pay()
+    await desk.wait(minutes=6)
+    await desk.pay(transaction_id="T2")
+    assert await stuck() == Stuck(0, 0)
+    await desk.wait(minutes=6)
+    assert await stuck() == Stuck(0, 1)
+
+    desk.first.statuses.append(SUCCEEDED)
+    await desk.wait(minutes=6)
+    assert await stuck() == Stuck(0, 1)
+    await desk.wait(days=1)
+    assert await stuck() == Stuck(1, 0)
 
 
 async def test_an_attempt_whose_outcome_cannot_be_recorded_waits_after_three_tries(

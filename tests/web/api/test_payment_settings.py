@@ -13,8 +13,10 @@ async def test_lenient_takes_a_plus_and_goes_on_without_it(start_sandbox: StartS
     await sandbox.collect(transaction_id="T2", customer_number="+233244000003")
     await sandbox.advance(seconds=1)
     sms = await sandbox.sms(customer_number="+233244000001")
+    local = await sandbox.collect(transaction_id="T3")
 
     assert "accept_international, which lenient turned on" in answer.headers["X-Sandbox-Why"]
+    assert "accept_international" not in local.headers["X-Sandbox-Why"]
     numbers = {body["json"]["customer_number"] for body in await sandbox.inbox()}
     assert numbers == {"233244000001", "233244000003"}
     assert (await sandbox.status("T2")).data["status"] == "003"
