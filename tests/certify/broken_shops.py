@@ -93,22 +93,16 @@ def _at_the_landing_page(arrive: Callable[[Shop, Order], None], *, before: bool)
     return breaks
 
 
-@_instead_of(_checkout, "_apply")
-def never_marks_paid(
-    _: Shop, genuine: Any, order: Any, transaction: Any, status: Status, *rest: Any
-) -> Any:
-    if status is Status.SUCCESSFUL:
-        return Effect.STILL_PENDING
-    return genuine(order, transaction, status, *rest)
+def _ignores(ignored: Status) -> Break:
+    @_instead_of(_checkout, "_apply")
+    def breaks(
+        _: Shop, genuine: Any, order: Any, transaction: Any, status: Status, *rest: Any
+    ) -> Any:
+        if status is ignored:
+            return Effect.STILL_PENDING
+        return genuine(order, transaction, status, *rest)
 
-
-@_instead_of(_checkout, "_apply")
-def ignores_cancellations(
-    _: Shop, genuine: Any, order: Any, transaction: Any, status: Status, *rest: Any
-) -> Any:
-    if status is Status.CANCELLED:
-        return Effect.STILL_PENDING
-    return genuine(order, transaction, status, *rest)
+    return breaks
 
 
 @_instead_of(_checkout, "_take_answer")
@@ -329,7 +323,9 @@ _TOO_EARLY: Final = _FORGED | {
 
 SHOPS: Final[Mapping[str, BrokenShop]] = {
     "the demo shop as it is": BrokenShop(nothing, frozenset()),
-    "never marks an order paid": BrokenShop(never_marks_paid, frozenset({"control_paid"})),
+    "never marks an order paid": BrokenShop(
+        _ignores(Status.SUCCESSFUL), frozenset({"control_paid"})
+    ),
     "takes HTTP 202 for paid": BrokenShop(
         marks_paid_when_accepted,
         _TOO_EARLY
@@ -376,7 +372,7 @@ SHOPS: Final[Mapping[str, BrokenShop]] = {
         goes_back_to_pending, frozenset({"callback_out_of_order"})
     ),
     "ignores cancellations": BrokenShop(
-        ignores_cancellations, frozenset({"cancelled_on_phone", "card_cancelled"})
+        _ignores(Status.CANCELLED), frozenset({"cancelled_on_phone", "card_cancelled"})
     ),
     "fails an order whose receipt is refused": BrokenShop(
         fails_with_its_receipt, frozenset({"receipt_refused"})

@@ -140,7 +140,7 @@ FAULTS: dict[str, Callable[[Facts], object]] = {
     ),
     "has 1 of 2 messages": lambda facts: keep(facts, *MESSAGES[:-1]),
     "m9 of service 55 was never sent": (
-        lambda facts: keep(facts, *MESSAGES, message("m9", "nobody's", GOOD))
+        lambda facts: keep(facts, *MESSAGES, message("m9", "unsent", GOOD))
     ),
     f"m5 to {GOOD} is ACKNOWLEDGED": (
         lambda facts: keep(facts, *MESSAGES[:-1], replace(MESSAGES[-1], status="ACKNOWLEDGED"))

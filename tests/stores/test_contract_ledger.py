@@ -262,7 +262,7 @@ class TestPending:
         await unit_of(store).add_transfer(set_aside("1", "other"))
 
         assert await unit_of(store).open_transfer(PAYOUT, "10000000001") == pending
-        assert await unit_of(store).open_transfer(PAYOUT, "nobody") is None
+        assert await unit_of(store).open_transfer(PAYOUT, "10000000009") is None
         other = account_of(OTHER, Wallet.PAYOUT, LIVE)
         assert await unit_of(store).open_transfer(other, "10000000001") is None
 

@@ -127,29 +127,25 @@ _SAVE_TRANSACTION = (
 
 _DELETE_TRANSACTION = "DELETE FROM transactions WHERE network_transaction_id = ?"
 
-# The mode is a constant: SQLite compiles a statement again for each value of a parameter that it
-# compares with the condition of an index, and one index is of mode P only.
-_TRANSACTION, _TRANSACTION_BY_NETWORK_ID = (
-    {
-        mode: select(
-            rows.TRANSACTION.columns,
-            "transactions",
-            f"service_id = ? AND {name} = ? AND mode = '{mode.value}' ORDER BY number DESC LIMIT 1",
-        )
+
+def _newest(columns: Sequence[str], identifier: str) -> Mapping[ServiceMode, str]:
+    """For each mode, how to find the newest transaction of a service by this column.
+
+    The mode is a constant: SQLite compiles a statement again for each value of a parameter that it
+    compares with the condition of an index, and one index is of mode P only.
+    """
+    found = "service_id = ? AND {} = ? AND mode = '{}' ORDER BY number DESC LIMIT 1"
+    return {
+        mode: select(columns, "transactions", found.format(identifier, mode.value))
         for mode in ServiceMode
     }
-    for name in ("transaction_id", "network_transaction_id")
-)
 
-_NETWORK_ID = {
-    mode: select(
-        ["network_transaction_id"],
-        "transactions",
-        "service_id = ? AND transaction_id = ? "
-        f"AND mode = '{mode.value}' ORDER BY number DESC LIMIT 1",
-    )
-    for mode in ServiceMode
-}
+
+_TRANSACTION = _newest(rows.TRANSACTION.columns, "transaction_id")
+
+_TRANSACTION_BY_NETWORK_ID = _newest(rows.TRANSACTION.columns, "network_transaction_id")
+
+_NETWORK_ID = _newest(["network_transaction_id"], "transaction_id")
 
 _REFUNDS_OF = select(rows.TRANSACTION.columns, "transactions", "refund_of = ? ORDER BY number")
 

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final, NamedTuple
 
+from sandbox_sim.records.transactions import STATUS_WORDS
 from sandbox_sim.values.msisdn import to_local
 from sandbox_sim.values.timestamps import seconds_of
 from sandbox_sim.web.control.input import LARGEST_INTEGER, MOST_OPEN_S
 
-_WORDS: Final = {"successful": "000", "failed": "001", "pending": "002", "cancelled": "003"}
 _OPEN: Final = "open>"
 UNACKNOWLEDGED: Final = frozenset({"retrying", "failed"})
 
@@ -56,7 +56,7 @@ class SearchQuery(NamedTuple):
     def accepts(self, facts: SearchFields) -> bool:
         """Whether a record matches; its service is compared elsewhere."""
         return (
-            all(_WORDS.get(state, state) in facts.states or state in facts.states
+            all(STATUS_WORDS.get(state, state) in facts.states or state in facts.states
                 for state in self.states)
             and all(operation == facts.operation for operation in self.operations)
             and all(mode == facts.mode for mode in self.modes)
