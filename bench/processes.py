@@ -1,4 +1,4 @@
-"""The processes under measurement, pinned to the first core."""
+"""The processes under measurement, pinned to the first core; the load runs on the second."""
 
 import os
 import signal
@@ -10,22 +10,24 @@ from contextlib import contextmanager
 
 SERVER_CORE, LOAD_CORE = 0, 1
 _NO_CACHE = "PYTHONDONTWRITEBYTECODE"
+# Read before anything is pinned: a child inherits the core of its parent.
+_CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 def pin(core: int) -> None:
-    """Pin this process to one core, if the machine has several and allows it."""
-    if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > core:
-        os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[core]})
+    """Pin this process to one core, if the machine has as many and allows it."""
+    if len(_CORES) > core:
+        os.sched_setaffinity(0, {_CORES[core]})
 
 
 @contextmanager
 def every_core() -> Iterator[None]:
     """Let this process run on every core during the block."""
-    if not hasattr(os, "sched_setaffinity"):
+    if not _CORES:
         yield
         return
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    os.sched_setaffinity(0, _CORES)
     try:
         yield
     finally:

@@ -20,7 +20,12 @@ from hypothesis import Phase, settings
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.bootstrap import Gateway, build
-from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher, CallbackSigning
+from sandbox_sim.callbacks.callback_dispatcher import (
+    IN_ONE_TURN,
+    CallbackDispatcher,
+    CallbackSigning,
+)
+from sandbox_sim.callbacks.delivery_queue import IN_ALL
 from sandbox_sim.control.scheduler import JobHandler, Scheduler
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.ports import CallbackSender, Clock, StoreError, Unit
@@ -361,7 +366,7 @@ class Works:
         """Run every due job. The callbacks are then on their way, or in the queue."""
         while await self.jobs.run_due(self.clock.now()):
             pass
-        for _ in range(3):
+        for _ in range(IN_ALL // IN_ONE_TURN + 3):
             await asyncio.sleep(0)
 
     async def called(self, url: str) -> None:

@@ -62,6 +62,10 @@ CUT_OFF_S: Final = 2.0
 # Real time, in seconds, until a callback is tried again that this machine had no descriptor for.
 SHORTAGE_PAUSE_S: Final = 1.0
 
+# At most this many attempts begin in one turn of the event loop: answers to requests are written
+# in between.
+IN_ONE_TURN: Final = 4
+
 
 # The other ends of an attempt show that the receiver takes connections.
 _STANDINGS: Final[Mapping[FailureKind | None, ReceiverStanding]] = {
@@ -225,6 +229,8 @@ class CallbackDispatcher:
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
+        # How many attempts may still begin in this turn of the event loop.
+        self._left_in_turn = IN_ONE_TURN
         self.recorded = 0
 
     @property
@@ -338,15 +344,37 @@ class CallbackDispatcher:
         """Start senders for the callbacks that wait; at the limit, start to cut off attempts."""
         if self._closing:
             return
-        while len(self._senders) < self._limit and self._starting < self._queue.takeable:
+        while (
+            len(self._senders) < self._limit
+            and self._starting < self._queue.takeable
+            and self._may_begin()
+        ):
             self._idle.clear()
             self._starting += 1
             task = asyncio.create_task(self._work())
             self._senders[task] = None
             task.add_done_callback(self._sender_ended)
-        if self._queue.takeable > self._starting and self._queue.urgent and self._cutter is None:
+        if self._queue.takeable > self._starting and self._urgent and self._cutter is None:
             self._cutter = asyncio.create_task(self._cut_off_the_oldest())
             self._cutter.add_done_callback(self._cutter_ended)
+
+    @property
+    def _urgent(self) -> int:
+        """How many receivers that are not stalled wait because all connections are in use."""
+        return self._queue.urgent if len(self._senders) >= self._limit else 0
+
+    def _may_begin(self) -> bool:
+        """Whether one more attempt may begin in this turn of the event loop; counts it."""
+        if self._left_in_turn == 0:
+            return False
+        if self._left_in_turn == IN_ONE_TURN:
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        self._left_in_turn -= 1
+        return True
+
+    def _next_turn(self) -> None:
+        self._left_in_turn = IN_ONE_TURN
+        self._start_senders()
 
     def _sender_ended(self, task: asyncio.Task[None]) -> None:
         if self._senders.pop(task) is None:
@@ -382,16 +410,18 @@ class CallbackDispatcher:
                     self._queue.put_back(queued, ended.standing)
                     if not self._closing:
                         del self._in_hand[sender]  # it waits again
+            if not self._may_begin():
+                break
 
     async def _cut_off_the_oldest(self) -> None:
         """Cut off attempts that have had no status in time, one for each receiver that waits."""
-        while self._queue.urgent:
+        while self._urgent:
             left = CUT_OFF_S
             for attempt in tuple(self._attempts):
                 if attempt.has_status or attempt.is_cut_off:
                     continue
                 left = attempt.began + CUT_OFF_S - self._clock.monotonic()
-                if left > 0 or self._queue.urgent <= self._cut_off:
+                if left > 0 or self._urgent <= self._cut_off:
                     break
                 attempt.cut_off()
                 self._cut_off += 1

@@ -14,6 +14,9 @@ from sandbox_sim.records.jobs import Job, JobKind
 
 BATCH: Final = 100
 
+# `run_forever` runs at most this many jobs, and answers requests before it runs the next.
+IN_ONE_TURN: Final = 8
+
 # Gateway time until the next try after the jobs could not be run.
 PAUSE: Final = timedelta(seconds=1)
 
@@ -94,7 +97,8 @@ class Scheduler:
         """Run jobs as they fall due, and log what fails; never returns."""
         while True:
             try:
-                if await self.run_due(self._clock.now()):
+                if await self.run_due(self._clock.now(), IN_ONE_TURN):
+                    await self._clock.pause(0)
                     continue
                 self._wake.clear()
                 self._asleep_until = None
@@ -109,14 +113,14 @@ class Scheduler:
                 self._asleep_until = self._clock.now() + PAUSE
             await self._clock.wait(self._wake, self._asleep_until)
 
-    async def run_due(self, now: datetime) -> Sequence[Job]:
-        """Run the jobs that are due at `now`, at most `BATCH`; returns them, in order.
+    async def run_due(self, now: datetime, limit: int = BATCH) -> Sequence[Job]:
+        """Run the jobs that are due at `now`, at most `limit`; returns them, in order.
 
         Attempts at callbacks begin, and are not waited for. Raises `StoreError`.
         """
         async with self._one_at_a_time:
             try:
-                jobs, afterwards = await self._store.run(lambda unit: self._batch(unit, now, BATCH))
+                jobs, afterwards = await self._store.run(lambda unit: self._batch(unit, now, limit))
             except Exception as error:
                 if not isinstance(error, StoreError):
                     log.exception("a job failed; trying each by itself")

@@ -2,15 +2,17 @@
 
 import asyncio
 import logging
+from itertools import pairwise
 
 import pytest
 
 from sandbox_sim.callbacks import callback_dispatcher
+from sandbox_sim.callbacks.callback_dispatcher import IN_ONE_TURN
 from sandbox_sim.callbacks.delivery_queue import IN_ALL, PER_RECEIVER
 from sandbox_sim.records.callbacks import DeliveryState
 from tests.conftest import Works, to
 from tests.fakes import NO_DESCRIPTORS, NOT_THERE
-from tests.sample_records import SERVICE, callback
+from tests.sample_records import NOW, SERVICE, callback
 
 SLOW, QUICK = "http://slow.test/callback", "http://quick.test/callback"
 
@@ -134,6 +136,31 @@ class TestBounds:
 
         assert (len(at) > 100 - PER_RECEIVER) is not advances
 
+    async def test_few_attempts_begin_in_one_turn_of_the_loop(self, works: Works) -> None:
+        """However many wait and connections are free: answers to requests go before the others."""
+        works.sender.hang(SLOW, QUICK)
+        await works.notify(*to("slow.test", PER_RECEIVER), *to("quick.test", PER_RECEIVER))
+        await works.jobs.run_due(NOW)
+        begun = [0]
+        while begun[-1] < 2 * PER_RECEIVER:
+            await asyncio.sleep(0)
+            begun.append(len(works.sender.posts))
+
+        assert {after - before for before, after in pairwise(begun)} <= {0, IN_ONE_TURN}
+
+    async def test_few_attempts_follow_others_in_one_turn_of_the_loop(self, works: Works) -> None:
+        works.sender.hang(SLOW)
+        await works.notify(*to("slow.test", 3 * PER_RECEIVER))
+        await works.start()
+
+        works.sender.let_go()
+        begun = [len(works.sender.posts)]
+        while begun[-1] < 3 * PER_RECEIVER:
+            await asyncio.sleep(0)
+            begun.append(len(works.sender.posts))
+
+        assert max(after - before for before, after in pairwise(begun)) <= 2 * IN_ONE_TURN
+
     async def test_all_receivers_together_get_so_many_and_no_more(self, works: Works) -> None:
         hosts = [f"slow{n}.test" for n in range(IN_ALL // PER_RECEIVER + 2)]
         works.sender.hang(*(f"http://{host}/callback" for host in hosts))
@@ -184,6 +211,21 @@ class TestCuttingOff:
         await works.called(QUICK)
 
         assert (await works.states())["late"] is DeliveryState.DELIVERED
+
+    @pytest.mark.usefixtures("at_once")
+    async def test_none_is_cut_off_while_others_wait_for_a_turn_of_the_loop(
+        self, works: Works
+    ) -> None:
+        """Connections are free, and each turn begins only a few attempts."""
+        works.sender.hang(SLOW)
+        await works.notify(*to("slow.test", 1))
+        await works.start()
+
+        await works.notify(*to("quick.test", 3 * IN_ONE_TURN))
+        await works.start()
+
+        assert works.sender.urls.count(SLOW) == 1
+        assert works.sender.urls.count(QUICK) == 3 * IN_ONE_TURN
 
     async def test_an_attempt_is_not_cut_off_before_its_time(self, works: Works) -> None:
         await hang_everywhere(works)

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from sandbox_sim.control import scheduler
-from sandbox_sim.control.scheduler import BATCH, PAUSE, STEPS
+from sandbox_sim.control.scheduler import BATCH, IN_ONE_TURN, PAUSE, STEPS
 from sandbox_sim.ports import DataRefused, Unit
 from sandbox_sim.records.callbacks import DeliveryState
 from sandbox_sim.records.jobs import Job
@@ -319,6 +319,17 @@ class TestTheLoop:
         await works.clock.asleep()
 
         assert await works.done() == ["now"]
+
+    async def test_it_runs_few_jobs_in_one_turn_of_the_loop(self, works: Works) -> None:
+        """Answers to requests are written in between."""
+        await works.promise(*map(str, range(3 * IN_ONE_TURN)))
+
+        ran = [0]
+        while ran[-1] < 3 * IN_ONE_TURN:
+            await asyncio.sleep(0)
+            ran.append(len(works.tried))
+
+        assert {after - before for before, after in pairwise(ran)} <= {0, IN_ONE_TURN}
 
     async def test_it_sleeps_until_the_next_is_due(self, works: Works) -> None:
         await works.promise("later", due_at=after(minutes=1))
