@@ -15,7 +15,7 @@ from sandbox_sim.records.jobs import Job, JobKind
 BATCH: Final = 100
 
 # `run_forever` runs at most this many jobs, and answers requests before it runs the next.
-IN_ONE_TURN: Final = 8
+IN_ONE_TURN: Final = 32
 
 # Gateway time until the next try after the jobs could not be run.
 PAUSE: Final = timedelta(seconds=1)
