@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.figures import beside_bare, report, serve
-from bench.processes import seconds_until_line, started
+from bench.processes import every_core, seconds_until_line, started
 from bench.requests import AUTHORIZATION
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Unit
@@ -32,9 +32,11 @@ ASKED_OFTEN = 40
 def measure(rounds: int, seconds: float) -> None:
     """Measure and print all figures of this module."""
     with tempfile.TemporaryDirectory() as folder:
-        with beside_bare(store=f"sqlite:{folder}/requests") as pair:
-            title = "request path, make_payment on the SQLite store"
-            pair.payments(title, rounds, seconds, "s", (">= 0.75", "<= 1.7"))
+        title = "request path, make_payment on the SQLite store"
+        with beside_bare(store=f"sqlite:{folder}/one-core") as pair:
+            pair.payments(f"{title}, on one core", rounds, seconds, "s", (">= 0.60", "<= 1.7"))
+        with every_core(), beside_bare(store=f"sqlite:{folder}/each-core", core=None) as pair:
+            pair.payments(f"{title}, on every core", rounds, seconds, "s", (">= 0.75", "<= 1.7"))
         bulk(Path(folder), rounds)
         million(Path(folder), rounds)
 
