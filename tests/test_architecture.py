@@ -18,9 +18,9 @@ OF_THE_PRODUCT = [each for each in MODULES if PACKAGE / "demo" not in each.paren
 
 # The only modules that may read the time or draw random numbers. The demo shop is a separate
 # program with modules of its own for that.
-DOORS = {PACKAGE / "adapters" / f"{name}.py" for name in ("clock_and_ids", "people")} | {
-    PACKAGE / "demo" / "clock_and_ids.py"
-}
+DOORS = {
+    PACKAGE / "adapters" / f"{name}.py" for name in ("clock_and_ids", "machine_time", "people")
+} | {PACKAGE / "demo" / "clock_and_ids.py"}
 FORBIDDEN_MODULES = {"time", "random", "secrets", "uuid"}
 FORBIDDEN_CALLS = {
     "asyncio.sleep",
@@ -206,4 +206,4 @@ def test_commands_that_only_ask_a_running_gateway_import_nothing_of_a_server() -
 
     imported = result.stdout.split()
     assert "sandbox_sim.cli.commands.trigger" in imported
-    assert {"aiohttp", "pydantic", "sandbox_sim.bootstrap"}.isdisjoint(imported)
+    assert {"aiohttp", "asyncio", "pydantic", "sandbox_sim.bootstrap"}.isdisjoint(imported)

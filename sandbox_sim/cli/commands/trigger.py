@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from sandbox_sim.adapters.clock_and_ids import RandomIds, SystemClock
+from sandbox_sim.adapters import machine_time
 from sandbox_sim.cli import tables
 from sandbox_sim.cli.client import (
     CommandFailed,
@@ -27,7 +27,6 @@ _ACCEPTED: Final = frozenset({"202", "000", "370"})
 _DECLINED: Final = "015"  # the only rejection with a transaction
 # The headers of an answer that are printed.
 _SHOWN_HEADERS: Final = ("X-Sandbox-Rule", "Retry-After")
-_CLOCK: Final = SystemClock()
 # The control API waits for success only; after this time the records are read, to see a failure.
 _LOOK_AGAIN_S: Final = 0.5
 
@@ -121,9 +120,9 @@ def trigger(
     body = asked.sample(
         service_id,
         inbox,
-        transaction_id=f"TRIGGER-{RandomIds().record_id()[:8]}",
+        transaction_id=f"TRIGGER-{machine_time.random_name()}",
         callback_url=callback_url or f"{inbox}/trigger",
-        request_time=SystemClock().now().strftime("%Y-%m-%d %H:%M:%S"),
+        request_time=machine_time.now().strftime("%Y-%m-%d %H:%M:%S"),
         fail=fail,
     )
     for name, text in fields:
@@ -209,9 +208,9 @@ def _watched(
 
     wish: the fields of a successful record; the control API waits for these.
     """
-    until = _CLOCK.monotonic() + timeout_s
+    until = machine_time.monotonic() + timeout_s
     while True:
-        left = max(0.0, until - _CLOCK.monotonic())
+        left = max(0.0, until - machine_time.monotonic())
         wished = {"match": {**match, **wish}, "count": count}
         briefly = {**wished, "timeout_s": min(left, _LOOK_AGAIN_S)}
         try:
