@@ -41,6 +41,9 @@ FIRST_PAUSE_S: Final = 0.2
 # A network that asks for a longer pause is asked again by the schedule of the attempt.
 LONGEST_PAUSE_S: Final = 2.0
 
+# Gateways and proxies say so; HTTP 500 and 501 may only mean that the health check is unknown.
+_OUT_OF_SERVICE: Final = frozenset({502, 503, 504})
+
 REPEATED_STATUSES: Final = frozenset({429, 502, 503, 504})
 
 
@@ -332,6 +335,8 @@ def health_of(answer: HttpAnswer | NoAnswer, *, credentials: str, path: str = "b
     if isinstance(answer, NoAnswer):
         return Health(ok=False, detail=answer.problem)
     wrong = advice(answer.status, credentials, path)
+    if answer.status in _OUT_OF_SERVICE:
+        wrong = "the network is out of service; try again, and then ask its operator"
     if wrong:
         return Health(ok=False, detail=f"HTTP {answer.status}: {wrong}")
     return Health(ok=True, detail=f"answers with HTTP {answer.status}")

@@ -128,6 +128,7 @@ class Refunds:
         if collection is None:
             raise RefundRefused("the collection no longer exists")
         _require_collected(collection)
+        await _require_undoubted(unit, collection)
         amount = await _amount(unit, collection, order.amount)
         now = self.clock.now()
         payment = _payout(collection, amount, order.transaction_id or f"refund-{network_id}")
@@ -156,6 +157,20 @@ def _require_collected(transaction: TransactionRecord) -> None:
         raise RefundRefused(
             f"only a successful collection is refunded, and this one is {status_words(status)}"
         )
+
+
+async def _require_undoubted(unit: Unit, collection: TransactionRecord) -> None:
+    """Refuse while the network says that the collection failed or was reversed after its success.
+
+    The money may never have come, or be back with the payer already.
+    """
+    for attempt in await unit.attempts_of(collection.network_transaction_id):
+        if attempt.is_doubted:
+            doubt = attempt.contradiction or attempt.mismatch
+            raise RefundRefused(
+                f"the collection is in doubt: {doubt}: look into it, decide with `transactions "
+                "settle`, and refund it if the money came"
+            )
 
 
 async def _amount(unit: Unit, collection: TransactionRecord, asked: Decimal | None) -> Decimal:

@@ -163,8 +163,12 @@ class LiveSms:
         attempt = await unit.attempt(job.subject)
         if attempt is None or attempt.submits or not attempt.is_open:
             return None
-        saved = processor.read(await unit.saved_request(attempt.id))
         terms, now = self.networks.terms(attempt.network), self.clock.now()
+        if attempt.network not in self.networks.by_name:
+            # Another server took the message, and has the network.
+            await unit.add_job(_sending_job(attempt, now + terms.schedule.poll_after))
+            return None
+        saved = processor.read(await unit.saved_request(attempt.id))
         begun = attempt.submitted()._replace(
             next_ask_at=now + terms.timeout + terms.schedule.poll_after
         )

@@ -236,11 +236,22 @@ class NetworkNotifications:
     async def _read(self, job: Job) -> None:
         kept = await self.store.run(lambda unit: unit.raw_notification(int(job.subject)))
         if kept is None or kept.raw.network not in self.networks.by_name:
-            await self.store.run(lambda unit: unit.finish(job))
+            await self.store.run(partial(self._leave_to_another, job, kept))
             return
         standing_of_it, notifications, note = self._understood(kept.raw)
         work = partial(self._apply, job, kept, standing_of_it, notifications, note)
         await self.store.run(work)
+
+    async def _leave_to_another(self, job: Job, kept: KeptNotification | None, unit: Unit) -> None:
+        """End a job for a network that this server has not got; another server may have it."""
+        await unit.finish(job)
+        if kept is None:
+            return
+        now, tries = self.clock.now(), kept.tries + 1
+        again = next_match(kept.raw.received_at, tries, now)
+        if again is not None:
+            await unit.save_raw_notification(kept._replace(tries=tries))
+            await unit.add_job(_reading_job(kept.number, again))
 
     def _understood(self, raw: RawNotification) -> tuple[Standing, Sequence[Notification], str]:
         """The standing of a notification, its content, and what is wrong with it, in words."""

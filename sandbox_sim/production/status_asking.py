@@ -6,7 +6,8 @@ chain of jobs, and two chains of one attempt become one. A final attempt has suc
 because of a hint, and a separate chain of jobs that rechecks it once a day.
 
 The claim of the job is the lease of the attempt: one server at a time asks, and repeats the request
-if the network allows that.
+if the network allows that. A replica may have a network that this server has not got yet: then this
+server plans the job again, until the replica claims it.
 """
 
 import logging
@@ -23,6 +24,7 @@ from sandbox_sim.production.outcome_recorder import OutcomeRecorder
 from sandbox_sim.production.registry import Networks
 from sandbox_sim.records.attempts import (
     LONGEST_PAUSE,
+    RECHECKED_EACH,
     Attempt,
     Change,
     Judgement,
@@ -126,10 +128,19 @@ class StatusAsking:
         """Ask for a final outcome once more; a network that disagrees makes a contradiction."""
         attempt = await self.store.run(lambda unit: unit.attempt(job.subject))
         if attempt is None or not self._can_ask(attempt):
-            await self.store.run(lambda unit: unit.finish(job))
+            await self.store.run(partial(self._end_recheck, job, attempt))
             return
         result = await self.networks.status(attempt.network, _query(attempt))
         await self.store.run(partial(self._record_recheck, job, result))
+
+    async def _end_recheck(self, job: Job, attempt: Attempt | None, unit: Unit) -> None:
+        """End a job that cannot ask; for a day, another server may have the network."""
+        await unit.finish(job)
+        now = self.clock.now()
+        if attempt is None or attempt.decided_at is None or self._knows(attempt):
+            return
+        if now < attempt.decided_at + RECHECKED_EACH:
+            await unit.add_job(job._replace(due_at=now + LONGEST_PAUSE, number=0))
 
     async def _record_recheck(self, job: Job, result: StatusResult, unit: Unit) -> None:
         await unit.finish(job)
@@ -160,17 +171,32 @@ class StatusAsking:
     async def _question(self, job: Job, unit: Unit) -> _Question | None:
         """The query of a job; ends the job and returns None if it is left over."""
         attempt = await unit.attempt(job.subject)
-        if attempt is None or not _is_due(attempt, job) or not self._can_ask(attempt):
+        if attempt is None or not _is_due(attempt, job):
             await unit.finish(job)
+            return None
+        if not self._can_ask(attempt):
+            await unit.finish(job)
+            if not self._knows(attempt):
+                await self._leave_to_another(unit, attempt)
             return None
         if not attempt.is_open:
             # A hint that comes from now on needs another query.
             await unit.save_attempt(attempt._replace(asked_at=self.clock.now()))
         return _Question(attempt.network, _query(attempt))
 
+    async def _leave_to_another(self, unit: Unit, attempt: Attempt) -> None:
+        """Plan the query again, for a server that has the network of the attempt."""
+        now, schedule = self.clock.now(), self.networks.terms(attempt.network).schedule
+        later = schedule.next_ask(attempt.created_at, attempt.polls, now, 0.0)
+        again = Judgement(attempt._replace(next_ask_at=later), Change.NOTHING)
+        await self.recorder.save(unit, attempt, again, now)
+
     def _can_ask(self, attempt: Attempt) -> bool:
-        configured = attempt.network in self.networks.by_name
-        return configured and self.networks.terms(attempt.network).has_status
+        return self._knows(attempt) and self.networks.terms(attempt.network).has_status
+
+    def _knows(self, attempt: Attempt) -> bool:
+        """Whether this server has the network of an attempt."""
+        return attempt.network in self.networks.by_name
 
     async def _record(self, job: Job, result: StatusResult, unit: Unit) -> _Repeat | None:
         """Record the status; returns the request if it must be sent again."""

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from decimal import Decimal
@@ -237,6 +238,14 @@ class Desk:
         """Advance the clock, and run the jobs that are due then."""
         self.clock.move_to(self.clock.now() + timedelta(**by))
         return await self.run_due()
+
+    @contextmanager
+    def without_first(self) -> Iterator[None]:
+        """Within the block, this is a replica whose configuration has not got `first`."""
+        known = self.networks.by_name
+        self.networks.by_name = {name: each for name, each in known.items() if name != "first"}
+        yield
+        self.networks.by_name = known
 
     async def attempts(self) -> Sequence[Attempt]:
         found = await unit_of(self.store).list_transactions(Listing(mode=LIVE))

@@ -66,6 +66,20 @@ async def test_a_message_is_queued_charged_and_sent(desk: Desk) -> None:
     assert (await desk.balances())[UNITS] == 9
 
 
+async def test_a_replica_that_has_not_got_the_network_leaves_the_message_to_another(
+    desk: Desk,
+) -> None:
+    await send(desk)
+
+    with desk.without_first():
+        await desk.run_due()
+    (attempt,) = await unit_of(desk.store).list_attempts(AttemptQuery())
+    assert attempt.submits == 0
+    await desk.wait(seconds=5)
+
+    assert len(desk.first.submits) == 1
+
+
 async def test_a_failure_is_refunded_in_the_books(desk: Desk) -> None:
     await send(desk, msg_body="x" * 200)  # two pages
     await desk.run_due()

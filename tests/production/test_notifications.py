@@ -127,6 +127,22 @@ async def test_one_that_fits_no_attempt_yet_is_tried_again(desk: Desk) -> None:
     )
 
 
+async def test_a_replica_that_has_not_got_the_network_leaves_it_to_another(desk: Desk) -> None:
+    (attempt,) = await desk.attempts()
+    desk.first.notification = Notification(Outcome.SUCCEEDED, attempt_id=attempt.id)
+    raw = raw_notification(network="first", headers=SIGNED, received_at=desk.clock.now())
+    await desk.notifications.receive(raw)
+
+    with desk.without_first():
+        await desk.run_due()
+        await desk.wait(seconds=2)
+    assert (await kept(desk)).state is NotificationState.NEW
+    await desk.wait(seconds=4)
+
+    assert await desk.status() is Status.SUCCESSFUL
+    assert (await kept(desk)).state is NotificationState.APPLIED
+
+
 async def test_another_network_cannot_speak_of_an_attempt(desk: Desk) -> None:
     (attempt,) = await desk.attempts()
     desk.second.notification = Notification(Outcome.SUCCEEDED, attempt_id=attempt.id)

@@ -40,6 +40,24 @@ async def test_it_is_asked_once_a_day_as_long_as_it_is_recent() -> None:
     assert len(desk.first.queries) == asked + 2
 
 
+async def test_a_replica_that_has_not_got_the_network_leaves_it_to_another_for_a_day() -> None:
+    desk = await ended()
+    (attempt,) = await desk.attempts()
+    person = attempt._replace(settled_by="ama", settled_reason="by phone")
+    await desk.store.run(lambda unit: desk.recorder.recheck_later(unit, person, desk.clock.now()))
+    asked = len(desk.first.queries)
+
+    with desk.without_first():
+        await desk.wait(minutes=1, seconds=1)
+    await desk.wait(hours=1)
+    assert len(desk.first.queries) == asked + 1
+
+    with desk.without_first():
+        await desk.wait(days=1)
+        kinds = await desk.wait(days=1)
+    assert JobKind.RECHECK_FINAL not in kinds
+
+
 async def test_one_that_says_nothing_new_changes_nothing() -> None:
     desk = await ended(by=FAILED)
     before = await desk.balances()

@@ -174,6 +174,28 @@ async def test_one_that_has_not_succeeded_is_not_refunded() -> None:
         await desk.refund()
 
 
+async def test_one_that_its_network_contradicts_is_refunded_only_after_a_person_decided(
+    desk: Desk,
+) -> None:
+    collection = await desk.transaction()
+    assert collection is not None
+    (attempt,) = await unit_of(desk.store).attempts_of(collection.network_transaction_id)
+    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, FAILED))
+
+    with pytest.raises(
+        RefundRefused, match=r"in doubt: status says failed after succeeded: no funds.*settle"
+    ):
+        await desk.refund()
+    assert len(desk.first.submits) == 1
+
+    (doubted,) = await unit_of(desk.store).attempts_of(collection.network_transaction_id)
+    await unit_of(desk.store).save_attempt(
+        doubted._replace(settled_by="ama", settled_reason="paid")
+    )
+    await desk.refund()
+    assert len(desk.first.submits) == 2
+
+
 async def test_a_network_without_payouts_refuses_and_says_what_to_do() -> None:
     desk = await collected(operations=frozenset({Operation.COLLECT}))
 

@@ -59,6 +59,21 @@ async def test_a_success_ends_the_payment_once(desk: Desk) -> None:
     assert balances["network/first/clearing/GHS"] == Decimal("-39.50")
 
 
+async def test_a_replica_that_has_not_got_the_network_leaves_the_question_to_another(
+    desk: Desk,
+) -> None:
+    await pay(desk)
+    desk.first.statuses.append(SUCCEEDED)
+
+    with desk.without_first():
+        assert JobKind.ASK_NETWORK in await desk.wait(seconds=16)
+        assert await desk.wait(seconds=5) == [JobKind.ASK_NETWORK]
+    assert await desk.status() is Status.PENDING
+    await desk.wait(seconds=6)
+
+    assert await desk.status() is Status.SUCCESSFUL
+
+
 async def test_a_payout_that_failed_is_voided_after_the_grace() -> None:
     desk = Desk(Terms(failure_grace=timedelta(minutes=10)))
     await pay(desk, **PAYOUT)

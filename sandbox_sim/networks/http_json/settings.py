@@ -8,7 +8,7 @@ unknown.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Final, Literal, NamedTuple, Self
 
@@ -19,6 +19,7 @@ from sandbox_sim.networks.http_json.templates import (
     IDENTIFIERS,
     IN_STATUS,
     IN_SUBMIT,
+    NEEDS_SEPARATOR,
     JsonObject,
     Text,
     identify,
@@ -286,6 +287,7 @@ class SubmitTable(_Body):
 
     @model_validator(mode="after")
     def _names_its_attempt(self) -> Self:
+        _require_separator([*_texts_beside_headers(self), *self.headers.values()])
         if not identify(names_in(self)):
             raise ValueError(
                 f"path, headers, json or form: one of them needs {IDENTIFIERS}, because the "
@@ -315,8 +317,12 @@ class StatusTable(_Body):
 
     @model_validator(mode="after")
     def _names_its_attempt(self) -> Self:
-        asked = _names_beside_headers(self)
-        if "network_id" not in asked and not identify(asked):
+        texts = _texts_beside_headers(self)
+        asked = {name for text in texts for name in text.names}
+        if "network_id" in asked:
+            return self
+        _require_separator(texts)
+        if not identify(asked):
             raise ValueError(
                 f"path, json or form: one of them needs {{network_id}}, {IDENTIFIERS}, because "
                 "the answer must be about this payment; use the identifier by which the network "
@@ -327,14 +333,20 @@ class StatusTable(_Body):
 
 def names_in(table: SubmitTable | StatusTable) -> frozenset[str]:
     """The placeholders that a request uses."""
-    in_headers = (name for text in table.headers.values() for name in text.names)
-    return _names_beside_headers(table).union(in_headers)
+    texts = [*_texts_beside_headers(table), *table.headers.values()]
+    return frozenset(name for text in texts for name in text.names)
 
 
-def _names_beside_headers(table: SubmitTable | StatusTable) -> frozenset[str]:
-    texts = [table.path, *(table.form or {}).values()]
-    in_json = table.json_body.names if table.json_body is not None else ()
-    return frozenset({*in_json, *(name for text in texts for name in text.names)})
+def _texts_beside_headers(table: SubmitTable | StatusTable) -> Sequence[Text]:
+    in_json = table.json_body.texts if table.json_body is not None else ()
+    return [table.path, *(table.form or {}).values(), *in_json]
+
+
+def _require_separator(texts: Sequence[Text]) -> None:
+    """Refuse an identity of two identifiers of which it is unclear where one ends."""
+    used = {name for text in texts for name in text.names}
+    clear = {name for text in texts for name in text.identifiers}
+    _require(identify(clear) or not identify(used), NEEDS_SEPARATOR)
 
 
 class NotificationTable(AdapterSettings):

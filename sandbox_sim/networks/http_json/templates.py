@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 from math import isfinite
 from operator import attrgetter
 from string import Formatter
@@ -122,9 +123,11 @@ IN_SUBMIT: Final = frozenset({*SUBMIT, CHANNEL, *ACCOUNT})
 IN_STATUS: Final = frozenset({*STATUS, *ACCOUNT})
 
 # The placeholders that identify an attempt. Two services may use the same `transaction_id`.
+_PAIR: Final = frozenset({"transaction_id", "service_id"})
+
 _IDENTIFIERS: Final = (
     *(frozenset({name}) for name in ("reference", "reference_hex", "attempt_id")),
-    frozenset({"transaction_id", "service_id"}),
+    _PAIR,
 )
 
 IDENTIFIERS: Final = (
@@ -138,6 +141,12 @@ def identify(used: Iterable[str]) -> bool:
     """Whether these placeholders identify one attempt."""
     names = frozenset(used)
     return any(each <= names for each in _IDENTIFIERS)
+
+
+NEEDS_SEPARATOR: Final = (
+    "{service_id} and {transaction_id} need a separator that is not a digit, because 5 with 51 "
+    "reads as 55 with 1, the payment of another service; write {service_id}-{transaction_id}"
+)
 
 
 def problem_of(used: Iterable[str], valid: frozenset[str]) -> str | None:
@@ -184,6 +193,25 @@ class Text:
         """The placeholders."""
         return (name for _, name in self.parts if name)
 
+    @property
+    def identifiers(self) -> Iterator[str]:
+        """The placeholders, without two identifiers of which it is unclear where one ends."""
+        unclear = _PAIR if self._runs_together() else frozenset()
+        return (name for name in self.names if name not in unclear)
+
+    def _runs_together(self) -> bool:
+        """Whether there are only digits, or other values, between the two of `_PAIR`."""
+        places = [place for place, (_, name) in enumerate(self.parts) if name in _PAIR]
+        return any(
+            self.parts[first][1] != self.parts[second][1]
+            and all(not literal or literal.isdigit() for literal in self._between(first, second))
+            for first, second in pairwise(places)
+        )
+
+    def _between(self, first: int, second: int) -> Iterator[str]:
+        """The literal texts between two placeholders."""
+        return (literal for literal, _ in self.parts[first + 1 : second + 1])
+
     def value(self, values: Values) -> Value:
         """The value of a text that is only one placeholder, with its type; else the text."""
         if len(self.parts) == 1 and self.parts[0][0] == "" and self.parts[0][1]:
@@ -214,9 +242,14 @@ class JsonObject:
         self._template = _parsed(source)
 
     @property
+    def texts(self) -> Iterator[Text]:
+        """The texts with the placeholders."""
+        return _texts_in(self._template)
+
+    @property
     def names(self) -> Iterator[str]:
         """The placeholders."""
-        return _names_in(self._template)
+        return (name for text in self.texts for name in text.names)
 
     def text(self, values: Values) -> str:
         """The object as JSON; a `Decimal` is written as an exact number."""
@@ -240,16 +273,16 @@ def _parsed(source: object) -> _Json:
             raise ValueError(f"JSON has no values of type {kind}; write it as text")
 
 
-def _names_in(template: _Json) -> Iterator[str]:
+def _texts_in(template: _Json) -> Iterator[Text]:
     match template:
         case Text():
-            yield from template.names
+            yield template
         case tuple():
             for each in template:
-                yield from _names_in(each)
+                yield from _texts_in(each)
         case Mapping():
             for each in template.values():
-                yield from _names_in(each)
+                yield from _texts_in(each)
 
 
 def _as_json(template: _Json, values: Values) -> str:

@@ -27,9 +27,14 @@ async def test_a_network_that_answers_is_healthy(status: int) -> None:
         (401, "HTTP 401: the network refuses the credentials; correct auth_user and auth_s"),
         (403, "correct auth_user and auth_secret, or ask the network to add the address of this"),
         (404, "correct base_url, or set health_path to a path that the API has"),
+        (502, "HTTP 502: the network is out of service; try again"),
+        (503, "HTTP 503: the network is out of service; try again"),
+        (504, "HTTP 504: the network is out of service; try again"),
     ],
 )
-async def test_one_that_does_not_know_the_path_or_the_key_is_not(status: int, words: str) -> None:
+async def test_one_that_does_not_know_the_path_or_the_key_or_is_down_is_not(
+    status: int, words: str
+) -> None:
     async with opened(HttpReply(status), **BASIC) as api:
         health = await api.network.health()
 

@@ -219,6 +219,26 @@ def test_an_identity_may_stand_in_path_headers_or_body(tables: dict[str, Any]) -
     assert made(**{**WITHOUT_IDENTITY, **tables}).capabilities.operations == {"collect"}
 
 
+@pytest.mark.parametrize("between", ["", "0", "{nickname}"])
+def test_two_identifiers_that_may_read_as_those_of_another_payment_are_refused(
+    between: str,
+) -> None:
+    both = f"{{service_id}}{between}{{transaction_id}}"
+    for wrong in (
+        {"submit__path": f"/pay?id={both}"},
+        {"submit__json": {"sum": "{amount}", "deep": [{"id": both}]}},
+        {"submit__headers": {"X-Id": both, "X-Note": "{transaction_id}"}},
+    ):
+        with pytest.raises(NetworkConfigError) as raised:
+            made(**{**WITHOUT_IDENTITY, **wrong})
+        assert "submit: {service_id} and {transaction_id} need a separator" in str(raised.value)
+
+
+def test_a_status_query_needs_a_separator_too() -> None:
+    with pytest.raises(NetworkConfigError, match=r"status: \{service_id\} and .* need a separator"):
+        made(status__path="/{transaction_id}{service_id}")
+
+
 @pytest.mark.parametrize(
     "path", ["/{network_id}", "/{attempt_id}", "/{service_id}/{transaction_id}", "/{reference_hex}"]
 )
