@@ -28,7 +28,6 @@ from sandbox_sim.records.ledger import (
 )
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.json_text import plain_decimal, viewer
-from sandbox_sim.values.timestamps import iso
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, Wallet
 from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, of_production
 from sandbox_sim.web.control.input import (
@@ -266,6 +265,9 @@ class StatementView(TypedDict):
     lines: Annotated[list[StatementLineView], "oldest first"]
 
 
+_statement = viewer(StatementView)
+
+
 @dataclass(frozen=True, eq=False)
 class LedgerRoutes:
     """The routes of the ledger. books, periods: None if production is off."""
@@ -425,17 +427,15 @@ def suspense_view(item: SuspenseItem) -> SuspenseView:
 
 
 def _shown(statement: Statement) -> StatementView:
-    wallet, period, since, until, closing, lines = statement
-    return {
-        "service_id": wallet.service_id,
-        "currency": wallet.asset,
-        "period": period,
-        "since": None if since is None else iso(since),
-        "until": None if until is None else iso(until),
-        "entry": None if closing is None else shown_line(closing),
-        "total": plain_decimal(statement.total),
-        "lines": [_shown_line(each) for each in lines],
-    }
+    wallet, closing = statement.wallet, statement.closing
+    return _statement(
+        statement,
+        service_id=wallet.service_id,
+        currency=wallet.asset,
+        entry=None if closing is None else shown_line(closing),
+        total=plain_decimal(statement.total),
+        lines=[_shown_line(each) for each in statement.lines],
+    )
 
 
 def _shown_line(each: StatementLine) -> StatementLineView:

@@ -81,8 +81,12 @@ async def test_the_list_tells_it_in_words(sandbox: Sandbox) -> None:
     assert [columns(rule)[1:] for rule in rules] == [
         [
             "service 55, operation collect, amount from 5.00 to 10.50",
-            "the transaction ends as 003 cancelled; it settles 50 ms later; the signature of the "
-            "callback is wrong; the callback is sent twice",
+            "; ".join(
+                (
+                    *("the transaction ends as 003 cancelled", "it settles 50 ms later"),
+                    *("the signature of the callback is wrong", "the callback is sent twice"),
+                )
+            ),
             "1 of 2",
         ],
         ["every request", "the transaction ends as 000 successful", "0"],
