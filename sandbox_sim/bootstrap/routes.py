@@ -49,7 +49,6 @@ from sandbox_sim.web.control.transactions import TransactionActionRoutes
 from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
 from sandbox_sim.web.pages.browser_pages import BrowserPages, StaticRoutes
 from sandbox_sim.web.pages.card_page import CardPageRoutes
-from sandbox_sim.web.pages.certify_report import CertifyReportRoutes
 from sandbox_sim.web.pages.dashboard import DashboardRoutes, views_of
 from sandbox_sim.web.pages.details import Details
 from sandbox_sim.web.pages.handset import HandsetCodes, HandsetRoutes
@@ -70,7 +69,7 @@ class ControlParts:
         self.templates = Templates(
             parts.settings.base_path, self._navigation, parts.settings.allowed_hosts
         )
-        self.files = StaticRoutes(self.templates)
+        self.files = StaticRoutes(self.templates, certify_report)
         self.invitations = Invitations()
 
     def _navigation(self) -> Mapping[str, object]:
@@ -250,7 +249,6 @@ class ControlParts:
                 self.invitations,
                 secured=parts.settings.is_secured,
             ),
-            CertifyReportRoutes(certify_report, self.templates),
             self.files,
         ]
 
