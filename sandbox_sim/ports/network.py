@@ -27,7 +27,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple, Protocol
 
 from sandbox_sim.operations import Operation
-from sandbox_sim.ports import NetworkConfigError as NetworkConfigError  # noqa: PLC0414 -- exported
+from sandbox_sim.ports import NetworkConfigError
 from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.ids import Ids
 from sandbox_sim.records.attempts import LONGEST_PAUSE
@@ -45,6 +45,23 @@ from sandbox_sim.records.reports import (
 from sandbox_sim.values import peer_input
 from sandbox_sim.values.hosts import has_dot_segment
 from sandbox_sim.values.response_codes import CATALOGUE, Code
+
+__all__ = [
+    "Capabilities",
+    "Health",
+    "Network",
+    "NetworkConfigError",
+    "NetworkEnvironment",
+    "NetworkEvents",
+    "NetworkFactory",
+    "Notification",
+    "StatusQuery",
+    "StatusResult",
+    "SubmitRequest",
+    "SubmitResult",
+    "UnreadableNotification",
+    "scrubber_of",
+]
 
 _STATUS_OUTCOMES: Final = frozenset(
     {Outcome.PENDING, Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED, Outcome.UNKNOWN}
