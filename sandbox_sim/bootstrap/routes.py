@@ -26,8 +26,6 @@ from sandbox_sim.values.hosts import is_postgres
 from sandbox_sim.web.app import DISPATCHER, ROUTES
 from sandbox_sim.web.control.access import Guard
 from sandbox_sim.web.control.application import ControlApi
-from sandbox_sim.web.control.asking import AskRoutes
-from sandbox_sim.web.control.books import BookRoutes
 from sandbox_sim.web.control.callbacks import CallbackActionRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.config import ConfigRoutes
@@ -44,16 +42,13 @@ from sandbox_sim.web.control.overrides_and_faults import (
     OverrideView,
     UserRuleRoutes,
 )
-from sandbox_sim.web.control.periods import PeriodRoutes
 from sandbox_sim.web.control.records import RecordRoutes
-from sandbox_sim.web.control.refunds import RefundRoutes
 from sandbox_sim.web.control.send_request import SendRoutes
-from sandbox_sim.web.control.settle import SettleRoutes
 from sandbox_sim.web.control.state import StateRoutes
+from sandbox_sim.web.control.transactions import TransactionActionRoutes
 from sandbox_sim.web.openapi.routes import OpenapiRoutes, ServerFacts
 from sandbox_sim.web.pages.browser_pages import BrowserPages, StaticRoutes
 from sandbox_sim.web.pages.card_page import CardPageRoutes
-from sandbox_sim.web.pages.certify_report import CertifyReportRoutes
 from sandbox_sim.web.pages.dashboard import DashboardRoutes, views_of
 from sandbox_sim.web.pages.details import Details
 from sandbox_sim.web.pages.handset import HandsetCodes, HandsetRoutes
@@ -74,7 +69,7 @@ class ControlParts:
         self.templates = Templates(
             parts.settings.base_path, self._navigation, parts.settings.allowed_hosts
         )
-        self.files = StaticRoutes(self.templates)
+        self.files = StaticRoutes(self.templates, certify_report)
         self.invitations = Invitations()
 
     def _navigation(self) -> Mapping[str, object]:
@@ -114,18 +109,22 @@ class ControlParts:
     def _groups(self) -> Sequence[RouteGroup]:
         parts = self._parts
         production = parts.production
-        live, live_records = (
-            (production.actions, production.records) if production else (None, None)
-        )
-        asking = production.asking if production else None
-        books = production.books if production else None
+        live_records = production.records if production else None
+        books, periods = (production.books, production.periods) if production else (None, None)
         rules = parts.user_rules
         return [
             *self._health(),
             RecordRoutes(parts.records, parts.record_ids, self._open_transactions, live_records),
-            SettleRoutes(parts.record_ids, parts.manual_actions, parts.clock, live),
-            AskRoutes(parts.record_ids, asking, live_records),
-            RefundRoutes(parts.record_ids, parts.refunds, parts.clock, parts.public_address),
+            TransactionActionRoutes(
+                parts.record_ids,
+                parts.manual_actions,
+                parts.refunds,
+                parts.clock,
+                parts.public_address,
+                live_actions=production.actions if production else None,
+                live_records=live_records,
+                asking=production.asking if production else None,
+            ),
             CallbackActionRoutes(
                 parts.callback_retries,
                 parts.manual_actions,
@@ -137,9 +136,7 @@ class ControlParts:
             ConfigRoutes(parts.behaviour_control, parts.running_settings),
             UserRuleRoutes(rules, UserRuleKind.OVERRIDE, "overrides", OverrideBody, OverrideView),
             UserRuleRoutes(rules, UserRuleKind.FAULT, "faults", FaultBody, FaultView),
-            LedgerRoutes(self._ledger, books),
-            BookRoutes(books, parts.record_ids),
-            PeriodRoutes(production.periods if production else None),
+            LedgerRoutes(self._ledger, parts.record_ids, books, periods),
             self._state(),
             *self._pages(),
             SendRoutes(parts.app[DISPATCHER](), parts.clients.values()),
@@ -252,7 +249,6 @@ class ControlParts:
                 self.invitations,
                 secured=parts.settings.is_secured,
             ),
-            CertifyReportRoutes(certify_report, self.templates),
             self.files,
         ]
 

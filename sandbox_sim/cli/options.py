@@ -78,6 +78,18 @@ def pairs(_context: click.Context, param: click.Parameter, texts: Sequence[str])
     return [(name, value) for name, _, value in split]
 
 
+def fields_option(*names: str, says: str) -> Callable[[Command], Command]:
+    """An option `FIELD=VALUE`, which may be repeated."""
+    text = f"{says}; may be repeated."
+    return click.option(*names, multiple=True, metavar="FIELD=VALUE", callback=pairs, help=text)
+
+
+def timeout_option(says: str, default: float = 10) -> Callable[[Command], Command]:
+    """The option for the longest time to wait, in seconds."""
+    kind: dict[str, Any] = {"type": click.FloatRange(0, 600), "metavar": "SECONDS"}
+    return click.option("--timeout", default=default, show_default=True, help=says, **kind)
+
+
 config_option = click.option(
     "--config",
     "config_file",
@@ -203,13 +215,7 @@ def selecting(
     The command gets the given ones as `query`.
     """
     further: Sequence[Callable[[Command], Command]] = [
-        click.option(
-            "--where",
-            multiple=True,
-            metavar="FIELD=VALUE",
-            callback=pairs,
-            help="Only records whose field has this value; may be repeated.",
-        ),
+        fields_option("--where", says="Only records whose field has this value"),
         click.option(
             "--limit",
             type=click.IntRange(1, LIMIT_OF_LISTS),
@@ -250,13 +256,8 @@ def matching(filters: Sequence[Filter] = ()) -> Callable[[Command], Command]:
         callback=_object,
         help="The same as --match, as a JSON object, if the type of a value matters.",
     )
-    match = click.option(
-        "--match",
-        multiple=True,
-        metavar="FIELD=VALUE",
-        callback=pairs,
-        help="Only records whose field has this value, such as request.amount=10; may be repeated.",
-    )
+    says = "Only records whose field has this value, such as request.amount=10"
+    match = fields_option("--match", says=says)
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
@@ -270,16 +271,9 @@ def matching(filters: Sequence[Filter] = ()) -> Callable[[Command], Command]:
     return decorate
 
 
-def wait_options(command: C) -> C:
+def wait_options(command: Command) -> Command:
     """Add the options `--count` and `--timeout`."""
-    timeout = click.option(
-        "--timeout",
-        type=click.FloatRange(0, 600),
-        default=5,
-        show_default=True,
-        metavar="SECONDS",
-        help="The longest time to wait; exit 1 after it.",
-    )
+    timeout = timeout_option("The longest time to wait; exit 1 after it.", default=5)
     count = click.option(
         "--count",
         type=MOST_FOUND,

@@ -6,8 +6,9 @@ Open attempts and jobs are those of the store.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
+from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.events.activity_log import ActivityLog
 from sandbox_sim.ports import Clock, Store, StoreError, Unit
 from sandbox_sim.production.network_overview import (
@@ -19,14 +20,6 @@ from sandbox_sim.production.network_overview import (
 from sandbox_sim.records.callbacks import DeliveryState
 
 MOST_FAILING: Final = 1_000
-
-
-class CallbackQueue(Protocol):
-    """The queue of callbacks to send."""
-
-    @property
-    def waiting(self) -> int:
-        """How many callbacks are due and wait for their attempt."""
 
 
 class StoreMeasurement(NamedTuple):
@@ -64,7 +57,7 @@ class Metering:
     store: Store
     clock: Clock
     activity: ActivityLog
-    callbacks: CallbackQueue
+    callbacks: CallbackDispatcher
     networks: NetworkOverview
 
     async def measure(self) -> Measurements:

@@ -36,7 +36,7 @@ from sandbox_sim.demo.orders import (
     Stray,
     Transaction,
 )
-from sandbox_sim.demo.texts import Texts
+from sandbox_sim.demo.texts import ENGLISH
 
 log = logging.getLogger("sandbox_sim.demo")
 
@@ -56,8 +56,6 @@ class Purchase(NamedTuple):
 class Notices:
     """Sends one SMS for each state that an order reaches. One that fails changes no order."""
 
-    settings: ShopSettings
-    texts: Texts
     gateway: GatewayClient
     clock: Clock
 
@@ -78,9 +76,9 @@ class Notices:
         order.note(self.clock.now(), "sms_sent", phone=phone, text=text)
 
     def _text(self, order: Order, state: OrderState) -> str:
-        text: str = self.texts.sms[state]
+        text: str = ENGLISH.sms[state]
         return text.format(
-            shop=self.texts.shop,
+            shop=ENGLISH.shop,
             number=order.number,
             currency=order.currency,
             amount=f"{order.total:.2f}",
@@ -122,7 +120,6 @@ class Checkout:
     """Places orders, and applies what the gateway says about them."""
 
     settings: ShopSettings
-    texts: Texts
     book: OrderBook
     gateway: GatewayClient
     notices: Notices
@@ -194,7 +191,7 @@ class Checkout:
         """Apply the answer to a payment: accepted is not paid, and a refusal is final."""
         if isinstance(outcome, Refused):
             words = {"code": outcome.code, "message": outcome.message}
-            detail = self.texts.decline_detail.format(**words)
+            detail = ENGLISH.decline_detail.format(**words)
             self._apply(order, transaction, Status.FAILED, Source.ANSWER, detail)
             transaction.reason = outcome.code
             return
@@ -266,7 +263,7 @@ class Checkout:
             order.flag(now, "record_gone", **named)
         elif now - transaction.sent_at >= timedelta(seconds=self.settings.arrives_within_s):
             order.note(now, "never_arrived", **named)
-            detail = self.texts.never_arrived
+            detail = ENGLISH.never_arrived
             self._apply(order, transaction, Status.FAILED, Source.STATUS_QUERY, detail)
 
     def _plan_next_question(self, transaction: Transaction) -> None:

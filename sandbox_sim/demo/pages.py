@@ -26,7 +26,7 @@ from sandbox_sim.demo.gateway_client import (
     read_event,
 )
 from sandbox_sim.demo.orders import Customer, Delivery, Operation, Order, OrderBook
-from sandbox_sim.demo.texts import Texts
+from sandbox_sim.demo.texts import ENGLISH
 
 _LONGEST_NAME: Final = 60
 _MOST: Final = Decimal(20_000)
@@ -46,7 +46,6 @@ class Product(StrEnum):
 class CheckoutForm:
     """A form as it was sent. errors: the text for each field that is wrong."""
 
-    texts: Texts
     values: Mapping[str, str]
     errors: dict[str, str] = field(default_factory=dict)
 
@@ -75,7 +74,7 @@ class CheckoutForm:
 
     def _goods(self, good: Good) -> tuple[str, Decimal]:
         quantity = self._choice("quantity", tuple("123456789"))
-        return f"{quantity} × {self.texts.goods[good.kind]}", good.price * int(quantity or 0)
+        return f"{quantity} × {ENGLISH.goods[good.kind]}", good.price * int(quantity or 0)
 
     def _customer(self) -> Customer:
         name = self._value("name")
@@ -94,7 +93,7 @@ class CheckoutForm:
         return Delivery(Operation.BILL, self._choice("biller", tuple(BILLERS)), account)
 
     def _delivery_in_words(self, delivery: Delivery) -> str:
-        names = {**self.texts.networks, **self.texts.billers}
+        names = {**ENGLISH.networks, **ENGLISH.billers}
         return f"{names.get(delivery.nw, '')}, {delivery.account}"
 
     def _amount(self) -> Decimal:
@@ -124,7 +123,7 @@ class CheckoutForm:
         return " ".join(self.values.get(name, "").split())
 
     def _wrong(self, name: str, error: str = "") -> None:
-        self.errors[name] = self.texts.errors[error or name]
+        self.errors[name] = ENGLISH.errors[error or name]
 
 
 def local_number(text: str) -> str | None:
@@ -148,7 +147,6 @@ class Pages:
     """The handlers."""
 
     settings: ShopSettings
-    texts: Texts
     catalogue: Catalogue
     book: OrderBook
     checkout: Checkout
@@ -194,7 +192,7 @@ class Pages:
         product = self._product(request)
         sent = await request.post()
         values = {name: value for name, value in sent.items() if isinstance(value, str)}
-        form = CheckoutForm(self.texts, values)
+        form = CheckoutForm(values)
         purchase = form.purchase_of(product)
         if purchase is None:
             return self._form(request, product, values, form.errors)
@@ -308,7 +306,7 @@ class Pages:
         return f"/orders/{order.key}"
 
 
-def context(settings: ShopSettings, texts: Texts) -> dict[str, Any]:
+def context(settings: ShopSettings) -> dict[str, Any]:
     """What every template can name."""
 
     def handset(phone: str) -> str:
@@ -316,7 +314,7 @@ def context(settings: ShopSettings, texts: Texts) -> dict[str, Any]:
 
     return {
         "handset": handset,
-        "t": texts,
+        "t": ENGLISH,
         "settings": settings,
         "networks": tuple(NETWORKS),
         "billers": dict(BILLERS),

@@ -21,7 +21,7 @@ from sandbox_sim.demo.clock_and_ids import Clock, SystemClock
 from sandbox_sim.demo.gateway_client import CALLBACK_PATH, GatewayClient, ShopSettings
 from sandbox_sim.demo.orders import OrderBook
 from sandbox_sim.demo.pages import Pages, context
-from sandbox_sim.demo.texts import ENGLISH, Texts
+from sandbox_sim.demo.texts import ENGLISH
 
 log = logging.getLogger("sandbox_sim.demo")
 
@@ -81,20 +81,17 @@ _SAFE_METHODS: Final = frozenset({hdrs.METH_GET, hdrs.METH_HEAD})
 class Shop:
     """The shop. `app` is served; the other parts are there for tests."""
 
-    def __init__(
-        self, settings: ShopSettings, *, clock: Clock | None = None, texts: Texts = ENGLISH
-    ) -> None:
+    def __init__(self, settings: ShopSettings, *, clock: Clock | None = None) -> None:
         clock = clock or SystemClock()
         self.book = OrderBook()
         self.catalogue = make_catalogue(settings.seed, magic_numbers=settings.magic_numbers)
         self.background = Background()
         self._gateway = GatewayClient(settings, clock)
-        notices = Notices(settings, texts, self._gateway, clock)
+        notices = Notices(self._gateway, clock)
         self.checkout = Checkout(
-            settings, texts, self.book, self._gateway, notices, self.background, clock
+            settings, self.book, self._gateway, notices, self.background, clock
         )
         self.follow_up = FollowUp(self.book, self.checkout, clock, settings.look_every_s)
-        self._texts = texts
         self._headers = _security_headers(settings)
         self.app = self._application(settings)
 
@@ -108,8 +105,8 @@ class Shop:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.globals.update(context(settings, self._texts))
-        pages = Pages(settings, self._texts, self.catalogue, self.book, self.checkout)
+        environment.globals.update(context(settings))
+        pages = Pages(settings, self.catalogue, self.book, self.checkout)
         app.add_routes(pages.routes())
         app.router.add_static("/static/", _HERE / "static")
         app.on_response_prepare.append(self._add_headers)
@@ -130,20 +127,20 @@ class Shop:
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse forms of other sites, and show errors as pages."""
         if _is_foreign(request):
-            return self._error(request, 403, self._texts.foreign_form)
+            return self._error(request, 403, ENGLISH.foreign_form)
         if request.path == CALLBACK_PATH:
             return await handler(request)
         try:
             return await handler(request)
         except web.HTTPNotFound:
-            return self._error(request, 404, self._texts.not_found)
+            return self._error(request, 404, ENGLISH.not_found)
         except web.HTTPClientError as error:
-            return self._error(request, error.status, self._texts.not_served)
+            return self._error(request, error.status, ENGLISH.not_served)
         except web.HTTPException:
             raise
         except Exception:
             log.exception("a page of the shop failed: %s", request.path)
-            return self._error(request, 500, self._texts.failed_page)
+            return self._error(request, 500, ENGLISH.failed_page)
 
     @staticmethod
     def _error(request: web.Request, status: int, text: str) -> web.Response:

@@ -1,4 +1,4 @@
-"""The texts of the shop in one language, from texts.toml; another language is another such file."""
+"""The texts of the shop, from texts.toml."""
 
 import tomllib
 from importlib.resources import files
@@ -10,11 +10,6 @@ from sandbox_sim.demo.orders import Note
 class Texts(SimpleNamespace):
     """The texts; words in braces are filled in by the shop."""
 
-    @classmethod
-    def of_file(cls, name: str) -> "Texts":
-        """The texts in a file of this folder."""
-        return cls(**tomllib.loads(files(__package__).joinpath(name).read_text("utf-8")))
-
     def note(self, note: Note) -> str:
         """The words of a note."""
         facts = dict(note.facts)
@@ -24,4 +19,4 @@ class Texts(SimpleNamespace):
         return words.format(**facts)
 
 
-ENGLISH = Texts.of_file("texts.toml")
+ENGLISH = Texts(**tomllib.loads(files(__package__).joinpath("texts.toml").read_text("utf-8")))

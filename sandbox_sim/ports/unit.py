@@ -40,8 +40,34 @@ from sandbox_sim.records.transactions import CardPage, TransactionRecord
 from sandbox_sim.values.clients import ServiceMode
 
 
-class PaymentRecords(Protocol):
-    """The transactions of services, and the hosted pages of card payments."""
+class Topic(StrEnum):
+    """What has changed. When it is announced, each server loads its copy from the store again."""
+
+    CLOCK = "clock"
+    BEHAVIOUR = "behaviour"
+    RULES = "rules"
+    HELD_CALLBACKS = "held"
+
+
+class Unit(Protocol):
+    """One unit of work on the state: either all that it writes is saved, or nothing.
+
+    Its methods are coroutines because a store may wait for its database. The work of `Store.run`
+    must await nothing else. A unit reads what it has written itself.
+
+    Locking. In memory and in SQLite one unit runs at a time. In Postgres units run concurrently; a
+    method that locks says so. A lock covers one key, even if its record does not exist yet, and
+    lasts until the unit ends: the next unit that locks the key waits, and then reads what this one
+    wrote. What is read without a lock may change before the unit ends.
+
+    Errors. Every method may raise `StoreError`, and then the unit must end. A method that raises
+    anything else documents it.
+
+    Order. "Newest first" and "oldest first" mean the order in which records were first added, by
+    all servers; a later `save` does not move a record.
+    """
+
+    # The transactions of services, and the hosted pages of card payments.
 
     async def transaction(
         self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
@@ -100,9 +126,7 @@ class PaymentRecords(Protocol):
     async def add_card_page(self, page: CardPage) -> None:
         """Add a new one. Does not lock: its id is new."""
 
-
-class SmsRecords(Protocol):
-    """The SMS messages of services."""
+    # The SMS messages of services.
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
         """Add one message, or all of a batch; at least one, all of one service and mode.
@@ -130,13 +154,10 @@ class SmsRecords(Protocol):
         Does not lock.
         """
 
-
-class CallbackRecords(Protocol):
-    """Callbacks with their attempts, and the built-in inboxes that receive them.
-
-    Only `add_inbox_message` may lock. Attempts at callbacks need no lock: only the server that has
-    claimed the job saves one.
-    """
+    # Callbacks with their attempts, and the built-in inboxes that receive them.
+    #
+    # Only `add_inbox_message` may lock. Attempts at callbacks need no lock: only the server that
+    # has claimed the job saves one.
 
     async def callback(self, service_id: int | None, callback_id: str) -> CallbackRecord | None:
         """One callback with its attempts, of this service or of any (None); or None."""
@@ -172,14 +193,11 @@ class CallbackRecords(Protocol):
     async def clear_inbox(self, name: str) -> int:
         """Empty an inbox; returns how many messages it had."""
 
-
-class JobRecords(Protocol):
-    """Work that falls due later.
-
-    A job is free, claimed or finished. Only a free job can be claimed, by one server at a time, and
-    only the server that has claimed it can finish it. A claim outlasts its unit of work. When a
-    server closes, or dies and its lease runs out, its claimed jobs are free again.
-    """
+    # Work that falls due later.
+    #
+    # A job is free, claimed or finished. Only a free job can be claimed, by one server at a time,
+    # and only the server that has claimed it can finish it. A claim outlasts its unit of work. When
+    # a server closes, or dies and its lease runs out, its claimed jobs are free again.
 
     async def add_job(self, job: Job) -> None:
         """Add a free job; the store numbers it. Does not lock.
@@ -221,9 +239,7 @@ class JobRecords(Protocol):
     async def next_due(self) -> datetime | None:
         """When the next free job falls due; None if there is none. Does not lock."""
 
-
-class JournalRecords(Protocol):
-    """The journal of requests. Entries without a service are kept like those of one service."""
+    # The journal of requests. Entries without a service are kept like those of one service.
 
     async def add_entries(self, entries: Sequence[JournalEntry]) -> None:
         """Add entries, in this order.
@@ -247,9 +263,7 @@ class JournalRecords(Protocol):
         Does not lock.
         """
 
-
-class LedgerRecords(Protocol):
-    """The ledger of both modes; snapshots and resets leave out mode P."""
+    # The ledger of both modes; snapshots and resets leave out mode P.
 
     async def read_one_moment(self) -> None:
         """Let this unit read only what is committed now, and nothing that is committed later.
@@ -301,13 +315,10 @@ class LedgerRecords(Protocol):
         A store keeps a checkpoint of them, so that this does not add up every transfer.
         """
 
-
-class AttemptRecords(Protocol):
-    """The attempts of transactions and messages of mode P at networks.
-
-    An attempt and its transaction share one lock, that of `transaction_by_network_id`. A unit that
-    also adds transfers takes this lock first.
-    """
+    # The attempts of transactions and messages of mode P at networks.
+    #
+    # An attempt and its transaction share one lock, that of `transaction_by_network_id`. A unit
+    # that also adds transfers takes this lock first.
 
     async def add_attempt(self, attempt: Attempt, request: str) -> None:
         """Add a new one. request: the `SubmitRequest`, as JSON."""
@@ -351,12 +362,9 @@ class AttemptRecords(Protocol):
     async def decisions_of(self, attempt_id: str) -> Sequence[KeptDecision]:
         """What people decided about an attempt, oldest first. Does not lock."""
 
-
-class NetworkRecords(Protocol):
-    """Raw notifications, scrubbed exchanges, and the parts of messages.
-
-    Resets and snapshots leave them unchanged.
-    """
+    # Raw notifications, scrubbed exchanges, and the parts of messages.
+    #
+    # Resets and snapshots leave them unchanged.
 
     async def add_raw_notification(self, raw: RawNotification) -> int:
         """Store a notification as it came; returns its number, above 0."""
@@ -408,18 +416,7 @@ class NetworkRecords(Protocol):
     async def message_parts(self, attempt_id: str) -> Sequence[MessagePart]:
         """The parts of a message that its network took, in the order of the text. Does not lock."""
 
-
-class Topic(StrEnum):
-    """What has changed. When it is announced, each server loads its copy from the store again."""
-
-    CLOCK = "clock"
-    BEHAVIOUR = "behaviour"
-    RULES = "rules"
-    HELD_CALLBACKS = "held"
-
-
-class ControlRecords(Protocol):
-    """What users and the server itself control: user rules, snapshots, ids, clock, behaviour."""
+    # What users and the server itself control: user rules, snapshots, ids, clock, behaviour.
 
     async def user_rules(self) -> Sequence[UserRule]:
         """All user rules, newest first. Does not lock."""
@@ -487,33 +484,3 @@ class ControlRecords(Protocol):
     async def restored(self) -> bool:
         """Whether the state was restored from a backup since this was last called. Locks this."""
         ...
-
-
-class Unit(
-    PaymentRecords,
-    CallbackRecords,
-    SmsRecords,
-    LedgerRecords,
-    JournalRecords,
-    JobRecords,
-    ControlRecords,
-    AttemptRecords,
-    NetworkRecords,
-    Protocol,
-):
-    """One unit of work on the state: either all that it writes is saved, or nothing.
-
-    Its methods are coroutines because a store may wait for its database. The work of `Store.run`
-    must await nothing else. A unit reads what it has written itself.
-
-    Locking. In memory and in SQLite one unit runs at a time. In Postgres units run concurrently; a
-    method that locks says so. A lock covers one key, even if its record does not exist yet, and
-    lasts until the unit ends: the next unit that locks the key waits, and then reads what this one
-    wrote. What is read without a lock may change before the unit ends.
-
-    Errors. Every method may raise `StoreError`, and then the unit must end. A method that raises
-    anything else documents it.
-
-    Order. "Newest first" and "oldest first" mean the order in which records were first added, by
-    all servers; a later `save` does not move a record.
-    """

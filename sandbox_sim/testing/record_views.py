@@ -2,22 +2,22 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar, Self
 
-from sandbox_sim.records import callbacks, journal, messages, transactions
+from sandbox_sim.records import callbacks, inbox, journal, messages, transactions
 from sandbox_sim.records.callbacks import DeliveryAttempt
 from sandbox_sim.records.inbox import InboxMessage
 from sandbox_sim.records.journal import JournalEntry
 from sandbox_sim.records.listing import FieldValues
-from sandbox_sim.records.transactions import WORDING, Status, StatusChange
+from sandbox_sim.records.transactions import Status, StatusChange
 from sandbox_sim.values.json_text import compact, parse_json
 
 
 def _fields_of_view(view: Mapping[str, Any], kind: type, **others: object) -> dict[str, Any]:
-    """As `_fields_of`, for a record of the control API."""
+    """The arguments for a record of this kind: fields of the view, and `others`."""
     shared = (each for each in fields(kind) if each.name not in others)
     return {**others, **{each.name: _moment(view[each.name], each.type) for each in shared}}
 
@@ -25,12 +25,6 @@ def _fields_of_view(view: Mapping[str, Any], kind: type, **others: object) -> di
 def _moment(value: Any, kind: object) -> Any:
     is_time = kind is datetime or kind == datetime | None
     return datetime.fromisoformat(value) if is_time and value is not None else value
-
-
-def _fields_of(found: object, kind: type, **others: object) -> dict[str, Any]:
-    """The arguments for a record of this kind: attributes of `found`, and `others`."""
-    shared = (each.name for each in fields(kind) if each.name not in others)
-    return {**others, **{name: getattr(found, name) for name in shared}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +60,8 @@ class Callback:
     @classmethod
     def of(cls, found: callbacks.CallbackRecord) -> Self:
         """From a callback of the store."""
-        own = {
-            "profile": found.profile.value,
-            "content": found.body.encode(),
-            "headers": {"Content-Type": "application/json", **found.headers},
-            "state": found.state.value,
-            "unacknowledged": found.state.is_unacknowledged,
-        }
-        return cls(**_fields_of(found, cls, **own))
+        view = cls.of_view(callbacks.shown(found))
+        return replace(view, transaction_id=found.transaction_id, content=found.body.encode())
 
     @classmethod
     def of_view(cls, view: Mapping[str, Any]) -> Self:
@@ -140,8 +128,7 @@ class Delivery:
     @classmethod
     def of(cls, found: InboxMessage) -> Self:
         """From a message in an inbox."""
-        body = parse_json(found.body, found.body)
-        return cls(**_fields_of(found, cls, headers=dict(found.headers), body=body))
+        return cls.of_view(inbox.shown(found))
 
     @classmethod
     def of_view(cls, view: Mapping[str, Any]) -> Self:
@@ -179,16 +166,9 @@ class Transaction:
     @classmethod
     def of(cls, found: transactions.TransactionRecord) -> Self:
         """From a transaction of the store."""
-        own = {
-            "network_transaction_id": found.network_transaction_id,
-            "operation": found.payment.operation.value,
-            "customer_number": found.payment.party,
-            "status": found.status.value,
-            "status_desc": WORDING[found.status].description,
-            "timeline": found.timeline,
-            "expires_at": found.expires_at,
-        }
-        return cls(**_fields_of(found.payment, cls, **own))
+        view = cls.of_view(transactions.shown(found, found.initiated_at))
+        name, expires_at = found.transaction_id, found.expires_at
+        return replace(view, transaction_id=name, expires_at=expires_at)
 
     @classmethod
     def of_view(cls, view: Mapping[str, Any]) -> Self:
@@ -227,8 +207,7 @@ class Sms:
     @classmethod
     def of(cls, found: messages.Message) -> Self:
         """From a message of the store."""
-        to, text, status = found.customer_number, found.message, found.status.value
-        return cls(**_fields_of(found, cls, to=to, text=text, status=status))
+        return cls.of_view(messages.shown(found))
 
     @classmethod
     def of_view(cls, view: Mapping[str, Any]) -> Self:
@@ -272,16 +251,7 @@ class Request:
     @classmethod
     def of(cls, found: JournalEntry) -> Self:
         """From an entry of the journal."""
-        request, answer = (
-            body.decode("utf-8", "replace") for body in (found.request, found.answer)
-        )
-        own = {
-            "body": parse_json(request, request),
-            "response_code": found.code,
-            "answer": parse_json(answer, answer),
-            "mode": found.mode and found.mode.value,
-        }
-        return cls(**_fields_of(found, cls, **own))
+        return cls.of_view(journal.shown(found))
 
     @classmethod
     def of_view(cls, view: Mapping[str, Any]) -> Self:

@@ -4,7 +4,6 @@ import pytest
 
 from sandbox_sim.demo.catalogue import make_catalogue
 from sandbox_sim.demo.pages import CheckoutForm, Product, local_number
-from sandbox_sim.demo.texts import ENGLISH
 from tests.demo.conftest import AMA
 
 AIRTIME = {**AMA, "airtime_phone": "0200000001", "airtime_nw": "VOD", "amount": "5"}
@@ -26,7 +25,7 @@ def test_what_is_no_number_is_refused(typed: str) -> None:
 
 @pytest.mark.parametrize("amount", ["1", "5.5", "10000.01", "20000"])
 def test_an_amount_is_taken(amount: str) -> None:
-    form = CheckoutForm(ENGLISH, {**AIRTIME, "amount": amount})
+    form = CheckoutForm({**AIRTIME, "amount": amount})
 
     purchase = form.purchase_of(Product.AIRTIME)
 
@@ -38,7 +37,7 @@ def test_an_amount_is_taken(amount: str) -> None:
     "amount", ["", "0", "0.99", "20000.01", "1e3", "NaN", "-5", "5.555", "5,5", "٥"]
 )
 def test_another_amount_is_refused(amount: str) -> None:
-    form = CheckoutForm(ENGLISH, {**AIRTIME, "amount": amount})
+    form = CheckoutForm({**AIRTIME, "amount": amount})
 
     assert form.purchase_of(Product.AIRTIME) is None
     assert set(form.errors) == {"amount"}
@@ -49,14 +48,14 @@ def test_another_amount_is_refused(amount: str) -> None:
     [("name", " "), ("name", "a" * 61), ("nw", "GLO"), ("pay_by", "cash"), ("pay_by", "airtime")],
 )
 def test_another_field_that_is_wrong_is_named(field: str, value: str) -> None:
-    form = CheckoutForm(ENGLISH, {**AIRTIME, field: value})
+    form = CheckoutForm({**AIRTIME, field: value})
 
     assert form.purchase_of(Product.AIRTIME) is None
     assert set(form.errors) == {field}
 
 
 def test_an_empty_form_names_every_field() -> None:
-    form = CheckoutForm(ENGLISH, {})
+    form = CheckoutForm({})
 
     assert form.purchase_of(Product.BILL) is None
     assert set(form.errors) == {"amount", "account", "biller", "name", "phone", "nw", "pay_by"}

@@ -6,6 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from sandbox_sim.demo.orders import Operation
+from sandbox_sim.demo.texts import ENGLISH
 from tests.demo.conftest import AMA, Demo, event, kinds, only
 
 HOSTILE = "<script>alert(1)</script>\"'{{1234567*7}}"
@@ -179,8 +180,7 @@ async def test_each_test_shopper_fills_the_form_and_does_what_it_says(demo: Demo
 async def test_every_note_has_words(demo: Demo) -> None:
     order = await demo.buy()
     await demo.settle()
-    texts = demo.shop._texts
 
-    assert set(kinds(order)) <= set(texts.notes)
-    assert {f"begun_{each}" for each in Operation} <= set(texts.notes)
-    assert texts.note(order.notes[2]).startswith("Callback: 000, Transaction Successful.")
+    assert set(kinds(order)) <= set(ENGLISH.notes)
+    assert {f"begun_{each}" for each in Operation} <= set(ENGLISH.notes)
+    assert ENGLISH.note(order.notes[2]).startswith("Callback: 000, Transaction Successful.")

@@ -181,9 +181,7 @@ def resolve(
     account.
     """
     service_id, name = _payment(ids)
-    body: dict[str, object] = {"transaction": name, "to": to, **signed}
-    body |= {} if service_id is None else {"service_id": service_id}
-    body |= {} if amount is None else {"amount": amount}
+    body = {"transaction": name, "service_id": service_id, "to": to, "amount": amount, **signed}
     session.ask("POST", "ledger", "resolve", body=body, lines=_entry)
 
 

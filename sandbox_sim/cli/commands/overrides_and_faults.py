@@ -11,7 +11,7 @@ from sandbox_sim.cli import tables
 from sandbox_sim.cli.client import Session, asks
 from sandbox_sim.cli.options import Command, Query, pairs, selecting, value_of, with_options
 from sandbox_sim.cli.record_commands import RecordView
-from sandbox_sim.records.transactions import status_words
+from sandbox_sim.web.pages.rule_words import fault_words, match_words, override_words
 
 UserRule = Mapping[str, Any]
 
@@ -68,21 +68,6 @@ def _match(given: Mapping[str, Any]) -> dict[str, Any]:
     if bounds and "amount" in match:
         raise click.UsageError("--amount cannot be combined with --min-amount and --max-amount")
     return {**match, "amount": bounds} if bounds else match
-
-
-def _match_in_words(match: Mapping[str, Any]) -> str:
-    """The text of a match: `collect, service_id 55, amount from 5 to 10`, or `any request`."""
-    words = [match["operation"]] if "operation" in match else []
-    plain = ("service_id", "transaction_id", "customer_number", "nw")
-    words += [f"{name} {match[name]}" for name in plain if name in match]
-    bounds = match.get("amount", {})
-    if bounds and bounds.get("min") == bounds.get("max"):
-        words.append(f"amount {bounds['min']:.15g}")
-    elif bounds:
-        ends = (("from", "min"), ("to", "max"))
-        said = [f"{word} {bounds[end]:.15g}" for word, end in ends if end in bounds]
-        words.append(" ".join(("amount", *said)))
-    return ", ".join(words) or "any request"
 
 
 def _used_in_words(rule: UserRule) -> str:
@@ -151,20 +136,8 @@ def add_override(
         "POST",
         "overrides",
         body={**rule, **asked, "delay_ms": delay_ms},
-        lines=_added("override", _effect_of_override),
+        lines=_added("override", override_words),
     )
-
-
-def _effect_of_override(rule: UserRule) -> str:
-    outcome = rule["outcome"]
-    words = [status_words(outcome["status"])] if "status" in outcome else []
-    words += [f"code {outcome['response_code']}"] if "response_code" in outcome else []
-    words += [f"settled {rule['delay_ms']} ms later"] if rule["delay_ms"] else []
-    words += [
-        f"callback {name}" if value is True else f"callback {name} {value}"
-        for name, value in rule["callback"].items()
-    ]
-    return ", ".join(words)
 
 
 def _latency(
@@ -240,7 +213,7 @@ def add_fault(session: Session, /, rule: Mapping[str, object], **given: Any) -> 
     without such, the newest.
     """
     body = {**rule, **_fault_body(given)}
-    session.ask("POST", "faults", body=body, lines=_added("fault", _effect_of_fault))
+    session.ask("POST", "faults", body=body, lines=_added("fault", fault_words))
 
 
 def _fault_body(given: Mapping[str, Any]) -> dict[str, object]:
@@ -264,34 +237,13 @@ def _fault_body(given: Mapping[str, Any]) -> dict[str, object]:
     }
 
 
-def _effect_of_fault(rule: UserRule) -> str:
-    ((name, value),) = rule["fault"].items()
-    words = [name if value is True else f"{name} {_value(value)}"]
-    words += [f"Retry-After {rule['retry_after_s']}"] if "retry_after_s" in rule else []
-    words += [] if rule.get("processed", True) else ["not processed"]
-    words += [f"every {rule['every']}"] if rule["every"] > 1 else []
-    words += [f"probability {rule['probability']:g}"] if rule["probability"] < 1 else []
-    return ", ".join(words)
-
-
-def _value(value: Any) -> str:
-    match value:
-        case {"fixed_ms": fixed}:
-            return f"{fixed:g} ms"
-        case {"uniform_ms": [low, high]}:
-            return f"{low:g} to {high:g} ms"
-        case {"lognormal_ms": {"median": median, "sigma": sigma}}:
-            return f"lognormal, median {median:g} ms, sigma {sigma:g}"
-    return str(value)
-
-
 def _added(noun: str, does: Callable[[UserRule], str]) -> Callable[[UserRule], Iterator[str]]:
     """Return the function that makes the output line for an added rule."""
 
     def lines(rule: UserRule) -> Iterator[str]:
         times = rule["times"]
         often = "" if times is None else ", once" if times == 1 else f", {times} times"
-        words = f"{_match_in_words(rule['match'])}: {does(rule)}{often}"
+        words = f"{match_words(rule['match'])}: {does(rule)}{often}"
         yield f"{noun} {rule['id']} for {words}"
 
     return lines
@@ -301,7 +253,7 @@ def _add_list_and_clear(group: click.Group, plural: str, does: Callable[[UserRul
     """Add the commands `list` and `clear` to a group."""
     columns: tables.Columns = {
         "id": itemgetter("id"),
-        "for": lambda rule: _match_in_words(rule["match"]),
+        "for": lambda rule: match_words(rule["match"]),
         "does": does,
         "used": _used_in_words,
     }
@@ -326,5 +278,5 @@ def _add_list_and_clear(group: click.Group, plural: str, does: Callable[[UserRul
         session.ask("DELETE", *path, query=[("service_id", service_id)], lines=tables.deleted)
 
 
-_add_list_and_clear(overrides, "overrides", _effect_of_override)
-_add_list_and_clear(faults, "faults", _effect_of_fault)
+_add_list_and_clear(overrides, "overrides", override_words)
+_add_list_and_clear(faults, "faults", fault_words)

@@ -70,8 +70,7 @@ def refund(session: Session, /, ids: tuple[str, ...], **body: str | None) -> Non
     ID is the transaction_id of the collection, its network transaction id or the id of one of its
     callbacks.
     """
-    given = {name: value for name, value in body.items() if value is not None}
-    session.ask("POST", "transactions", *ids, "refund", body=given, lines=_refunded)
+    session.ask("POST", "transactions", *ids, "refund", body=body, lines=_refunded)
 
 
 def _refunded(document: dict[str, Any]) -> Iterator[str]:
@@ -196,8 +195,7 @@ def settle(
     """
     if force and reason is None:
         raise click.UsageError("--force needs --reason: both are for mode P")
-    body: dict[str, object] = {"status": status}
-    body |= {name: value for name, value in confirmed.items() if value is not None}
+    body: dict[str, object] = {"status": status, **confirmed}
     if reason is not None:
         body |= {"reason": reason, "by": by, "force": force}
     try:

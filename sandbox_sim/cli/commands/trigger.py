@@ -16,7 +16,14 @@ from sandbox_sim.cli.client import (
     Session,
     asks,
 )
-from sandbox_sim.cli.options import Pairs, address, credential_options, pairs, value_of
+from sandbox_sim.cli.options import (
+    Pairs,
+    address,
+    credential_options,
+    fields_option,
+    timeout_option,
+    value_of,
+)
 from sandbox_sim.cli.record_commands import MESSAGES, last_verdict
 from sandbox_sim.cli.tables import Shown
 from sandbox_sim.operations import ACTIONS, PAYMENTS, Operation
@@ -64,14 +71,7 @@ class _Outcome(NamedTuple):
 
 @click.command()
 @click.argument("operation", type=click.Choice([each.value for each in ACTIONS]))
-@click.option(
-    "--set",
-    "fields",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    callback=pairs,
-    help="Set a field of the request; may be repeated.",
-)
+@fields_option("--set", "fields", says="Set a field of the request")
 @click.option(
     "--fail",
     is_flag=True,
@@ -85,14 +85,7 @@ class _Outcome(NamedTuple):
 @click.option("--service-id", type=click.IntRange(1), default=55, show_default=True)
 @credential_options
 @click.option("--wait/--no-wait", default=True, help="Wait for the outcome; the default.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, 600),
-    default=10,
-    show_default=True,
-    metavar="SECONDS",
-    help="The longest time to wait.",
-)
+@timeout_option("The longest time to wait.")
 @asks
 def trigger(
     session: Session,

@@ -30,7 +30,7 @@ from sandbox_sim.cli.compare.sides import (
     observe_other,
     own_gateway,
 )
-from sandbox_sim.cli.options import address, credential_options
+from sandbox_sim.cli.options import address, credential_options, timeout_option
 from sandbox_sim.cli.tables import shortened, table
 from sandbox_sim.settings.loading import Loaded, as_toml
 from sandbox_sim.settings.schema import Settings
@@ -64,7 +64,7 @@ class _Other(NamedTuple):
     secret_key: str
     receive_at: str | None
     port: int
-    timeout_s: float
+    timeout: float
 
     @property
     def is_local(self) -> bool:
@@ -90,29 +90,17 @@ class _Other(NamedTuple):
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Port that receives callbacks."
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, 600),
-    default=10,
-    show_default=True,
-    metavar="SECONDS",
-    help="The longest time to wait for callbacks, and for final statuses.",
-)
+@timeout_option("The longest time to wait for callbacks, and for final statuses.")
 @settings_options(exit_code=2)
 @click.pass_obj
 def compare(
     obj: Mapping[str, object],
     /,
     *,
-    url: str,
-    client_key: str,
-    secret_key: str,
     service_ids: tuple[int, ...],
     yes: bool,
-    receive_at: str | None,
-    port: int,
-    timeout: float,
     loaded: Loaded,
+    **options: Any,
 ) -> None:
     """Compare another implementation with sandbox_sim.
 
@@ -121,7 +109,8 @@ def compare(
 
     Exit codes: 0 no difference, 1 differences, 2 the comparison was not possible.
     """
-    other = _Other(url.rstrip("/"), client_key, secret_key, receive_at, port, timeout)
+    other = _Other(**options)
+    other = other._replace(url=other.url.rstrip("/"))
     run = 100_000 + int(RandomIds().record_id()[-8:], 16) % 900_000
     chosen = plan(run, service_ids)
     if not other.is_local and not yes:
@@ -157,9 +146,7 @@ async def _compare(other: _Other, settings: Settings, chosen: Plan) -> tuple[Fin
         auth = (other.client_key, other.secret_key)
         side = Side(session, other.url, auth, SystemClock(), inbox)
         await _check_access(side, chosen)
-        theirs = await observe_other(
-            chosen, side, own, receives=receives, timeout_s=other.timeout_s
-        )
+        theirs = await observe_other(chosen, side, own, receives=receives, timeout_s=other.timeout)
         ours = await own.observe(chosen)
 
         async def run(changed: Mapping[str, Any], some: Plan) -> Observations:

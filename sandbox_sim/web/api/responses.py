@@ -335,16 +335,19 @@ class TransCallback(TypedDict):
     amount: Annotated[str, "the shortest plain decimal"]
 
 
-class _Notification(TypedDict):
+class _AboutTransaction(TypedDict):
     transaction_id: str
     status: Annotated[str, Status]
     status_desc: str
     network_transaction_id: str
-    amount: float
     currency_code: str
-    customer_number: str
     reference: str
     timestamp: Timestamp
+
+
+class _Notification(_AboutTransaction):
+    amount: float
+    customer_number: str
 
 
 class FlatCallback(_Notification):
@@ -363,16 +366,8 @@ class EventCallback(_Notification):
     order_id: Annotated[str, "the reference of the payment"]
 
 
-class SupersetCallback(TransCallback):
+class SupersetCallback(TransCallback, _AboutTransaction):
     """The body of the profile `superset`: `trans_bare` and `flat` in one."""
-
-    transaction_id: str
-    status: Annotated[str, Status]
-    status_desc: str
-    network_transaction_id: str
-    currency_code: str
-    reference: str
-    timestamp: Timestamp
 
 
 CALLBACK_MODELS = {

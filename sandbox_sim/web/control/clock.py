@@ -1,6 +1,7 @@
 """Gateway time under `/_sandbox/clock`: show, move and stop it. Source: docs/control-api.md."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Annotated, TypedDict
@@ -51,64 +52,53 @@ class AdvancedClock(ClockView):
     ran: Annotated[list[JobView], "oldest first"]
 
 
+@dataclass(frozen=True, eq=False)
 class ClockRoutes:
     """The routes of the clock, which all services share."""
 
-    def __init__(self, clock: Clock, clock_control: ClockControl) -> None:
-        self._clock = clock
-        self._clock_control = clock_control
+    clock: Clock
+    clock_control: ClockControl
 
     def routes(self) -> Sequence[Route]:
-        route = partial(Route, group="Clock")
-        shows = (Answer(ClockView),)
-        no_body = Body(Nothing, optional=True)
+        control = self.clock_control
+        route = partial(Route, group="Clock", answers=(Answer(ClockView),))
+        changes = partial(route, "POST", body=Body(Nothing, optional=True))
         return [
             route(
-                "GET", "/_sandbox/clock", self.show, "show gateway time",
-                answers=shows, query=Query(Nothing),
+                "GET", "/_sandbox/clock", self.show, "show gateway time", query=Query(Nothing),
             ),
             route(
                 "POST", "/_sandbox/clock/advance", self.advance,
                 "move gateway time forward; answers after everything that fell due has run",
                 answers=(Answer(AdvancedClock),), body=Body(Advance),
             ),
-            route(
-                "POST", "/_sandbox/clock/freeze", self.freeze,
+            changes(
+                "/_sandbox/clock/freeze", partial(self.change, control.freeze),
                 "stop gateway time; `advance` still moves it",
-                answers=shows, body=no_body,
             ),
-            route(
-                "POST", "/_sandbox/clock/resume", self.resume,
+            changes(
+                "/_sandbox/clock/resume", partial(self.change, control.resume),
                 "let gateway time run again, from the time it shows",
-                answers=shows, body=no_body,
             ),
-            route(
-                "POST", "/_sandbox/clock/reset", self.reset,
+            changes(
+                "/_sandbox/clock/reset", partial(self.change, control.reset),
                 "set gateway time back to the machine's time, and let it run",
-                answers=shows, body=no_body, errors=(RECORDS_WAIT,),
+                errors=(RECORDS_WAIT,),
             ),
         ]  # fmt: skip
 
     async def show(self, _request: web.Request, _asked: Nothing) -> ClockView:
         """Show gateway time."""
-        return shown(self._clock)
+        return shown(self.clock)
 
     async def advance(self, _request: web.Request, asked: Advance) -> AdvancedClock:
         """Move gateway time; answer when all that fell due is done, including callbacks."""
-        ran = await self._clock_control.advance(timedelta(seconds=asked.seconds))
-        return {**shown(self._clock), "ran": [*map(_job_view, ran)]}
+        ran = await self.clock_control.advance(timedelta(seconds=asked.seconds))
+        return {**shown(self.clock), "ran": [*map(_job_view, ran)]}
 
-    async def freeze(self, _request: web.Request, _asked: Nothing) -> ClockView:
-        """Stop gateway time. Jobs that are due now still run, and `advance` works."""
-        await self._clock_control.freeze()
-        return shown(self._clock)
-
-    async def resume(self, _request: web.Request, _asked: Nothing) -> ClockView:
-        """Let gateway time run again, from the time it shows."""
-        await self._clock_control.resume()
-        return shown(self._clock)
-
-    async def reset(self, _request: web.Request, _asked: Nothing) -> ClockView:
-        """Set gateway time to the machine's time; HTTP 409 if a later record still waits."""
-        await self._clock_control.reset()
-        return shown(self._clock)
+    async def change(
+        self, change: Callable[[], Awaitable[None]], _request: web.Request, _asked: Nothing
+    ) -> ClockView:
+        """Stop gateway time, let it run, or set it to the machine's; answer with it."""
+        await change()
+        return shown(self.clock)

@@ -1,11 +1,13 @@
 """The errors of the control API: one catalogue, and one function that writes them."""
 
-from typing import Final
+from typing import Final, TypeVar
 
 from aiohttp import web
 
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.web.routes import Access, ErrorCode, Route
+
+T = TypeVar("T")
 
 BAD_REQUEST: Final = ErrorCode(
     400, "bad_request", "the body or the query is wrong; the message names each field"
@@ -85,6 +87,13 @@ class RequestRefused(Exception):
     def __init__(self, error: ErrorCode, message: str) -> None:
         super().__init__(message)
         self.error = error
+
+
+def of_production(part: T | None, otherwise: str) -> T:
+    """A part of production mode. Raises `RequestRefused` if it is off, with what follows."""
+    if part is None:
+        raise RequestRefused(PRODUCTION, f"Production mode is off, so {otherwise}")
+    return part
 
 
 def errors_of(route: Route) -> tuple[ErrorCode, ...]:

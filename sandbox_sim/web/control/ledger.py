@@ -1,16 +1,25 @@
-"""The ledger under `/_sandbox/ledger`: postings, balances, and SMS units topped up. Source: D22."""
+"""The ledger under `/_sandbox/ledger`: postings, balances, and units topped up. Source: D22.
+
+In mode P also manual entries, and settlement to merchants: close a period, read its statement.
+Source: D44.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.ledger.books import Books
+from sandbox_sim.control.record_search import RecordIds
+from sandbox_sim.ledger.books import Adjustment, Books, SuspenseItem
 from sandbox_sim.ledger.ledger_control import Ledger
+from sandbox_sim.ledger.periods import Periods, Statement, StatementLine
 from sandbox_sim.records.ledger import (
     Account,
+    AccountKind,
     Balance,
     LedgerQuery,
     NumberedPosting,
@@ -18,14 +27,22 @@ from sandbox_sim.records.ledger import (
     shown_line,
 )
 from sandbox_sim.values.clients import ServiceMode
-from sandbox_sim.values.json_text import plain_decimal
-from sandbox_sim.values.vocabulary import Wallet
-from sandbox_sim.web.control.errors import PRODUCTION, RequestRefused
+from sandbox_sim.values.json_text import plain_decimal, viewer
+from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, Wallet
+from sandbox_sim.web.control.errors import ENTRY_REFUSED, PRODUCTION, of_production
 from sandbox_sim.web.control.input import (
+    A_TIME,
+    AN_AMOUNT,
     LARGEST_INTEGER,
     SERVICE_ID,
+    AmountText,
     BadInput,
+    Input,
     ListQuery,
+    Moment,
+    Name,
+    Nothing,
+    QueryId,
     QueryServiceId,
     SignedInput,
     Text,
@@ -33,6 +50,18 @@ from sandbox_sim.web.control.input import (
 from sandbox_sim.web.routes import Answer, Body, Query, Route
 
 MAX_TOPUP = 1_000_000_000
+
+_ANY_ID = "any identifier of a payment of mode P"
+
+_OURS = ("clearing", "fees", "suspense")
+
+_WALLETS = tuple(each.value for each in Wallet)
+
+ENDS = (*_WALLETS, *_OURS)
+
+_End = Annotated[str, Field(pattern=f"^({'|'.join(ENDS)})$")]
+
+_CURRENCY = Field(DEFAULT_CURRENCY, pattern="^[A-Z]{3}$", description="a currency such as GHS")
 
 
 class Topup(SignedInput):
@@ -48,6 +77,67 @@ class Topup(SignedInput):
     account: Literal["sms", "airtime"] = Field(
         "sms", description="sms, or airtime, which is for mode P only"
     )
+
+
+class Resolve(SignedInput):
+    """The body of `POST ledger/resolve`."""
+
+    transaction: Name = Field(min_length=1, description=_ANY_ID)
+    service_id: int | None = Field(None, gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+    to: Literal["service", "clearing", "fees"] = Field(description="service, clearing or fees")
+    amount: AmountText | None = Field(None, description=f"{AN_AMOUNT}; by default all of it")
+
+
+class Adjust(SignedInput):
+    """The body of `POST ledger/adjust`; one of `debit` and `credit` is a wallet of the service.
+
+    network: where one of them is clearing.
+    transaction: where one of them is suspense, or to show the entry with this payment.
+    """
+
+    service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+    amount: AmountText = Field(description=AN_AMOUNT)
+    debit: _End = Field(description=f"the account to debit, one of {', '.join(ENDS)}")
+    credit: _End = Field(description=f"the account to credit, one of {', '.join(ENDS)}")
+    network: Name = Field("", description="the network of clearing")
+    transaction: Name = Field("", description=f"{_ANY_ID}, or empty")
+    currency: str = _CURRENCY
+
+    def adjustment(self, subject: str) -> Adjustment:
+        """The correction that the body asks for, or `BadInput`."""
+        adds = self.credit in _WALLETS
+        wallet, ours = (self.credit, self.debit) if adds else (self.debit, self.credit)
+        if wallet not in _WALLETS or ours not in _OURS:
+            raise BadInput(
+                f"debit and credit: one is a wallet ({', '.join(_WALLETS)}), and the other one is "
+                f"{', '.join(_OURS[:-1])} or {_OURS[-1]}"
+            )
+        return Adjustment(
+            self.service_id,
+            Wallet(wallet),
+            AccountKind(ours),
+            Decimal(self.amount),
+            adds,
+            self.network,
+            subject,
+            self.currency,
+        )
+
+
+class Reverse(SignedInput):
+    """The body of `POST ledger/reverse`."""
+
+    entry: int = Field(
+        gt=0, le=LARGEST_INTEGER, description="the id of an entry that a person made"
+    )
+
+
+class Close(SignedInput):
+    """The body of `POST ledger/close`."""
+
+    service_id: int = Field(gt=0, le=LARGEST_INTEGER, description=SERVICE_ID)
+    until: Moment = Field(description=f"{A_TIME}, the exclusive end of the period")
+    currency: str = _CURRENCY
 
 
 class LedgerListQuery(ListQuery):
@@ -74,6 +164,16 @@ class LedgerListQuery(ListQuery):
     def service_mode(self) -> ServiceMode | None:
         """The mode that is asked for; None for both."""
         return None if self.mode is None else ServiceMode(self.mode)
+
+
+class StatementQuery(Input):
+    """The query of `GET ledger/statement`."""
+
+    service_id: QueryServiceId = Field(description=SERVICE_ID)
+    period: QueryId | None = Field(
+        None, description="the number of a closed period, from 1; by default the open period"
+    )
+    currency: str = _CURRENCY
 
 
 class WalletView(TypedDict):
@@ -125,24 +225,96 @@ class ToppedUp(TypedDict):
     airtime_balance: NotRequired[Annotated[str, "a decimal"]]
 
 
-class LedgerRoutes:
-    """The routes of the ledger. books: None if production is off."""
+class SuspenseView(TypedDict):
+    """The amount in suspense for one payment."""
 
-    def __init__(self, ledger: Ledger, books: Books | None) -> None:
-        self._ledger = ledger
-        self._books = books
+    service_id: int
+    transaction_id: str
+    network_transaction_id: str
+    network: str
+    asset: Annotated[str, "a currency, SMS or AIRTIME"]
+    amount: Annotated[str, "a decimal: above 0 where it came in, below 0 where it went out"]
+    since: Annotated[str, "when the first of it came or went, ISO 8601 in UTC"]
+
+
+_suspense = viewer(SuspenseView)
+
+
+class SuspenseList(TypedDict):
+    """All amounts in suspense."""
+
+    suspense: Annotated[list[SuspenseView], "one for each payment"]
+
+
+class StatementLineView(NumberedPosting):
+    """A posting of a statement. `amount` is what it adds to the payment to the merchant."""
+
+    transaction_id: Annotated[str, "the client's, or empty"]
+
+
+class StatementView(TypedDict):
+    """The statement of one period."""
+
+    service_id: int
+    currency: str
+    period: Annotated[int, "1 for the first one"]
+    since: Annotated[str | None, "when the period before ended; null for the first one"]
+    until: Annotated[str | None, "when it ended; null while it is open"]
+    entry: Annotated[NumberedPosting | None, "what closed it; null while it is open"]
+    total: Annotated[str, "a decimal: the sum of the lines"]
+    lines: Annotated[list[StatementLineView], "oldest first"]
+
+
+_statement = viewer(StatementView)
+
+
+@dataclass(frozen=True, eq=False)
+class LedgerRoutes:
+    """The routes of the ledger. books, periods: None if production is off."""
+
+    ledger: Ledger
+    ids: RecordIds
+    books: Books | None
+    periods: Periods | None
 
     def routes(self) -> Sequence[Route]:
-        route = partial(Route, group="Ledger")
+        route = partial(Route, group="Ledger", errors=(PRODUCTION, ENTRY_REFUSED))
+        entry, statement = (Answer(NumberedPosting),), (Answer(StatementView),)
         return [
             route(
                 "GET", "/_sandbox/ledger", self.list, "list postings and balances",
-                answers=(Answer(LedgerView),), query=Query(LedgerListQuery),
+                answers=(Answer(LedgerView),), query=Query(LedgerListQuery), errors=(),
             ),
             route(
                 "POST", "/_sandbox/ledger/topup", self.topup, "add SMS units to a service",
-                answers=(Answer(ToppedUp),), body=Body(Topup),
-                errors=(PRODUCTION,),
+                answers=(Answer(ToppedUp),), body=Body(Topup), errors=(PRODUCTION,),
+            ),
+            route(
+                "GET", "/_sandbox/ledger/suspense", self.suspense,
+                "list the amounts in suspense", answers=(Answer(SuspenseList),),
+                query=Query(Nothing), errors=(PRODUCTION,),
+            ),
+            route(
+                "POST", "/_sandbox/ledger/resolve", self.resolve,
+                "move the amount in suspense of a payment", answers=entry, body=Body(Resolve),
+            ),
+            route(
+                "POST", "/_sandbox/ledger/adjust", self.adjust,
+                "post a correction between a wallet and an internal account",
+                answers=entry, body=Body(Adjust),
+            ),
+            route(
+                "POST", "/_sandbox/ledger/reverse", self.reverse,
+                "reverse an entry that a person made", answers=entry, body=Body(Reverse),
+            ),
+            route(
+                "POST", "/_sandbox/ledger/close", self.close,
+                "pay out the collections of a period to the merchant",
+                answers=statement, body=Body(Close),
+            ),
+            route(
+                "GET", "/_sandbox/ledger/statement", self.statement,
+                "show the statement of a period", answers=statement, query=Query(StatementQuery),
             ),
         ]  # fmt: skip
 
@@ -153,14 +325,11 @@ class LedgerRoutes:
                 raise BadInput("account airtime is for mode P: in mode S airtime is not topped up")
             if asked.by is not None or asked.reason is not None or asked.reference:
                 raise BadInput("by, reason and reference are for mode P")
-            balance = await self._ledger.topup(asked.service_id, asked.units)
+            balance = await self.ledger.topup(asked.service_id, asked.units)
             return {"service_id": asked.service_id, "sms_balance": balance}
-        if self._books is None:
-            raise RequestRefused(
-                PRODUCTION, "Production mode is off, so nothing can be topped up in mode P"
-            )
+        books = of_production(self.books, "nothing can be topped up in mode P")
         wallet = Wallet(asked.account)
-        available = await self._books.topup(asked.service_id, wallet, asked.units, asked.signed)
+        available = await books.topup(asked.service_id, wallet, asked.units, asked.signed)
         of_service: ToppedUp = {"service_id": asked.service_id, "mode": "P"}
         if asked.account == "sms":
             return {**of_service, "sms_balance": int(available)}
@@ -174,13 +343,13 @@ class LedgerRoutes:
         mode and service apply to `balances`. With `audit=true` the whole ledger is added up, and
         the answer says whether every rule holds.
         """
-        page = await self._ledger.page(asked.query())
+        page = await self.ledger.page(asked.query())
         answer: LedgerView = {
             "postings": [shown_line(each) for each in page.lines],
             "next": page.next,
         }
         if asked.after is None:
-            found = await self._ledger.balances(asked.service_mode, asked.service_id)
+            found = await self.ledger.balances(asked.service_mode, asked.service_id)
             answer["balances"] = [_wallet_view(*each) for each in found.wallets.items()]
             if found.ours:
                 answer["accounts"] = [
@@ -188,11 +357,56 @@ class LedgerRoutes:
                     for account, amount in found.ours.items()
                 ]
         if asked.audit == "true":
-            violations, lines = await self._ledger.audit()
+            violations, lines = await self.ledger.audit()
             answer["agrees"] = not violations
             answer["violations"] = [{"rule": rule, "detail": text} for rule, text in violations]
             answer["postings_checked"] = lines
         return answer
+
+    async def suspense(self, _request: web.Request, _asked: Nothing) -> SuspenseList:
+        """List the amounts in suspense by payment, newest first."""
+        return {"suspense": [*map(suspense_view, await self._open_books.suspense())]}
+
+    async def resolve(self, _request: web.Request, asked: Resolve) -> NumberedPosting:
+        """Move the amount in suspense of a payment to its service, to clearing or to fees."""
+        to = AccountKind.WALLET if asked.to == "service" else AccountKind(asked.to)
+        amount = None if asked.amount is None else Decimal(asked.amount)
+        subject = await self._subject(asked.transaction, asked.service_id)
+        return shown_line(await self._open_books.resolve(subject, to, amount, asked.signed))
+
+    async def adjust(self, _request: web.Request, asked: Adjust) -> NumberedPosting:
+        """Write a correction between a wallet of a service and clearing, fees or suspense."""
+        subject = ""
+        if asked.transaction:
+            subject = await self._subject(asked.transaction, asked.service_id)
+        return shown_line(await self._open_books.adjust(asked.adjustment(subject), asked.signed))
+
+    async def reverse(self, _request: web.Request, asked: Reverse) -> NumberedPosting:
+        """Reverse a manual entry, for its full amount. An entry can be reversed once."""
+        return shown_line(await self._open_books.reverse(asked.entry, asked.signed))
+
+    async def _subject(self, name: str, service_id: int | None) -> str:
+        """The network transaction id of the payment with this id; the id itself if unknown."""
+        found = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
+        return name if found is None else str(found["network_transaction_id"])
+
+    async def close(self, _request: web.Request, asked: Close) -> StatementView:
+        """Pay out what was collected before `until`, in one entry."""
+        account = asked.service_id, asked.currency
+        return _shown(await self._open_periods.close(*account, asked.until, asked.signed))
+
+    async def statement(self, _request: web.Request, asked: StatementQuery) -> StatementView:
+        """Show the lines of a period, whose amounts sum to what was paid out."""
+        account = asked.service_id, asked.currency
+        return _shown(await self._open_periods.statement(*account, asked.period))
+
+    @property
+    def _open_books(self) -> Books:
+        return of_production(self.books, "no entries of mode P can be made")
+
+    @property
+    def _open_periods(self) -> Periods:
+        return of_production(self.periods, "no period can be closed")
 
 
 def _wallet_view(account: Account, balance: Balance) -> WalletView:
@@ -205,3 +419,25 @@ def _wallet_view(account: Account, balance: Balance) -> WalletView:
         "pending": plain_decimal(balance.pending),
         "available": plain_decimal(balance.available),
     }
+
+
+def suspense_view(item: SuspenseItem) -> SuspenseView:
+    """An amount in suspense, as the control API shows it."""
+    return _suspense(item, amount=plain_decimal(item.amount))
+
+
+def _shown(statement: Statement) -> StatementView:
+    wallet, closing = statement.wallet, statement.closing
+    return _statement(
+        statement,
+        service_id=wallet.service_id,
+        currency=wallet.asset,
+        entry=None if closing is None else shown_line(closing),
+        total=plain_decimal(statement.total),
+        lines=[_shown_line(each) for each in statement.lines],
+    )
+
+
+def _shown_line(each: StatementLine) -> StatementLineView:
+    amount = plain_decimal(each.amount)
+    return {**shown_line(each.line), "amount": amount, "transaction_id": each.transaction_id}

@@ -29,8 +29,8 @@ from sandbox_sim.records.exchanges import (
     RawNotification,
 )
 from sandbox_sim.records.reports import Outcome
+from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.peer_input import storable
-from sandbox_sim.values.timestamps import iso
 from sandbox_sim.web.control.errors import BODY_TOO_LARGE, RequestRefused, error_response
 from sandbox_sim.web.control.input import A_TIME, ListQuery, Moment, ServiceListQuery, Text
 from sandbox_sim.web.routes import Answer, ErrorCode, ListOf, Query, Reply, Route
@@ -89,31 +89,23 @@ class CheckedNetworkView(NetworkView):
 _networks = partial(ListOf, "networks", has_next=False, order="in the order of the configuration")
 
 
+_network, _breaker = viewer(NetworkView), viewer(BreakerView)
+
+
 def network_view(state: NetworkState) -> NetworkView:
     """A network as the control API and the dashboard show it."""
-    can, opened_at = state.capabilities, state.breaker.opened_at
-    return {
-        "name": state.name,
-        "adapter": state.adapter,
-        "operations": sorted(each.value for each in can.operations),
-        "nws": sorted(can.nws),
-        "currencies": sorted(can.currencies),
-        "notifications": can.trust.value,
-        "routes": [
-            {"operation": sorted(each.value for each in route.operations), "nw": sorted(route.nws)}
-            for route in state.routes
-        ],
-        "breaker": {
-            "state": state.breaker.state.value,
-            "faults": state.breaker.faults,
-            "opened_at": None if opened_at is None else iso(opened_at),
-        },
-        "open_attempts": state.open_attempts,
-        "kept_notifications": {
-            what.value: count for what, count in sorted(state.kept_notifications.items())
-        },
-        "dropped_notifications": state.dropped_notifications,
-    }
+    can = state.capabilities
+    routes = [{"operation": sorted(r.operations), "nw": sorted(r.nws)} for r in state.routes]
+    return _network(
+        state,
+        operations=sorted(can.operations),
+        nws=sorted(can.nws),
+        currencies=sorted(can.currencies),
+        notifications=can.trust,
+        routes=routes,
+        breaker=_breaker(state.breaker),
+        kept_notifications=dict(sorted(state.kept_notifications.items())),
+    )
 
 
 class AttemptListQuery(ServiceListQuery):

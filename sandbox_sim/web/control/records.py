@@ -4,7 +4,7 @@ Every kind of record has the same routes: its list, one record, and `find`, `cou
 The journal of requests can also be emptied.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -52,7 +52,7 @@ from sandbox_sim.web.control.input import (
     Text,
     Wait,
 )
-from sandbox_sim.web.routes import Answer, Body, ErrorCode, ListOf, Query, Reply, Route
+from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
 from sandbox_sim.web.transport.gateway_protocol import run_while_connected
 
 if TYPE_CHECKING:
@@ -384,31 +384,3 @@ def no_such(plural: str, name: str) -> RequestRefused:
     """HTTP 404 for a record that does not exist."""
     text = f"there is no {name!r} among the {plural}, or it was deleted"
     return RequestRefused(errors.NOT_FOUND, text)
-
-
-def transaction_routes(
-    handler: Callable[..., Awaitable[Reply]],
-    summary: str,
-    answers: tuple[Answer, ...],
-    body: Body,
-    refusals: tuple[ErrorCode, ...],
-) -> Sequence[Route]:
-    """The routes of an action on a transaction, which has the name of the handler.
-
-    One finds the transaction by any of its ids, the other one only that of a service. summary: with
-    `{}` where the second one names the service.
-    """
-    route = partial(
-        Route, "POST", handler=handler, group="Transactions", answers=answers, body=body
-    )
-    action = handler.__name__
-    return [
-        route(
-            f"{TRANSACTION}/{action}", summary=summary.format(""),
-            errors=(*refusals, errors.AMBIGUOUS),
-        ),
-        route(
-            f"{TRANSACTION_OF_SERVICE}/{action}", summary=summary.format(" of a service"),
-            errors=(*refusals, errors.BAD_REQUEST),
-        ),
-    ]  # fmt: skip

@@ -82,6 +82,6 @@ class OpenapiRoutes:
         return openapi_document(self.table(), facts)
 
     def _make_page(self, facts: ServerFacts) -> "Markup":
-        from sandbox_sim.web.openapi.page import content_of  # noqa: PLC0415 -- when asked
+        from sandbox_sim.web.openapi.page import context_of  # noqa: PLC0415 -- when asked
 
-        return content_of(self._document(facts))
+        return self.templates.part("reference.html", context_of(self._document(facts)))

@@ -1,4 +1,4 @@
-"""The files of the pages, the page of the rules, and pages outside the control API.
+"""The files of the pages, the pages of rules and of certify, and pages outside the control API.
 
 Source: sandbox.3.
 
@@ -6,7 +6,7 @@ Everything else outside `/_sandbox/` belongs to the dispatcher, and so does ever
 """
 
 import asyncio
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -30,22 +30,45 @@ _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
 }
 
+# The report of certify contains its style and loads nothing.
+_REPORT_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+}
+
 ICON: Final = "icon.svg"
 
 
 @dataclass(frozen=True, eq=False)
 class StaticRoutes:
-    """The files that pages load, and the page of the rules; both need no token."""
+    """The files that pages load and the page of the rules, without a token, and the last report.
+
+    report_file: returns where a run of certify on this machine writes its report.
+    """
 
     templates: Templates
+    report_file: Callable[[], Path]
 
     def routes(self) -> Sequence[Route]:
-        """The page of the rules, and one route for each file."""
+        """The pages, and one route for each file."""
         route = partial(Route, group="Pages", access=Access.OPEN)
         return [
             route(
                 "GET", f"{CONTROL_PREFIX}/rules", self.rules, "show the rules that answers name",
                 answers=(Answer(None, media_type=HTML, when="the page"),),
+            ),
+            route(
+                "GET", f"{CONTROL_PREFIX}/certify", self.report,
+                "show the last run of certify on this machine",
+                access=Access.PAGE,
+                answers=(
+                    Answer(None, media_type=HTML, when="the report, or how to make one"),
+                    Answer(None, 303, None, "the browser must log in first"),
+                ),
             ),
             *(
                 route(
@@ -62,6 +85,20 @@ class StaticRoutes:
         """Show all rules, under their sections."""
         context = {"rules": explanations.rules(), "markers": explanations.markers()}
         return await self.templates.page(request, "rules.html", context)
+
+    async def report(self, request: web.Request) -> web.Response:
+        """Show the report, or how to make one."""
+        try:
+            body = await asyncio.to_thread(lambda: self.report_file().read_bytes())
+        except OSError:
+            title = "Certify has not run yet"
+            how = (
+                "sandbox-sim certify runs the bad days of a payment against your application, on "
+                "this machine. Start with `sandbox-sim certify init`; the report of a run is "
+                "shown here."
+            )
+            return await self.templates.message(request, title, how, status=200)
+        return web.Response(body=body, content_type=HTML, charset="utf-8", headers=_REPORT_HEADERS)
 
     async def icon(self, _request: web.BaseRequest) -> web.Response:
         """The icon, which browsers ask for at `/favicon.ico`."""

@@ -33,9 +33,9 @@ from sandbox_sim.records.overrides import UserRuleKind
 from sandbox_sim.values.json_text import plain_decimal
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import iso
-from sandbox_sim.web.control.books import ENDS, suspense_view
 from sandbox_sim.web.control.config import ChangeableSettings
 from sandbox_sim.web.control.input import LARGEST_INTEGER
+from sandbox_sim.web.control.ledger import ENDS, suspense_view
 from sandbox_sim.web.control.networks import network_view
 from sandbox_sim.web.pages.details import Details
 from sandbox_sim.web.pages.listing import RecordLists

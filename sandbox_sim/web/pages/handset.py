@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, TypedDict
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from cachetools import TTLCache
 from pydantic import Field
 
 from sandbox_sim.events.event_feed import Feed
@@ -30,6 +31,7 @@ from sandbox_sim.records.messages import MessageView
 from sandbox_sim.records.transactions import TransactionView
 from sandbox_sim.values import msisdn
 from sandbox_sim.values.hosts import is_loopback
+from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.timestamps import iso
 from sandbox_sim.web.control.access import give_cookie, go_to, handset_cookie, prefix_of
@@ -65,22 +67,18 @@ class HandsetCodes:
     """
 
     def __init__(self, clock: Clock, ids: Ids) -> None:
-        self._clock = clock
         self._ids = ids
-        self._expiry: dict[str, float] = {}
+        self._valid = TTLCache[str, bool](_MOST_CODES, CODE_WORKS_FOR_S, clock.monotonic)
 
     def new(self) -> str:
         """A code that works once, within ten minutes."""
-        now = self._clock.monotonic()
-        valid = [(code, expiry) for code, expiry in self._expiry.items() if expiry > now]
-        self._expiry = dict(valid[-_MOST_CODES + 1 :])
         code = self._ids.token()
-        self._expiry[code] = now + CODE_WORKS_FOR_S
+        self._valid[code] = True
         return code
 
     def use(self, code: str) -> bool:
         """Use up a code; returns whether it was valid."""
-        return self._expiry.pop(code, 0.0) > self._clock.monotonic()
+        return self._valid.pop(code, False)
 
 
 _HANDSET: Final = HANDSET_PAGES + "/{number}"
@@ -101,6 +99,9 @@ class PromptView(TypedDict):
     currency_code: str
     reference: str
     times_out_at: Annotated[str, "when it becomes 003 without an answer, ISO 8601 in UTC"]
+
+
+_prompt = viewer(PromptView)
 
 
 class HandsetView(TypedDict):
@@ -289,16 +290,12 @@ class HandsetRoutes:
 
 def _shown(prompt: Prompt) -> PromptView:
     payment = prompt.transaction.payment
-    return {
-        "service_id": payment.service_id,
-        "network_transaction_id": prompt.transaction.network_transaction_id,
-        "transaction_id": redact_text(payment.transaction_id),
-        "operation": payment.operation.value,
-        "amount": format(payment.amount, "f"),
-        "currency_code": payment.currency_code,
-        "reference": payment.reference,
-        "times_out_at": iso(prompt.times_out_at),
-    }
+    return _prompt(
+        payment,
+        network_transaction_id=prompt.transaction.network_transaction_id,
+        transaction_id=redact_text(payment.transaction_id),
+        times_out_at=iso(prompt.times_out_at),
+    )
 
 
 def _no_such(request: web.Request) -> RequestRefused:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from sandbox_sim.operations import Operation
 from sandbox_sim.records.overrides import MAGIC_OUTCOMES
 from sandbox_sim.records.transactions import Status, status_words
 from sandbox_sim.values.response_codes import CATALOGUE
@@ -32,7 +31,7 @@ def match_words(match: Document) -> str:
         f"{name} {value}"
         for name, value in (
             ("service", match.get("service_id")),
-            ("operation", _operation(match.get("operation"))),
+            ("operation", match.get("operation")),
             ("transaction", match.get("transaction_id")),
             ("number or account", spaced(match.get("customer_number") or "")),
             ("nw", match.get("nw")),
@@ -41,10 +40,6 @@ def match_words(match: Document) -> str:
     ]
     words += _amount_words(match.get("amount") or {})
     return ", ".join(words) or "every request"
-
-
-def _operation(name: str | None) -> str:
-    return "" if name is None else Operation(name).row.title
 
 
 def _amount_words(bounds: Document) -> Iterator[str]:

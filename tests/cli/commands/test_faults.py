@@ -7,21 +7,30 @@ import pytest
 from tests.cli.asking import as_json, columns, on, printed
 from tests.conftest import Sandbox
 
-LOSSES = ("connection_reset", "empty_response", "malformed_json", "timeout")
+LOSSES = {
+    "connection_reset": "the answer is lost: the connection is reset",
+    "empty_response": "the answer is empty: the connection is closed",
+    "malformed_json": "the answer is cut off within its JSON",
+    "timeout": "the answer never comes",
+}
 
 
 @pytest.mark.parametrize(
     ("words", "fault", "shown"),
     [
-        (["--status", 503], {"status": 503}, "status 503"),
-        (["--latency", 200], {"latency": {"fixed_ms": 200}}, "latency 200 ms"),
-        (["--latency", "50-300"], {"latency": {"uniform_ms": [50, 300]}}, "latency 50 to 300 ms"),
+        (["--status", 503], {"status": 503}, "the answer is HTTP 503"),
+        (["--latency", 200], {"latency": {"fixed_ms": 200}}, "the answer comes 200 ms late"),
+        (
+            ["--latency", "50-300"],
+            {"latency": {"uniform_ms": [50, 300]}},
+            "the answer comes 50 ms to 300 ms late",
+        ),
         (
             ["--latency-lognormal", "90,0.4"],
             {"latency": {"lognormal_ms": {"median": 90, "sigma": 0.4}}},
-            "latency lognormal, median 90 ms, sigma 0.4",
+            "the answer comes late: lognormal, median 90 ms, sigma 0.4",
         ),
-        *(([f"--{name.replace('_', '-')}"], {name: True}, name) for name in LOSSES),
+        *(([f"--{name.replace('_', '-')}"], {name: True}, LOSSES[name]) for name in LOSSES),
     ],
 )
 async def test_each_fault(
@@ -31,7 +40,7 @@ async def test_each_fault(
     _, line = await printed(sandbox, "faults", "list")
 
     assert (added["fault"], added["match"], added["times"]) == (fault, {}, None)
-    assert columns(line) == [added["id"], "any request", shown, "0"]
+    assert columns(line) == [added["id"], "every request", shown, "0"]
 
 
 async def test_one_with_everything(sandbox: Sandbox) -> None:
@@ -42,15 +51,19 @@ async def test_one_with_everything(sandbox: Sandbox) -> None:
     )
     (rule,) = (await as_json(sandbox, "faults", "list"))["faults"]
 
-    does = "status 429, Retry-After 2, every 3, probability 0.5"
-    assert line == (f"fault {rule['id']} for collect, service_id 55, amount from 10: {does}, once")
+    who = "service 55, operation collect, amount of at least 10.00"
+    does = (
+        "the answer is HTTP 429 with Retry-After 2; one of 3 requests is affected; "
+        "the probability is 0.5"
+    )
+    assert line == f"fault {rule['id']} for {who}: {does}, once"
     assert (rule["retry_after_s"], rule["times"]) == (2, 1)
 
 
 async def test_a_request_that_never_arrives(sandbox: Sandbox) -> None:
     (line,) = await printed(sandbox, "faults", "add", "--timeout", "--not-processed")
 
-    assert line.endswith(" for any request: timeout, not processed")
+    assert line.endswith(" for every request: the answer never comes; the request is not processed")
     assert (await as_json(sandbox, "faults", "list"))["faults"][0]["processed"] is False
 
 

@@ -80,11 +80,16 @@ async def test_the_list_tells_it_in_words(sandbox: Sandbox) -> None:
     assert columns(heading) == ["id", "for", "does", "used"]
     assert [columns(rule)[1:] for rule in rules] == [
         [
-            "collect, service_id 55, amount from 5 to 10.5",
-            "003 cancelled, settled 50 ms later, callback duplicate 2, callback bad_signature",
+            "service 55, operation collect, amount from 5.00 to 10.50",
+            "; ".join(
+                (
+                    *("the transaction ends as 003 cancelled", "it settles 50 ms later"),
+                    *("the signature of the callback is wrong", "the callback is sent twice"),
+                )
+            ),
             "1 of 2",
         ],
-        ["any request", "000 successful", "0"],
+        ["every request", "the transaction ends as 000 successful", "0"],
     ]
 
 

@@ -439,7 +439,7 @@ class TestRules:
             ({"outcome": {"status": "001"}}, "Every request", "The transaction ends as 001 failed"),
             (
                 {"outcome": {"status": "002"}, "match": {"service_id": 55, "operation": "bill"}},
-                "Service 55, operation Bill",
+                "Service 55, operation bill",
                 "The transaction stays 002 pending",
             ),
             (
