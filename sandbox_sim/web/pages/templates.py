@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Pages cut longer texts.
 _MOST_CHARACTERS: Final = 10_000
-# After so many characters of all texts, a page cuts every text that is longer than this.
+# Once a page has this many characters of texts, it cuts every text at the second figure.
 _MOST_OF_PAGE: Final = 100_000
 _MOST_BEYOND: Final = 100
 _FOLDER: Final = Path(__file__).with_name("templates")
