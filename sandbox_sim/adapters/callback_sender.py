@@ -78,11 +78,21 @@ _HEADERS = {"Content-Type": "application/json", "User-Agent": f"sandbox_sim/{__v
 # The last status of its connection, though it begins with 1.
 _SWITCHING_PROTOCOLS: Final = 101
 
+# A receiver sends one or two. Those that sent them without end stopped the gateway for seconds.
+_MOST_INTERIM: Final = 10
+
 # `HttpCallbackSender.send` has a limit for the whole attempt.
 _NO_LIMITS: Final = aiohttp.ClientTimeout()
 
 
 log = logging.getLogger("sandbox_sim.callbacks")
+
+
+class _TooManyInterim(Exception):
+    """The receiver sent interim answers (1xx) only."""
+
+    def __str__(self) -> str:
+        return f"{_MOST_INTERIM} interim answers (1xx) and no final one"
 
 
 class _PublicReceivers:
@@ -302,9 +312,12 @@ class HttpCallbackSender:
         self, protocol: ResponseHandler, data: _AttemptData, on_status: Callable[[], None]
     ) -> None:
         """Wait for the status, and read the beginning of the body."""
-        head, content = await protocol.read()
-        while 100 <= head.code < 200 and head.code != _SWITCHING_PROTOCOLS:
+        for _ in range(_MOST_INTERIM):
             head, content = await protocol.read()
+            if not 100 <= head.code < 200 or head.code == _SWITCHING_PROTOCOLS:
+                break
+        else:
+            raise _TooManyInterim
         data.status = head.code
         on_status()
         if content.is_eof():  # the body nearly always comes with the status

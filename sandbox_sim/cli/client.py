@@ -9,8 +9,8 @@ import functools
 import http.client
 import json
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from threading import Timer
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, Self
 from urllib.parse import quote, urlencode, urlsplit
@@ -29,6 +29,7 @@ _BRIEFLY_S: Final = 2.0
 _MOST_BYTES: Final = 256 * 1024 * 1024
 # Arguments that are not UTF-8 are sent as the bytes that were typed.
 _AS_GIVEN: Final = "surrogateescape"
+_MOST_REASON: Final = 500
 _USER_AGENT: Final = f"sandbox-sim/{__version__}"
 
 # The errors of code that reads an answer in which a field is missing or has another type.
@@ -339,12 +340,20 @@ def asks(command: Callable[Concatenate[Session, P], None]) -> Callable[P, None]:
     def run(*args: P.args, **given: P.kwargs) -> None:
         chosen = click.get_current_context().obj
         gateway = RunningGateway(chosen["endpoint_url"], chosen["token"] or None)
-        try:
+        with readable(gateway.address):
             command(Session(gateway, chosen["as_json"]), *args, **given)
-        except MISREAD as error:
-            raise CommandFailed(
-                f"{gateway.address} answers with fields that this version does not know "
-                f"({type(error).__name__}: {error})"
-            ) from error
 
     return run
+
+
+@contextmanager
+def readable(address: str) -> Iterator[None]:
+    """Raises `CommandFailed` for an answer of that server that the block cannot read."""
+    try:
+        yield
+    except MISREAD as error:
+        reason = " ".join(str(error).split())[:_MOST_REASON]
+        raise CommandFailed(
+            f"{address} answers with fields that this version does not know "
+            f"({type(error).__name__}: {reason})"
+        ) from error

@@ -22,11 +22,12 @@ import csv
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import StrEnum
 from typing import Final, NamedTuple, TextIO
 
 from sandbox_sim.values.money import decimals_of
+from sandbox_sim.values.peer_input import amount_of, reason
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
 
 
@@ -408,13 +409,10 @@ def _row(line: int, values: Mapping[str, str], *, minor: bool) -> StatementRow:
 
 
 def _amount(line: int, text: str) -> Decimal:
-    """An amount, which may have commas between thousands."""
-    try:
-        amount = Decimal(text.replace(",", ""))
-    except InvalidOperation:
-        amount = Decimal("NaN")
-    if not amount.is_finite():
-        raise BadStatement(f"line {line}: {text!r} is not an amount")
+    """An amount, which may have commas between thousands. A network wrote it, so it is bounded."""
+    amount = amount_of(text.replace(",", ""))
+    if amount is None:
+        raise BadStatement(f"line {line}: {reason(text)!r} is not an amount")
     return amount
 
 

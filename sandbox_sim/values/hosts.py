@@ -116,18 +116,20 @@ def client_host(host: str, port: int) -> Host:
     return Host(_LOOPBACK_OF_WILDCARD.get(normalized_host(host), host), port)
 
 
-_BETWEEN_SEGMENTS: Final = re.compile(r"[/\\]")
-
-_DOT_SEGMENTS: Final = frozenset({".", ".."})
+# Java servers drop `;` and what follows it in a part before they resolve `..`: RFC 3986, 3.3.
+_DOT_SEGMENT: Final = re.compile(r"(?:^|[/\\])\.\.?(?:;[^/\\]*)?(?:[/\\]|\Z)")
 
 # Some servers decode a path twice; each further round is one that no server is known to make.
 _MOST_ROUNDS: Final = 4
 
 
 def has_dot_segment(text: str) -> bool:
-    """Whether a part of a path is `.` or `..`, also percent-encoded: `%2E%2E`, `a%2F..%2Fb`."""
+    """Whether a part of a path is `.` or `..`, also percent-encoded or with a parameter.
+
+    Such as `%2E%2E`, `a%2F..%2Fb` and `..;v=1`.
+    """
     for _ in range(_MOST_ROUNDS):
-        if not _DOT_SEGMENTS.isdisjoint(_BETWEEN_SEGMENTS.split(text)):
+        if _DOT_SEGMENT.search(text):
             return True
         text = unquote(text)
     return False

@@ -4,6 +4,7 @@ import asyncio
 import resource
 import socket
 import ssl
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -126,6 +127,32 @@ class TestNoAnswer:
         assert answer.problem is not None
         assert answer.problem.startswith("the connection failed: ")
         assert answer.failure_kind is FailureKind.EXCHANGE
+
+    @pytest.mark.parametrize("interim", [100, 102, 103])
+    async def test_interim_answers_without_end_end_the_attempt(
+        self, sender: HttpCallbackSender, listen: Listen, interim: int
+    ) -> None:
+        async def endless(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with suppress(ConnectionError):
+                while True:
+                    writer.write(b"HTTP/1.1 %d More\r\n\r\n" % interim * 1_000)
+                    await writer.drain()
+
+        answer = await post(sender, await listen(Receiver(behave=endless)), MINUTES)
+
+        assert answer.status_code is None
+        assert answer.failure_kind is FailureKind.EXCHANGE
+        problem = "the connection failed: 10 interim answers (1xx) and no final one"
+        assert answer.problem == problem
+
+    async def test_a_few_interim_answers_are_passed_over(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
+        few = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 9
+
+        answer = await post(sender, await listen(Receiver(few + http("200 OK"))))
+
+        assert answer.acknowledges
 
     async def test_what_no_library_of_ours_raises(
         self, sender: HttpCallbackSender, listen: Listen, monkeypatch: pytest.MonkeyPatch

@@ -14,6 +14,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import click
 import pytest
 from aiohttp import web
 from click.testing import CliRunner, Result
@@ -21,6 +22,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from sandbox_sim.cli import client, main, record_commands
 from sandbox_sim.cli.client import RunningGateway, Unreachable
+from sandbox_sim.cli.commands import listen as listen_command
 from sandbox_sim.cli.compare import sides
 from sandbox_sim.records.callbacks import CallbackView
 from sandbox_sim.records.inbox import InboxMessageView
@@ -29,17 +31,38 @@ from sandbox_sim.records.messages import MessageView
 from sandbox_sim.records.transactions import TransactionView
 from tests.cli.every_command import COMMANDS
 from tests.cli.receivers import Listen, ask
+from tests.kit import http_servers
 
 # A title, a cleared screen, one-byte CSI, the end of a line, the other direction of writing, half
 # of an emoji.
 HOSTILE = "\x1b]0;t\x07\x1b[2J\x9b31m\x85\u2028\u202e\ud83d\r\n\b"
-WITHOUT_A_SERVER = ("config check", "config show", "openapi")
+WITHOUT_A_SERVER = frozenset(
+    {
+        *("compare", "config check", "config init", "config show", "demo", "explain", "openapi"),
+        *("networks prove", "serve", "certify init", "certify run"),
+    }
+)
+# Tests of their own, below.
+ELSEWHERE = frozenset({"doctor", "listen"})
+WHO = "--reason r --by a"
 TRIED = [
-    *(
-        line
-        for line in COMMANDS.split("\n")
-        if line and line.split()[0] not in {"config", "openapi"}
-    ),
+    *(line for line in COMMANDS.split("\n") if line and line not in WITHOUT_A_SERVER),
+    "backup",
+    f"ledger adjust 55 10 --debit clearing --credit suspense {WHO}",
+    f"ledger close 55 --until 2026-01-01 {WHO}",
+    f"ledger resolve 55 T1 --to clearing {WHO}",
+    f"ledger reverse 5 {WHO}",
+    "ledger statement 55",
+    "ledger suspense",
+    "networks notifications",
+    "requests show R1",
+    "sms find",
+    "sms show M1",
+    "callbacks find",
+    "transactions ask 55 T1",
+    "transactions find",
+    "transactions refund 55 T1 --by a --reason r",
+    "transactions wait --timeout 0",
     "trigger collect --timeout 0",
     "trigger bulk-sms --timeout 0",
     "transactions list --waiting",
@@ -107,6 +130,27 @@ def statement(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_commands, "_MOST_PAGES", 5)
+
+
+def command_names(command: click.Command, *names: str) -> Iterator[str]:
+    """The full names of a command's subcommands, or its own."""
+    if not isinstance(command, click.Group):
+        yield " ".join(names)
+        return
+    for name in command.list_commands(click.Context(command)):
+        below = command.get_command(click.Context(command), name)
+        assert below is not None
+        yield from command_names(below, *names, name)
+
+
+def test_every_command_that_asks_a_server_is_tried() -> None:
+    not_tried = {
+        name
+        for name in command_names(main)
+        if not any(f"{line} ".startswith(f"{name} ") for line in TRIED)
+    }
+
+    assert not_tried == (WITHOUT_A_SERVER - {"config show"}) | ELSEWHERE
 
 
 def run(url: str, *words: str) -> Result:
@@ -354,8 +398,31 @@ class TestEndless:
             assert_harmless(run(url, *words))
 
 
+GREETING = b'event: listening\ndata: {"listener": "L1", "shared": false}\n\n'
+
+
+def forwarded(**fields: object) -> bytes:
+    """A callback as a gateway sends it to a listener, with these fields changed."""
+    data = {"number": 1, "url": HOSTILE, "headers": {}, "body": "{}", "timeout_s": 1, **fields}
+    return f"event: callback\ndata: {json.dumps(data)}\n\n".encode()
+
+
+async def listened(answer: web.Response) -> Result:
+    """What `listen` does with a gateway that answers so to a listener."""
+
+    async def clock(_request: web.Request) -> web.Response:
+        return web.json_response({})
+
+    async def streaming(_request: web.Request) -> web.Response:
+        return answer
+
+    routes = (web.get("/_sandbox/clock", clock), web.get("/_sandbox/listen", streaming))
+    async with http_servers.listening(*routes) as url:
+        return await ask("listen", "--from", url, "--forward-to", "http://127.0.0.1:9/")
+
+
 class TestOthers:
-    """`doctor` and `compare` talk to servers with clients of their own."""
+    """`listen`, `doctor` and `compare` talk to servers with clients of their own."""
 
     async def test_a_receiver(self, listen: Listen) -> None:
         async def hostile(_request: web.Request) -> web.Response:
@@ -386,6 +453,52 @@ class TestOthers:
 
         assert_harmless(result)
         assert result.exit_code == 1
+
+    @pytest.mark.parametrize(
+        "stream",
+        [
+            b"event: listening\ndata: {\n\n",
+            b"event: listening\ndata: []\n\n",
+            b"event: listening\ndata: " + b"[" * 100_000 + b"\n\n",
+            b"event: \xff\ndata: {}\n\n",
+            b"x" * 3_000_000,
+            GREETING + b"event: callback\ndata: null\n\n",
+            GREETING + b'event: callback\ndata: {"number": 1}\n\n',
+            GREETING + forwarded(timeout_s=1e300),
+            GREETING + forwarded(timeout_s=-1),
+            GREETING + forwarded(timeout_s="NaN"),
+            GREETING + forwarded(body="\ud83d"),
+            GREETING + forwarded(headers=[HOSTILE]),
+        ],
+        ids=range(12),
+    )
+    async def test_a_gateway_that_forwards_callbacks(
+        self, monkeypatch: pytest.MonkeyPatch, stream: bytes
+    ) -> None:
+        monkeypatch.setattr(listen_command, "_LONGEST_LINE", 1_000_000)
+
+        result = await listened(web.Response(body=stream))
+
+        assert_harmless(result)
+        assert result.exit_code == 1
+        assert "answers with fields that this version does not know" in result.stderr
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            {"status": 302, "headers": {"Location": "http://127.0.0.1:9/"}},
+            {"status": 400, "text": json.dumps({"error": {"message": HOSTILE}})},
+            {"status": 500, "text": "x" * 3_000_000},
+            {"status": 500, "text": "[" * 60_000},
+        ],
+        ids=range(4),
+    )
+    async def test_a_gateway_that_refuses_to_forward(self, answer: dict[str, Any]) -> None:
+        result = await listened(web.Response(**answer))
+
+        assert_harmless(result)
+        assert result.exit_code == 1
+        assert len(result.stderr) < 1_000
 
     def test_one_that_answers_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sides, "_MOST_BYTES", 1_000_000)

@@ -259,7 +259,7 @@ async def test_units_of_airtime_are_spent_from_their_own_asset(desk: Desk) -> No
     assert balances[f"service/{SERVICE}/{Wallet.AIRTIME}/AIRTIME available"] == Decimal("39.50")
 
 
-@pytest.mark.parametrize("transaction_id", ["..", ".", "%2E%2E", "a/../b"])
+@pytest.mark.parametrize("transaction_id", ["..", ".", "%2E%2E", "a/../b", "..;v=1"])
 async def test_a_value_that_would_change_the_path_is_refused_and_nothing_is_held(
     transaction_id: str,
 ) -> None:

@@ -10,14 +10,16 @@ from typing import Any, Final
 
 import aiohttp
 import click
+from aiohttp.http_exceptions import LineTooLong
+from pydantic import BaseModel, Field
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.adapters.tls import authority_file, client_context
-from sandbox_sim.cli.client import CommandFailed, RunningGateway
+from sandbox_sim.cli.client import CommandFailed, RunningGateway, readable
 from sandbox_sim.cli.options import address
 from sandbox_sim.records.callbacks import verdict
-from sandbox_sim.settings.schema import authority_folder
+from sandbox_sim.settings.schema import A_DAY_S, authority_folder
 from sandbox_sim.values.redaction import printable, redact_text
 
 # Seconds of real time: the pause before a lost connection is opened again, and the silence after
@@ -26,9 +28,21 @@ _RECONNECT_S: Final = 1.0
 _SILENT_S: Final = 45.0
 # One event is one line.
 _LONGEST_LINE: Final = 16 * 1024 * 1024
+# Of the body of a refusal; the message of an error is short.
+_MOST_REFUSAL_BYTES: Final = 64 * 1024
 
 # An event, as `--json` prints it.
 Told = Mapping[str, Any]
+
+
+class _Callback(BaseModel):
+    """A callback as the gateway sends it: `ForwardedCallback`."""
+
+    number: int
+    url: str
+    headers: dict[str, str]
+    body: str
+    timeout_s: float = Field(gt=0, le=A_DAY_S)
 
 
 @click.command()
@@ -59,7 +73,8 @@ def listen(
             click.echo(printable(line))
 
     forwarding = Forwarding(gateway.address, obj["token"], forward_to, service_id, tell)
-    asyncio.run(forwarding.run_forever())
+    with readable(gateway.address):
+        asyncio.run(forwarding.run_forever())
 
 
 class Forwarding:
@@ -89,13 +104,14 @@ class Forwarding:
     async def run_forever(self) -> None:
         """Listen, and connect again after every lost connection.
 
-        Raises `CommandFailed` if the gateway refuses the listener.
+        Raises `CommandFailed` if the gateway refuses the listener, and one of `MISREAD` if it
+        sends what this version does not know.
         """
         while True:
             try:
                 await self.run_once()
                 why = "the gateway closed it"
-            except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as error:
+            except (aiohttp.ClientError, OSError) as error:
                 why = str(error) or type(error).__name__
             self._tell({"event": "disconnected", "why": why})
             await self._clock.pause(_RECONNECT_S)
@@ -110,18 +126,27 @@ class Forwarding:
             aiohttp.ClientSession(
                 connector=connector, headers=self._headers, timeout=timeout
             ) as session,
-            session.get(self._url, params=self._query, read_bufsize=_LONGEST_LINE) as stream,
+            session.get(
+                self._url,
+                params=self._query,
+                read_bufsize=_LONGEST_LINE,
+                allow_redirects=False,  # as every command
+            ) as stream,
         ):
             if stream.status != HTTPStatus.OK:
                 raise CommandFailed(await _refusal(stream))
             forwards: set[asyncio.Task[None]] = set()
+            answers = self._url
             try:
                 async for event, data in _events(stream):
                     if event == "listening":
-                        answers = f"{self._url}/{data['listener']}/answers"
-                        self._tell({"event": event, "shared": data["shared"]})
+                        greeting = json.loads(data)
+                        answers = f"{self._url}/{greeting['listener']}/answers"
+                        self._tell({"event": event, "shared": greeting["shared"]})
                         continue
-                    work = self._forward(session, sender, answers, data)
+                    work = self._forward(
+                        session, sender, answers, _Callback.model_validate_json(data)
+                    )
                     task = asyncio.create_task(work)
                     forwards.add(task)
                     task.add_done_callback(forwards.discard)
@@ -134,18 +159,18 @@ class Forwarding:
         session: aiohttp.ClientSession,
         sender: HttpCallbackSender,
         answers: str,
-        callback: Mapping[str, Any],
+        callback: _Callback,
     ) -> None:
         """Post one callback, and send the answer to the gateway."""
         response = await sender.send(
             self._forward_to,
-            callback["headers"],
-            callback["body"].encode(),
-            timedelta(seconds=callback["timeout_s"]),
+            callback.headers,
+            callback.body.encode(),
+            timedelta(seconds=callback.timeout_s),
         )
         kind = response.failure_kind
         answer = {
-            "number": callback["number"],
+            "number": callback.number,
             "status_code": response.status_code,
             "response_body": response.body,
             "problem": response.problem,
@@ -154,33 +179,45 @@ class Forwarding:
         self._tell(
             {
                 "event": "callback",
-                "url": callback["url"],
+                "url": callback.url,
                 "forwarded_to": redact_text(self._forward_to),
                 "verdict": verdict(response),
                 "duration_ms": response.duration_ms,
             }
         )
         with suppress(aiohttp.ClientError, OSError):  # a lost connection ends the stream too
-            async with session.post(answers, json=answer):
+            async with session.post(answers, json=answer, allow_redirects=False):
                 pass
 
 
-async def _events(stream: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, Any]]:
-    """The Server-Sent Events of a stream: name and parsed data."""
+async def _events(stream: aiohttp.ClientResponse) -> AsyncIterator[tuple[str, str]]:
+    """The Server-Sent Events of a stream: name and data. Raises `ValueError` for a long line."""
     event = ""
-    async for line in stream.content:
+    async for line in _lines(stream):
         name, _, value = line.decode().rstrip("\n").partition(": ")
         if name == "event":
             event = value
         elif name == "data":
-            yield event, json.loads(value)
+            yield event, value
+
+
+async def _lines(stream: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    try:
+        async for line in stream.content:
+            yield line
+    except LineTooLong:
+        raise ValueError("a line is too long") from None
 
 
 async def _refusal(answer: aiohttp.ClientResponse) -> str:
     """The message of an error of the control API."""
     try:
-        return str((await answer.json())["error"]["message"])
-    except (aiohttp.ClientError, LookupError, TypeError, ValueError):
+        body = await answer.content.readexactly(_MOST_REFUSAL_BYTES)
+    except asyncio.IncompleteReadError as whole:
+        body = whole.partial
+    try:
+        return str(json.loads(body)["error"]["message"])
+    except (LookupError, TypeError, ValueError, RecursionError):
         return f"{answer.url.origin()} answers HTTP {answer.status}: it is not a gateway"
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 # Pages cut longer texts.
 _MOST_CHARACTERS: Final = 10_000
+# Once a page has this many characters of texts, it cuts every text at the second figure.
+_MOST_OF_PAGE: Final = 100_000
+_MOST_BEYOND: Final = 100
 _FOLDER: Final = Path(__file__).with_name("templates")
 # Pages load only our own files, and their forms go only to us.
 _POLICY: Final = (
@@ -66,7 +69,7 @@ class Templates:
         """
         environment = await asyncio.to_thread(_load_environment)
         template = environment.get_template(name)
-        cut = partial(_cut, context.get("whole") or CONTROL_PREFIX)
+        cut = _Cut(context.get("whole") or CONTROL_PREFIX)
         text = template.render({**self._navigation(), **context}, root=self._root(request), cut=cut)
         policy = {
             "Content-Security-Policy": _POLICY.format(form_action=form_action, frames=self._frames)
@@ -101,13 +104,25 @@ class Templates:
         return up + (prefix + CONTROL_PREFIX).lstrip("/")
 
 
-def _cut(whole: str, value: Any) -> Any:
-    """The value; a long text is cut, and says where the full text is."""
-    is_cut = type(value) is str and len(value) > _MOST_CHARACTERS  # Markup was cut before
-    if not is_cut:
-        return value
-    left = f"{len(value) - _MOST_CHARACTERS:,}"
-    return value[:_MOST_CHARACTERS] + f"… ({left} more characters; GET {whole} has the full text)"
+class _Cut:
+    """Cuts the long texts of one page. whole: the path with the full texts."""
+
+    def __init__(self, whole: str) -> None:
+        self._whole = whole
+        self._left = _MOST_OF_PAGE
+
+    def __call__(self, value: Any) -> Any:
+        """The value; a long text is cut, and says where the full text is."""
+        if type(value) is not str:  # Markup was cut before
+            return value
+        most = _MOST_CHARACTERS if self._left > 0 else _MOST_BEYOND
+        self._left -= min(len(value), most)
+        if len(value) <= most:
+            return value
+        if most == _MOST_BEYOND:
+            return value[:most] + "…"
+        left = f"{len(value) - most:,} more characters"
+        return f"{value[:most]}… ({left}; GET {self._whole} has the full text)"
 
 
 @cache

@@ -14,6 +14,7 @@ from sandbox_sim.records.listing import Listing
 from tests.cli.asking import on
 from tests.cli.receivers import Listen, knows
 from tests.conftest import Sandbox, StartSandbox
+from tests.kit.http_servers import listening
 
 
 @asynccontextmanager
@@ -79,6 +80,24 @@ async def test_a_connection_that_is_lost_is_opened_again(
         sandbox.gateway.listeners.closed = False
         while (await told.get())["event"] != "listening":
             pass
+
+
+async def test_an_answer_that_is_not_http_is_a_lost_connection() -> None:
+    async def gateway(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        request.transport.write(b"HTTP/1.1 abc\r\n\r\n")
+        request.transport.close()
+        return web.Response()
+
+    told: asyncio.Queue[Any] = asyncio.Queue()
+    async with listening(web.get("/_sandbox/listen", gateway)) as url:
+        work = Forwarding(url, None, "http://127.0.0.1:9/", None, told.put_nowait)
+        task = asyncio.create_task(work.run_forever())
+        lost = await told.get()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    assert lost["event"] == "disconnected"
 
 
 @pytest.mark.parametrize(

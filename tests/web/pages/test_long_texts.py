@@ -91,6 +91,19 @@ async def test_an_inbox(sandbox: Sandbox) -> None:
     assert shown.count("GET /_sandbox/inbox/orders/messages has the full text") == 3
 
 
+async def test_an_inbox_of_long_headers_and_bodies(sandbox: Sandbox) -> None:
+    headers = {f"X-{number}": '"' * 400 + "h" * 7_000 for number in range(60)}
+    for number in range(25):
+        url, body = sandbox.inbox_url("orders"), f"body {number} {LONG[:20_000]}"
+        await sandbox.session.post(url, data=body, headers=headers)
+
+    shown = await page(sandbox, "inbox/orders")
+
+    assert len(shown) < 3 * MOST  # each quotation mark takes five
+    assert "GET /_sandbox/inbox/orders/messages has the full text" in shown
+    assert all(f"body {number} abc" in shown for number in range(5, 25))
+
+
 async def test_a_handset(sandbox: Sandbox) -> None:
     texted = message("M1", message=LONG, sender_id=LONG, status=SmsStatus.SENT, sent_at=NOW)
     await sandbox.gateway.store.run(methodcaller("add_messages", [texted]))
