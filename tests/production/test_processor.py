@@ -213,23 +213,26 @@ async def test_what_no_network_takes_is_500_and_says_which(desk: Desk) -> None:
     assert "currency USD" in reply.why
 
 
-async def test_a_store_that_is_away_after_the_send_answers_202(
-    desk: Desk,
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize("before", [[], [NOT_SENT]], ids=["first network", "second network"])
+async def test_a_store_that_is_away_after_the_send_answers_202_and_the_network_is_asked(
+    desk: Desk, caplog: pytest.LogCaptureFixture, before: list[SubmitResult]
 ) -> None:
-    desk.first.blocked = asyncio.Event()
-    paying = asyncio.create_task(desk.pay())
-    await desk.first.arrived.wait()
+    desk.first.results.extend(before)
+    await desk.fund_airtime("50")
+    network, blocked = desk.second if before else desk.first, asyncio.Event()
+    network.blocked = blocked
+    paying = asyncio.create_task(desk.pay(operation=Operation.AIRTIME))
+    await network.arrived.wait()
     desk.store.failures, desk.store.error = 1, StoreError("away")
-    desk.first.blocked.set()
+    blocked.set()
 
     assert (await paying).code == "202"
 
-    (attempt,) = await desk.attempts()
+    *_, attempt = await desk.attempts()
     assert attempt.outcome is Outcome.UNKNOWN
     assert f"the answer to attempt {attempt.id} is not recorded: away" in caplog.messages
     await desk.wait(seconds=15)
-    assert len(desk.first.queries) == 1
+    assert len(network.queries) == 1
 
 
 async def test_a_client_that_hangs_up_stops_neither_the_send_nor_its_record(desk: Desk) -> None:

@@ -37,7 +37,9 @@ async def opened_and_probing_is_due() -> Desk:
     return desk
 
 
-async def test_after_five_network_faults_the_backup_gets_the_payments(desk: Desk) -> None:
+async def test_after_five_network_faults_the_backup_gets_the_payments(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
     await desk.fund_airtime("500")
     desk.first.results.extend([LOST] * 12)
 
@@ -45,6 +47,7 @@ async def test_after_five_network_faults_the_backup_gets_the_payments(desk: Desk
         await desk.pay(operation=Operation.AIRTIME, transaction_id=f"T{number}")
 
     assert (len(desk.first.submits), len(desk.second.submits)) == (5, 7)
+    assert caplog.messages == ["the circuit breaker of network first opens: no answer"]
 
 
 @pytest.mark.parametrize("answer", [DECLINED, SubmitResult(Outcome.UNKNOWN, reason="HTTP 302")])
