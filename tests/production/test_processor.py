@@ -209,7 +209,7 @@ async def test_five_faults_open_the_breaker_and_nothing_is_kept(desk: Desk) -> N
 async def test_what_no_network_takes_is_500_and_says_which(desk: Desk) -> None:
     reply = await desk.pay(currency_code="USD")
 
-    assert (reply.code, desk.first.submits) == ("500", [])
+    assert (reply.code, reply.rule, desk.first.submits) == ("500", "D32", [])
     assert "currency USD" in reply.why
 
 

@@ -98,8 +98,7 @@ async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_faul
 
 
 async def test_an_adapter_that_fails_to_tell_its_health_or_a_status_is_unwell_and_says_nothing(
-    desk: Desk,
-    monkeypatch: pytest.MonkeyPatch,
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("health", "status"):
         monkeypatch.setattr(desk.first, name, raising(KeyError("status")))
@@ -110,6 +109,7 @@ async def test_an_adapter_that_fails_to_tell_its_health_or_a_status_is_unwell_an
     assert await desk.networks.status("first", query()) == StatusResult(
         Outcome.UNKNOWN, reason="the adapter failed"
     )
+    assert caplog.messages[-1] == "the adapter of network first failed to ask for a status"
 
 
 async def test_each_submit_counts_by_its_outcome(desk: Desk) -> None:

@@ -159,7 +159,7 @@ def test_a_cancellation_is_kept() -> None:
         (Echo("R1", operation=Operation.PAYOUT), "operation is payout and not collect"),
     ],
 )
-@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED])
 def test_a_final_word_about_something_else_leaves_it_open_and_listed(
     outcome: Outcome, echo: Echo, said: str
 ) -> None:
