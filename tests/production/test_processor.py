@@ -1,6 +1,7 @@
 """The processor of mode P: accept, submit, record (D39)."""
 
 import asyncio
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -9,12 +10,14 @@ import pytest
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.ports.network import SubmitResult
+from sandbox_sim.production.processor import read
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import LOST, NOT_SENT, Desk
 from tests.sample_records import SERVICE
+from tests.units import unit_of
 
 PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
 
@@ -118,6 +121,16 @@ async def test_one_that_another_server_saves_meanwhile_is_219_and_sets_nothing_a
 
     assert (reply.code, len(desk.first.submits)) == ("219", 1)
     assert await desk.balances() == before
+
+
+async def test_a_card_number_is_sent_and_not_saved(desk: Desk) -> None:
+    card: dict[str, Any] = {"operation": Operation.CARD, "payment_mode": "CRD"}
+    await desk.pay(**card, party="4111111111111111")
+
+    (submitted,) = desk.first.submits
+    assert submitted.party == "4111111111111111"
+    saved = await unit_of(desk.store).saved_request(submitted.attempt_id)
+    assert read(saved) == replace(submitted, party="", repeated=True)
 
 
 async def test_a_payout_is_held_and_a_short_one_is_402(desk: Desk) -> None:
