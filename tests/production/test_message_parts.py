@@ -118,7 +118,7 @@ async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_k
 
 
 async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_a_day(
-    desk: Desk,
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     await report(desk, "of another")
     for _ in range(20):
@@ -127,6 +127,7 @@ async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_
 
     assert kept is not None
     assert kept.state is NotificationState.UNMATCHED
+    assert caplog.messages == ["a notification of network first belongs to no attempt"]
     assert await desk.wait(days=10) == []
 
 
