@@ -211,6 +211,8 @@ def test_the_settlement_names_the_identifier_of_the_network_unless_it_is_known(
     (missing,) = reconcile([row(network_id="N-R1")], [attempt]).missing_here
 
     assert missing.step.how.endswith("--network-id N-R1") is named
+    (bare,) = reconcile([row()], [attempt]).missing_here
+    assert "--network-id" not in bare.step.how
 
 
 def test_a_difference_and_what_is_missing_there_say_what_to_do() -> None:

@@ -358,10 +358,10 @@ async def test_no_reset_or_snapshot_touches_production(
     await store.run(fill)
     await unit_of(store).save_callback(callback("S1"))
     await unit_of(store).add_job(job("sandbox", after(minutes=1)))
+    await unit_of(store).save_snapshot("before", service_id, NOW)
     others = [JobKind.DELIVER_LIVE, JobKind.RECHECK_FINAL, JobKind.SEND_SMS]
     for kind in (*others, JobKind.READ_NOTIFICATION):
         await unit_of(store).add_job(Job(after(seconds=1), kind, SERVICE, kind))
-    await unit_of(store).save_snapshot("before", service_id, NOW)
     moved = live_transaction(FIRST).moved(Status.SUCCESSFUL, NOW)
     await unit_of(store).save_transaction(moved)
     before = {**await store.run(seen), "callbacks": ["L1"]}
