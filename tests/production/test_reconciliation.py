@@ -50,15 +50,18 @@ def test_what_agrees_is_matched() -> None:
     assert found.agrees
 
 
-def test_a_row_may_name_the_identifier_of_the_network() -> None:
-    found = reconcile([row(reference="", network_id="N-R1")], [ours()])
+@pytest.mark.parametrize("reference", ["", "another"])
+def test_a_row_may_name_the_identifier_of_the_network(reference: str) -> None:
+    found = reconcile([row(reference=reference, network_id="N-R1")], [ours()])
 
     assert len(found.matched) == 1
 
 
-@pytest.mark.parametrize("fields", [{"amount": Decimal("10.51")}, {"currency": "USD"}])
+@pytest.mark.parametrize(
+    "fields", [{"amount": Decimal("10.51")}, {"amount": Decimal(0)}, {"currency": "USD"}]
+)
 def test_another_amount_or_currency_is_different(fields: dict[str, Any]) -> None:
-    found = reconcile([row(**fields)], [ours()])
+    found = reconcile([row(**fields)], [ours(brings_money=True)])
 
     assert [each.attempt.id for each in found.different] == ["A-R1"]
     assert not found.agrees
