@@ -85,8 +85,7 @@ async def test_a_probe_that_cannot_connect_opens_the_breaker_again() -> None:
 
 
 async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_fault(
-    desk: Desk,
-    monkeypatch: pytest.MonkeyPatch,
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(_request: SubmitRequest) -> Any:
         raise KeyError("status")
@@ -95,6 +94,7 @@ async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_faul
     results = [await desk.networks.submit("first", request()) for _ in range(6)]
 
     assert [each.outcome for each in results] == [Outcome.UNKNOWN] * 5 + [Outcome.NOT_SENT]
+    assert caplog.messages.count("the adapter of network first failed to submit") == 5
 
 
 async def test_an_adapter_that_fails_to_tell_its_health_or_a_status_is_unwell_and_says_nothing(
