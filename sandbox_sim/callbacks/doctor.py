@@ -30,7 +30,8 @@ from sandbox_sim.callbacks.receiver_checks import (
 )
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.ports import CallbackSender, Clock, Ids, Store, Unit
-from sandbox_sim.records.callbacks import CallbackRecord, Profile, ReceiverResponse, Schedule
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.callbacks import CallbackRecord, Profile, ReceiverResponse
 from sandbox_sim.records.transactions import TransactionRecord
 from sandbox_sim.values.clients import Client, ServiceMode
 
@@ -62,7 +63,7 @@ class Receiver(NamedTuple):
     url: str
     secret_key: str | None
     profiles: tuple[Profile, ...] = tuple(Profile)
-    timeout: timedelta = Schedule().timeout
+    timeout: timedelta = Behaviour().schedule.timeout
     judged: frozenset[Profile] | None = None
     service_id: int = OWN_SERVICE
 

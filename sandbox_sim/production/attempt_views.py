@@ -115,8 +115,8 @@ _exchange = viewer(ExchangeView)
 class Stuck(NamedTuple):
     """How many payments and SMS of mode P wait for a person, and how many others are open."""
 
-    waiting: int = 0
-    open: int = 0
+    waiting: int
+    open: int
 
 
 def shown(attempt: Attempt) -> NetworkAttemptView:

@@ -48,11 +48,6 @@ class BackgroundJobs:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    @property
-    def idle(self) -> bool:
-        """Whether no work is under way."""
-        return not self._tasks
-
     async def wait_idle(self) -> None:
         """Return when no work is under way."""
         while self._tasks:

@@ -80,9 +80,9 @@ def waiting_state(*, tried: bool) -> DeliveryState:
 class Schedule:
     """The retry policy: number of attempts, time between them, time limit of each (D30)."""
 
-    attempts: int = 3
-    interval: timedelta = timedelta(seconds=300)
-    timeout: timedelta = timedelta(seconds=30)
+    attempts: int
+    interval: timedelta
+    timeout: timedelta
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,6 +241,16 @@ class TestAdjust:
         await desk.books.adjust(adjustment("6.50", ours=SUSPENSE, subject=subject), SIGNED)
         assert await desk.books.suspense() == []
 
+    async def test_an_entry_begins_an_item_in_suspense(self, desk: Desk) -> None:
+        await desk.pay()
+        (attempt,) = await desk.attempts()
+        asked = adjustment(ours=SUSPENSE, subject=attempt.network_transaction_id)
+
+        await desk.books.adjust(asked, SIGNED)
+
+        (item,) = await desk.books.suspense()
+        assert item.amount == -4
+
     async def test_what_stands_in_suspense_can_grow(self, desk: Desk, subject: str) -> None:
         await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
 

@@ -121,12 +121,12 @@ async def test_an_answer_counts_until_the_prompt_times_out(
 async def test_it_looks_through_the_newest_records_only(
     phone: Phone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(approval, "_MOST_READ", 4)
-    monkeypatch.setattr(approval, "_AT_ONCE", 2)
+    monkeypatch.setattr(approval, "_MOST_READ", 6)
+    monkeypatch.setattr(approval, "_AT_ONCE", 3)
 
-    await phone.gets(*(waiting(number) for number in range(5)))
+    await phone.gets(*(waiting(number) for number in range(7)))
 
-    assert await phone.prompts() == ["1", "2", "3", "4"]
+    assert await phone.prompts() == ["1", "2", "3", "4", "5", "6"]
 
 
 async def test_it_shows_the_newest_fifty_messages_of_its_number(phone: Phone) -> None:

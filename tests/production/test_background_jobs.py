@@ -1,5 +1,6 @@
 """Claimed jobs whose work is done in the background: what fails obeys one policy (D39)."""
 
+import asyncio
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from sandbox_sim.production.background_jobs import BackgroundJobs, GiveUp
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.fakes import WatchedClock
+from tests.production.desk import turns
 from tests.sample_records import NOW, SERVICE, after
 from tests.units import unit_of
 
@@ -84,6 +86,25 @@ async def test_a_store_that_is_away_is_waited_for_and_is_no_failure() -> None:
     assert len(working.tried) == 6
     assert working.clock.pauses == [STORE_PAUSE_S] * 5
     assert await working.listed() == []
+
+
+async def test_close_cancels_what_is_under_way() -> None:
+    began, may_end, ended = asyncio.Event(), asyncio.Event(), []
+
+    async def work(job: Job) -> None:
+        began.set()
+        await may_end.wait()
+        ended.append(job)
+
+    jobs = BackgroundJobs(MemoryStore(WatchedClock()), WatchedClock(), work)
+    jobs.start(Job(NOW, JobKind.ASK_NETWORK, SERVICE, "A1"))
+    await began.wait()
+    closing = asyncio.create_task(jobs.close())
+    await turns()
+    may_end.set()
+    await closing
+
+    assert ended == []
 
 
 async def test_one_that_is_given_up_ends_in_the_unit_that_says_so() -> None:

@@ -125,7 +125,7 @@ def test_a_success_is_settled_with_the_amount_that_the_network_confirms(
     assert asked(known, said, Outcome.SUCCEEDED) == "that with the amount 8, not 10.5"
     assert not asked(told, said, Outcome.SUCCEEDED)
     assert (told.moved_amount, told.network_id) == (Decimal(8), "N1")
-    whole = as_confirmed(known, Outcome.SUCCEEDED, known.amount, "N1")
+    whole = as_confirmed(told, Outcome.SUCCEEDED, known.amount, "N1")
     assert whole.moved_amount == known.amount
 
 

@@ -8,6 +8,8 @@ import pytest
 from sandbox_sim.ports.network import Notification, StatusResult
 from sandbox_sim.production.attempt_views import LiveRecordReader, Stuck
 from sandbox_sim.production.manual_actions import Decision
+from sandbox_sim.production.registry import ConfiguredNetwork, Networks
+from sandbox_sim.records.attempts import PollingSchedule, Terms
 from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.ledger import AccountKind
 from sandbox_sim.records.reports import Echo, Outcome
@@ -53,6 +55,19 @@ async def test_an_open_attempt_waits_once_polling_gave_up(
     reason = "no outcome: network first has not decided within 86400 s"
     assert await waiting(desk) == [("T1", [reason])]
     assert "has no outcome and waits for a person" in caplog.text
+
+
+async def test_each_network_gives_up_by_its_own_schedule(desk: Desk) -> None:
+    await desk.pay()
+    networks = [
+        ConfiguredNetwork(name, "scripted", desk.first, Terms(PollingSchedule(give_up_after=after)))
+        for name, after in (("second", timedelta(days=1)), ("first", timedelta(hours=1)))
+    ]
+    desk.networks = Networks(networks, (), desk.clock)
+
+    await desk.wait(hours=1)
+
+    assert [name for name, _ in await waiting(desk)] == ["T1"]
 
 
 async def test_what_is_open_for_long_is_counted_and_what_waits_for_a_person_apart(
@@ -122,6 +137,7 @@ async def test_a_contradiction_waits_until_a_person_looked_into_it(desk: Desk) -
 
     reason = "contradiction: notification says failed after succeeded"
     assert await waiting(desk) == [("T1", [reason])]
+    assert await records(desk).opened_before(desk.clock.now()) == []
 
     decision = Decision(Status.SUCCESSFUL, "ama", "their list has it")
     await desk.actions.settle(attempt.network_transaction_id, decision)

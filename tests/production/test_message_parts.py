@@ -9,6 +9,7 @@ from sandbox_sim.ports.network import NetworkEvents, Notification
 from sandbox_sim.production.notifications import ExchangeLog, NetworkEventSink
 from sandbox_sim.records.attempts import Attempt
 from sandbox_sim.records.exchanges import NotificationState
+from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
 from tests.fakes import WatchedClock
 from tests.production.desk import Desk
@@ -104,7 +105,8 @@ async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_k
     attempt_id = await sent(desk, pages=1)
 
     await report(desk, "a")
-    await desk.wait(seconds=1)
+    assert await desk.run_due() == []
+    assert await desk.wait(seconds=1) == [JobKind.READ_NOTIFICATION]
     assert await statuses(desk) == ["QUEUED"]
     await taken(desk, attempt_id, "a", total=1)
     await desk.wait(seconds=2)
@@ -116,7 +118,7 @@ async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_k
 
 
 async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_a_day(
-    desk: Desk,
+    desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     await report(desk, "of another")
     for _ in range(20):
@@ -125,6 +127,7 @@ async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_
 
     assert kept is not None
     assert kept.state is NotificationState.UNMATCHED
+    assert caplog.messages == ["a notification of network first belongs to no attempt"]
     assert await desk.wait(days=10) == []
 
 

@@ -175,13 +175,17 @@ async def test_one_that_names_an_attempt_and_a_reference_is_about_the_attempt() 
     assert await desk.status("T2") is Status.PENDING
 
 
-async def test_one_over_a_connection_that_fits_nothing_is_kept_for_people() -> None:
+async def test_one_over_a_connection_that_fits_nothing_is_kept_for_people(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     desk = Desk()
 
     await desk.notifications.notified("first", Notification(Outcome.FAILED, reference="R9"))
 
     found = await kept(desk)
     assert (found.state, found.raw.method) == (NotificationState.UNMATCHED, "EVENT")
+    assert found.raw.body == b'{"outcome": "failed", "reference": "R9"}'
+    assert caplog.messages == ["a notification of network first belongs to no attempt"]
 
 
 def unproven(path: str = "", **fields: Any) -> RawNotification:

@@ -1,6 +1,7 @@
 """The processor of mode P: accept, submit, record (D39)."""
 
 import asyncio
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -9,12 +10,14 @@ import pytest
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.ports.network import SubmitResult
+from sandbox_sim.production.processor import read
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import LOST, NOT_SENT, Desk
 from tests.sample_records import SERVICE
+from tests.units import unit_of
 
 PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
 
@@ -120,6 +123,16 @@ async def test_one_that_another_server_saves_meanwhile_is_219_and_sets_nothing_a
     assert await desk.balances() == before
 
 
+async def test_a_card_number_is_sent_and_not_saved(desk: Desk) -> None:
+    card: dict[str, Any] = {"operation": Operation.CARD, "payment_mode": "CRD"}
+    await desk.pay(**card, party="4111111111111111")
+
+    (submitted,) = desk.first.submits
+    assert submitted.party == "4111111111111111"
+    saved = await unit_of(desk.store).saved_request(submitted.attempt_id)
+    assert read(saved) == replace(submitted, party="", repeated=True)
+
+
 async def test_a_payout_is_held_and_a_short_one_is_402(desk: Desk) -> None:
     await desk.fund("15")
 
@@ -209,27 +222,30 @@ async def test_five_faults_open_the_breaker_and_nothing_is_kept(desk: Desk) -> N
 async def test_what_no_network_takes_is_500_and_says_which(desk: Desk) -> None:
     reply = await desk.pay(currency_code="USD")
 
-    assert (reply.code, desk.first.submits) == ("500", [])
+    assert (reply.code, reply.rule, desk.first.submits) == ("500", "D32", [])
     assert "currency USD" in reply.why
 
 
-async def test_a_store_that_is_away_after_the_send_answers_202(
-    desk: Desk,
-    caplog: pytest.LogCaptureFixture,
+@pytest.mark.parametrize("before", [[], [NOT_SENT]], ids=["first network", "second network"])
+async def test_a_store_that_is_away_after_the_send_answers_202_and_the_network_is_asked(
+    desk: Desk, caplog: pytest.LogCaptureFixture, before: list[SubmitResult]
 ) -> None:
-    desk.first.blocked = asyncio.Event()
-    paying = asyncio.create_task(desk.pay())
-    await desk.first.arrived.wait()
+    desk.first.results.extend(before)
+    await desk.fund_airtime("50")
+    network, blocked = desk.second if before else desk.first, asyncio.Event()
+    network.blocked = blocked
+    paying = asyncio.create_task(desk.pay(operation=Operation.AIRTIME))
+    await network.arrived.wait()
     desk.store.failures, desk.store.error = 1, StoreError("away")
-    desk.first.blocked.set()
+    blocked.set()
 
     assert (await paying).code == "202"
 
-    (attempt,) = await desk.attempts()
+    *_, attempt = await desk.attempts()
     assert attempt.outcome is Outcome.UNKNOWN
     assert f"the answer to attempt {attempt.id} is not recorded: away" in caplog.messages
     await desk.wait(seconds=15)
-    assert len(desk.first.queries) == 1
+    assert len(network.queries) == 1
 
 
 async def test_a_client_that_hangs_up_stops_neither_the_send_nor_its_record(desk: Desk) -> None:

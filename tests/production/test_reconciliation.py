@@ -50,15 +50,18 @@ def test_what_agrees_is_matched() -> None:
     assert found.agrees
 
 
-def test_a_row_may_name_the_identifier_of_the_network() -> None:
-    found = reconcile([row(reference="", network_id="N-R1")], [ours()])
+@pytest.mark.parametrize("reference", ["", "another"])
+def test_a_row_may_name_the_identifier_of_the_network(reference: str) -> None:
+    found = reconcile([row(reference=reference, network_id="N-R1")], [ours()])
 
     assert len(found.matched) == 1
 
 
-@pytest.mark.parametrize("fields", [{"amount": Decimal("10.51")}, {"currency": "USD"}])
+@pytest.mark.parametrize(
+    "fields", [{"amount": Decimal("10.51")}, {"amount": Decimal(0)}, {"currency": "USD"}]
+)
 def test_another_amount_or_currency_is_different(fields: dict[str, Any]) -> None:
-    found = reconcile([row(**fields)], [ours()])
+    found = reconcile([row(**fields)], [ours(brings_money=True)])
 
     assert [each.attempt.id for each in found.different] == ["A-R1"]
     assert not found.agrees
@@ -164,6 +167,17 @@ class TestReversals:
     def test_the_payment_alone_matches_what_was_reversed_since(self) -> None:
         assert len(reconcile([row()], [ours(outcome="reversed")]).matched) == 1
 
+    @pytest.mark.parametrize("outcome", ["pending", "unknown"])
+    def test_one_of_what_is_open_here_is_to_be_asked_about(self, outcome: str) -> None:
+        (wrong,) = reconcile([row(word="reversed")], [ours(outcome=outcome)]).not_taken_back
+
+        assert (wrong.here, wrong.step.do) == (f"it is {outcome} here", Do.ASK)
+
+    def test_a_refund_of_a_reference_that_any_collection_has_is_a_reversal(self) -> None:
+        attempts = [ours(), ours(id="A2", service_id=56, brings_money=True)]
+
+        assert reconcile([row(word="refund")], attempts).not_taken_back
+
     def test_one_that_is_told_twice_is_to_be_asked_about(self) -> None:
         rows = [row(2, word="reversed"), row(3, word="reversed")]
 
@@ -190,6 +204,18 @@ def test_each_row_that_is_missing_here_says_what_to_do(
 
     assert missing.step.do is do
     assert how in missing.step.how
+
+
+@pytest.mark.parametrize(("known", "named"), [("", True), ("N-R1", False)])
+def test_the_settlement_names_the_identifier_of_the_network_unless_it_is_known(
+    known: str, named: bool
+) -> None:
+    attempt = ours(outcome="unknown", network_id=known)
+    (missing,) = reconcile([row(network_id="N-R1")], [attempt]).missing_here
+
+    assert missing.step.how.endswith("--network-id N-R1") is named
+    (bare,) = reconcile([row()], [attempt]).missing_here
+    assert "--network-id" not in bare.step.how
 
 
 def test_a_difference_and_what_is_missing_there_say_what_to_do() -> None:

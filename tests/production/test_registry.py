@@ -37,7 +37,9 @@ async def opened_and_probing_is_due() -> Desk:
     return desk
 
 
-async def test_after_five_network_faults_the_backup_gets_the_payments(desk: Desk) -> None:
+async def test_after_five_network_faults_the_backup_gets_the_payments(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
     await desk.fund_airtime("500")
     desk.first.results.extend([LOST] * 12)
 
@@ -45,6 +47,7 @@ async def test_after_five_network_faults_the_backup_gets_the_payments(desk: Desk
         await desk.pay(operation=Operation.AIRTIME, transaction_id=f"T{number}")
 
     assert (len(desk.first.submits), len(desk.second.submits)) == (5, 7)
+    assert caplog.messages == ["the circuit breaker of network first opens: no answer"]
 
 
 @pytest.mark.parametrize("answer", [DECLINED, SubmitResult(Outcome.UNKNOWN, reason="HTTP 302")])
@@ -82,8 +85,7 @@ async def test_a_probe_that_cannot_connect_opens_the_breaker_again() -> None:
 
 
 async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_fault(
-    desk: Desk,
-    monkeypatch: pytest.MonkeyPatch,
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(_request: SubmitRequest) -> Any:
         raise KeyError("status")
@@ -92,11 +94,11 @@ async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_faul
     results = [await desk.networks.submit("first", request()) for _ in range(6)]
 
     assert [each.outcome for each in results] == [Outcome.UNKNOWN] * 5 + [Outcome.NOT_SENT]
+    assert caplog.messages.count("the adapter of network first failed to submit") == 5
 
 
 async def test_an_adapter_that_fails_to_tell_its_health_or_a_status_is_unwell_and_says_nothing(
-    desk: Desk,
-    monkeypatch: pytest.MonkeyPatch,
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("health", "status"):
         monkeypatch.setattr(desk.first, name, raising(KeyError("status")))
@@ -107,6 +109,7 @@ async def test_an_adapter_that_fails_to_tell_its_health_or_a_status_is_unwell_an
     assert await desk.networks.status("first", query()) == StatusResult(
         Outcome.UNKNOWN, reason="the adapter failed"
     )
+    assert caplog.messages[-1] == "the adapter of network first failed to ask for a status"
 
 
 async def test_each_submit_counts_by_its_outcome(desk: Desk) -> None:

@@ -61,7 +61,9 @@ async def sent(in_memory: Path) -> Sent:
     return Sent(file, copy, network)
 
 
-async def test_what_went_out_after_the_backup_is_asked_about_and_not_sent_again(sent: Sent) -> None:
+async def test_what_went_out_after_the_backup_is_asked_about_and_not_sent_again(
+    sent: Sent, caplog: pytest.LogCaptureFixture
+) -> None:
     sent.network.statuses.append(SUCCEEDED)
 
     async with sent.restored() as desk:
@@ -69,6 +71,7 @@ async def test_what_went_out_after_the_backup_is_asked_about_and_not_sent_again(
 
         assert await statuses(desk) == ["SENT"]
     assert (len(sent.network.submits), len(sent.network.queries)) == (1, 1)
+    assert "the store is a restored backup: 1 queued SMS are asked about first" in caplog.messages
 
 
 async def test_what_the_network_does_not_know_goes_out_with_the_same_reference(sent: Sent) -> None:

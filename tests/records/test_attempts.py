@@ -159,7 +159,7 @@ def test_a_cancellation_is_kept() -> None:
         (Echo("R1", operation=Operation.PAYOUT), "operation is payout and not collect"),
     ],
 )
-@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED])
 def test_a_final_word_about_something_else_leaves_it_open_and_listed(
     outcome: Outcome, echo: Echo, said: str
 ) -> None:
@@ -286,9 +286,10 @@ def test_money_that_left_does_not_come_back_because_of_a_notification(
     assert judged.attempt.next_ask_at == LATER
 
 
-def test_a_failed_payout_must_still_be_failed_after_the_grace() -> None:
+@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.REVERSED])
+def test_a_failed_payout_must_still_be_failed_after_the_grace(outcome: Outcome) -> None:
     terms = Terms(failure_grace=timedelta(minutes=10))
-    failed = report(Outcome.FAILED)
+    failed = report(outcome)
 
     first = apply(attempt(Operation.PAYOUT), failed, terms, LATER)
     assert first.attempt.outcome is Outcome.PENDING
@@ -297,7 +298,7 @@ def test_a_failed_payout_must_still_be_failed_after_the_grace() -> None:
     early = apply(first.attempt, failed, terms, LATER + timedelta(minutes=9))
     assert early.attempt.is_open
     ended = apply(early.attempt, failed, terms, LATER + timedelta(minutes=10))
-    assert (ended.change, ended.attempt.outcome) == (Change.ENDED, Outcome.FAILED)
+    assert (ended.change, ended.attempt.outcome) == (Change.ENDED, outcome)
 
 
 def test_a_payout_that_is_pending_again_begins_its_grace_anew() -> None:

@@ -1,198 +1,201 @@
-"""The bodies of a callback in their five profiles, and how a profile is chosen."""
+"""The attempts at a callback, and the result of each."""
 
-from decimal import Decimal
+import hashlib
+import hmac
+import json
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.callbacks import bodies as bodies_
-from sandbox_sim.operations import Operation
-from sandbox_sim.records.callbacks import CallbackSettings, Profile
-from sandbox_sim.records.transactions import Status, TransactionRecord
-from sandbox_sim.values.json_text import compact, plain_decimal
-from tests.records.samples import SETTLED, settled, transaction
-
-SENT_AT = "2026-01-01T12:00:01.000Z"
-
-AMOUNTS = st.decimals("0.01", 10**9, places=2)
-
-
-TRANS = {
-    "trans_ref": "T1",
-    "trans_id": "12345678901",
-    "trans_status": "000/SUCCESS",
-    "message": "SUCCESSFUL",
-    "customer_number": "233244000001",
-    "nw": "MTN",
-    "payment_mode": "MOM",
-    "amount": "10.5",
-}
-
-FLAT = {
-    "transaction_id": "T1",
-    "status": "000",
-    "status_desc": "Transaction Successful",
-    "network_transaction_id": "12345678901",
-    "message": "SUCCESSFUL",
-    "amount": 10.5,
-    "currency_code": "GHS",
-    "customer_number": "233244000001",
-    "reference": "Order 1",
-    "timestamp": SENT_AT,
-}
-
-EVENT = {
-    "event_type": "payment_success",
-    "transaction_id": "T1",
-    "order_id": "Order 1",
-    "status": "000",
-    "status_desc": "Transaction Successful",
-    "network_transaction_id": "12345678901",
-    "amount": 10.5,
-    "currency_code": "GHS",
-    "customer_number": "233244000001",
-    "reference": "Order 1",
-    "timestamp": SENT_AT,
-}
-
-
-def body(profile: Profile, subject: TransactionRecord) -> dict[str, object]:
-    return bodies_.BODIES[profile](subject, SETTLED)
-
-
-def decided(status: Status) -> TransactionRecord:
-    pending = transaction()
-    return pending if status is Status.PENDING else pending.moved(status, SETTLED)
-
-
-@pytest.mark.spec("sandbox.3")
-@pytest.mark.decision("D27", "D28")
-def test_each_profile_has_its_fields_in_their_order() -> None:
-    bodies = {str(profile): body(profile, settled()) for profile in Profile}
-
-    # The superset is trans_bare and flat in one, with the amount as a string.
-    assert bodies.pop("superset") == {**FLAT, **TRANS, "trans_status": "000"}
-    assert {name: list(said.items()) for name, said in bodies.items()} == {
-        "trans": list(TRANS.items()),
-        "trans_bare": list({**TRANS, "trans_status": "000"}.items()),
-        "flat": list(FLAT.items()),
-        "event": list(EVENT.items()),
-    }
-
-
-@pytest.mark.spec("states.transactions", "delivery.6")
-@pytest.mark.decision("D27", "D28")
-@pytest.mark.parametrize(
-    ("status", "trans_status", "message", "event_type", "description"),
-    [
-        *(
-            ("000", "000/SUCCESS", "SUCCESSFUL", "payment_success", "Transaction Successful"),
-            ("001", "001/FAILED", "FAILED", "payment_failure", "Transaction Failed"),
-            ("002", "002/PENDING", "PENDING", "payment_pending", "Transaction Pending"),
-            ("003", "003/CANCELLED", "CANCELLED", "payment_cancelled", "Transaction Cancelled"),
-        ),
-    ],
+from sandbox_sim.callbacks import bodies
+from sandbox_sim.records import callbacks
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.callbacks import (
+    CallbackRecord,
+    DeliveryState,
+    Profile,
+    ReceiverResponse,
 )
-def test_each_status_in_each_format(
-    status: str, trans_status: str, message: str, event_type: str, description: str
-) -> None:
-    trans, bare, flat, event, superset = (body(each, decided(Status(status))) for each in Profile)
+from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.peer_input import read_json
+from tests.records.samples import NOON, SETTLED, settled
 
-    assert (trans["trans_status"], trans["message"]) == (trans_status, message)
-    assert (event["event_type"], event["status"]) == (event_type, status)
-    assert bare["trans_status"] == superset["trans_status"] == flat["status"] == status
-    assert flat["status_desc"] == event["status_desc"] == description
+SCHEDULE = Behaviour().schedule
+
+TAKEN = ReceiverResponse(200, "thanks", 12)
+
+REFUSED = ReceiverResponse(500, "sorry", 34)
+
+STATUS_CODES = st.none() | st.integers(200, 599)
 
 
-@pytest.mark.spec("delivery.6")
-@pytest.mark.decision("D28")
+def composed(profile: Profile = Profile.TRANS, secret_key: str | None = "secret") -> CallbackRecord:
+    return bodies.compose(settled(), profile, secret_key, "C1", SETTLED)
+
+
+def five_minutes(times: int) -> timedelta:
+    return timedelta(minutes=5) * times
+
+
+@pytest.mark.spec("delivery.1", "delivery.3")
+@pytest.mark.decision("D29")
 @pytest.mark.parametrize("profile", Profile)
+def test_a_callback_is_signed_over_the_very_bytes_it_sends(profile: Profile) -> None:
+    callback = composed(profile)
+    expected = hmac.new(b"secret", callback.body.encode(), hashlib.sha256).hexdigest()
+
+    assert callback.signature == expected
+
+
+@pytest.mark.decision("D29")
+def test_without_a_key_a_callback_is_not_signed() -> None:
+    assert composed(secret_key=None).signature is None
+
+
+@pytest.mark.decision("D27", "D29")
+@pytest.mark.parametrize("profile", Profile)
+def test_the_bytes_are_the_body_of_the_profile_in_its_order(profile: Profile) -> None:
+    sent = read_json(composed(profile).body)
+
+    assert list(sent.items()) == list(bodies.BODIES[profile](settled(), SETTLED).items())
+
+
+@pytest.mark.decision("D18")
+def test_a_callback_belongs_to_its_transaction_and_goes_where_the_request_said() -> None:
+    callback = composed()
+
+    assert callback.url == "http://127.0.0.1:9/callback"
+    assert (callback.service_id, callback.transaction_id) == (55, "T1")
+    assert callback.network_transaction_id == json.loads(callback.body)["trans_id"]
+    assert (callback.state, callback.attempts) == (DeliveryState.PENDING, ())
+
+
+@pytest.mark.spec("delivery.2", "limits")
+@pytest.mark.decision("D30")
+def test_three_attempts_five_minutes_apart_of_thirty_seconds_each() -> None:
+    assert SCHEDULE.attempts == 3
+    assert SCHEDULE.interval == timedelta(minutes=5)
+    assert SCHEDULE.timeout == timedelta(seconds=30)
+    assert (callbacks.KEPT_BODY_BYTES, callbacks.KEPT_CALLBACKS) == (4096, 10_000)
+
+
+@pytest.mark.spec("delivery.5")
+@pytest.mark.decision("D30")
 @pytest.mark.parametrize(
-    ("operation", "shown", "mode"),
+    ("status_code", "verdict"),
     [
-        (Operation.COLLECT, "233244000001", "MOM"),
-        (Operation.DEPOSIT, "233244000001", "MOM"),
-        (Operation.PAYOUT, "233244000001", "MOM"),
-        (Operation.AIRTIME, "233244000001", "ATP"),
-        (Operation.BILL, "200000000001", "BLP"),
-        (Operation.CARD, "411111******1111", "CRD"),
+        *((code, f"acknowledged with HTTP {code}") for code in (200, 201, 202, 204, 299)),
+        *((code, f"HTTP {code}, and only 2xx") for code in (101, 199, 400, 404, 500, 503)),
+        *((code, "redirect") for code in (300, 301, 302, 307, 399)),
+        (None, "no answer within 30 s"),
     ],
 )
-def test_the_customer_is_a_number_an_account_or_a_masked_card(
-    profile: Profile, operation: Operation, shown: str, mode: str
+def test_any_2xx_acknowledges_and_nothing_else_does(status_code: int | None, verdict: str) -> None:
+    response = ReceiverResponse(status_code, "said", 34, problem="no answer within 30 s")
+    callback = composed().with_attempt(response, SETTLED, SCHEDULE)
+
+    (attempt,) = callback.attempts
+    acknowledged = verdict.startswith("acknowledged")
+    assert callback.state is (DeliveryState.DELIVERED if acknowledged else DeliveryState.RETRYING)
+    assert attempt.next_attempt_at == (None if acknowledged else SETTLED + five_minutes(1))
+    assert attempt.verdict == verdict if acknowledged else verdict in attempt.verdict
+    assert attempt.verdict.startswith("not acknowledged: ") is not acknowledged
+    assert (attempt.number, attempt.at, attempt.status_code) == (1, SETTLED, status_code)
+    assert (attempt.duration_ms, attempt.response_body) == (34, "said")
+
+
+@pytest.mark.spec("delivery.2")
+@pytest.mark.decision("D30")
+def test_the_third_refusal_is_the_end() -> None:
+    callback = composed()
+    for attempt in range(3):
+        callback = callback.with_attempt(REFUSED, NOON + five_minutes(attempt), SCHEDULE)
+
+    assert callback.state is DeliveryState.FAILED
+    assert [attempt.number for attempt in callback.attempts] == [1, 2, 3]
+    assert [attempt.next_attempt_at for attempt in callback.attempts] == [
+        NOON + five_minutes(1),
+        NOON + five_minutes(2),
+        None,
+    ]
+
+
+@pytest.mark.decision("D18", "D30")
+@given(st.lists(STATUS_CODES, max_size=5), st.integers(1, 5))
+def test_attempts_change_where_a_callback_stands_and_never_what_it_says(
+    status_codes: list[int | None], attempts: int
 ) -> None:
-    said = body(profile, settled(operation))
+    before = callback = composed()
+    schedule = replace(SCHEDULE, attempts=attempts)
+    for status_code in status_codes:
+        if not callback.state.is_waiting:
+            break
+        callback = callback.with_attempt(
+            ReceiverResponse(status_code, "", 1, "gone"), SETTLED, schedule
+        )
 
-    assert (said["customer_number"], said.get("payment_mode", mode)) == (shown, mode)
+    assert (callback.body, callback.signature) == (before.body, before.signature)
+    assert len(callback.attempts) <= attempts
+    waiting = [attempt.next_attempt_at is not None for attempt in callback.attempts]
+    assert all(waiting[:-1])
+    assert not waiting or waiting[-1] is (callback.state is DeliveryState.RETRYING)
 
 
-@pytest.mark.decision("D28")
+@pytest.mark.decision("D30")
 @pytest.mark.parametrize(
-    ("amount", "text", "number"),
+    ("state", "waiting", "unacknowledged"),
     [
-        ("10.50", "10.5", "10.5"),
-        ("10.5", "10.5", "10.5"),
-        ("10000", "10000", "10000"),
-        ("10000.0", "10000", "10000"),
-        ("10000.00", "10000", "10000"),
-        ("1E+4", "10000", "10000"),
-        ("100", "100", "100"),
-        ("0.01", "0.01", "0.01"),
-        ("0.10", "0.1", "0.1"),
-        ("1000000.25", "1000000.25", "1000000.25"),
-        ("99999999999999999.99", "99999999999999999.99", "99999999999999999.99"),
+        (DeliveryState.PENDING, True, False),
+        (DeliveryState.RETRYING, True, True),
+        (DeliveryState.DELIVERED, False, False),
+        (DeliveryState.FAILED, False, True),
+        (DeliveryState.DROPPED, False, False),
     ],
 )
-def test_amounts_are_the_shortest_plain_decimal(amount: str, text: str, number: str) -> None:
-    subject = settled(amount=Decimal(amount))
-
-    assert body(Profile.TRANS, subject)["amount"] == text
-    assert body(Profile.SUPERSET, subject)["amount"] == text
-    assert compact(body(Profile.FLAT, subject)["amount"]) == number
-    assert compact(body(Profile.EVENT, subject)["amount"]) == number
-
-
-@pytest.mark.decision("D28")
-@given(st.decimals(0, 10**12, allow_nan=False).map(abs))
-def test_a_plain_decimal_has_the_value_and_nothing_to_leave_out(amount: Decimal) -> None:
-    text = plain_decimal(amount)
-
-    assert Decimal(text) == amount
-    assert set(text) <= set("0123456789.")
-    assert "." not in text or text[-1] not in "0."
-    assert text == "0" or text.startswith("0.") or text[0] != "0"
-
-
-@pytest.mark.decision("D28")
-@given(AMOUNTS)
-def test_the_number_is_written_like_the_text(amount: Decimal) -> None:
-    assert compact(amount) == plain_decimal(amount)
-
-
-@pytest.mark.decision("D27")
-@pytest.mark.parametrize(
-    ("url", "profile"),
-    [
-        ("http://shop.test/wc-api/gateway", Profile.EVENT),
-        ("https://shop.test/blog/wc-api/gateway?order=1", Profile.EVENT),
-        ("http://shop.test/wc-api", Profile.TRANS),
-        ("http://shop.test/WC-API/gateway", Profile.TRANS),
-        ("http://shop.test/callback", Profile.TRANS),
-    ],
-)
-def test_the_callback_url_chooses_the_profile_before_the_default(
-    url: str, profile: Profile
+def test_a_state_says_whether_an_attempt_follows_and_whether_one_was_refused(
+    state: DeliveryState, *, waiting: bool, unacknowledged: bool
 ) -> None:
-    table = {"*/wc-api/*": Profile.EVENT}
+    assert (state.is_waiting, state.is_unacknowledged) == (waiting, unacknowledged)
+    assert callbacks.shown(composed()._replace(state=state))["unacknowledged"] is unacknowledged
 
-    assert CallbackSettings(Profile.TRANS, table, signed=True).profile_of(url, None) is profile
+
+@pytest.mark.decision("D30")
+@pytest.mark.parametrize(("answers", "state"), [([], "pending"), ([TAKEN], "retrying")])
+def test_one_that_is_sent_again_is_pending_only_if_it_was_never_tried(
+    answers: list[ReceiverResponse], state: str
+) -> None:
+    callback = composed()
+    for answer in answers:
+        callback = callback.with_attempt(answer, SETTLED, SCHEDULE)
+
+    again = callback._replace(held=True).to_resend(None)
+
+    assert (again.state, again.held) == (state, False)
 
 
-@pytest.mark.decision("D27")
-def test_the_first_glob_that_fits_wins() -> None:
-    table = {"*/a/*": Profile.FLAT, "*/b/*": Profile.EVENT}
+@pytest.mark.decision("D30")
+def test_the_next_attempt_comes_at_the_time_that_a_person_asks_for() -> None:
+    refused = composed()._replace(held=True)
+    for _ in range(2):
+        refused = refused.with_attempt(REFUSED, SETTLED, SCHEDULE)
+    first, second = refused.attempts
 
-    assert (
-        CallbackSettings(Profile.TRANS, table, signed=True).profile_of("http://x.test/a/b/c", None)
-        is Profile.FLAT
-    )
+    sooner = refused.next_attempt(NOON)
+
+    assert sooner.attempts == (first, second._replace(next_attempt_at=NOON))
+    assert not sooner.held
+
+
+@pytest.mark.parametrize(
+    ("mode", "service_id", "is_deleted"),
+    [
+        *((ServiceMode.SANDBOX, each, each != 56) for each in (None, 55, 56)),
+        *((ServiceMode.PRODUCTION, each, False) for each in (None, 55)),
+    ],
+)
+def test_a_reset_of_all_or_of_its_service_deletes_it_in_mode_s(
+    mode: ServiceMode, service_id: int | None, is_deleted: bool
+) -> None:
+    assert composed()._replace(mode=mode).is_reset_with(service_id) is is_deleted

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from sandbox_sim.ports import Store
-from sandbox_sim.records.callbacks import CallbackRecord, DeliveryState, ReceiverResponse, Schedule
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.callbacks import CallbackRecord, DeliveryState, ReceiverResponse
 from sandbox_sim.records.jobs import DELIVERY_KINDS, JobKind
 from tests.sample_records import NOW, SERVICE, after, callback, job
 from tests.sqlite_files import opened, outside
@@ -19,7 +20,7 @@ def tried(callback_id: str, *answers: ReceiverResponse) -> CallbackRecord:
     """A callback after an attempt with each of these answers."""
     made = callback(callback_id)
     for answer in answers:
-        made = made.with_attempt(answer, NOW, Schedule())
+        made = made.with_attempt(answer, NOW, Behaviour().schedule)
     return made
 
 

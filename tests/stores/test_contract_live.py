@@ -359,6 +359,9 @@ async def test_no_reset_or_snapshot_touches_production(
     await unit_of(store).save_callback(callback("S1"))
     await unit_of(store).add_job(job("sandbox", after(minutes=1)))
     await unit_of(store).save_snapshot("before", service_id, NOW)
+    others = [JobKind.DELIVER_LIVE, JobKind.RECHECK_FINAL, JobKind.SEND_SMS]
+    for kind in (*others, JobKind.READ_NOTIFICATION):
+        await unit_of(store).add_job(Job(after(seconds=1), kind, SERVICE, kind))
     moved = live_transaction(FIRST).moved(Status.SUCCESSFUL, NOW)
     await unit_of(store).save_transaction(moved)
     before = {**await store.run(seen), "callbacks": ["L1"]}
@@ -369,7 +372,7 @@ async def test_no_reset_or_snapshot_touches_production(
     await unit_of(store).restore_snapshot("before", NOW)
     assert await store.run(seen) == {**before, "callbacks": ["S1", "L1"]}
     claimed = await unit_of(store).claim_due(after(hours=1), 9)
-    assert [each.subject for each in claimed] == ["A1", "sandbox"]
+    assert [each.subject for each in claimed] == ["A1", *others, "read-notification", "sandbox"]
 
 
 @pytest.mark.decision("D32")

@@ -11,7 +11,7 @@ from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Store, Unit
 from sandbox_sim.ports.clock import ClockState
 from sandbox_sim.records.behaviour import Behaviour
-from sandbox_sim.records.callbacks import DeliveryState, Profile, ReceiverResponse, Schedule
+from sandbox_sim.records.callbacks import DeliveryState, Profile, ReceiverResponse
 from sandbox_sim.records.ledger import Balance, LedgerQuery
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.messages import SmsStatus
@@ -241,8 +241,10 @@ class TestCallbacks:
         self, store: Store
     ) -> None:
         answer = ReceiverResponse(503, "später \u2028 \x00", 12)
-        tried = callback("C1").with_attempt(answer, after(seconds=1), Schedule())
-        delivered = tried.with_attempt(ReceiverResponse(200, "ok", 3), after(minutes=5), Schedule())
+        tried = callback("C1").with_attempt(answer, after(seconds=1), Behaviour().schedule)
+        delivered = tried.with_attempt(
+            ReceiverResponse(200, "ok", 3), after(minutes=5), Behaviour().schedule
+        )
         for each in (callback("C1"), callback("C2"), tried, delivered):
             await unit_of(store).save_callback(each)
 

@@ -306,7 +306,7 @@ class RecordLists:
 
     async def stuck(self) -> Stuck:
         """How many payments and SMS of mode P wait for a person, or are open for long."""
-        return Stuck() if self.live is None else await self.live.stuck(OPEN_FOR_LONG)
+        return Stuck(0, 0) if self.live is None else await self.live.stuck(OPEN_FOR_LONG)
 
     async def callbacks_of(self, search: SearchQuery) -> list[Any]:
         """The newest callbacks of the service in the search, or of all."""
