@@ -66,16 +66,6 @@ class TestWhatIsTold:
         assert delivery.data == {"name": "orders", **message}
         assert clock.data == await shown(sandbox, "clock")
 
-    async def test_every_attempt_at_a_callback(self, sandbox: Sandbox) -> None:
-        async with listening(sandbox, "?types=callback") as feed:
-            await sandbox.collect(callback_url="http://127.0.0.1:9/nobody")
-            await sandbox.advance(minutes=15)
-            heard = await feed.take(4)
-
-        assert [len(each.data["attempts"]) for each in heard] == [0, 1, 2, 3]
-        states = [each.data["state"] for each in heard]
-        assert states == ["pending", "retrying", "retrying", "failed"]
-
     async def test_messages_and_what_they_cost(self, sandbox: Sandbox) -> None:
         async with listening(sandbox, "?types=sms,ledger") as feed:
             await sandbox.bulk("0244000001", "0244000009")
