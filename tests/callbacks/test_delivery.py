@@ -105,22 +105,6 @@ def test_any_2xx_acknowledges_and_nothing_else_does(status_code: int | None, ver
     assert (attempt.duration_ms, attempt.response_body) == (34, "said")
 
 
-@pytest.mark.spec("delivery.2")
-@pytest.mark.decision("D30")
-def test_the_third_refusal_is_the_end() -> None:
-    callback = composed()
-    for attempt in range(3):
-        callback = callback.with_attempt(REFUSED, NOON + five_minutes(attempt), SCHEDULE)
-
-    assert callback.state is DeliveryState.FAILED
-    assert [attempt.number for attempt in callback.attempts] == [1, 2, 3]
-    assert [attempt.next_attempt_at for attempt in callback.attempts] == [
-        NOON + five_minutes(1),
-        NOON + five_minutes(2),
-        None,
-    ]
-
-
 @pytest.mark.decision("D18", "D30")
 @given(st.lists(STATUS_CODES, max_size=5), st.integers(1, 5))
 def test_attempts_change_where_a_callback_stands_and_never_what_it_says(

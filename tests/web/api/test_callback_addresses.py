@@ -55,12 +55,6 @@ class TestRequests:
         assert too_long.message == f"Bad request: {field} must have at most 2,048 characters"
         assert (by_far.status, by_far.message) == (400, too_long.message)
 
-    async def test_characters_count_and_not_bytes(self, sandbox: Sandbox, field: str) -> None:
-        address = "http://127.0.0.1:9/" + "é" * (MAX_CHARACTERS - 19)
-
-        assert (await sandbox.card(**{field: address})).code == "000"
-        assert (await sandbox.card(**{field: address + "é"})).code == "400"
-
     async def test_no_password_is_repeated(self, sandbox: Sandbox, field: str) -> None:
         answer = await sandbox.card(**{field: "http://shop:s3same@[:::]/"})
 
