@@ -204,29 +204,25 @@ class TestMessages:
 
 
 class TestInboxes:
-    @pytest.mark.parametrize(
-        ("going_on", "limit", "expected"),
-        [
+    async def test_a_stretch_from_any_message_on(self, store: Store) -> None:
+        rows: list[tuple[str | None, int, list[str]]] = [
             (None, 10, ["D3", "D2", "D1", "D0"]),
             (None, 2, ["D3", "D2"]),
             ("D2", 1, ["D1"]),
             ("D0", 10, []),
             ("D9", 10, []),
-        ],
-    )
-    async def test_a_stretch_from_any_message_on(
-        self, store: Store, going_on: str | None, limit: int, expected: list[str]
-    ) -> None:
+        ]
         for number in range(4):
             came = delivery(id=f"D{number}")
             await unit_of(store).add_inbox_message("orders", came)
             other = delivery(id=f"other {number}")
             await unit_of(store).add_inbox_message("refunds", other)
 
-        listing = Listing(None, going_on, limit)
-        found = await unit_of(store).inbox_messages("orders", listing)
+        for going_on, limit, expected in rows:
+            listing = Listing(None, going_on, limit)
+            found = await unit_of(store).inbox_messages("orders", listing)
 
-        assert [each.id for each in found] == expected
+            assert [each.id for each in found] == expected
 
 
 class TestClock:

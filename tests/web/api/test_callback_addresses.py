@@ -63,20 +63,18 @@ class TestRequests:
 
 
 class TestResend:
-    @pytest.mark.parametrize(
-        "url", ["http://[1:2:3]:9/", "ftp://shop.example", "", of_length(2049)]
-    )
-    async def test_an_address_that_cannot_be_called_is_refused(
-        self, sandbox: Sandbox, url: str
-    ) -> None:
+    async def test_an_address_that_cannot_be_called_is_refused(self, sandbox: Sandbox) -> None:
         await sandbox.collect()
         await sandbox.advance(seconds=1)
         before = await kept_callback(sandbox)
 
-        answer = await resend(sandbox, before.id, url=url)
+        for url in ("http://[1:2:3]:9/", "ftp://shop.example", "", of_length(2049)):
+            answer = await resend(sandbox, before.id, url=url)
 
-        assert_error(answer, 400, "url must be an http:// or https:// address", "2,048 characters")
-        assert await kept_callback(sandbox) == before
+            assert_error(
+                answer, 400, "url must be an http:// or https:// address", "2,048 characters"
+            )
+            assert await kept_callback(sandbox) == before
 
 
 @pytest.mark.decision("D30")

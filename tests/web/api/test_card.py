@@ -48,9 +48,9 @@ async def test_a_test_card_gets_a_redirect_and_then_a_callback(
 
 
 @pytest.mark.spec("endpoint.2")
-@pytest.mark.parametrize("currency_code", ["USD", "EUR", "GHS", "GBP"])
-async def test_four_currencies_are_taken(sandbox: Sandbox, currency_code: str) -> None:
-    assert (await sandbox.card(currency_code=currency_code)).code == "000"
+async def test_four_currencies_are_taken(sandbox: Sandbox) -> None:
+    for currency_code in ["USD", "EUR", "GHS", "GBP"]:
+        assert (await sandbox.card(currency_code=currency_code)).code == "000"
 
 
 @pytest.mark.spec("sandbox.6")

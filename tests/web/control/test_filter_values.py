@@ -57,16 +57,15 @@ class TestWords:
         await sandbox.collect(transaction_id="waiting")
         return sandbox
 
-    @pytest.mark.parametrize(
-        ("word", "found"),
-        [("successful", ["good"]), ("failed", ["declined"]), ("pending", ["waiting"])],
-    )
-    async def test_a_filter_takes_the_word_for_a_status(
-        self, paid: Sandbox, word: str, found: list[str]
-    ) -> None:
-        assert await ids(paid, f"status={word}") == found
-        counted = await post(paid, "transactions/count", match={"status": word})
-        assert counted.body == {"count": 1}
+    async def test_a_filter_takes_the_word_for_a_status(self, paid: Sandbox) -> None:
+        for word, found in [
+            ("successful", ["good"]),
+            ("failed", ["declined"]),
+            ("pending", ["waiting"]),
+        ]:
+            assert await ids(paid, f"status={word}") == found
+            counted = await post(paid, "transactions/count", match={"status": word})
+            assert counted.body == {"count": 1}
 
     async def test_so_does_settle(self, paid: Sandbox) -> None:
         settled = await post(paid, "transactions/55/waiting/settle", status="cancelled")

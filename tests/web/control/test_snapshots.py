@@ -185,22 +185,20 @@ async def test_a_deleted_one_is_gone(sandbox: Sandbox) -> None:
     assert await listed(sandbox) == {"snapshots": [], "next": None}
 
 
-@pytest.mark.parametrize(
-    "name", ["", ".", "..", "-a", "a b", "A" * 256, "a/b", "é", "a\n", "a\0", 5, None, ["a"]]
-)
-async def test_what_is_no_name(sandbox: Sandbox, name: object) -> None:
-    assert_error(await save(sandbox, name), 400, "name must be 1 to 255 characters")
+async def test_what_is_no_name(sandbox: Sandbox) -> None:
+    for name in ["", ".", "..", "-a", "a b", "A" * 256, "a/b", "é", "a\n", "a\0", 5, None, ["a"]]:
+        assert_error(await save(sandbox, name), 400, "name must be 1 to 255 characters")
 
     assert (await listed(sandbox))["snapshots"] == []
 
 
-@pytest.mark.parametrize("name", ["never", "%20", "%00", "%ff", "a%2Fb", "A" * 256])
-async def test_a_name_that_nobody_gave(sandbox: Sandbox, name: str) -> None:
-    for answer in (
-        await restore(sandbox, name),
-        await ask(sandbox, "DELETE", f"/_sandbox/snapshots/{name}"),
-    ):
-        assert_error(answer, 404)
+async def test_a_name_that_nobody_gave(sandbox: Sandbox) -> None:
+    for name in ["never", "%20", "%00", "%ff", "a%2Fb", "A" * 256]:
+        for answer in (
+            await restore(sandbox, name),
+            await ask(sandbox, "DELETE", f"/_sandbox/snapshots/{name}"),
+        ):
+            assert_error(answer, 404)
 
 
 async def test_other_wrong_fields(sandbox: Sandbox) -> None:
