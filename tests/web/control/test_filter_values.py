@@ -21,13 +21,11 @@ IMPOSSIBLE = [
 ]
 
 
-@pytest.mark.parametrize(("plural", "field", "value", "listed"), IMPOSSIBLE)
-async def test_a_list_refuses_it_and_lists_the_values(
-    sandbox: Sandbox, plural: str, field: str, value: str, listed: str
-) -> None:
-    seen = await ask(sandbox, "GET", f"/_sandbox/{plural}?{field}={value}")
+async def test_a_list_refuses_it_and_lists_the_values(sandbox: Sandbox) -> None:
+    for plural, field, value, listed in IMPOSSIBLE:
+        seen = await ask(sandbox, "GET", f"/_sandbox/{plural}?{field}={value}")
 
-    assert_error(seen, 400, f"{field} '{value}' is not one of {listed}")
+        assert_error(seen, 400, f"{field} '{value}' is not one of {listed}")
 
 
 @pytest.mark.parametrize("search", ["find", "count", "wait"])
