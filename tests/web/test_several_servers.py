@@ -16,16 +16,10 @@ from tests import postgres
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.proxy import Proxy, proxy
 from tests.sample_records import every
+from tests.stores.conftest import eventually
 from tests.web.conftest import Receiver
 from tests.web.control_api import ask, get, post
 from tests.web.events import fields, listening
-
-
-async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Return as soon as the condition holds; raise TimeoutError after 20 seconds."""
-    async with asyncio.timeout(20):
-        while not await condition():  # noqa: ASYNC110 -- the condition has no event
-            await asyncio.sleep(0.01)
 
 
 @pytest.fixture

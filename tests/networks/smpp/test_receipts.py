@@ -58,6 +58,7 @@ async def test_the_state_decides(each: Sending) -> None:
         notification = each.events.notifications[-1]
         assert (notification.outcome, notification.part_id) == (outcome, "7f")
         assert notification.reason == reason
+    assert len(each.events.notifications) == len(rows)
 
 
 async def test_the_text_and_the_parameters_are_read(each: Sending) -> None:
@@ -78,6 +79,7 @@ async def test_the_text_and_the_parameters_are_read(each: Sending) -> None:
         assert await each.smsc.deliver(text, **tlvs) == 0
 
         assert each.reports[-1] == (outcome, part_id)
+    assert len(each.reports) == len(rows)
 
 
 @pytest.mark.parametrize(

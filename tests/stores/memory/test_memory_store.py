@@ -31,11 +31,6 @@ decided = partial(transaction, status=Status.SUCCESSFUL, decided_at=NOW)
 
 
 @pytest.fixture
-def clock() -> VirtualClock:
-    return VirtualClock()
-
-
-@pytest.fixture
 def store(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     """A store that keeps three transactions and finished callbacks."""
     monkeypatch.setattr(memory_store, "KEPT_CALLBACKS", LIMIT)

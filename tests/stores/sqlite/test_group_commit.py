@@ -21,11 +21,6 @@ class Broken(Exception):
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "sandbox.sqlite3"
-
-
-@pytest.fixture
 async def store(path: Path) -> AsyncIterator[SqliteStore]:
     async with opened(path) as store:
         yield store

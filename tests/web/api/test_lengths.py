@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Sandbox, StartSandbox, basic
+from tests.conftest import Sandbox, StartSandbox
 from tests.kit.requests import OPERATIONS, collection
-from tests.production.settings import LIVE
+from tests.production.client import live
 from tests.web.control_api import ask, assert_error, get, post
 
 pytestmark = pytest.mark.decision("D43")
@@ -68,17 +68,10 @@ async def test_the_journal_keeps_no_identifier_that_cannot_be(sandbox: Sandbox) 
 
 
 async def test_in_production_the_lengths_are_the_same(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[LIVE],
-        networks={"staging": {"adapter": "simulated"}},
-        routes=[{"network": "staging"}],
-    )
-    client = {"Authorization": basic("live_key", "live_secret")}
+    sandbox = await live(start_sandbox, {"staging": {"adapter": "simulated"}})
     for field in ("transaction_id", "reference", "nickname"):
         body = {**collection(callback_url="https://shop.test/"), field: "x" * 1_001}
-        answer = await sandbox.post("/make_payment", body, **client)
+        answer = await sandbox.post("/make_payment", body)
 
         assert (answer.status, answer.code) == (400, "400")
         assert f"{field} must have at most {LIMITS[field]:,} characters" in answer.message

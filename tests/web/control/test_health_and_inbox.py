@@ -43,13 +43,13 @@ async def test_an_inbox_checks_the_signature(sandbox: Sandbox) -> None:
         (None, "missing"),
         ("", "missing"),
     ]
-    for signature, verdict in rows:
+    for signature, _ in rows:
         headers = {} if signature is None else {"X-Service-Signature": signature}
 
         assert (await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY, **headers)).status == 200
 
-        (message, *_) = await messages(sandbox)
-        assert message["signature"] == verdict
+    found = [message["signature"] for message in await messages(sandbox)]
+    assert found[::-1] == [verdict for _, verdict in rows]
 
 
 async def test_a_signature_that_is_not_ascii_is_invalid(sandbox: Sandbox) -> None:

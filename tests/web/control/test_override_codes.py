@@ -3,7 +3,6 @@
 import pytest
 
 from tests.conftest import Sandbox
-from tests.web.hosted_page import status
 from tests.web.overriding import OTHERS, PAYMENTS, REFUSED, override, pay, query
 
 
@@ -11,8 +10,8 @@ class TestResponseCodes:
     @pytest.mark.spec("codes")
     @pytest.mark.decision("D7")
     async def test_a_payment_is_rejected_and_leaves_nothing(self, sandbox: Sandbox) -> None:
+        statuses = {"402": 402, "403": 403, "404": 404, "429": 429, "500": 500}
         for operation in PAYMENTS:
-            statuses = {"402": 402, "403": 403, "404": 404, "429": 429, "500": 500}
             for code in ("016", "019", "402", "219", "403", "404", "429", "500"):
                 await override(sandbox, outcome={"response_code": code}, times=1)
 
@@ -30,22 +29,23 @@ class TestResponseCodes:
         for operation in PAYMENTS:
             await override(sandbox, outcome={"response_code": "015"})
 
-            assert (await pay(sandbox, operation)).code == "015"
+            assert (await pay(sandbox, operation, transaction_id=operation)).code == "015"
             await sandbox.advance(seconds=5)
 
-            assert await status(sandbox) == "001"
+            assert (await sandbox.status(operation)).data["status"] == "001"
             assert await sandbox.inbox() == []
 
     async def test_acceptance_is_that_of_the_operation(self, sandbox: Sandbox) -> None:
         for operation in PAYMENTS:
             for code in ("000", "202"):
+                name = f"{operation} {code}"
                 await override(sandbox, outcome={"response_code": code})
 
-                answer = await pay(sandbox, operation, **REFUSED[operation])
+                answer = await pay(sandbox, operation, transaction_id=name, **REFUSED[operation])
                 await sandbox.advance(seconds=5)
 
                 assert answer.code == ("000" if operation == "card" else "202")
-                assert await status(sandbox) == "000"
+                assert (await sandbox.status(name)).data["status"] == "000"
 
     async def test_code_is_short_for_it(self, sandbox: Sandbox) -> None:
         made = await override(sandbox, outcome={"code": "402"})

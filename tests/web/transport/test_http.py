@@ -16,7 +16,7 @@ from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.web.transport.server import GRACE_S
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.requests import OPERATIONS, PATHS
-from tests.production.settings import LIVE
+from tests.production.client import live
 from tests.web.control_api import assert_error
 from tests.web.raw_requests import port_of
 from tests.web.wire import Wire, assert_in_shape, exchange, request_bytes
@@ -126,14 +126,8 @@ async def test_an_encoded_body_is_415_on_every_path_and_is_not_read(
 async def test_so_it_is_in_the_shape_of_the_control_api(
     start_sandbox: StartSandbox, *, fast_path: bool
 ) -> None:
-    sandbox = await start_sandbox(
-        fast_path=fast_path,
-        production=True,
-        allow_memory=True,
-        credentials=[LIVE],
-        networks={"staging": {"adapter": "simulated"}},
-        routes=[{"network": "staging"}],
-    )
+    networks = {"staging": {"adapter": "simulated"}}
+    sandbox = await live(start_sandbox, networks, fast_path=fast_path)
     below = ("ledger/topup", "inbox/orders", "login", "pay/1", "nobody")
     for path in (*(f"/_sandbox/{each}" for each in below), "/_networks/staging/A1"):
         request = request_bytes(path, gzip.compress(b"{}"), b"Content-Encoding: gzip")
