@@ -1,6 +1,5 @@
 """Dot segments in values that stand in the path of a URL."""
 
-
 from sandbox_sim.values.hosts import has_dot_segment
 
 
