@@ -7,7 +7,7 @@ import pytest
 
 from sandbox_sim.ports import JobLost
 from sandbox_sim.records.callbacks import DeliveryState, ReceiverResponse
-from tests.conftest import BEHAVIOUR, Works, to
+from tests.conftest import Works, to
 from tests.fakes import BROKEN, OK, SILENT
 from tests.sample_records import NOW, callback
 from tests.units import unit_of
@@ -148,28 +148,6 @@ class TestTheLog:
 
 class TestWhatMayNotHappen:
     """Errors of the gateway and unforeseen addresses: other callbacks are still sent."""
-
-    @pytest.mark.parametrize("url", ["http://[:::]/", "http://[1.2.3]/", "http://a\u2100b.test/"])
-    async def test_an_address_that_cannot_be_taken_apart_delays_nobody(
-        self, works: Works, url: str
-    ) -> None:
-        await works.notify(callback("odd", url=url), *to("shop.test", 1))
-
-        await works.jobs.settle()
-
-        states = await works.states()
-        assert states["shop.test 0"] is DeliveryState.DELIVERED
-
-    @pytest.mark.parametrize("url", ["http://[:::]/", "http://a\u2100b.test/"])
-    async def test_an_address_that_cannot_be_taken_apart_is_tried_and_recorded(
-        self, works: Works, url: str
-    ) -> None:
-        works.sender.answers = [SILENT] * BEHAVIOUR.present.callback_attempts
-        await works.notify(callback("odd", url=url))
-
-        await works.jobs.advance(timedelta(days=1))
-
-        assert await works.states() == {"odd": DeliveryState.FAILED}
 
     async def test_an_attempt_of_a_service_that_was_reset_leaves_no_trace(
         self, works: Works

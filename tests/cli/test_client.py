@@ -138,23 +138,18 @@ class TestTheToken:
         assert b"Authorization: Basic a2V5OnNlY3JldA==\r\n" in asked[0]
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+async def test_words_that_are_no_utf_8_are_no_crash(sandbox: Sandbox) -> None:
+    rows = [
         ("callbacks", "show", "\udcff"),
         ("sms", "list", "--where", "status=\udcff"),
         ("trigger", "sms", "--client-key", "\udcff"),
         ("trigger", "sms", "--no-wait", "--set", "msg_body=\udcff"),
-    ],
-    ids=("path", "query", "credentials", "body"),
-)
-async def test_words_that_are_no_utf_8_are_no_crash(
-    sandbox: Sandbox, words: tuple[str, ...]
-) -> None:
-    result = await on(sandbox, *words)
+    ]
+    for words in rows:
+        result = await on(sandbox, *words)
 
-    assert result.exit_code in {0, 1}
-    assert isinstance(result.exception, SystemExit | None)
+        assert result.exit_code in {0, 1}
+        assert isinstance(result.exception, SystemExit | None)
 
 
 async def test_a_base_path_is_part_of_the_address(start_sandbox: StartSandbox) -> None:

@@ -151,18 +151,17 @@ class TestDelivery:
 
 
 class TestCallbacksThatChangeNothing:
-    @pytest.mark.parametrize("signature", ["", "0" * 64, "é"])
-    async def test_a_wrong_signature_is_refused(self, demo: Demo, signature: str) -> None:
+    async def test_a_wrong_signature_is_refused(self, demo: Demo) -> None:
         order = await demo.buy()
         before = facts(order)
 
-        answer = await demo.call_back(event(only(order)), signature)
+        for signature in ("", "0" * 64, "é"):
+            answer = await demo.call_back(event(only(order)), signature)
 
-        assert (answer.status, facts(order)) == (401, before)
+            assert (answer.status, facts(order)) == (401, before)
 
-    @pytest.mark.parametrize(
-        "fields",
-        [
+    async def test_what_cannot_be_read_is_not_acknowledged(self, demo: Demo) -> None:
+        rows: list[dict[str, Any]] = [
             {"event_type": "payment_refunded"},
             {"event_type": None},
             {"status": "001"},
@@ -170,22 +169,18 @@ class TestCallbacksThatChangeNothing:
             {"transaction_id": ""},
             {"amount": "12.5"},
             {"amount": True},
-        ],
-        ids=str,
-    )
-    async def test_what_cannot_be_read_is_not_acknowledged(
-        self, demo: Demo, fields: dict[str, Any]
-    ) -> None:
+        ]
         order = await demo.buy()
         before = facts(order)
 
-        answer = await demo.call_back(event(only(order), **fields))
+        for fields in rows:
+            answer = await demo.call_back(event(only(order), **fields))
 
-        assert (answer.status, facts(order)) == (400, before)
+            assert (answer.status, facts(order)) == (400, before)
 
-    @pytest.mark.parametrize("body", [b"", b"paid", b"[]", b"NaN", b"[" * 60000, b'"\xff"'])
-    async def test_nor_is_what_is_no_json_object(self, demo: Demo, body: bytes) -> None:
-        assert (await demo.call_back(body)).status == 400
+    async def test_nor_is_what_is_no_json_object(self, demo: Demo) -> None:
+        for body in [b"", b"paid", b"[]", b"NaN", b"[" * 60000, b'"\xff"']:
+            assert (await demo.call_back(body)).status == 400
 
     async def test_another_amount_is_kept_for_the_staff(self, demo: Demo) -> None:
         order = await demo.buy()

@@ -28,11 +28,6 @@ class TestSimulated(NetworkContract):
         return simulated_peer()
 
 
-class TestUpstream(NetworkContract):
-    def peer(self) -> PeerFactory:
-        return http_peer(UpstreamDialect())
-
-
 class TestMtnMomo(NetworkContract):
     def peer(self) -> PeerFactory:
         return momo_peer()

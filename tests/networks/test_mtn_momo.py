@@ -240,10 +240,10 @@ async def test_a_callback_is_a_hint_by_either_method(momo: Momo, method: str) ->
     assert told.echo == Echo(None, Decimal("10.50"), "GHS")
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"status": 1}', b"not JSON", b"[" * 9999])
-async def test_a_callback_that_is_none_is_not_readable(momo: Momo, body: bytes) -> None:
-    with pytest.raises(UnreadableNotification, match="JSON object with a status"):
-        momo.network.parse(callback(body))
+async def test_a_callback_that_is_none_is_not_readable(momo: Momo) -> None:
+    for body in [b"", b"[]", b"{}", b'{"status": 1}', b"not JSON", b"[" * 9999]:
+        with pytest.raises(UnreadableNotification, match="JSON object with a status"):
+            momo.network.parse(callback(body))
 
 
 async def test_only_what_there_are_credentials_for_is_taken() -> None:

@@ -1,6 +1,5 @@
 """MTN MoMo behind a gateway: tokens that end in flight, callbacks of every kind, and repeats."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -31,40 +30,6 @@ async def test_a_callback_that_comes_twice_ends_the_payment_once(
 
     assert await paying.status() == status
     assert (await paying.sandbox.callback())["trans_status"].startswith(status)
-
-
-async def test_a_callback_before_the_answer_ends_the_payment(paying: Paying) -> None:
-    momo = paying.momo
-    momo.hold("requesttopay")
-    answer = asyncio.create_task(paying.sandbox.collect())
-    await momo.until(lambda: bool(momo.fake.payments))
-    momo.fake.decide(paying.only().reference, "SUCCESSFUL")
-
-    assert await momo.notify(paying.only().reference) == 200
-    await momo.until(lambda: paying.queries == 1)
-    momo.release()
-
-    assert (await answer).status == 202
-    await paying.settled()
-    assert await paying.status() == "000"
-    assert len(await paying.sandbox.inbox()) == 1
-
-
-async def test_a_payment_whose_answer_was_lost_is_asked_for_and_not_sent_again(
-    paying: Paying,
-) -> None:
-    momo = paying.momo
-    momo.hold("requesttopay")
-    answer = asyncio.create_task(paying.sandbox.collect())
-    await momo.until(lambda: bool(momo.fake.payments))
-    momo.drop()
-    assert (await answer).status == 202
-    momo.fake.decide(paying.only().reference, "SUCCESSFUL")
-
-    await paying.settled(seconds=5.5)
-
-    assert await paying.status() == "000"
-    assert [each.method for each in momo.fake.came("requesttopay")] == ["POST", "GET"]
 
 
 async def test_a_reason_is_in_the_status_record_and_in_the_timeline(paying: Paying) -> None:

@@ -23,10 +23,6 @@ async def claim_subjects(store: Store, now: datetime = NOW, limit: int = 100) ->
     return [each.subject for each in await claim(store, now, limit)]
 
 
-async def next_due(store: Store) -> datetime | None:
-    return await unit_of(store).next_due()
-
-
 async def test_the_earliest_due_comes_first_and_then_the_first_added(store: Store) -> None:
     await add(
         store,
@@ -65,21 +61,6 @@ async def test_a_claimed_job_has_all_that_was_saved_and_a_number_of_its_own(stor
     )
     assert (second.due_at, second.kind, second.service_id) == (due, JobKind.DELIVER, 9)
     assert first.number != second.number
-
-
-async def test_at_most_the_limit_and_the_rest_the_next_time(store: Store) -> None:
-    await add(store, job("a"), job("b"), job("c"))
-
-    assert await claim_subjects(store, limit=2) == ["a", "b"]
-    assert await claim_subjects(store, limit=2) == ["c"]
-
-
-async def test_a_claimed_job_is_given_to_nobody_else(store: Store) -> None:
-    await add(store, job())
-
-    assert len(await claim(store)) == 1
-    assert await claim(store, after(minutes=1)) == []
-    assert await next_due(store) is None
 
 
 async def test_a_finished_job_is_gone_and_lost_to_whoever_finishes_it_again(store: Store) -> None:
@@ -124,25 +105,6 @@ async def test_finishing_it_twice_takes_no_newer_job_away(store: Store, subject:
         await unit_of(store).finish(claimed)
 
     assert await claim_subjects(store, after(minutes=5)) == [subject]
-
-
-async def test_a_job_added_in_a_unit_can_be_claimed_and_finished_in_it(store: Store) -> None:
-    async def work(unit: Unit) -> list[Job]:
-        await unit.add_job(job())
-        claimed = list(await unit.claim_due(NOW, 1))
-        await unit.finish(claimed[0])
-        return claimed
-
-    assert [each.subject for each in await store.run(work)] == [job().subject]
-    assert await claim(store, after(days=1)) == []
-
-
-async def test_next_due_is_that_of_the_earliest_unclaimed_job(store: Store) -> None:
-    await add(store, job("late", after(minutes=2)), job("soon", after(minutes=1)))
-    assert await next_due(store) == after(minutes=1)
-
-    await claim(store, after(minutes=1))
-    assert await next_due(store) == after(minutes=2)
 
 
 async def test_next_jobs_are_the_unclaimed_ones_that_fall_due_first(store: Store) -> None:

@@ -54,13 +54,6 @@ async def test_clearing_one_service_leaves_the_others(store: Store) -> None:
     assert await ids(store) == []
 
 
-async def test_nothing_was_dropped_where_there_is_room(store: Store) -> None:
-    await unit_of(store).add_entries([entry(), NOBODYS])
-
-    assert await unit_of(store).dropped_entries(None) == 0
-    assert await unit_of(store).dropped_entries(SERVICE) == 0
-
-
 async def test_the_newest_of_each_service_are_kept_and_what_went_is_counted(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

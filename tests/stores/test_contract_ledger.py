@@ -182,17 +182,6 @@ async def test_a_list_is_of_one_mode_or_of_both(filled: Store) -> None:
     assert subjects(await page(filled, LedgerQuery())) == ["P", *NEWEST_FIRST]
 
 
-async def test_a_page_and_balances_have_what_their_own_unit_posted(store: Store) -> None:
-    async def work(unit: Unit) -> None:
-        await unit.add_transfer(posting("5"))
-        assert subjects(await unit.ledger_page(LedgerQuery())) == [""]
-        assert await unit.balances(None, None) == {
-            account_of(): Balance(Decimal(5), Decimal(0), NOW)
-        }
-
-    await store.run(work)
-
-
 @pytest.mark.decision("D39")
 class TestPending:
     async def test_it_is_set_aside_of_the_wallet_and_ends_once(self, store: Store) -> None:

@@ -58,7 +58,7 @@ async def prepared(unit: Unit) -> None:
 async def state(unit: Unit) -> dict[str, Any]:
     """Everything that can be read without a change to the store."""
     return {
-        "transaction": await unit.transaction(SERVICE, "T1"),
+        "transactions": [await unit.transaction(SERVICE, name) for name in ("T1", "T2")],
         "by network id": [
             await unit.transaction_by_network_id(SERVICE, f"1000000000{n}") for n in range(4)
         ],

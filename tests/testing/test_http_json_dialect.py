@@ -47,11 +47,6 @@ class TestTheTablesOfHubtel(NetworkContract):
         return http_peer(HttpJsonDialect(documented("hubtel")))
 
 
-class TestTheTablesOfTheExample(NetworkContract):
-    def peer(self) -> PeerFactory:
-        return http_peer(HttpJsonDialect(documented("acme", page="http_json")))
-
-
 FORMS: dict[str, dict[str, Any]] = {
     "a form": {
         "submit__json": None,

@@ -5,9 +5,8 @@ import pytest
 from sandbox_sim.values.hosts import is_postgres, masked
 
 
-@pytest.mark.parametrize(
-    ("store", "shown"),
-    [
+def test_a_password_is_masked_wherever_it_stands() -> None:
+    rows = [
         ("postgresql://h/db", "postgresql://h/db"),
         ("postgresql://me@h:5432/db", "postgresql://me@h:5432/db"),
         ("postgresql://me:s3same@h/db", "postgresql://me:***@h/db"),
@@ -20,10 +19,9 @@ from sandbox_sim.values.hosts import is_postgres, masked
         ("postgresql:///db?sslPassword=s3same&user=me", "postgresql:///db?sslPassword=***&user=me"),
         ("sqlite:/tmp/state.sqlite3", "sqlite:/tmp/state.sqlite3"),
         ("memory:", "memory:"),
-    ],
-)
-def test_a_password_is_masked_wherever_it_stands(store: str, shown: str) -> None:
-    assert masked(store) == shown
+    ]
+    for store, shown in rows:
+        assert masked(store) == shown
 
 
 @pytest.mark.parametrize(

@@ -49,32 +49,21 @@ async def test_callbacks_whose_credentials_are_gone_are_listed_and_not_sent_unsi
     assert "Send again" in told
 
 
-class Restart:
-    """Ends the first gateway with a stop or a kill, and starts a second one."""
-
-    def __init__(self, start: StartSandbox, path: Path, *, kill: bool) -> None:
-        self._start = start
-        self._path = path
-        self._kill = kill
-
-    async def __call__(self, sandbox: Sandbox) -> Sandbox:
-        if self._kill:
-            left = killed(self._path, self._path.parent / "after the kill")
-        else:
-            await sandbox.stop()
-            left = self._path
-        return await self._start(store=f"sqlite:{left}")
-
-
-@pytest.fixture(params=["stopped", "killed"])
-def restart(request: pytest.FixtureRequest, start_sandbox: StartSandbox, path: Path) -> Restart:
-    """A restart after a stop, or one on the file that a kill at this moment leaves."""
-    return Restart(start_sandbox, path, kill=request.param == "killed")
+Restart = Callable[[], Awaitable[Sandbox]]
 
 
 @pytest.fixture
-def after_a_kill(start_sandbox: StartSandbox, path: Path) -> Restart:
-    return Restart(start_sandbox, path, kill=True)
+def restart(start_sandbox: StartSandbox, path: Path) -> Restart:
+    """Starts a second gateway on the file that a kill at this moment leaves.
+
+    A stop leaves no less: tests/stores/sqlite compares the two for every kind of write.
+    """
+
+    async def started() -> Sandbox:
+        left = killed(path, path.parent / "after the kill")
+        return await start_sandbox(store=f"sqlite:{left}")
+
+    return started
 
 
 async def down_for(sandbox: Sandbox, **time: float) -> None:
@@ -88,7 +77,7 @@ async def test_no_id_is_given_again(sandbox: Sandbox, restart: Restart) -> None:
     """No id repeats, although every start has the same seed."""
     before = await given_ids(sandbox, "before")
 
-    again = await restart(sandbox)
+    again = await restart()
     since = await given_ids(again, "since")
 
     assert len({*before, *since}) == len(before) + len(since)
@@ -107,7 +96,7 @@ class TestSms:
         balances = [await sandbox.sms_balance(service_id) for service_id in (55, 56, 57)]
         history = await sandbox.history()
 
-        again = await restart(sandbox)
+        again = await restart()
 
         assert balances == [498, 499, 500]
         assert [await again.sms_balance(service_id) for service_id in (55, 56, 57)] == balances
@@ -120,7 +109,7 @@ class TestSms:
         await sandbox.bulk("0244000001", "0244000009", "0244000019")
         assert await sandbox.sms_balance() == 497
 
-        again = await restart(sandbox)
+        again = await restart()
         assert await again.sms_balance() == 497
         await again.advance(milliseconds=800)
 
@@ -153,7 +142,7 @@ class TestCallbacks:
         assert (await sandbox.collect(callback_url=receiver.url)).code == "202"
         network_id = (await sandbox.status()).data["network_transaction_id"]
 
-        again = await restart(sandbox)
+        again = await restart()
         assert (await again.status()).data["status"] == "002"
         await again.advance(seconds=1)
 
@@ -163,7 +152,7 @@ class TestCallbacks:
 
     @pytest.mark.decision("D18", "D29", "D30")
     async def test_an_attempt_that_was_under_way_is_made_again(
-        self, sandbox: Sandbox, after_a_kill: Restart, receiver: Receiver
+        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
     ) -> None:
         go_on = receiver.hang()
         await sandbox.collect(callback_url=receiver.url)
@@ -172,7 +161,7 @@ class TestCallbacks:
         await receiver.arrival()
         receiver.arrived.clear()
 
-        again = await after_a_kill(sandbox)
+        again = await restart()
         await receiver.arrival()
         go_on.set()
         await again.advance(seconds=0)
@@ -194,7 +183,7 @@ class TestCallbacks:
         await sandbox.advance(seconds=1)
         before = await kept_callback(sandbox)
 
-        again = await restart(sandbox)
+        again = await restart()
         assert await kept_callback(again) == before
         await again.advance(minutes=4, seconds=59)
         assert len(receiver.deliveries) == 1
@@ -211,7 +200,7 @@ class TestCallbacks:
     async def test_it_goes_out_however_long_nobody_ran(
         self,
         sandbox: Sandbox,
-        after_a_kill: Restart,
+        restart: Restart,
         receiver: Receiver,
         pay: Callable[..., Awaitable[Seen]],
     ) -> None:
@@ -220,7 +209,7 @@ class TestCallbacks:
         network_id = (await sandbox.status()).data["network_transaction_id"]
         await down_for(sandbox, days=400)
 
-        again = await after_a_kill(sandbox)
+        again = await restart()
         assert (await again.status()).code == "027"
         await receiver.arrival()
 
@@ -239,7 +228,7 @@ async def test_a_status_is_there_for_what_is_left_of_its_fifteen_minutes(
     await sandbox.advance(minutes=10)
     before = [await sandbox.status(transaction_id) for transaction_id in ("T1", "T9")]
 
-    again = await restart(sandbox)
+    again = await restart()
     await again.advance(minutes=4, seconds=59)
     after = [await again.status(transaction_id) for transaction_id in ("T1", "T9")]
     await again.advance(seconds=1)
@@ -262,7 +251,7 @@ class TestCardPages:
     ) -> None:
         page = await redirect(sandbox, callback_url=receiver.url)
 
-        again = await restart(sandbox)
+        again = await restart()
         code, html = await look(again, self.there(again, page))
         assert (code, "GHS 10.5" in html) == (200, True)
         assert (await choose(again, self.there(again, page), "pay")).status == 303
@@ -280,7 +269,7 @@ async def test_what_lies_in_an_inbox_is_there_after_a_restart(
     await sandbox.advance(seconds=1)
     before = await sandbox.inbox()
 
-    again = await restart(sandbox)
+    again = await restart()
 
     assert [message["signature"] for message in before] == ["valid"]
     assert await again.inbox() == before

@@ -16,18 +16,10 @@ from tests import postgres
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.proxy import Proxy, proxy
 from tests.sample_records import every
+from tests.stores.conftest import eventually
 from tests.web.conftest import Receiver
 from tests.web.control_api import ask, get, post
 from tests.web.events import fields, listening
-from tests.web.given_ids import given_ids
-from tests.web.overriding import override
-
-
-async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Return as soon as the condition holds; raise TimeoutError after 20 seconds."""
-    async with asyncio.timeout(20):
-        while not await condition():  # noqa: ASYNC110 -- the condition has no event
-            await asyncio.sleep(0.01)
 
 
 @pytest.fixture
@@ -39,19 +31,6 @@ def database() -> str:
 def start(start_sandbox: StartSandbox, database: str) -> StartSandbox:
     """Starts one more server on the same database."""
     return partial(start_sandbox, store=database)
-
-
-@pytest.mark.decision("D18")
-async def test_no_id_is_given_at_both_nor_by_one_that_starts_later(start: StartSandbox) -> None:
-    """No id repeats, although all servers have the same seed."""
-    one, other = await start(), await start()
-    given = [*await given_ids(one, "one"), *await given_ids(other, "other")]
-    await one.stop()
-    await other.stop()
-
-    given += await given_ids(await start(), "later")
-
-    assert len(set(given)) == len(given)
 
 
 @pytest.mark.spec("service.6", "service.8")
@@ -139,59 +118,6 @@ async def test_a_reader_at_one_hears_what_happens_at_both(start: StartSandbox) -
     assert fields([begun, *ended[:1]], "status") == [("transaction", "002"), ("transaction", "000")]
     clocks = fields([*ended[1:], moved], "shift_s")
     assert clocks == [("clock", 1), ("clock", 2)]
-
-
-@pytest.mark.spec("sandbox.10")
-async def test_they_have_one_sms_balance_and_one_history(start: StartSandbox) -> None:
-    one, other = await start(), await start()
-
-    sent = await asyncio.gather(*(each.sms() for each in (one, other) * 5))
-
-    assert sorted(seen.data["sms_balance"] for seen in sent) == list(range(490, 500))
-    assert await one.sms_balance() == await other.sms_balance() == 490
-    assert (await one.history()).body == (await other.history()).body
-
-
-async def test_a_snapshot_taken_at_one_is_restored_at_the_other(start: StartSandbox) -> None:
-    """The server that finds its jobs first runs them."""
-    one, other = await start(), await start()
-    await one.collect()
-    await one.sms()
-    await ask(one, "POST", "/_sandbox/snapshots", b'{"name": "before"}')
-    await one.advance(minutes=20)
-    assert (await other.status()).code == "027"
-
-    await ask(other, "POST", "/_sandbox/snapshots/before/restore")
-
-    assert (await one.status()).data["status"] == "002"
-    assert (await one.history()).data[0]["status"] == "ACKNOWLEDGED"
-    await one.advance(seconds=1)
-    assert (await other.status()).data["status"] == "000"
-    assert (await other.history()).data[0]["status"] == "SENT"
-    assert len(await one.inbox()) == 1
-
-
-@pytest.mark.decision("D14")
-async def test_a_repeated_transaction_id_is_one_for_both(start: StartSandbox) -> None:
-    one, other = await start(duplicates="reject"), await start(duplicates="reject")
-
-    seen = await asyncio.gather(*(each.collect() for each in (one, other) * 5))
-
-    assert sorted(each.code for each in seen) == ["202"] + ["219"] * 9
-
-
-@pytest.mark.decision("D20")
-async def test_a_card_page_is_opened_at_one_and_paid_at_the_other(start: StartSandbox) -> None:
-    one, other = await start(), await start()
-    page = (await one.card()).body["redirect_url"]
-
-    async with other.session.get(page.replace(one.url, other.url)) as answer:
-        assert answer.status == 200
-    await one.advance(seconds=4)
-    assert (await one.status()).data["status"] == "002", "a browser is open, so it waits"
-    await other.session.post(page, data={"choice": "pay"}, allow_redirects=False)
-
-    assert (await other.status()).data["status"] == "000"
 
 
 @pytest.mark.decision("D33")
@@ -364,36 +290,6 @@ class TestPostgresIsAway:
         await eventually(partial(self.recorded, far))
         (callback,) = await far.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
         assert len(callback.attempts) == len(receiver.deliveries) == 1
-
-
-async def test_an_override_added_at_one_counts_at_the_other_until_it_is_taken_out(
-    start: StartSandbox,
-) -> None:
-    one, other = await start(), await start()
-
-    made = await override(one, outcome={"response_code": "402"})
-    assert (await other.collect()).code == "402"
-
-    await ask(other, "DELETE", f"/_sandbox/overrides/{made['id']}")
-    assert (await one.collect()).code == "202"
-
-
-async def test_a_callback_held_back_at_one_is_overtaken_by_one_of_the_other(
-    start: StartSandbox, receiver: Receiver
-) -> None:
-    one, other = await start(), await start()
-    await override(one, callback={"reorder": True}, times=1)
-
-    await one.collect(callback_url=receiver.url)
-    await one.advance(seconds=1)
-    await other.collect(transaction_id="T2", callback_url=receiver.url)
-    await other.advance(seconds=1)
-
-    async def both_came() -> bool:
-        return len(receiver.deliveries) == 2
-
-    await eventually(both_came)
-    assert [each.body["trans_ref"] for each in receiver.deliveries] == ["T2", "T1"]
 
 
 @pytest.mark.decision("D14", "D40")

@@ -52,21 +52,19 @@ async def test_a_topup_of_mode_p_is_signed_and_reversed(late: Sandbox) -> None:
     assert [each["balance"] for each in balances if each["account"] == "sms"] == ["0"]
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
+async def test_wrong_usage(late: Sandbox) -> None:
+    rows: list[tuple[tuple[object, ...], str]] = [
         (("topup", 55, 20, "--mode", "P"), "--mode P needs --reason"),
         (("topup", 55, 20, "--reason", "stock"), "are for --mode P"),
         (("reverse", 1), "Missing option '--reason'"),
         (("resolve", "T1", *WHY), "Missing option '--to'"),
         (("resolve", "shop", "T1", "--to", "fees", *WHY), "give [SERVICE_ID] ID"),
-    ],
-)
-async def test_wrong_usage(late: Sandbox, words: tuple[object, ...], says: str) -> None:
-    result = await on(late, "ledger", *words)
+    ]
+    for words, says in rows:
+        result = await on(late, "ledger", *words)
 
-    assert result.exit_code == 2
-    assert says in result.stderr
+        assert result.exit_code == 2
+        assert says in result.stderr
 
 
 async def test_without_production_nothing_is_entered(sandbox: Sandbox) -> None:
@@ -76,18 +74,19 @@ async def test_without_production_nothing_is_entered(sandbox: Sandbox) -> None:
     assert result.stderr == "Production mode is off, so no entries of mode P can be made\n"
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@A1"])
 async def test_a_spreadsheet_gets_what_people_typed_as_text_and_amounts_as_numbers(
-    late: Sandbox, text: str
+    late: Sandbox,
 ) -> None:
+    texts = ("=1+1", "+1", "-1", "@A1")
     gives = ("--debit", "fees", "--credit", "collection")
     takes = ("--debit", "collection", "--credit", "fees")
-    typed = ("--reason", f"{text},x", "--by", f"{text}b", "--reference", f"{text}c")
-    await printed(late, "ledger", "adjust", 55, 3, *gives, *WHY)
-    await printed(late, "ledger", "adjust", 55, 2, *takes, *typed)
+    await printed(late, "ledger", "adjust", 55, 8, *gives, *WHY)
+    for text in texts:
+        typed = ("--reason", f"{text},x", "--by", f"{text}b", "--reference", f"{text}c")
+        await printed(late, "ledger", "adjust", 55, 2, *takes, *typed)
 
     rows = [*csv.DictReader(await printed(late, "ledger", "statement", 55))]
 
-    assert [each["amount"] for each in rows] == ["3", "-2"]
-    shown = {name: rows[1][name] for name in ("by", "why", "reference")}
-    assert shown == {"by": f"'{text}b", "why": f"'{text},x", "reference": f"'{text}c"}
+    assert [each["amount"] for each in rows] == ["8", "-2", "-2", "-2", "-2"]
+    shown = [(each["by"], each["why"], each["reference"]) for each in rows[1:]]
+    assert shown == [(f"'{text}b", f"'{text},x", f"'{text}c") for text in texts]

@@ -21,22 +21,18 @@ async def refused(sandbox: Sandbox) -> Sandbox:
 
 @pytest.mark.decision("D30")
 class TestList:
-    @pytest.mark.parametrize(
-        ("words", "found"),
-        [
+    async def test_filters(self, refused: Sandbox) -> None:
+        rows = [
             (("--status", "retrying"), ["retrying"]),
             (("--state", "failed"), ["failed"]),
             (("--unacknowledged",), ["retrying", "failed"]),
             (("--unacknowledged", "--status", "failed"), ["failed"]),
             (("--where", "unacknowledged=false"), ["delivered"]),
-        ],
-    )
-    async def test_filters(
-        self, refused: Sandbox, words: tuple[str, ...], found: list[str]
-    ) -> None:
-        _, *lines = await printed(refused, "callbacks", "list", *words)
+        ]
+        for words, found in rows:
+            _, *lines = await printed(refused, "callbacks", "list", *words)
 
-        assert [columns(line)[3] for line in lines] == found
+            assert [columns(line)[3] for line in lines] == found
 
     async def test_where_none_failed_for_good_it_says_how_many_are_retried(
         self, sandbox: Sandbox
@@ -78,18 +74,14 @@ class TestRetry:
         assert none == ["no callbacks are retrying"]
         assert [each["transaction_id"] for each in all_of_them["callbacks"]] == ["retrying"]
 
-    @pytest.mark.parametrize(
-        ("words", "says"),
-        [
+    async def test_wrong_usage(self, sandbox: Sandbox) -> None:
+        rows: list[tuple[tuple[object, ...], str]] = [
             ((), "give the ID of a callback, or --all"),
             (("C1", "--all"), "give the ID of a callback, or --all"),
             (("C1", "--service-id", 55), "--service-id needs --all"),
-        ],
-    )
-    async def test_wrong_usage(
-        self, sandbox: Sandbox, words: tuple[object, ...], says: str
-    ) -> None:
-        result = await on(sandbox, "callbacks", "retry", *words)
+        ]
+        for words, says in rows:
+            result = await on(sandbox, "callbacks", "retry", *words)
 
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert says in result.stderr
+            assert (result.exit_code, result.stdout) == (2, "")
+            assert says in result.stderr

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import re
-import signal
-import socket
 import ssl
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 import trustme
 from aiohttp import web
 
-from tests.cli.processes import SOON, command, end, process, running
+from tests.cli.processes import SOON, command, process
 from tests.cli.receivers import (
     CHECKS,
     Listen,
@@ -74,18 +72,6 @@ class TestWhatIsWrong:
         assert note.startswith("note     wrong signature  a forged callback was accepted")
         assert do.strip().startswith("do:   Compare X-Service-Signature with ")
 
-    async def test_one_that_is_not_there(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-
-        result, document = await report(f"http://127.0.0.1:{port}/callback")
-
-        assert (result.exit_code, result.stderr) == (1, "wrong: reachable\n")
-        skipped = dict.fromkeys(CHECKS, "skipped")
-        assert verdicts(document) == skipped | {"reachable": "wrong"}
-        assert document["checks"][0]["says"].startswith(f"no connection to 127.0.0.1:{port}: ")
-        assert len(document["checks"]) == len(CHECKS)
-
     async def test_what_it_answers_cannot_steer_the_terminal(self, listen: Listen) -> None:
         text = "\x1b[2J\n\u202egone" + "x" * 1000
 
@@ -130,19 +116,3 @@ class TestAsJson:
             result = await ask(*form, "doctor", url)
             assert result.exit_code == 0
             assert "s3same" not in result.output
-
-
-async def test_interrupted(listen: Listen) -> None:
-    asked, never = asyncio.Event(), asyncio.Event()
-
-    async def slow(_request: web.Request) -> web.Response:
-        asked.set()
-        await never.wait()
-        return web.Response()
-
-    with running("doctor", await listen(slow)) as doctor:
-        await asyncio.wait_for(asked.wait(), SOON)
-        code, _, err = await asyncio.to_thread(end, doctor, signal.SIGINT)
-
-    never.set()
-    assert (code, err) == (130, "")

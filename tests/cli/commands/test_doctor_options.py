@@ -34,29 +34,24 @@ class TestTheKey:
         assert result.exit_code == 1
         assert "the secret key that signed this callback" in result.stdout
 
-    async def test_the_option(self, url: str) -> None:
-        result, document = await report(url, "--secret-key", "shop-secret")
+    async def test_it_is_found_in_each_of_them(self, url: str, file: Path) -> None:
+        sets = json.dumps([{"client_key": "shop", "secret_key": "shop-secret"}])
+        places: list[tuple[tuple[object, ...], dict[str, str], str]] = [
+            (("--secret-key", "shop-secret"), {}, "--secret-key"),
+            ((), {"SANDBOX_SIM_SECRET_KEY": "shop-secret"}, "--secret-key"),
+            (("--config", file), {}, "shop"),
+            ((), {"SANDBOX_SIM_CREDENTIALS": sets}, "shop"),
+        ]
+        for words, environment, signed_with in places:
+            result, document = await report(url, *words, **environment)
 
-        assert (result.exit_code, document["signed_with"]) == (0, "--secret-key")
-        assert "shop-secret" not in result.output
+            assert (result.exit_code, document["signed_with"]) == (0, signed_with)
+            assert "shop-secret" not in result.output
 
-    async def test_its_variable(self, url: str) -> None:
+    async def test_a_key_that_is_given_is_named_as_such(self, url: str) -> None:
         result = await ask("doctor", url, SANDBOX_SIM_SECRET_KEY="shop-secret")
 
-        assert result.exit_code == 0
         assert "signed with the key given" in result.stdout
-
-    async def test_the_file(self, url: str, file: Path) -> None:
-        result, document = await report(url, "--config", file)
-
-        assert (result.exit_code, document["signed_with"]) == (0, "shop")
-
-    async def test_the_variable_of_the_credentials(self, url: str) -> None:
-        sets = [{"client_key": "shop", "secret_key": "shop-secret"}]
-
-        result, document = await report(url, SANDBOX_SIM_CREDENTIALS=json.dumps(sets))
-
-        assert (result.exit_code, document["signed_with"]) == (0, "shop")
 
     async def test_a_gateway_that_does_not_sign(self, listen: Listen) -> None:
         result, document = await report(await listen(trusting), SANDBOX_SIM_SIGN_CALLBACKS="false")

@@ -10,6 +10,7 @@ from aiohttp import web
 from tests.cli.asking import on
 from tests.cli.receivers import Handler, Listen, ask, knows, report
 from tests.conftest import Sandbox, StartSandbox
+from tests.production.client import live
 
 OWN_SERVICE = 823300000
 
@@ -150,14 +151,7 @@ async def test_a_gateway_that_refuses_the_payment_is_named(
 async def test_nothing_is_paid_at_a_gateway_in_production(
     start_sandbox: StartSandbox, listen: Listen, tmp_path: Path
 ) -> None:
-    sandbox = await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[{"client_key": "shop", "secret_key": "secret", "mode": "P"}],
-        networks={"staging": {"adapter": "simulated"}},
-        routes=[{"network": "staging"}],
-        callback_hosts={"allow": ["127.0.0.0/8"]},
-    )
+    sandbox = await live(start_sandbox, {"staging": {"adapter": "simulated"}})
     url = await listen(verifying(sandbox, tmp_path))
 
     document = await examine(sandbox, url, tmp_path)

@@ -1,8 +1,7 @@
 """`sandbox-sim faults add | list | clear`."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import pytest
 
 from tests.cli.asking import as_json, columns, on, printed
 from tests.conftest import Sandbox
@@ -15,9 +14,8 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("words", "fault", "shown"),
-    [
+async def test_each_fault(sandbox: Sandbox) -> None:
+    rows: list[tuple[Sequence[object], Mapping[str, Any], str]] = [
         (["--status", 503], {"status": 503}, "the answer is HTTP 503"),
         (["--latency", 200], {"latency": {"fixed_ms": 200}}, "the answer comes 200 ms late"),
         (
@@ -31,16 +29,13 @@ LOSSES = {
             "the answer comes late: lognormal, median 90 ms, sigma 0.4",
         ),
         *(([f"--{name.replace('_', '-')}"], {name: True}, LOSSES[name]) for name in LOSSES),
-    ],
-)
-async def test_each_fault(
-    sandbox: Sandbox, words: list[object], fault: dict[str, Any], shown: str
-) -> None:
-    added = await as_json(sandbox, "faults", "add", *words)
-    _, line = await printed(sandbox, "faults", "list")
+    ]
+    for words, fault, shown in rows:
+        added = await as_json(sandbox, "faults", "add", *words)
+        _, line, *_ = await printed(sandbox, "faults", "list")
 
-    assert (added["fault"], added["match"], added["times"]) == (fault, {}, None)
-    assert columns(line) == [added["id"], "every request", shown, "0"]
+        assert (added["fault"], added["match"], added["times"]) == (fault, {}, None)
+        assert columns(line) == [added["id"], "every request", shown, "0"]
 
 
 async def test_one_with_everything(sandbox: Sandbox) -> None:
@@ -85,9 +80,8 @@ async def test_one_that_is_not_there(sandbox: Sandbox) -> None:
     assert (result.exit_code, result.stderr) == (1, "faults has no 'F0'\n")
 
 
-@pytest.mark.parametrize(
-    ("words", "named"),
-    [
+async def test_wrong_usage(sandbox: Sandbox) -> None:
+    rows: list[tuple[list[object], str]] = [
         (["add"], "--connection-reset"),
         (["add", "--status", 503, "--timeout"], "one of --status"),
         (["add", "--latency", 5, "--latency-lognormal", "90,0.4"], "one of --status"),
@@ -96,10 +90,9 @@ async def test_one_that_is_not_there(sandbox: Sandbox) -> None:
         (["add", "--latency-lognormal", "90"], "90,0.4"),
         (["add", "--timeout", "--once", "--times", 2], "--once"),
         (["clear", "F1", "--service-id", 55], "--service-id"),
-    ],
-)
-async def test_wrong_usage(sandbox: Sandbox, words: list[object], named: str) -> None:
-    result = await on(sandbox, "faults", *words)
+    ]
+    for words, named in rows:
+        result = await on(sandbox, "faults", *words)
 
-    assert result.exit_code == 2
-    assert named in result.stderr
+        assert result.exit_code == 2
+        assert named in result.stderr

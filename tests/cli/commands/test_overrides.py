@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from tests.cli.asking import as_json, columns, on, printed
 from tests.conftest import Sandbox, StartSandbox
 
@@ -13,9 +11,8 @@ async def made(sandbox: Sandbox, *words: object) -> dict[str, Any]:
     return answer
 
 
-@pytest.mark.parametrize(
-    ("words", "posted"),
-    [
+async def test_what_it_asks_for(sandbox: Sandbox) -> None:
+    rows: list[tuple[tuple[object, ...], dict[str, Any]]] = [
         (("--status", "003"), {"outcome": {"status": "003"}}),
         (("--status", "pending"), {"outcome": {"status": "002"}}),
         (("--response-code", "402"), {"outcome": {"response_code": "402"}}),
@@ -26,24 +23,20 @@ async def made(sandbox: Sandbox, *words: object) -> dict[str, Any]:
             {"callback": {"duplicate": 2, "profile": "flat", "delay_ms": 5}},
         ),
         (("--callback", "before_response=true"), {"callback": {"before_response": True}}),
-    ],
-)
-async def test_what_it_asks_for(
-    sandbox: Sandbox, words: tuple[object, ...], posted: dict[str, Any]
-) -> None:
-    override = await made(sandbox, *words)
+    ]
+    for words, posted in rows:
+        override = await made(sandbox, *words)
 
-    assert {name: override[name] for name in ("outcome", "delay_ms", "callback")} == {
-        "outcome": {},
-        "delay_ms": 0,
-        "callback": {},
-        **posted,
-    }
+        assert {name: override[name] for name in ("outcome", "delay_ms", "callback")} == {
+            "outcome": {},
+            "delay_ms": 0,
+            "callback": {},
+            **posted,
+        }
 
 
-@pytest.mark.parametrize(
-    ("words", "match"),
-    [
+async def test_for_which_requests(sandbox: Sandbox) -> None:
+    rows: list[tuple[tuple[object, ...], dict[str, Any]]] = [
         ((), {}),
         (("--service-id", 55, "--operation", "payout"), {"service_id": 55, "operation": "payout"}),
         (("--transaction-id", "1001"), {"transaction_id": "1001"}),
@@ -52,19 +45,19 @@ async def test_what_it_asks_for(
         (("--amount", 5), {"amount": {"min": 5.0, "max": 5.0}}),
         (("--min-amount", 5.5), {"amount": {"min": 5.5}}),
         (("--min-amount", 5, "--max-amount", 10), {"amount": {"min": 5.0, "max": 10.0}}),
-    ],
-)
-async def test_for_which_requests(
-    sandbox: Sandbox, words: tuple[object, ...], match: dict[str, Any]
-) -> None:
-    assert (await made(sandbox, "--status", "003", *words))["match"] == match
+    ]
+    for words, match in rows:
+        assert (await made(sandbox, "--status", "003", *words))["match"] == match
 
 
-@pytest.mark.parametrize(
-    ("words", "times"), [((), None), (("--times", 3), 3), (("--once",), 1)], ids=str
-)
-async def test_how_often(sandbox: Sandbox, words: tuple[object, ...], times: int | None) -> None:
-    assert (await made(sandbox, "--status", "003", *words))["times"] == times
+async def test_how_often(sandbox: Sandbox) -> None:
+    rows: list[tuple[tuple[object, ...], int | None]] = [
+        ((), None),
+        (("--times", 3), 3),
+        (("--once",), 1),
+    ]
+    for words, times in rows:
+        assert (await made(sandbox, "--status", "003", *words))["times"] == times
 
 
 async def test_the_list_tells_it_in_words(sandbox: Sandbox) -> None:
@@ -105,9 +98,8 @@ async def test_they_are_taken_out(sandbox: Sandbox) -> None:
     assert await printed(sandbox, "overrides", "clear") == ["1 deleted"]
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "named"),
-    [
+async def test_what_cannot_be_had(sandbox: Sandbox) -> None:
+    rows: list[tuple[tuple[object, ...], int, str]] = [
         (("add",), 2, "give --status, --response-code, --delay-ms or --callback"),
         (("add", "--callback", "profile=xml"), 1, "callback.profile must be one of trans"),
         (("add", "--callback", "=2"), 2, "--callback"),
@@ -116,16 +108,12 @@ async def test_they_are_taken_out(sandbox: Sandbox) -> None:
         (("add", "--status", "003", "--service-id", "shop"), 2, "--service-id"),
         (("clear", "gone"), 1, "gone"),
         (("clear", "gone", "--service-id", 55), 2, "--service-id"),
-    ],
-    ids=str,
-)
-async def test_what_cannot_be_had(
-    sandbox: Sandbox, words: tuple[object, ...], code: int, named: str
-) -> None:
-    result = await on(sandbox, "overrides", *words)
+    ]
+    for words, code, named in rows:
+        result = await on(sandbox, "overrides", *words)
 
-    assert (result.exit_code, result.stdout) == (code, "")
-    assert named in result.stderr
+        assert (result.exit_code, result.stdout) == (code, "")
+        assert named in result.stderr
 
 
 async def test_trigger_does_not_wait_for_a_callback_that_is_dropped(

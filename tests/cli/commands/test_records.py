@@ -35,9 +35,8 @@ class TestList:
         ]
         assert len({line.index("collect") for line in lines}) == 1
 
-    @pytest.mark.parametrize(
-        ("words", "transactions"),
-        [
+    async def test_filters(self, paid: Sandbox) -> None:
+        rows: list[tuple[tuple[object, ...], list[str]]] = [
             (("--service-id", 56), ["T2"]),
             (("--status", "000"), ["T1"]),
             (("--status", "failed"), ["T3"]),
@@ -45,14 +44,11 @@ class TestList:
             (("--operation", "card"), []),
             (("--where", "party=0244000009"), ["T3"]),
             (("--where", "nw=MTN", "--where", "service_id=55"), ["T3", "T1"]),
-        ],
-    )
-    async def test_filters(
-        self, paid: Sandbox, words: tuple[object, ...], transactions: list[str]
-    ) -> None:
-        found = await as_json(paid, "transactions", "list", *words)
+        ]
+        for words, transactions in rows:
+            found = await as_json(paid, "transactions", "list", *words)
 
-        assert [each["transaction_id"] for each in found["transactions"]] == transactions
+            assert [each["transaction_id"] for each in found["transactions"]] == transactions
 
     async def test_it_goes_on_after_the_last_one_of_a_page(self, paid: Sandbox) -> None:
         *_, last = await printed(paid, "transactions", "list", "--limit", 2)
@@ -62,14 +58,13 @@ class TestList:
 
         assert [columns(line)[2] for line in lines[1:]] == ["T1"]
 
-    @pytest.mark.parametrize(
-        ("kind", "words"),
-        [("requests", "requests"), ("callbacks", "callbacks"), ("sms", "messages")],
-    )
-    async def test_where_there_is_none_it_says_so(
-        self, sandbox: Sandbox, kind: str, words: str
-    ) -> None:
-        assert await printed(sandbox, kind, "list") == [f"no {words}"]
+    async def test_where_there_is_none_it_says_so(self, sandbox: Sandbox) -> None:
+        for kind, words in [
+            ("requests", "requests"),
+            ("callbacks", "callbacks"),
+            ("sms", "messages"),
+        ]:
+            assert await printed(sandbox, kind, "list") == [f"no {words}"]
 
     async def test_a_request_has_its_code_its_rule_and_why(self, paid: Sandbox) -> None:
         (_, line) = await printed(paid, "requests", "list", "--code", "015", "--status", 200)
@@ -114,53 +109,47 @@ class TestShow:
         assert '{"status": "received"}' in attempt
         assert ["trans_status", "000/SUCCESS"] in [columns(line) for line in lines]
 
-    @pytest.mark.parametrize("kind", ["requests", "callbacks", "sms"])
-    async def test_json_is_that_of_the_control_api(self, paid: Sandbox, kind: str) -> None:
-        newest = (await as_json(paid, kind, "list"))[kind][0]
-        name = newest["processing_id" if kind == "sms" else "id"]
+    async def test_json_is_that_of_the_control_api(self, paid: Sandbox) -> None:
+        for kind in ["requests", "callbacks", "sms"]:
+            newest = (await as_json(paid, kind, "list"))[kind][0]
+            name = newest["processing_id" if kind == "sms" else "id"]
 
-        result = await on(paid, "--json", kind, "show", name)
+            result = await on(paid, "--json", kind, "show", name)
 
-        assert result.stdout == await control(paid, f"{kind}/{name}") + "\n"
+            assert result.stdout == await control(paid, f"{kind}/{name}") + "\n"
 
-    @pytest.mark.parametrize(
-        "words",
-        [
+    async def test_what_is_not_there(self, sandbox: Sandbox) -> None:
+        rows: list[tuple[object, ...]] = [
             ("transactions", "show", 55, "no/such"),
             ("callbacks", "show", "no such"),
             ("sms", "show", "../requests"),
             ("requests", "show", "?"),
             ("callbacks", "resend", "C?"),
             ("transactions", "settle", 55, "T9", "001"),
-        ],
-    )
-    async def test_what_is_not_there(self, sandbox: Sandbox, words: tuple[object, ...]) -> None:
-        result = await on(sandbox, *words)
+        ]
+        for words in rows:
+            result = await on(sandbox, *words)
 
-        assert (result.exit_code, result.stdout) == (1, "")
-        name = words[3] if words[0] == "transactions" else words[2]
-        plural = words[0]
-        assert result.stderr == f"there is no {name!r} among the {plural}, or it was deleted\n"
+            assert (result.exit_code, result.stdout) == (1, "")
+            name = words[3] if words[0] == "transactions" else words[2]
+            plural = words[0]
+            assert result.stderr == f"there is no {name!r} among the {plural}, or it was deleted\n"
 
 
 class TestFindAndWait:
-    @pytest.mark.parametrize(
-        ("words", "transactions"),
-        [
+    async def test_find_looks_inside(self, paid: Sandbox) -> None:
+        rows: list[tuple[tuple[object, ...], list[str]]] = [
             (("--match", "request.amount=7"), ["T2"]),
             (("--match", "answer.response_code=202"), ["T2", "T1"]),
             (("--match", "transaction_id=T1", "--service-id", 55), ["T1"]),
             (("--match-json", '{"request.amount": 10.5, "code": "015"}'), ["T3"]),
             (("--match-json", '{"request.amount": "7"}'), []),
             (("--match", "operation=collect", "--limit", 1), ["T3"]),
-        ],
-    )
-    async def test_find_looks_inside(
-        self, paid: Sandbox, words: tuple[object, ...], transactions: list[str]
-    ) -> None:
-        found = await as_json(paid, "requests", "find", *words)
+        ]
+        for words, transactions in rows:
+            found = await as_json(paid, "requests", "find", *words)
 
-        assert [each["transaction_id"] for each in found["requests"]] == transactions
+            assert [each["transaction_id"] for each in found["requests"]] == transactions
 
     async def test_find_says_that_there_may_be_more(self, paid: Sandbox) -> None:
         lines = await printed(paid, "requests", "find", "--limit", 1)
@@ -179,15 +168,15 @@ class TestFindAndWait:
         (found,) = json.loads(result.stdout)["callbacks"]
         assert found["transaction_id"] == "T1"
 
-    @pytest.mark.parametrize("kind", ["requests", "callbacks", "sms"])
-    async def test_wait_runs_out_and_says_how_many_came(self, paid: Sandbox, kind: str) -> None:
-        words = ("--service-id", 55, "--count", 5, "--timeout", 0)
+    async def test_wait_runs_out_and_says_how_many_came(self, paid: Sandbox) -> None:
+        for kind in ["requests", "callbacks", "sms"]:
+            words = ("--service-id", 55, "--count", 5, "--timeout", 0)
 
-        result = await on(paid, kind, "wait", *words)
+            result = await on(paid, kind, "wait", *words)
 
-        came = {"requests": 3, "callbacks": 1, "sms": 1}[kind]
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert result.stderr == f"{came} of 5 came within 0 s\n"
+            came = {"requests": 3, "callbacks": 1, "sms": 1}[kind]
+            assert (result.exit_code, result.stdout) == (1, "")
+            assert result.stderr == f"{came} of 5 came within 0 s\n"
 
     async def test_transactions_are_found_and_awaited_too(self, paid: Sandbox) -> None:
         found = await printed(paid, "transactions", "find", "--match", "amount=7.0")
@@ -257,9 +246,8 @@ class TestByHand:
 
 
 class TestWrongUsage:
-    @pytest.mark.parametrize(
-        ("words", "says"),
-        [
+    async def test_exit_code_2(self, sandbox: Sandbox) -> None:
+        rows = [
             ("transactions settle 55 T1 002", "002 is not one of 000, 001, 003"),
             ("transactions settle 55 T1 pending", "pending is not one of"),
             ("transactions settle T1", "STATUS is missing"),
@@ -279,10 +267,9 @@ class TestWrongUsage:
             ("callbacks resend C1 --url http://[:::]:9/", "http://[:::]:9/ is not a valid address"),
             ("sms settle", "No such command 'settle'"),
             ("sms list --colour red", "No such option"),
-        ],
-    )
-    async def test_exit_code_2(self, sandbox: Sandbox, words: str, says: str) -> None:
-        result = await on(sandbox, *words.split())
+        ]
+        for words, says in rows:
+            result = await on(sandbox, *words.split())
 
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert says in result.stderr
+            assert (result.exit_code, result.stdout) == (2, "")
+            assert says in result.stderr

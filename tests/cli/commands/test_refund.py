@@ -33,19 +33,15 @@ async def test_a_refusal_is_a_sentence_and_exit_code_1(collected: Sandbox) -> No
     assert "amount 11 is more than what is left to refund" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
+async def test_wrong_usage_is_named(sandbox: Sandbox) -> None:
+    rows = [
         (("T1",), "--reason"),
         (("T1", "--amount", "-1", *WHY), "not an amount above 0"),
         (("T1", "--amount", "NaN", *WHY), "not an amount above 0"),
         (("1", "2", "3", *WHY), "[SERVICE_ID] ID"),
-    ],
-)
-async def test_wrong_usage_is_named(
-    sandbox: Sandbox, options: tuple[str, ...], problem: str
-) -> None:
-    result = await on(sandbox, "transactions", "refund", *options)
+    ]
+    for options, problem in rows:
+        result = await on(sandbox, "transactions", "refund", *options)
 
-    assert result.exit_code == 2
-    assert problem in result.stderr
+        assert result.exit_code == 2
+        assert problem in result.stderr

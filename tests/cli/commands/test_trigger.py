@@ -276,18 +276,16 @@ class TestAFault:
         assert "SANDBOX_SIM_TOKEN" in result.stderr
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+async def test_wrong_usage(sandbox: Sandbox) -> None:
+    rows = [
         ("refund",),
         (),
         ("collect", "--set", "amount"),
         ("collect", "--service-id", "0"),
         ("collect", "--timeout", "601"),
-    ],
-)
-async def test_wrong_usage(sandbox: Sandbox, words: tuple[str, ...]) -> None:
-    assert (await on(sandbox, "trigger", *words)).exit_code == 2
+    ]
+    for words in rows:
+        assert (await on(sandbox, "trigger", *words)).exit_code == 2
 
 
 @pytest.mark.decision("D37")

@@ -20,7 +20,6 @@ pytestmark = [pytest.mark.decision("D39"), pytest.mark.timeout(60)]
 
 RTHROTTLED, RMSGQFUL, RINVDSTADR = 0x58, 0x14, 0x0B
 
-RECEIPT_TIMEOUT_S = 3600
 
 LONG = "The quick brown fox {jumps} over the lazy dog. " * 8
 
@@ -109,10 +108,6 @@ class Texter:
         found: dict[str, Any] = await get(self.sandbox, path)
         return found
 
-    async def outcome(self) -> str:
-        """What is known of the newest message."""
-        return str((await self.record())["attempts"][0]["outcome"])
-
     async def settled(self) -> None:
         """Wait until the gateway has recorded what it knows."""
         while [task for task in asyncio.all_tasks() if "BackgroundJobs" in repr(task)]:
@@ -135,7 +130,7 @@ async def texter(
             production=True,
             store=f"sqlite:{tmp_path / 'state.sqlite3'}",
             credentials=[LIVE],
-            networks={"smsc": {**smsc.settings, "receipt_timeout_s": RECEIPT_TIMEOUT_S}},
+            networks={"smsc": smsc.settings},
             routes=[{"network": "smsc"}],
         )
         sandbox.headers["Authorization"] = basic("live_key", "live_secret")
@@ -181,18 +176,6 @@ async def test_a_long_message_arrives_in_the_parts_that_are_charged(
     await texter.becomes("SENT")
 
 
-async def test_a_message_that_does_not_arrive_is_refunded_with_the_reason(texter: Texter) -> None:
-    await texter.send(LONG)
-    first, *_, last = await texter.ids(3)
-
-    assert await texter.receipt(first) == 0
-    assert await texter.receipt(last, "UNDELIV") == 0
-
-    message = await texter.becomes("REFUNDED")
-    assert message["error_message"] == "UNDELIV, err 000"
-    assert await texter.sandbox.sms_balance() == 100
-
-
 @pytest.mark.parametrize("status", [RTHROTTLED, RMSGQFUL])
 async def test_an_smsc_that_throttles_gets_the_message_again_and_once(
     texter: Texter, status: int, monkeypatch: pytest.MonkeyPatch
@@ -210,21 +193,6 @@ async def test_an_smsc_that_throttles_gets_the_message_again_and_once(
     assert taken == [1, 2, 3]
 
 
-async def test_a_bind_that_drops_in_a_long_message_sends_no_part_twice(texter: Texter) -> None:
-    texter.smsc.do("plan", plan=[{}, {"drop": True}])
-    await texter.send(LONG)
-    submits = await texter.comes(3)
-    for message_id in await texter.ids(2):
-        assert await texter.receipt(message_id) == 0
-    await texter.settled()
-
-    assert [submit["udh"][0][-1] for submit in submits] == [1, 2, 3]
-    assert len(texter.smsc.submits) == 3
-    # What became of part 2 is not known, so the message is neither sent nor refunded.
-    assert (await texter.message())["status"] == "QUEUED"
-    assert await texter.sandbox.sms_balance() == 97
-
-
 async def test_receipts_after_a_restart_of_ours_still_find_their_message(texter: Texter) -> None:
     await texter.send(LONG)
     first, second, third = await texter.ids(3)
@@ -238,25 +206,3 @@ async def test_receipts_after_a_restart_of_ours_still_find_their_message(texter:
 
     await texter.becomes("SENT")
     assert len(texter.smsc.submits) == 3
-
-
-async def test_a_message_without_a_receipt_stays_queued_and_is_listed_after_the_time_set(
-    texter: Texter,
-) -> None:
-    processing_id = await texter.send()
-    (message_id,) = await texter.ids(1)
-    await texter.settled()
-    path = "transactions?waiting=true"
-
-    await texter.sandbox.advance(seconds=RECEIPT_TIMEOUT_S - 1)
-    assert (await get(texter.sandbox, path))["transactions"] == []
-    await texter.sandbox.advance(seconds=2)
-    (waiting,) = (await get(texter.sandbox, path))["transactions"]
-    assert waiting["transaction_id"] == processing_id
-    assert waiting["waiting"] == ["no outcome: network smsc has not decided within 3600 s"]
-    assert (await texter.message())["status"] == "QUEUED"
-
-    # A receipt that comes then still counts.
-    assert await texter.receipt(message_id) == 0
-    await texter.becomes("SENT")
-    assert (await get(texter.sandbox, path))["transactions"] == []

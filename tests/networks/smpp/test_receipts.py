@@ -39,9 +39,8 @@ class BrokenEvents(KeptEvents):
         raise RuntimeError("an internal error")
 
 
-@pytest.mark.parametrize(
-    ("state", "outcome", "reason"),
-    [
+async def test_the_state_decides(each: Sending) -> None:
+    rows = [
         ("DELIVRD", ARRIVED, ""),
         ("UNDELIV", FAILED, "UNDELIV, err 000"),
         ("EXPIRED", FAILED, "EXPIRED, err 000"),
@@ -52,19 +51,18 @@ class BrokenEvents(KeptEvents):
         ("UNKNOWN", Outcome.UNKNOWN, ""),
         ("SKIPPED", Outcome.UNKNOWN, ""),
         ("delivrd", ARRIVED, ""),
-    ],
-)
-async def test_the_state_decides(each: Sending, state: str, outcome: Outcome, reason: str) -> None:
-    assert await each.smsc.receipt("7f", state) == 0
+    ]
+    for state, outcome, reason in rows:
+        assert await each.smsc.receipt("7f", state) == 0
 
-    (notification,) = each.events.notifications
-    assert (notification.outcome, notification.part_id) == (outcome, "7f")
-    assert notification.reason == reason
+        notification = each.events.notifications[-1]
+        assert (notification.outcome, notification.part_id) == (outcome, "7f")
+        assert notification.reason == reason
+    assert len(each.events.notifications) == len(rows)
 
 
-@pytest.mark.parametrize(
-    ("text", "tlvs", "outcome", "part_id"),
-    [
+async def test_the_text_and_the_parameters_are_read(each: Sending) -> None:
+    rows: list[tuple[str, dict[str, Any], Outcome, str]] = [
         ("", {"message_id": b"7F", "state": 2}, ARRIVED, "7f"),
         ("", {"message_id": b"7F", "state": 5}, FAILED, "7f"),
         ("", {"message_id": b"7F", "state": 1}, WAITING, "7f"),
@@ -76,14 +74,12 @@ async def test_the_state_decides(each: Sending, state: str, outcome: Outcome, re
         ("", {"payload": b"id:1 stat:UNDELIV"}, FAILED, "1"),
         ("id:1 text:id:2 stat:DELIVRD", {}, Outcome.UNKNOWN, "1"),
         ("ID:1 Stat:DELIVRD", {}, ARRIVED, "1"),
-    ],
-)
-async def test_the_text_and_the_parameters_are_read(
-    each: Sending, text: str, tlvs: dict[str, Any], outcome: Outcome, part_id: str
-) -> None:
-    assert await each.smsc.deliver(text, **tlvs) == 0
+    ]
+    for text, tlvs, outcome, part_id in rows:
+        assert await each.smsc.deliver(text, **tlvs) == 0
 
-    assert each.reports == [(outcome, part_id)]
+        assert each.reports[-1] == (outcome, part_id)
+    assert len(each.reports) == len(rows)
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,6 @@ decided = partial(transaction, status=Status.SUCCESSFUL, decided_at=NOW)
 
 
 @pytest.fixture
-def clock() -> VirtualClock:
-    return VirtualClock()
-
-
-@pytest.fixture
 def store(clock: VirtualClock, monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
     """A store that keeps three transactions and finished callbacks."""
     monkeypatch.setattr(memory_store, "KEPT_CALLBACKS", LIMIT)
@@ -128,24 +123,6 @@ class TestTransactions:
             await unit_of(store).add_transaction(made)
 
         assert await unit_of(store).transaction(SERVICE, "T1") == newer
-
-    async def test_a_unit_that_is_rolled_back_leaves_nothing(
-        self, store: MemoryStore, clock: VirtualClock
-    ) -> None:
-        for number in range(LIMIT + 2):
-            await unit_of(store).add_transaction(decided(f"{number:011d}"))
-        clock.move_to(after(minutes=16))
-
-        async def work(unit: Unit) -> None:
-            await unit.add_transaction(transaction("1" * 11, transaction_id="T2"))
-            raise RuntimeError
-
-        with pytest.raises(RuntimeError):
-            await store.run(work)
-
-        held = store._unit._services[SERVICE].transactions
-        assert "1" * 11 not in held.records
-        assert "T2" not in held.current
 
 
 async def test_expired_checkouts_are_let_go(store: MemoryStore, clock: VirtualClock) -> None:

@@ -245,11 +245,6 @@ def made_of(content: bytes, path: Path) -> None:
     path.write_bytes(content)
 
 
-def moved_away(path: Path) -> None:
-    path.unlink()
-    log_of(path).unlink()
-
-
 class TestEmptyFileBesideALog:
     @pytest.fixture
     async def left(self, path: Path) -> Path:
@@ -271,19 +266,6 @@ class TestEmptyFileBesideALog:
             "restore the file that they belong to, or move both away to start with an empty store"
         )
         assert contents(left.parent) == before
-
-    async def test_also_by_another_name(self, left: Path, tmp_path: Path) -> None:
-        made_of(b"", left)
-        alias = tmp_path / "alias"
-        alias.symlink_to(left)
-
-        with pytest.raises(StoreError, match="it is empty, but"):
-            await SqliteStore(alias, VirtualClock()).open()
-
-    async def test_when_both_are_moved_away_it_begins_anew(self, left: Path) -> None:
-        moved_away(left)
-
-        assert await posted(left) == []
 
     @pytest.mark.parametrize("content", [b"", b"\n"])
     async def test_alone_or_beside_an_empty_log_it_is_a_new_one(

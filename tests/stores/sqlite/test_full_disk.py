@@ -33,11 +33,6 @@ from tests.units import unit_of
 FULL = "the disk is full"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "state.sqlite3"
-
-
 async def too_much(unit: Unit) -> None:
     """Write one record of most kinds, and then a megabyte."""
     pending = transaction("10000000002", transaction_id="T2")

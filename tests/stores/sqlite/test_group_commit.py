@@ -12,17 +12,12 @@ import pytest
 from sandbox_sim.ports import Topic, Unit
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests.sample_records import SERVICE, after, job, posting, postings_of
-from tests.sqlite_files import SOON, busy, connection_of, killed, opened
+from tests.sqlite_files import SOON, busy, connection_of, opened
 from tests.units import unit_of
 
 
 class Broken(Exception):
     """The error that some of these units raise."""
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "sandbox.sqlite3"
 
 
 @pytest.fixture
@@ -73,14 +68,6 @@ FIFTY = [str(number) for number in range(50)]
 
 
 class TestOneCommit:
-    async def test_units_of_one_turn_of_the_loop_share_it(
-        self, store: SqliteStore, statements: list[str]
-    ) -> None:
-        await asyncio.gather(*asked(store, FIFTY))
-
-        assert statements.count("COMMIT") == 1
-        assert await posted(store) == FIFTY
-
     async def test_units_that_wait_together_share_it_in_their_order(
         self, store: SqliteStore, statements: list[str]
     ) -> None:
@@ -178,16 +165,6 @@ class TestOneThatRaises:
             else:
                 assert outcome == f"posted {subject}"
         assert await posted(store) == [each for each in FIFTY if each not in broken]
-
-    async def test_the_others_are_saved_when_they_are_answered(
-        self, store: SqliteStore, path: Path, tmp_path: Path
-    ) -> None:
-        async with busy(store):
-            tasks = asked(store, FIFTY, frozenset({"7"}))
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-        async with opened(killed(path, tmp_path / "after the kill")) as left:
-            assert await posted(left) == [each for each in FIFTY if each != "7"]
 
     async def test_their_jobs_are_noticed_and_its_own_is_not(self, store: SqliteStore) -> None:
         noticed: list[str] = []

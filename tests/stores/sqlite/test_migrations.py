@@ -44,11 +44,6 @@ ALTER TABLE transactions ADD COLUMN note TEXT;
 ONE_DAY = (*TODAY, ADD_A_COLUMN, ADD_A_TABLE)
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "state.sqlite3"
-
-
 def know(monkeypatch: pytest.MonkeyPatch, *migrations: str) -> None:
     """Make these the migrations of sandbox_sim."""
     know_versions(monkeypatch, migrations)

@@ -26,11 +26,6 @@ decided = partial(transaction, status=Status.SUCCESSFUL, decided_at=NOW)
 
 
 @pytest.fixture
-def clock() -> VirtualClock:
-    return VirtualClock()
-
-
-@pytest.fixture
 async def store(tmp_path: Path, clock: VirtualClock) -> AsyncIterator[SqliteStore]:
     """A store that keeps three transactions."""
     async with opened(tmp_path / "state.sqlite3", clock, keep_transactions=LIMIT) as store:

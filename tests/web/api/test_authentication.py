@@ -95,15 +95,13 @@ async def test_authentication_comes_before_everything_else(
 
 @pytest.mark.spec("auth.2")
 @pytest.mark.decision("D4")
-@pytest.mark.parametrize("header", [[], [b"User-Agent:"], [b"User-Agent:  \t "]])
-async def test_a_missing_or_blank_user_agent_gets_403(
-    sandbox: Sandbox, header: list[bytes]
-) -> None:
-    for path in (*PATHS, "/nobody"):
-        answer = await ask(sandbox, basic(), *header, path=path)
+async def test_a_missing_or_blank_user_agent_gets_403(sandbox: Sandbox) -> None:
+    for header in [[], [b"User-Agent:"], [b"User-Agent:  \t "]]:
+        for path in (*PATHS, "/nobody"):
+            answer = await ask(sandbox, basic(), *header, path=path)
 
-        assert (answer.status, answer.code) == (403, "403"), path
-        assert "User-Agent" in answer.body["response_message"]
+            assert (answer.status, answer.code) == (403, "403"), path
+            assert "User-Agent" in answer.body["response_message"]
 
 
 @pytest.mark.spec("auth.1")

@@ -55,12 +55,6 @@ class TestRequests:
         assert too_long.message == f"Bad request: {field} must have at most 2,048 characters"
         assert (by_far.status, by_far.message) == (400, too_long.message)
 
-    async def test_characters_count_and_not_bytes(self, sandbox: Sandbox, field: str) -> None:
-        address = "http://127.0.0.1:9/" + "é" * (MAX_CHARACTERS - 19)
-
-        assert (await sandbox.card(**{field: address})).code == "000"
-        assert (await sandbox.card(**{field: address + "é"})).code == "400"
-
     async def test_no_password_is_repeated(self, sandbox: Sandbox, field: str) -> None:
         answer = await sandbox.card(**{field: "http://shop:s3same@[:::]/"})
 
@@ -69,20 +63,18 @@ class TestRequests:
 
 
 class TestResend:
-    @pytest.mark.parametrize(
-        "url", ["http://[1:2:3]:9/", "ftp://shop.example", "", of_length(2049)]
-    )
-    async def test_an_address_that_cannot_be_called_is_refused(
-        self, sandbox: Sandbox, url: str
-    ) -> None:
+    async def test_an_address_that_cannot_be_called_is_refused(self, sandbox: Sandbox) -> None:
         await sandbox.collect()
         await sandbox.advance(seconds=1)
         before = await kept_callback(sandbox)
 
-        answer = await resend(sandbox, before.id, url=url)
+        for url in ("http://[1:2:3]:9/", "ftp://shop.example", "", of_length(2049)):
+            answer = await resend(sandbox, before.id, url=url)
 
-        assert_error(answer, 400, "url must be an http:// or https:// address", "2,048 characters")
-        assert await kept_callback(sandbox) == before
+            assert_error(
+                answer, 400, "url must be an http:// or https:// address", "2,048 characters"
+            )
+            assert await kept_callback(sandbox) == before
 
 
 @pytest.mark.decision("D30")

@@ -15,11 +15,11 @@ def hmac_sha256(raw: bytes, secret_key: str) -> str:
 
 @pytest.mark.spec("delivery.1", "delivery.3")
 @pytest.mark.decision("D29")
-@pytest.mark.parametrize("profile", ["trans", "trans_bare", "flat", "event", "superset"])
-@pytest.mark.parametrize("reference", ["Order 1", 'Ɛdwoa\'s "café" 🧺 \\ \u2028'])
+@pytest.mark.parametrize("profile", ["trans", "flat"])
 async def test_every_callback_is_signed_over_the_bytes_as_they_arrive(
-    start_sandbox: StartSandbox, receiver: Receiver, profile: str, reference: str
+    start_sandbox: StartSandbox, receiver: Receiver, profile: str
 ) -> None:
+    reference = 'Ɛdwoa\'s "café" 🧺 \\ \u2028'
     sandbox = await start_sandbox(callback_profile=profile)
     await sandbox.collect(callback_url=receiver.url, reference=reference)
     await sandbox.advance(seconds=1)

@@ -1,6 +1,5 @@
 """While the disk is full, requests fail with code 500, and no acknowledged payment is lost."""
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -96,21 +95,3 @@ async def test_with_room_again_it_goes_on_as_if_nothing_had_been(
     await sandbox.advance(seconds=1)
     told = [delivery.body["trans_ref"] for delivery in receiver.deliveries]
     assert told == [*acknowledged, refused]
-
-
-async def test_what_falls_due_meanwhile_waits_for_room(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
-    acknowledged, _ = await until_full(sandbox, callback_url=receiver.url)
-    sandbox.gateway.clock.move_to(sandbox.gateway.clock.now() + A_SECOND)
-    # The disk may have room for one settlement; the others stay pending.
-    assert (await sandbox.status("T0")).data["status"] in {"000", "002"}
-
-    await free_disk(sandbox.gateway.store)
-    await sandbox.advance(seconds=1)
-
-    told = [delivery.body["trans_ref"] for delivery in receiver.deliveries]
-    assert sorted(told) == sorted(acknowledged)
-
-
-A_SECOND = timedelta(seconds=1)

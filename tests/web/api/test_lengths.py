@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Sandbox, StartSandbox, basic
+from tests.conftest import Sandbox, StartSandbox
 from tests.kit.requests import OPERATIONS, collection
-from tests.production.settings import LIVE
+from tests.production.client import live
 from tests.web.control_api import ask, assert_error, get, post
 
 pytestmark = pytest.mark.decision("D43")
@@ -37,22 +37,21 @@ async def sent(sandbox: Sandbox, name: str, field: str, value: object) -> tuple[
     return answer.status, answer.code, answer.message
 
 
-@pytest.mark.parametrize(("name", "field"), FIELDS)
-async def test_a_longer_text_is_refused_by_name_and_limit(
-    sandbox: Sandbox, name: str, field: str
-) -> None:
+async def test_a_longer_text_is_refused_by_name_and_limit(sandbox: Sandbox) -> None:
     """Characters count, not bytes."""
-    limit = LIMITS[field]
-    status = 200 if OPERATIONS[name].path.startswith("/sms/") else 400
 
-    for character in ("x", "😀"):
-        long = await sent(sandbox, name, field, character * (limit + 1))
-        assert long == (
-            status,
-            "400",
-            f"Bad request: {field} must have at most {limit:,} characters",
-        )
-        assert "at most" not in (await sent(sandbox, name, field, character * limit))[2]
+    for name, field in FIELDS:
+        limit = LIMITS[field]
+        status = 200 if OPERATIONS[name].path.startswith("/sms/") else 400
+
+        for character in ("x", "😀"):
+            long = await sent(sandbox, name, field, character * (limit + 1))
+            assert long == (
+                status,
+                "400",
+                f"Bad request: {field} must have at most {limit:,} characters",
+            )
+            assert "at most" not in (await sent(sandbox, name, field, character * limit))[2]
 
 
 async def test_a_number_of_more_digits_is_refused_too(sandbox: Sandbox) -> None:
@@ -69,17 +68,10 @@ async def test_the_journal_keeps_no_identifier_that_cannot_be(sandbox: Sandbox) 
 
 
 async def test_in_production_the_lengths_are_the_same(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[LIVE],
-        networks={"staging": {"adapter": "simulated"}},
-        routes=[{"network": "staging"}],
-    )
-    client = {"Authorization": basic("live_key", "live_secret")}
+    sandbox = await live(start_sandbox, {"staging": {"adapter": "simulated"}})
     for field in ("transaction_id", "reference", "nickname"):
         body = {**collection(callback_url="https://shop.test/"), field: "x" * 1_001}
-        answer = await sandbox.post("/make_payment", body, **client)
+        answer = await sandbox.post("/make_payment", body)
 
         assert (answer.status, answer.code) == (400, "400")
         assert f"{field} must have at most {LIMITS[field]:,} characters" in answer.message
@@ -99,21 +91,22 @@ class TestTheControlApi:
         long = await post(sandbox, path, match={field: "x" * 256}, **effect)
         assert_error(long, 400, f"match.{field} must be a string of at most 255 characters")
 
-    @pytest.mark.parametrize(
-        ("method", "rest"),
-        [("POST", ""), ("DELETE", ""), ("GET", "/messages"), ("POST", "/wait"), ("PUT", "")],
-    )
-    async def test_too_long_a_name_of_an_inbox_is_refused(
-        self, sandbox: Sandbox, method: str, rest: str
-    ) -> None:
-        body = json.dumps({"count": 1, "timeout_s": 0}).encode() if rest == "/wait" else b""
-        path = "/_sandbox/inbox/{}" + rest
+    async def test_too_long_a_name_of_an_inbox_is_refused(self, sandbox: Sandbox) -> None:
+        for method, rest in [
+            ("POST", ""),
+            ("DELETE", ""),
+            ("GET", "/messages"),
+            ("POST", "/wait"),
+            ("PUT", ""),
+        ]:
+            body = json.dumps({"count": 1, "timeout_s": 0}).encode() if rest == "/wait" else b""
+            path = "/_sandbox/inbox/{}" + rest
 
-        fits = await ask(sandbox, method, path.format("x" * 255), body)
-        long = await ask(sandbox, method, path.format("x" * 256), body)
+            fits = await ask(sandbox, method, path.format("x" * 255), body)
+            long = await ask(sandbox, method, path.format("x" * 256), body)
 
-        assert fits.status in {200, 408}
-        assert_error(long, 400, "the name of the inbox must have at most 255 characters")
+            assert fits.status in {200, 408}
+            assert_error(long, 400, "the name of the inbox must have at most 255 characters")
 
     async def test_the_document_has_the_lengths(self, sandbox: Sandbox) -> None:
         document = await get(sandbox, "openapi.json")

@@ -107,9 +107,9 @@ async def test_a_decline_has_failed_a_rejection_leaves_nothing_and_neither_has_a
 
 @pytest.mark.spec("limits")
 @pytest.mark.decision("D12", "D13")
-@pytest.mark.parametrize("operation", ["collect", "payout", "airtime", "bill", "card"])
-async def test_the_greatest_amount_is_taken(sandbox: Sandbox, operation: str) -> None:
-    assert (await getattr(sandbox, operation)(amount=10000)).code in {"202", "000"}
+async def test_the_greatest_amount_is_taken(sandbox: Sandbox) -> None:
+    for operation in ["collect", "payout", "airtime", "bill", "card"]:
+        assert (await getattr(sandbox, operation)(amount=10000)).code in {"202", "000"}
 
 
 @pytest.mark.spec("endpoint.4", "sandbox.9")

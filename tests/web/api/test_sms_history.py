@@ -87,14 +87,14 @@ BAD: dict[str, list[object]] = {
 
 @pytest.mark.spec("endpoint.11")
 @pytest.mark.decision("D6", "D26")
-@pytest.mark.parametrize("field", BAD)
-async def test_a_bad_filter_is_a_bad_request_in_http_200(sandbox: Sandbox, field: str) -> None:
-    for wrong in BAD[field]:
-        answer = await sandbox.history(**{field: wrong})
+async def test_a_bad_filter_is_a_bad_request_in_http_200(sandbox: Sandbox) -> None:
+    for field, values in BAD.items():
+        for wrong in values:
+            answer = await sandbox.history(**{field: wrong})
 
-        assert (wrong, answer.status, answer.code) == (wrong, 200, "400")
-        assert field in answer.message
-        assert set(answer.body) == {"response_code", "response_message"}
+            assert (wrong, answer.status, answer.code) == (wrong, 200, "400")
+            assert field in answer.message
+            assert set(answer.body) == {"response_code", "response_message"}
 
 
 @pytest.mark.spec("endpoint.11")

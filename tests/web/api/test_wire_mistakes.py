@@ -43,22 +43,20 @@ class TestTls:
 
 
 class TestBodies:
-    @pytest.mark.parametrize(
-        "body",
-        [
+    async def test_a_form(self, sandbox: Sandbox) -> None:
+        rows = [
             b"service_id=55&reference=Order+1&amount=10",
             b"amount=10",
             b"%7B%22service_id%22%3A55%7D",
             b'--b1\r\nContent-Disposition: form-data; name="service_id"\r\n\r\n55\r\n--b1--\r\n',
-        ],
-    )
-    async def test_a_form(self, sandbox: Sandbox, body: bytes) -> None:
-        answer = await exchange(sandbox, request_bytes("/make_payment", body, FORM))
+        ]
+        for body in rows:
+            answer = await exchange(sandbox, request_bytes("/make_payment", body, FORM))
 
-        assert (answer.status, answer.code) == (400, "400")
-        message = "the body is a form; send JSON, with Content-Type: application/json"
-        assert answer.body["response_message"] == f"Bad request: {message}"
-        assert answer.headers["x-sandbox-why"] == f"{message} (/_sandbox/rules#D5)"
+            assert (answer.status, answer.code) == (400, "400")
+            message = "the body is a form; send JSON, with Content-Type: application/json"
+            assert answer.body["response_message"] == f"Bad request: {message}"
+            assert answer.headers["x-sandbox-why"] == f"{message} (/_sandbox/rules#D5)"
 
     async def test_an_empty_one(self, sandbox: Sandbox) -> None:
         answer = await exchange(sandbox, request_bytes("/sms/send", b""))
@@ -87,9 +85,8 @@ class TestBodies:
 
 
 class TestPaths:
-    @pytest.mark.parametrize(
-        ("path", "meant"),
-        [
+    async def test_a_near_miss_names_the_path(self, sandbox: Sandbox) -> None:
+        rows = [
             ("/make_payment/", "/make_payment"),
             ("/make-payment", "/make_payment"),
             ("/makepayment", "/make_payment"),
@@ -99,26 +96,23 @@ class TestPaths:
             ("/paybill", "/pay_bill"),
             ("/sms/sent", "/sms/send"),
             ("/get_transaction_satus", "/get_transaction_status"),
-        ],
-    )
-    async def test_a_near_miss_names_the_path(
-        self, sandbox: Sandbox, path: str, meant: str
-    ) -> None:
-        answer = await exchange(sandbox, request_bytes(path))
+        ]
+        for path, meant in rows:
+            answer = await exchange(sandbox, request_bytes(path))
 
-        assert (answer.status, answer.code) == (404, "404")
-        assert answer.body["response_message"] == (
-            f"Not found: the interface has no such path; did you mean {meant}?"
-        )
-        assert answer.headers["x-sandbox-why"] == (
-            f"there is no path '{path}'; did you mean {meant}? (/_sandbox/rules#D5)"
-        )
+            assert (answer.status, answer.code) == (404, "404")
+            assert answer.body["response_message"] == (
+                f"Not found: the interface has no such path; did you mean {meant}?"
+            )
+            assert answer.headers["x-sandbox-why"] == (
+                f"there is no path '{path}'; did you mean {meant}? (/_sandbox/rules#D5)"
+            )
 
-    @pytest.mark.parametrize("path", ["/", "/health", "/x" * 2000])
-    async def test_a_far_one_names_none(self, sandbox: Sandbox, path: str) -> None:
-        answer = await exchange(sandbox, request_bytes(path))
+    async def test_a_far_one_names_none(self, sandbox: Sandbox) -> None:
+        for path in ["/", "/health", "/x" * 2000]:
+            answer = await exchange(sandbox, request_bytes(path))
 
-        assert answer.body["response_message"] == "Not found: the interface has no such path"
+            assert answer.body["response_message"] == "Not found: the interface has no such path"
 
     async def test_with_a_base_path(self, start_sandbox: StartSandbox) -> None:
         sandbox = await start_sandbox(base_path="/gateway/v1")
@@ -129,29 +123,27 @@ class TestPaths:
 
 
 class TestFields:
-    @pytest.mark.parametrize(
-        ("wrong", "right"),
-        [
+    async def test_a_misspelt_field_is_named_where_the_right_one_is_missing(
+        self, sandbox: Sandbox
+    ) -> None:
+        rows = [
             ("customer_numer", "customer_number"),
             ("customerNumber", "customer_number"),
             ("callback", "callback_url"),
             ("Amount", "amount"),
             ("trans_id", "transaction_id"),
             ("transType", "trans_type"),
-        ],
-    )
-    async def test_a_misspelt_field_is_named_where_the_right_one_is_missing(
-        self, sandbox: Sandbox, wrong: str, right: str
-    ) -> None:
-        body = sandbox.payment()
+        ]
+        for wrong, right in rows:
+            body = sandbox.payment()
 
-        answer = await sandbox.collect(**{right: None, wrong: body[right]})
+            answer = await sandbox.collect(**{right: None, wrong: body[right]})
 
-        hint = f"{wrong} is unknown: did you mean {right}?"
-        assert (answer.status, answer.code) == (400, "400")
-        assert f"{right} is required" in answer.message
-        assert hint in answer.message
-        assert answer.headers["X-Sandbox-Why"].startswith(hint)
+            hint = f"{wrong} is unknown: did you mean {right}?"
+            assert (answer.status, answer.code) == (400, "400")
+            assert f"{right} is required" in answer.message
+            assert hint in answer.message
+            assert answer.headers["X-Sandbox-Why"].startswith(hint)
 
     @pytest.mark.parametrize(
         "fields",

@@ -56,8 +56,8 @@ class TestStates:
     ) -> None:
         assert (await post(states, "callbacks/count", match=match)).body == {"count": count}
 
-    @pytest.mark.parametrize("text", ["yes", "1", "True", ""])
-    async def test_unacknowledged_is_true_or_false(self, sandbox: Sandbox, text: str) -> None:
-        seen = await ask(sandbox, "GET", f"/_sandbox/callbacks?unacknowledged={text}")
+    async def test_unacknowledged_is_true_or_false(self, sandbox: Sandbox) -> None:
+        for text in ["yes", "1", "True", ""]:
+            seen = await ask(sandbox, "GET", f"/_sandbox/callbacks?unacknowledged={text}")
 
-        assert_error(seen, 400, "unacknowledged must be true or false")
+            assert_error(seen, 400, "unacknowledged must be true or false")

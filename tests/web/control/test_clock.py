@@ -38,12 +38,12 @@ async def test_what_falls_due_on_the_way_is_done_when_it_answers(sandbox: Sandbo
     assert len(callbacks.body["callbacks"][0]["attempts"]) == 2
 
 
-@pytest.mark.parametrize("seconds", [-1, "300", None, True, 10**9])
-async def test_a_leap_that_makes_no_sense_is_told(sandbox: Sandbox, seconds: object) -> None:
-    assert_error(await advance(sandbox, seconds), 400, "seconds")
+async def test_a_leap_that_makes_no_sense_is_told(sandbox: Sandbox) -> None:
+    for seconds in [-1, "300", None, True, 10**9]:
+        assert_error(await advance(sandbox, seconds), 400, "seconds")
 
-    seen = await ask(sandbox, "GET", "/_sandbox/clock")
-    assert seen.body["shift_s"] == 0
+        seen = await ask(sandbox, "GET", "/_sandbox/clock")
+        assert seen.body["shift_s"] == 0
 
 
 async def set_clock(sandbox: Sandbox, how: str, body: bytes = b"") -> Seen:

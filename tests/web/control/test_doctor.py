@@ -9,6 +9,7 @@ from aiohttp import web
 from sandbox_sim.callbacks import doctor
 from sandbox_sim.callbacks.bodies import check_signature
 from tests.conftest import Sandbox, StartSandbox, basic
+from tests.production.client import live
 from tests.web.conftest import Receiver
 from tests.web.control_api import DEAD, assert_error, post
 
@@ -146,19 +147,17 @@ async def test_a_callback_names_its_receiver_with_the_secrets_of_the_address(
     assert_error(await post(sandbox, "doctor", callback="T2"), 404, "T2")
 
 
-@pytest.mark.parametrize(
-    ("body", "named"),
-    [
+async def test_a_wrong_body_is_refused(sandbox: Sandbox) -> None:
+    rows: list[tuple[dict[str, Any], str]] = [
         ({}, "url"),
         ({"url": "shop"}, "url"),
         ({"url": DEAD, "callback": "1"}, "exactly one of url and callback must be set"),
         ({"url": DEAD, "profiles": ["best"]}, "profiles"),
         ({"url": DEAD, "profiles": []}, "profiles"),
         ({"url": DEAD, "service_id": 0}, "service_id"),
-    ],
-)
-async def test_a_wrong_body_is_refused(sandbox: Sandbox, body: Any, named: str) -> None:
-    assert_error(await post(sandbox, "doctor", **body), 400, named)
+    ]
+    for body, named in rows:
+        assert_error(await post(sandbox, "doctor", **body), 400, named)
 
 
 async def test_an_examination_ends_in_time(
@@ -175,14 +174,9 @@ async def test_an_examination_ends_in_time(
 
 @pytest.mark.decision("D39")
 async def test_production_sends_no_samples(start_sandbox: StartSandbox, receiver: Receiver) -> None:
-    sandbox = await start_sandbox(
-        production=True,
-        allow_memory=True,
-        credentials=[{**SHOP, "mode": "P"}, BANK],
-        networks={"staging": {"adapter": "simulated"}},
-        routes=[{"network": "staging"}],
-        callback_hosts={"allow": ["127.0.0.0/8"]},
-    )
+    networks = {"staging": {"adapter": "simulated"}}
+    credentials = [{**SHOP, "mode": "P"}, BANK]
+    sandbox = await live(start_sandbox, networks, credentials=credentials)
 
     answer = await post(sandbox, "doctor", url=receiver.url)
 

@@ -3,55 +3,49 @@
 import pytest
 
 from tests.conftest import Sandbox
-from tests.web.hosted_page import status
 from tests.web.overriding import OTHERS, PAYMENTS, REFUSED, override, pay, query
 
 
 class TestResponseCodes:
     @pytest.mark.spec("codes")
     @pytest.mark.decision("D7")
-    @pytest.mark.parametrize("operation", PAYMENTS)
-    async def test_a_payment_is_rejected_and_leaves_nothing(
-        self, sandbox: Sandbox, operation: str
-    ) -> None:
+    async def test_a_payment_is_rejected_and_leaves_nothing(self, sandbox: Sandbox) -> None:
         statuses = {"402": 402, "403": 403, "404": 404, "429": 429, "500": 500}
-        for code in ("016", "019", "402", "219", "403", "404", "429", "500"):
-            await override(sandbox, outcome={"response_code": code}, times=1)
+        for operation in PAYMENTS:
+            for code in ("016", "019", "402", "219", "403", "404", "429", "500"):
+                await override(sandbox, outcome={"response_code": code}, times=1)
 
-            answer = await pay(sandbox, operation)
-            await sandbox.advance(seconds=5)
+                answer = await pay(sandbox, operation)
+                await sandbox.advance(seconds=5)
 
-            assert (answer.code, answer.status) == (code, statuses.get(code, 200))
-            assert answer.rule == "override"
-            assert set(answer.body) == {"response_code", "response_message"}
-            assert (await sandbox.status()).code == "027"
-        assert await sandbox.inbox() == []
+                assert (answer.code, answer.status) == (code, statuses.get(code, 200))
+                assert answer.rule == "override"
+                assert set(answer.body) == {"response_code", "response_message"}
+                assert (await sandbox.status()).code == "027"
+            assert await sandbox.inbox() == []
 
     @pytest.mark.decision("D16")
-    @pytest.mark.parametrize("operation", PAYMENTS)
-    async def test_a_simulated_decline_keeps_its_record(
-        self, sandbox: Sandbox, operation: str
-    ) -> None:
-        await override(sandbox, outcome={"response_code": "015"})
+    async def test_a_simulated_decline_keeps_its_record(self, sandbox: Sandbox) -> None:
+        for operation in PAYMENTS:
+            await override(sandbox, outcome={"response_code": "015"})
 
-        assert (await pay(sandbox, operation)).code == "015"
-        await sandbox.advance(seconds=5)
-
-        assert await status(sandbox) == "001"
-        assert await sandbox.inbox() == []
-
-    @pytest.mark.parametrize("operation", PAYMENTS)
-    async def test_acceptance_is_that_of_the_operation(
-        self, sandbox: Sandbox, operation: str
-    ) -> None:
-        for code in ("000", "202"):
-            await override(sandbox, outcome={"response_code": code})
-
-            answer = await pay(sandbox, operation, **REFUSED[operation])
+            assert (await pay(sandbox, operation, transaction_id=operation)).code == "015"
             await sandbox.advance(seconds=5)
 
-            assert answer.code == ("000" if operation == "card" else "202")
-            assert await status(sandbox) == "000"
+            assert (await sandbox.status(operation)).data["status"] == "001"
+            assert await sandbox.inbox() == []
+
+    async def test_acceptance_is_that_of_the_operation(self, sandbox: Sandbox) -> None:
+        for operation in PAYMENTS:
+            for code in ("000", "202"):
+                name = f"{operation} {code}"
+                await override(sandbox, outcome={"response_code": code})
+
+                answer = await pay(sandbox, operation, transaction_id=name, **REFUSED[operation])
+                await sandbox.advance(seconds=5)
+
+                assert answer.code == ("000" if operation == "card" else "202")
+                assert (await sandbox.status(name)).data["status"] == "000"
 
     async def test_code_is_short_for_it(self, sandbox: Sandbox) -> None:
         made = await override(sandbox, outcome={"code": "402"})
@@ -60,22 +54,20 @@ class TestResponseCodes:
         assert (await sandbox.collect()).code == "402"
 
     @pytest.mark.spec("codes")
-    @pytest.mark.parametrize("operation", OTHERS)
-    async def test_any_other_operation_can_be_rejected(
-        self, sandbox: Sandbox, operation: str
-    ) -> None:
-        of_sms = "sms" in operation
-        statuses = {"100": 401, "404": 200 if of_sms else 404, "429": 429, "500": 500}
-        match = {"service_id": 55, "operation": operation}
-        for code in ("027", "100", "237", "404", "429", "500", "S002"):
-            await override(sandbox, match=match, outcome={"response_code": code}, times=1)
+    async def test_any_other_operation_can_be_rejected(self, sandbox: Sandbox) -> None:
+        for operation in OTHERS:
+            of_sms = "sms" in operation
+            statuses = {"100": 401, "404": 200 if of_sms else 404, "429": 429, "500": 500}
+            match = {"service_id": 55, "operation": operation}
+            for code in ("027", "100", "237", "404", "429", "500", "S002"):
+                await override(sandbox, match=match, outcome={"response_code": code}, times=1)
 
-            answer = await query(sandbox, operation)
+                answer = await query(sandbox, operation)
 
-            assert (answer.code, answer.rule) == (code, "override")
-            assert set(answer.body) == {"response_code", "response_message"}
-            assert answer.status == statuses.get(code, 200)
-            assert (await query(sandbox, operation)).rule != "override"
+                assert (answer.code, answer.rule) == (code, "override")
+                assert set(answer.body) == {"response_code", "response_message"}
+                assert answer.status == statuses.get(code, 200)
+                assert (await query(sandbox, operation)).rule != "override"
 
     @pytest.mark.parametrize("operation", ["sms", "bulk-sms"])
     async def test_a_rejected_sms_is_neither_sent_nor_charged(

@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from tests.conftest import Sandbox
 from tests.web.control_api import ask, assert_error
 from tests.web.overriding import listed, override
@@ -76,9 +74,9 @@ class TestBadInput:
             assert_error(answer, 400, named)
         assert await listed(sandbox) == []
 
-    @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"{", b'"003"', b"\xff"])
-    async def test_what_is_no_object(self, sandbox: Sandbox, body: bytes) -> None:
-        assert_error(await ask(sandbox, "POST", "/_sandbox/overrides", body), 400, "the body")
+    async def test_what_is_no_object(self, sandbox: Sandbox) -> None:
+        for body in [b"", b"[]", b"null", b"{", b'"003"', b"\xff"]:
+            assert_error(await ask(sandbox, "POST", "/_sandbox/overrides", body), 400, "the body")
 
     async def test_no_body_is_told_what_to_send(self, sandbox: Sandbox) -> None:
         answer = await ask(sandbox, "POST", "/_sandbox/overrides")

@@ -174,9 +174,8 @@ class TestResend:
 
 
 class TestWhatIsWrong:
-    @pytest.mark.parametrize(
-        ("path", "named"),
-        [
+    async def test_a_query_is_told_by_name(self, sandbox: Sandbox) -> None:
+        rows = [
             ("transactions?colour=red", "colour"),
             ("transactions?service_id=x", "service_id"),
             ("transactions?service_id=9223372036854775808", "service_id must be an integer from 0"),
@@ -188,14 +187,12 @@ class TestWhatIsWrong:
             ),
             ("sms?status=SENT&status=FAILED", "status"),
             ("transactions/x/T1", "service_id"),
-        ],
-    )
-    async def test_a_query_is_told_by_name(self, sandbox: Sandbox, path: str, named: str) -> None:
-        assert_error(await ask(sandbox, "GET", f"/_sandbox/{path}"), 400, named)
+        ]
+        for path, named in rows:
+            assert_error(await ask(sandbox, "GET", f"/_sandbox/{path}"), 400, named)
 
-    @pytest.mark.parametrize(
-        ("path", "body", "named"),
-        [
+    async def test_a_body_is_told_by_name(self, sandbox: Sandbox) -> None:
+        rows: list[tuple[str, dict[str, Any], str]] = [
             ("callbacks/find", {"match": {"colour": 1}}, "colour"),
             ("callbacks/find", {"match": []}, "match"),
             ("sms/wait", {"count": 0}, "count"),
@@ -204,12 +201,9 @@ class TestWhatIsWrong:
             ("transactions/55/T1/settle", {"status": "002"}, "status"),
             ("transactions/55/T1/settle", {}, "status"),
             ("callbacks/C1/resend", {"url": "ftp://x"}, "url"),
-        ],
-    )
-    async def test_a_body_is_told_by_name(
-        self, sandbox: Sandbox, path: str, body: dict[str, Any], named: str
-    ) -> None:
-        assert_error(await post(sandbox, path, **body), 400, named)
+        ]
+        for path, body, named in rows:
+            assert_error(await post(sandbox, path, **body), 400, named)
 
     @pytest.mark.parametrize("store", ["memory:", "sqlite:{}/state.sqlite3"])
     @pytest.mark.parametrize("service_id", [10**40, -(10**40), 0, -1])

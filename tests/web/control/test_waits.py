@@ -11,6 +11,7 @@ from sandbox_sim.bootstrap import parts
 from sandbox_sim.control.record_search import RecordSearch
 from sandbox_sim.events.waits import Waiters
 from tests.conftest import Sandbox, StartSandbox
+from tests.stores.conftest import eventually
 from tests.web.control_api import ask
 
 
@@ -40,12 +41,6 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(RecordSearch, "_search", noted)
     return made
-
-
-async def eventually(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):  # far more than it needs
-        while not condition():  # noqa: ASYNC110 -- the condition has no event
-            await asyncio.sleep(0.001)
 
 
 async def wait(sandbox: Sandbox, path: str, **body: object) -> tuple[int, object]:

@@ -3,7 +3,6 @@
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.conftest import kept_callbacks
 from tests.web.hosted_page import LANDING_PAGE, choose, look, redirect, status
 
 pytestmark = pytest.mark.decision("D20")
@@ -75,20 +74,6 @@ async def test_the_landing_page_is_gone_to_as_it_was_given(
     answer = await choose(sandbox, page, "pay")
 
     assert (answer.status, answer.headers["Location"]) == (303, location)
-
-
-@pytest.mark.decision("D31")
-async def test_failing_leaves_001_and_sends_no_callback(sandbox: Sandbox) -> None:
-    page = await redirect(sandbox)
-    await look(sandbox, page)
-
-    answer = await choose(sandbox, page, "fail")
-    await sandbox.advance(minutes=10)
-
-    assert answer.status == 200
-    record = (await sandbox.status()).data
-    assert (record["status"], record["message"]) == ("001", "FAILED")
-    assert await kept_callbacks(sandbox) == []
 
 
 @pytest.mark.spec("states.transactions")

@@ -124,9 +124,13 @@ class TestPayments:
 
 
 class TestSearch:
-    @pytest.mark.parametrize(
-        ("search", "found"),
-        [
+    async def test_a_search_is_in_the_address(self, sandbox: Sandbox) -> None:
+        await sandbox.collect(transaction_id="A-1")
+        await sandbox.collect(transaction_id="B-1", customer_number="0200000009")
+        await sandbox.airtime(transaction_id="C-1", callback_url="http://127.0.0.1:9/")
+        await sandbox.advance(seconds=1)
+
+        searches: list[tuple[str, set[str]]] = [
             ("service:55", {"A", "B", "C"}),
             ("service:56", set()),
             ("status:000", {"A", "C"}),
@@ -140,21 +144,13 @@ class TestSearch:
             ("0200", {"B"}),
             ("order status:000", {"A", "C"}),
             ("order 0200 status:000", set()),
-        ],
-    )
-    async def test_a_search_is_in_the_address(
-        self, sandbox: Sandbox, search: str, found: set[str]
-    ) -> None:
-        await sandbox.collect(transaction_id="A-1")
-        await sandbox.collect(transaction_id="B-1", customer_number="0200000009")
-        await sandbox.airtime(transaction_id="C-1", callback_url="http://127.0.0.1:9/")
-        await sandbox.advance(seconds=1)
+        ]
+        for search, found in searches:
+            html = await page(sandbox, f"?view=payments&q={search}")
 
-        html = await page(sandbox, f"?view=payments&q={search}")
-
-        names = {"0200000009"[:4]: "B", "Airtime": "C", "Collection · MTN": "A"}
-        seen = {next(names[each] for each in names if each in row) for row in rows(html)}
-        assert seen == found
+            names = {"0200000009"[:4]: "B", "Airtime": "C", "Collection · MTN": "A"}
+            seen = {next(names[each] for each in names if each in row) for row in rows(html)}
+            assert seen == found, search
 
     async def test_what_cannot_be_understood_finds_nothing_and_fails_nothing(
         self, sandbox: Sandbox
@@ -433,9 +429,8 @@ class TestSending:
 
 
 class TestRules:
-    @pytest.mark.parametrize(
-        ("rule", "which", "what"),
-        [
+    async def test_each_is_shown_in_words(self, sandbox: Sandbox) -> None:
+        rules: list[tuple[dict[str, Any], str, str]] = [
             ({"outcome": {"status": "001"}}, "Every request", "The transaction ends as 001 failed"),
             (
                 {"outcome": {"status": "002"}, "match": {"service_id": 55, "operation": "bill"}},
@@ -477,17 +472,14 @@ class TestRules:
                 "Amount of at most 9.00",
                 "The answer never comes; the request is not processed",
             ),
-        ],
-    )
-    async def test_each_is_shown_in_words(
-        self, sandbox: Sandbox, rule: dict[str, Any], which: str, what: str
-    ) -> None:
-        plural = "faults" if "fault" in rule else "overrides"
-        await post(sandbox, plural, **rule)
+        ]
+        for rule, which, what in rules:
+            plural = "faults" if "fault" in rule else "overrides"
+            await post(sandbox, plural, **rule)
 
-        table = words((await page(sandbox, f"?view={plural}")).partition("<tbody>")[2])
+            table = words((await page(sandbox, f"?view={plural}")).partition("<tbody>")[2])
 
-        assert table.startswith(f"{which} {what}")
+            assert table.startswith(f"{which} {what}")
 
 
 @pytest.mark.parametrize(

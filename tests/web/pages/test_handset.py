@@ -12,7 +12,7 @@ from aiohttp import ClientSession, CookieJar
 from sandbox_sim.web.pages.handset import qr_code
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.pages import dashboard_pages
-from tests.web.pages.dashboard_pages import BROWSER, HOSTILE
+from tests.web.pages.dashboard_pages import BROWSER
 
 NUMBER = "0244000001"
 PUBLIC = "http://gateway.test:8233"
@@ -175,27 +175,22 @@ class TestApproval:
 
 
 class TestAnswers:
-    @pytest.mark.parametrize(
-        ("body", "words"),
-        [
+    async def test_a_wrong_answer_changes_nothing(self, asking: Sandbox) -> None:
+        rows: list[tuple[dict[str, Any], str]] = [
             ({"decision": "approve"}, "pin is required to approve"),
             ({"decision": "approve", "pin": "12"}, "pin must be any four digits"),
             ({"decision": "approve", "pin": "12a4"}, "pin must be any four digits"),
             ({"decision": "maybe"}, "decision must be approve or decline"),
             ({"decision": ["approve"]}, "decision must be approve or decline"),
             ({"decision": None}, "decision must be approve or decline"),
-        ],
-    )
-    async def test_a_wrong_answer_changes_nothing(
-        self, asking: Sandbox, body: dict[str, Any], words: str
-    ) -> None:
+        ]
         await asking.collect()
+        for body, words in rows:
+            code, refused = await answer(asking, **body)
 
-        code, refused = await answer(asking, **body)
-
-        assert code == 400
-        assert words in refused["error"]["message"]
-        assert await status(asking) == "002"
+            assert code == 400
+            assert words in refused["error"]["message"]
+            assert await status(asking) == "002"
 
     async def test_nobody_answers_for_another_number(self, asking: Sandbox) -> None:
         await asking.collect()
@@ -244,15 +239,6 @@ class TestPage:
         async with phone.get(f"{asking.url}/_sandbox/handset/{number}") as seen:
             assert seen.status == 404
             assert "<b>" not in await seen.text()
-
-    async def test_what_others_wrote_is_shown_as_text(self, asking: Sandbox) -> None:
-        await asking.sms(msg_body=HOSTILE, sender_id=HOSTILE)
-        await asking.collect(reference=HOSTILE, transaction_id=HOSTILE)
-
-        html = await page(asking)
-
-        assert "<script>alert" not in html
-        assert "<img" not in html
 
     async def test_a_change_of_this_number_is_announced_and_of_another_is_not(
         self, asking: Sandbox

@@ -22,24 +22,25 @@ BODY = json.dumps({"trans_ref": "T1", "reference": LONG})
 MOST = 300_000
 
 
-async def long_records(sandbox: Sandbox, count: int) -> None:
+async def long_records(sandbox: Sandbox, count: int, text: str = LONG) -> None:
     """Records of an older file, whose texts had no bound."""
+    body = json.dumps({"trans_ref": "T1", "reference": text})
     run = sandbox.gateway.store.run
     for number in range(count):
         name = f"{number + 1:011}"
-        made = transaction(name, transaction_id=f"T{number}", reference=LONG)
+        made = transaction(name, transaction_id=f"T{number}", reference=text)
         sent = callback(
-            f"C{number}", network_transaction_id=name, body=BODY, attempts=(ATTEMPT,),
+            f"C{number}", network_transaction_id=name, body=body, attempts=(ATTEMPT,),
             state=DeliveryState.DELIVERED,
         )  # fmt: skip
-        texted = message(f"M{number}", message=LONG, sender_id=LONG)
+        texted = message(f"M{number}", message=text, sender_id=text)
         await run(methodcaller("add_transaction", made))
         await run(methodcaller("save_callback", sent))
         await run(methodcaller("add_messages", [texted]))
 
 
 async def test_a_list_of_long_records_is_a_short_page(sandbox: Sandbox) -> None:
-    await long_records(sandbox, 60)
+    await long_records(sandbox, 60, LONG[:20_000])
     for number in range(5):
         await sandbox.collect(transaction_id=f"R{number}", reference=LONG)
 

@@ -41,31 +41,33 @@ HOSTILE = (
     "",
 )
 SHELLS = ("sh", "bash")
+# What a program writes behind its arguments.
+END = "that was all"
 
 
 @pytest.fixture
 def shell_folder(tmp_path: Path) -> Path:
     """An empty folder to run shells in, beside one with a `curl` and a `sandbox-sim`.
 
-    They write their arguments, with a NUL after each.
+    They write their arguments and `END`, with a NUL after each.
     """
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in ("curl", "sandbox-sim"):
         program = programs / name
-        program.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
+        program.write_text(f'#!/bin/sh\nprintf "%s\\0" "$@" "{END}"\n')
         program.chmod(0o755)
     folder = tmp_path / "empty"
     folder.mkdir()
     return folder
 
 
-def pasted(folder: Path, shell: str, command: str) -> list[str]:
-    """The arguments that the program of a command gets when it is pasted into a shell."""
-    assert all(char.isprintable() or char == "\n" for char in command)
+def pasted(folder: Path, shell: str, *commands: str) -> list[list[str]]:
+    """The arguments that each program gets when its command is pasted into a shell."""
+    assert all(char.isprintable() or char == "\n" for command in commands for char in command)
     done = subprocess.run(  # noqa: S603 -- the programs that it finds are ours
         [shell],
-        input=command.encode() + b"\n",
+        input="\n".join((*commands, "")).encode(),
         cwd=folder,
         env={"PATH": f"{folder.parent / 'programs'}:/usr/bin:/bin", "HOME": str(folder)},
         capture_output=True,
@@ -74,9 +76,9 @@ def pasted(folder: Path, shell: str, command: str) -> list[str]:
     )
     assert [*folder.iterdir()] == []
     assert done.stderr == b""
-    *arguments, end = done.stdout.decode().split("\0")
-    assert end == "", "one program ran, and nothing else"
-    return arguments
+    *runs, rest = done.stdout.decode().split(f"{END}\0")
+    assert (len(runs), rest) == (len(commands), ""), "one program ran for each, and nothing else"
+    return [run.split("\0")[:-1] for run in runs]
 
 
 def body_of(arguments: Sequence[str]) -> str:
@@ -84,43 +86,40 @@ def body_of(arguments: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("text", HOSTILE)
 class TestPasted:
-    def test_curl_sends_the_same_json(self, shell_folder: Path, shell: str, text: str) -> None:
-        body = {"reference": text, text: [text, {"amount": 1.5}]}
+    def test_curl_sends_the_same_json(self, shell_folder: Path, shell: str) -> None:
+        bodies = [{"reference": text, text: [text, {"amount": 1.5}]} for text in HOSTILE]
 
-        arguments = pasted(shell_folder, shell, formats.curl("http://h", "/p", "k:s", body))
+        runs = pasted(
+            shell_folder, shell, *(formats.curl("http://h", "/p", "k:s", body) for body in bodies)
+        )
 
-        assert json.loads(body_of(arguments)) == body
+        assert [json.loads(body_of(arguments)) for arguments in runs] == bodies
 
-    def test_curl_with_it_in_every_other_field(
-        self, shell_folder: Path, shell: str, text: str
-    ) -> None:
-        command = formats.curl("http://h", f"/p{text}", f"key:{text}", text)
+    def test_curl_with_it_in_every_other_field(self, shell_folder: Path, shell: str) -> None:
+        commands = [formats.curl("http://h", f"/p{text}", f"key:{text}", text) for text in HOSTILE]
 
-        url, *arguments = pasted(shell_folder, shell, command)
+        for url, *arguments in pasted(shell_folder, shell, *commands):
+            assert re.fullmatch(r"http://h/p[\w.~/%-]*", url)
+            assert arguments[0] == "-u"
+            assert arguments[2:5] == ["-H", "Content-Type: application/json", "--data-raw"]
+            assert len(arguments) == 6
 
-        assert re.fullmatch(r"http://h/p[\w.~/%-]*", url)
-        assert arguments[0] == "-u"
-        assert arguments[2:5] == ["-H", "Content-Type: application/json", "--data-raw"]
-        assert len(arguments) == 6
+    def test_doctor(self, shell_folder: Path, shell: str) -> None:
+        commands = [formats.doctor(f"http://shop.test/{text}") for text in HOSTILE]
 
-    def test_doctor(self, shell_folder: Path, shell: str, text: str) -> None:
-        command = formats.doctor(f"http://shop.test/{text}")
-
-        name, url, *rest = pasted(shell_folder, shell, command)
-
-        assert (name, rest) == ("doctor", ["--paid", "COMMAND"])
-        assert url.startswith("http://shop.test/")
+        for name, url, *rest in pasted(shell_folder, shell, *commands):
+            assert (name, rest) == ("doctor", ["--paid", "COMMAND"])
+            assert url.startswith("http://shop.test/")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(alphabet=st.sampled_from("a'\"\\$`;&|<>()!*?#~ \n\t\r\x1b\x03\x9b\u2028é=@-")))
 def test_any_text(shell_folder: Path, shell: str, text: str) -> None:
-    command = formats.curl("http://h", "/p", text, {text: text})
+    (arguments,) = pasted(shell_folder, shell, formats.curl("http://h", "/p", text, {text: text}))
 
-    assert json.loads(body_of(pasted(shell_folder, shell, command))) == {text: text}
+    assert json.loads(body_of(arguments)) == {text: text}
 
 
 def test_a_body_that_is_no_json_keeps_its_lines() -> None:
@@ -140,6 +139,7 @@ async def test_what_the_dashboard_offers(sandbox: Sandbox, shell_folder: Path, s
     commands = [unescape(each) for each in re.findall(r'data-(?:copy|command)="([^"]*)"', shown)]
     (curl,) = (each for each in commands if each.startswith("curl "))
     (doctor,) = (each for each in commands if each.startswith("sandbox-sim doctor "))
-    sent = json.loads(body_of(pasted(shell_folder, shell, curl)))
-    assert (sent["reference"], sent["callback_url"]) == ("'; touch x", url)
-    assert pasted(shell_folder, shell, doctor) == ["doctor", url, "--paid", "COMMAND"]
+    sent, examined = pasted(shell_folder, shell, curl, doctor)
+    body = json.loads(body_of(sent))
+    assert (body["reference"], body["callback_url"]) == ("'; touch x", url)
+    assert examined == ["doctor", url, "--paid", "COMMAND"]
