@@ -150,7 +150,7 @@ async def test_an_adapter_that_goes_on_when_it_is_cancelled_is_found(
 
 
 def test_an_adapter_that_blocks_for_ever_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contract, "PROOF_LIMIT_S", 0.1)
+    monkeypatch.setattr(contract, "PROOF_LIMIT_S", 0.5)
     monkeypatch.setattr(contract, "_MARGIN_S", 0.1)
     proof = OF["every_declared_operation_arrives_once"]
 
