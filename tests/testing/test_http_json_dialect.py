@@ -60,7 +60,7 @@ FORMS: dict[str, dict[str, Any]] = {
     },
     "texts of several placeholders": {
         "submit__json": {
-            "deep": [{"all": "{service_id}{transaction_id} {amount} {currency}"}, 2.5, True],
+            "deep": [{"all": "{service_id}-{transaction_id} {amount} {currency}"}, 2.5, True],
             "who": "{customer_number_local}",
         },
         "submit__headers": None,

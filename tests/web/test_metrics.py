@@ -57,10 +57,10 @@ async def test_attempts_at_callbacks_are_counted_by_what_followed(sandbox: Sandb
 
 
 async def test_callbacks_that_wait_for_a_slow_receiver_are_shown(sandbox: Sandbox) -> None:
-    never = asyncio.Event()
+    over = asyncio.Event()
 
     async def silence(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await never.wait()
+        await over.wait()
         writer.close()
 
     receiver = await asyncio.start_server(silence, "127.0.0.1", 0)
@@ -73,10 +73,10 @@ async def test_callbacks_that_wait_for_a_slow_receiver_are_shown(sandbox: Sandbo
         pass
 
     assert 0 < waiting < 40
-    never.set()
-    advancing.cancel()
-    await asyncio.gather(advancing, return_exceptions=True)
+    over.set()
+    await advancing
     receiver.close()
+    await receiver.wait_closed()
 
 
 async def test_the_store_says_how_late_its_jobs_are(sandbox: Sandbox) -> None:

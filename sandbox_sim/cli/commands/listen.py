@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import aiohttp
 import click
-from aiohttp.http_exceptions import LineTooLong
+from aiohttp.http_exceptions import BadHttpMessage
 from pydantic import BaseModel, Field
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
@@ -205,7 +205,7 @@ async def _lines(stream: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     try:
         async for line in stream.content:
             yield line
-    except LineTooLong:
+    except BadHttpMessage:  # `LineTooLong`
         raise ValueError("a line is too long") from None
 
 
