@@ -49,6 +49,7 @@ async def test_a_replica_that_has_not_got_the_network_leaves_it_to_another_for_a
 
     with desk.without_first():
         await desk.wait(minutes=1, seconds=1)
+        assert JobKind.RECHECK_FINAL not in await desk.run_due()
     await desk.wait(hours=1)
     assert len(desk.first.queries) == asked + 1
 
