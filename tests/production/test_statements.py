@@ -112,7 +112,8 @@ def test_a_column_of_another_name_is_named_by_the_user() -> None:
 def test_one_identifier_is_enough_and_a_line_may_end_before_its_last_columns(field: str) -> None:
     row = only(f"{field},amount,status,type\nX1,5\n")
 
-    assert row == StatementRow(2, "", "", Decimal(5))._replace(**{field: "X1"})
+    named: dict[str, Any] = {field: "X1"}
+    assert row == StatementRow(2, "", "", Decimal(5))._replace(**named)
 
 
 def test_amounts_may_be_in_pesewas_or_the_smallest_unit_of_their_currency() -> None:
