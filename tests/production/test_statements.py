@@ -114,6 +114,7 @@ def test_one_identifier_is_enough_and_a_line_may_end_before_its_last_columns(fie
 
     named: dict[str, Any] = {field: "X1"}
     assert row == StatementRow(2, "", "", Decimal(5))._replace(**named)
+    assert row.name == "X1"
 
 
 def test_amounts_may_be_in_pesewas_or_the_smallest_unit_of_their_currency() -> None:
