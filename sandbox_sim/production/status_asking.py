@@ -140,7 +140,7 @@ class StatusAsking:
         if attempt is None or attempt.decided_at is None or self._knows(attempt):
             return
         if now < attempt.decided_at + RECHECKED_EACH:
-            await unit.add_job(job._replace(due_at=now + LONGEST_PAUSE, number=0))
+            await unit.add_job(job._replace(due_at=now + LONGEST_PAUSE))
 
     async def _record_recheck(self, job: Job, result: StatusResult, unit: Unit) -> None:
         await unit.finish(job)

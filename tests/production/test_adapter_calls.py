@@ -241,12 +241,13 @@ async def test_a_network_with_too_many_abandoned_calls_is_not_called_until_some_
         assert (submitted.outcome, submitted.network_fault) == (Outcome.NOT_SENT, True)
         assert "2 calls into its adapter have not ended" in submitted.reason
         assert (health.ok, both.first.calls) == (False, ["status"] * 2)
+        await both.networks.close()
+        assert both.first.calls == ["status", "status", "close"]
 
         both.first.released.set()
         await turns()
         (again,) = both.ask()
         assert (await again).outcome is Outcome.PENDING
-        await both.networks.close()
 
 
 async def test_a_result_that_a_cancelled_call_still_gives_counts(

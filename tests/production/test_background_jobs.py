@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from sandbox_sim.ports import STORE_PAUSE_S, DataRefused, Store, StoreError, Unit
+from sandbox_sim.ports import STORE_PAUSE_S, DataRefused, JobLost, Store, StoreError, Unit
 from sandbox_sim.production.background_jobs import BackgroundJobs, GiveUp
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
@@ -61,6 +61,7 @@ async def test_one_that_fails_is_tried_on_the_schedule_and_listed_after_three(
     await working.run_until(after(minutes=10))
     assert working.tried == [NOW, after(minutes=1), after(minutes=6)]
     assert await working.listed() == [3]
+    assert caplog.messages.count("ask-network A1 failed") == 3
     assert [each for each in caplog.messages if each.endswith("listed")] == [
         "ask-network A1 failed 3 times and is listed"
     ]
@@ -78,14 +79,28 @@ async def test_one_that_works_at_last_is_listed_no_more() -> None:
     assert await working.listed() == []
 
 
-async def test_a_store_that_is_away_is_waited_for_and_is_no_failure() -> None:
+async def test_a_store_that_is_away_is_waited_for_and_is_no_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     working = Working(*[StoreError("the disk is full")] * 5)
 
     await working.run_until(after(minutes=1))
 
     assert len(working.tried) == 6
     assert working.clock.pauses == [STORE_PAUSE_S] * 5
+    assert caplog.messages == ["ask-network A1 waits for the store: the disk is full"] * 5
     assert await working.listed() == []
+
+
+async def test_one_whose_claim_another_server_has_taken_is_left_to_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    working = Working(JobLost("its claim has ended"))
+
+    await working.run_until(after(minutes=10))
+
+    assert working.tried == [NOW]
+    assert caplog.messages == ["ask-network A1 is not recorded: its claim has ended"]
 
 
 async def test_close_cancels_what_is_under_way() -> None:

@@ -129,6 +129,28 @@ def test_a_success_is_settled_with_the_amount_that_the_network_confirms(
     assert whole.moved_amount == known.amount
 
 
+@pytest.mark.parametrize("amount", [None, Decimal("10.50"), Decimal("NaN")])
+def test_a_success_of_the_whole_amount_or_of_none_that_is_a_number_is_settled_as_it_is(
+    amount: Decimal | None,
+) -> None:
+    said = report(Outcome.SUCCEEDED, echo=Echo("other", amount))
+    known = apply(attempt(), said, TERMS, LATER).attempt
+
+    assert (known.is_open, asked(known, said, Outcome.SUCCEEDED)) == (True, "")
+
+
+def test_a_part_of_what_the_network_calls_paid_in_whole_needs_force() -> None:
+    said = report(Outcome.SUCCEEDED, echo=Echo("other", Decimal("10.50")))
+    known = apply(attempt(Operation.PAYOUT), said, TERMS, LATER).attempt
+    part = as_confirmed(known, Outcome.SUCCEEDED, Decimal(8), "")._replace(
+        outcome=Outcome.SUCCEEDED
+    )
+
+    why = objection(Judgement(known, Change.NOTHING), part, said, TERMS, LATER)
+
+    assert why == "that with the amount 10.5, not 8"
+
+
 def test_a_later_report_of_the_confirmed_amount_is_no_mismatch() -> None:
     settled = attempt(outcome=Outcome.SUCCEEDED, confirmed_amount=Decimal(8))
     eight, ten = (report(Outcome.SUCCEEDED, echo=Echo(amount=Decimal(a))) for a in ("8", "10.50"))

@@ -1,12 +1,13 @@
 """What waits for a person in mode P, and the timeline of a payment (D39)."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from sandbox_sim.ports.network import Notification, StatusResult
-from sandbox_sim.production.attempt_views import LiveRecordReader, Stuck
+from sandbox_sim.production.attempt_views import LiveRecordReader, Stuck, open_because
 from sandbox_sim.production.manual_actions import Decision
 from sandbox_sim.production.registry import ConfiguredNetwork, Networks
 from sandbox_sim.records.attempts import PollingSchedule, Terms
@@ -15,6 +16,7 @@ from sandbox_sim.records.ledger import AccountKind
 from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, Desk, raising
+from tests.production.samples import NOON, attempt
 from tests.sample_records import SERVICE
 
 pytestmark = pytest.mark.decision("D39")
@@ -48,13 +50,17 @@ async def test_an_open_attempt_waits_once_polling_gave_up(
 ) -> None:
     desk.first.results.append(LOST)
     await desk.pay()
+    await desk.wait(seconds=6)
     assert await waiting(desk) == []
+    assert "waits for a person" not in caplog.text
 
     await desk.wait(days=1)
 
     reason = "no outcome: network first has not decided within 86400 s"
     assert await waiting(desk) == [("T1", [reason])]
-    assert "has no outcome and waits for a person" in caplog.text
+    assert caplog.text.count("has no outcome and waits for a person") == 1
+    await desk.wait(days=2)
+    assert caplog.text.count("has no outcome and waits for a person") == 1
 
 
 async def test_each_network_gives_up_by_its_own_schedule(desk: Desk) -> None:
@@ -68,6 +74,40 @@ async def test_each_network_gives_up_by_its_own_schedule(desk: Desk) -> None:
     await desk.wait(hours=1)
 
     assert [name for name, _ in await waiting(desk)] == ["T1"]
+
+
+async def test_what_is_open_for_less_is_not_counted_though_another_network_is_given_up_sooner(
+    desk: Desk,
+) -> None:
+    await desk.pay()
+    sooner = Terms(PollingSchedule(give_up_after=timedelta(hours=1)))
+    known = desk.networks.by_name
+    desk.networks.by_name = {**known, "second": replace(known["second"], terms=sooner)}
+
+    await desk.wait(hours=2)
+
+    assert await records(desk).stuck(timedelta(hours=3)) == Stuck(0, 0)
+    assert await records(desk).stuck(timedelta(hours=2)) == Stuck(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({}, "gives no outcome; not asked yet"),
+        (
+            {"failing_since": NOON, "polls": 1},
+            "says failed; it counts if the network still says so when it is asked next; asked once",
+        ),
+        (
+            {"missed": 2, "polls": 2, "next_ask_at": NOON},
+            "does not know the reference; asked 2 times, next at 2026-01-01T12:00:00.000Z",
+        ),
+    ],
+)
+def test_what_is_open_says_what_its_network_said_last_and_when_it_is_asked_next(
+    fields: dict[str, Any], why: str
+) -> None:
+    assert open_because(attempt(**fields)) == f"network mtn {why}"
 
 
 async def test_what_is_open_for_long_is_counted_and_what_waits_for_a_person_apart(

@@ -194,6 +194,17 @@ async def test_without_a_network_nothing_is_taken(caplog: pytest.LogCaptureFixtu
     assert "an SMS of service 55 fails: no route leads to a network for SMS" in caplog.text
 
 
+async def test_a_message_goes_past_a_network_whose_breaker_is_open(desk: Desk) -> None:
+    desk.first.results.extend([LOST] * 5)
+    await send(desk, *(f"024400000{number}" for number in range(5)))
+    await desk.run_due()
+
+    await send(desk)
+    (attempt, *_) = await unit_of(desk.store).list_attempts(AttemptQuery())
+
+    assert (attempt.network, attempt.number) == ("second", 1)
+
+
 async def test_a_crash_while_it_is_sent_sends_nothing_twice(desk: Desk) -> None:
     await send(desk)
     desk.first.blocked = asyncio.Event()

@@ -232,15 +232,20 @@ async def test_a_network_that_decides_when_it_is_asked_goes_before_the_person(de
 
 
 @pytest.mark.parametrize(
-    ("answer", "to"), [(SUCCEEDED, Status.SUCCESSFUL), (FAILED, Status.FAILED)]
+    ("answer", "to", "amount"),
+    [
+        (SUCCEEDED, Status.SUCCESSFUL, None),
+        (SUCCEEDED, Status.SUCCESSFUL, Decimal("10.50")),
+        (FAILED, Status.FAILED, None),
+    ],
 )
 async def test_where_the_network_decides_as_the_person_would_the_network_did_it(
-    desk: Desk, answer: StatusResult, to: Status
+    desk: Desk, answer: StatusResult, to: Status, amount: Decimal | None
 ) -> None:
     await desk.pay()
     desk.first.statuses.append(answer)
 
-    settled = await settle(desk, to)
+    settled = await settle(desk, to, amount=amount)
 
     assert settled is not None
     assert settled.transaction.status is to

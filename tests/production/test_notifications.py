@@ -21,6 +21,7 @@ from sandbox_sim.records.exchanges import (
     RawNotification,
     Scrubber,
 )
+from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from tests.fakes import WatchedClock
@@ -135,8 +136,9 @@ async def test_a_replica_that_has_not_got_the_network_leaves_it_to_another(desk:
 
     with desk.without_first():
         await desk.run_due()
-        await desk.wait(seconds=2)
-    assert (await kept(desk)).state is NotificationState.NEW
+        assert JobKind.READ_NOTIFICATION in await desk.wait(seconds=2)
+    found = await kept(desk)
+    assert (found.state, found.tries) == (NotificationState.NEW, 2)
     await desk.wait(seconds=4)
 
     assert await desk.status() is Status.SUCCESSFUL

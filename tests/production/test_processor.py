@@ -15,7 +15,7 @@ from sandbox_sim.records.reports import Echo, Outcome
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
-from tests.production.desk import LOST, NOT_SENT, Desk
+from tests.production.desk import LOST, NOT_SENT, TAKES_ALL, Desk
 from tests.sample_records import SERVICE
 from tests.units import unit_of
 
@@ -25,6 +25,13 @@ AVAILABLE, HELD = "service/55/payout/GHS available", "service/55/payout/GHS pend
 
 
 pytestmark = pytest.mark.decision("D39")
+
+
+async def kind_of_unit(desk: Desk) -> type[Unit]:
+    async def kind(unit: Unit) -> type[Unit]:
+        return type(unit)
+
+    return await desk.store.run(kind)
 
 
 async def test_a_payment_that_the_network_took_is_pending(desk: Desk) -> None:
@@ -112,11 +119,8 @@ async def test_one_that_another_server_saves_meanwhile_is_219_and_sets_nothing_a
 
     async def not_there_yet(*_asked: object) -> None: ...
 
-    async def kind(unit: Unit) -> type[Unit]:
-        return type(unit)
-
     with monkeypatch.context() as earlier:
-        earlier.setattr(await desk.store.run(kind), "transaction", not_there_yet)
+        earlier.setattr(await kind_of_unit(desk), "transaction", not_there_yet)
         reply = await desk.pay(**PAYOUT)
 
     assert (reply.code, len(desk.first.submits)) == ("219", 1)
@@ -226,6 +230,16 @@ async def test_what_no_network_takes_is_500_and_says_which(desk: Desk) -> None:
     assert "currency USD" in reply.why
 
 
+@pytest.mark.decision("D32")
+async def test_a_payment_without_a_route_is_500_and_says_so(desk: Desk) -> None:
+    desk.networks.routes = []
+
+    reply = await desk.pay(operation=Operation.AIRTIME)
+
+    assert (reply.code, reply.rule) == ("500", "D32")
+    assert reply.why.startswith("no route leads to a network for airtime and nw ")
+
+
 @pytest.mark.parametrize("before", [[], [NOT_SENT]], ids=["first network", "second network"])
 async def test_a_store_that_is_away_after_the_send_answers_202_and_the_network_is_asked(
     desk: Desk, caplog: pytest.LogCaptureFixture, before: list[SubmitResult]
@@ -246,6 +260,20 @@ async def test_a_store_that_is_away_after_the_send_answers_202_and_the_network_i
     assert f"the answer to attempt {attempt.id} is not recorded: away" in caplog.messages
     await desk.wait(seconds=15)
     assert len(network.queries) == 1
+
+
+async def test_an_answer_to_an_attempt_that_is_gone_is_202_and_logged(
+    desk: Desk, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(*_asked: object) -> None: ...
+
+    monkeypatch.setattr(await kind_of_unit(desk), "attempt", gone)
+
+    assert (await desk.pay()).code == "202"
+
+    (submitted,) = desk.first.submits
+    name = f"attempt {submitted.attempt_id}"
+    assert caplog.messages == [f"the answer to {name} is not recorded: {name} no longer exists"]
 
 
 async def test_a_client_that_hangs_up_stops_neither_the_send_nor_its_record(desk: Desk) -> None:
@@ -300,6 +328,15 @@ async def test_a_network_that_has_the_value_elsewhere_takes_it() -> None:
 
     assert (reply.code, desk.first.submits) == ("202", [])
     assert [each.transaction_id for each in desk.second.submits] == [".."]
+
+
+async def test_a_value_that_only_one_network_refuses_is_no_bad_request() -> None:
+    desk = Desk(in_path=frozenset({"transaction_id"}))
+    desk.second.capabilities = replace(TAKES_ALL, operations=frozenset({Operation.SMS}))
+
+    reply = await desk.pay(transaction_id="..", operation=Operation.AIRTIME)
+
+    assert (reply.code, reply.rule) == ("500", "D32")
 
 
 async def test_a_value_with_dots_is_taken_where_it_changes_no_path() -> None:

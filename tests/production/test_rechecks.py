@@ -49,6 +49,7 @@ async def test_a_replica_that_has_not_got_the_network_leaves_it_to_another_for_a
 
     with desk.without_first():
         await desk.wait(minutes=1, seconds=1)
+        assert JobKind.RECHECK_FINAL not in await desk.run_due()
     await desk.wait(hours=1)
     assert len(desk.first.queries) == asked + 1
 
@@ -56,6 +57,19 @@ async def test_a_replica_that_has_not_got_the_network_leaves_it_to_another_for_a
         await desk.wait(days=1)
         kinds = await desk.wait(days=1)
     assert JobKind.RECHECK_FINAL not in kinds
+
+
+async def test_a_network_that_has_no_status_query_since_a_restart_is_not_waited_for() -> None:
+    desk = await ended()
+    (attempt,) = await desk.attempts()
+    person = attempt._replace(settled_by="ama", settled_reason="by phone")
+    await desk.store.run(lambda unit: desk.recorder.recheck_later(unit, person, desk.clock.now()))
+    known = desk.networks.by_name
+    without_status = replace(known["first"], terms=Terms(has_status=False))
+    desk.networks.by_name = {**known, "first": without_status}
+
+    assert JobKind.RECHECK_FINAL in await desk.wait(minutes=1, seconds=1)
+    assert JobKind.RECHECK_FINAL not in await desk.wait(hours=1)
 
 
 async def test_one_that_says_nothing_new_changes_nothing() -> None:

@@ -88,8 +88,9 @@ async def test_a_repeat_leaves_only_if_it_arrives_before_the_other_side_forgets(
     assert len(network.paid) == 1
 
 
+@pytest.mark.parametrize("left_s", [0.5, 1])
 async def test_a_store_that_is_slow_between_the_question_and_the_repeat_sends_nothing_late(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, left_s: float
 ) -> None:
     desk, network = forgetful()
     first_sent_at = await asked_once(desk)
@@ -103,10 +104,11 @@ async def test_a_store_that_is_slow_between_the_question_and_the_repeat_sends_no
         return done
 
     monkeypatch.setattr(desk.store, "run", slowly)
-    await ask_at(desk, first_sent_at + WINDOW - TIMEOUT - timedelta(seconds=0.5))
+    await ask_at(desk, first_sent_at + WINDOW - TIMEOUT - timedelta(seconds=left_s))
 
     assert len(network.queries) == 2
     assert (len(network.submits), len(network.paid)) == (1, 1)
+    assert "is not repeated: the store took too long" in caplog.text
 
 
 async def test_while_a_repeat_is_on_the_way_its_status_is_asked_for_after_its_timeout() -> None:

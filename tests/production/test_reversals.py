@@ -202,6 +202,18 @@ async def test_a_success_that_the_network_still_claims_after_the_reversal_waits(
     assert await desk.balances() == {SUSPENSE: Decimal("10.50"), CLEARING: Decimal("-10.50")}
 
 
+async def test_the_money_goes_back_though_the_transaction_was_deleted(desk: Desk) -> None:
+    transaction = await desk.transaction()
+    assert transaction is not None
+    (attempt,) = await desk.attempts()
+    await unit_of(desk.store).delete_transaction(transaction)
+
+    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, REVERSED))
+
+    assert await desk.balances() == {}
+    assert await callbacks(desk) == ["000/SUCCESS"]
+
+
 async def test_one_of_a_part_is_a_mismatch(desk: Desk) -> None:
     desk.first.statuses.append(replace(REVERSED, echo=Echo(amount=Decimal(4))))
 

@@ -106,7 +106,15 @@ def test_a_column_of_another_name_is_named_by_the_user() -> None:
     row = only("Ref,Paid\nR1,5\n", named={"reference": "ref", "amount": "Paid"})
 
     assert row == StatementRow(2, "R1", "", Decimal(5))
-    assert only("network_id,amount\n7,5\n") == StatementRow(2, "", "7", Decimal(5))
+
+
+@pytest.mark.parametrize("field", ["reference", "network_id", "transaction_id"])
+def test_one_identifier_is_enough_and_a_line_may_end_before_its_last_columns(field: str) -> None:
+    row = only(f"{field},amount,status,type\nX1,5\n")
+
+    named: dict[str, Any] = {field: "X1"}
+    assert row == StatementRow(2, "", "", Decimal(5))._replace(**named)
+    assert row.name == "X1"
 
 
 def test_amounts_may_be_in_pesewas_or_the_smallest_unit_of_their_currency() -> None:

@@ -225,6 +225,18 @@ async def test_the_start_leaves_what_the_schedule_says(
     assert await desk.attempts() == [before]
 
 
+async def test_the_start_passes_by_what_ended_before_its_question(desk: Desk) -> None:
+    await pay(desk)
+    await put_off(desk, IN_DECADES)
+    (attempt,) = await desk.attempts()
+    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, SUCCEEDED))
+    ended = await desk.attempts()
+
+    await desk.asking.bring_back()
+
+    assert await desk.attempts() == ended
+
+
 class TestAskedByHand:
     """A person asks the network now, before the next question is due."""
 
