@@ -134,13 +134,13 @@ class StatusAsking:
         await self.store.run(partial(self._record_recheck, job, result))
 
     async def _end_recheck(self, job: Job, attempt: Attempt | None, unit: Unit) -> None:
-        """End a job that cannot ask; for a day, another server may have the network."""
+        """End a job that cannot ask; another server may have the network, until the next is due."""
         await unit.finish(job)
-        now = self.clock.now()
         if attempt is None or attempt.decided_at is None or self._knows(attempt):
             return
-        if now < attempt.decided_at + RECHECKED_EACH:
-            await unit.add_job(job._replace(due_at=now + LONGEST_PAUSE))
+        later, began = self.clock.now() + LONGEST_PAUSE, attempt.decided_at
+        if (later - began) // RECHECKED_EACH == (job.due_at - began) // RECHECKED_EACH:
+            await unit.add_job(job._replace(due_at=later))
 
     async def _record_recheck(self, job: Job, result: StatusResult, unit: Unit) -> None:
         await unit.finish(job)

@@ -40,7 +40,7 @@ async def test_it_is_asked_once_a_day_as_long_as_it_is_recent() -> None:
     assert len(desk.first.queries) == asked + 2
 
 
-async def test_a_replica_that_has_not_got_the_network_leaves_it_to_another_for_a_day() -> None:
+async def test_a_replica_without_the_network_leaves_a_recheck_to_another() -> None:
     desk = await ended()
     (attempt,) = await desk.attempts()
     person = attempt._replace(settled_by="ama", settled_reason="by phone")
@@ -54,9 +54,24 @@ async def test_a_replica_that_has_not_got_the_network_leaves_it_to_another_for_a
     assert len(desk.first.queries) == asked + 1
 
     with desk.without_first():
-        await desk.wait(days=1)
+        await desk.wait(days=2)
         kinds = await desk.wait(days=1)
     assert JobKind.RECHECK_FINAL not in kinds
+
+
+async def test_a_daily_recheck_is_left_to_another_replica_until_the_next_is_due() -> None:
+    desk = await ended()
+    asked = len(desk.first.queries)
+
+    with desk.without_first():
+        await desk.wait(days=1, seconds=1)
+    await desk.wait(hours=1)
+    assert len(desk.first.queries) == asked + 1
+
+    with desk.without_first():
+        await desk.wait(days=1)
+        assert JobKind.RECHECK_FINAL in await desk.wait(days=1)
+        assert JobKind.RECHECK_FINAL not in await desk.wait(days=1)
 
 
 async def test_a_network_that_has_no_status_query_since_a_restart_is_not_waited_for() -> None:
