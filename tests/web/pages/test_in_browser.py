@@ -25,6 +25,8 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(180),
 ]
+# Waits until the page has drawn what came.
+TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 NARROW = ViewportSize(width=390, height=844)
 ALL_VIEWS = (*VIEWS, "settings")
 OTHER_PAGES = ("nothing found", "timeline", "handset", "inbox", "rules", "payment page")
@@ -97,6 +99,34 @@ class TestPurchase:
 
 
 class TestDashboard:
+    async def test_an_older_page_that_comes_late_replaces_no_newer_one(self, stage: Stage) -> None:
+        is_held, may_come = asyncio.Event(), asyncio.Event()
+
+        async def hold_the_first(route: Route) -> None:
+            answer = await route.fetch()
+            if not is_held.is_set():
+                is_held.set()
+                await may_come.wait()
+            await route.fulfill(response=answer)
+
+        async with stage.page() as watched:
+            page = watched.page
+            await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
+            await page.goto(dashboard(stage, "?q=service:62"))
+            await page.route("**/_sandbox/?q=*", hold_the_first)
+            await page.get_by_role("button", name="+1 min").click()
+            await is_held.wait()
+            await stage.sandbox.airtime(service_id=62, transaction_id="NEW")
+            await page.locator("#clock summary").click()
+            await page.get_by_role("button", name="+15 min").click()
+            row = page.locator("#rows").get_by_text("NEW")
+            await expect(row).to_be_visible()
+
+            async with page.expect_event("requestfinished"):
+                may_come.set()
+            await page.evaluate(TWO_FRAMES)
+            await expect(row).to_be_visible()
+
     async def test_a_receiver_that_fails_is_named_and_retried(self, stage: Stage) -> None:
         async with receiver(500, *[200] * 35, 500) as receiver_url, stage.page() as watched:
             page, callback_url = watched.page, f"{receiver_url}?next=;touch"

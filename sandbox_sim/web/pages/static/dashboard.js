@@ -17,6 +17,9 @@ const $ = (selector, root = document) => root.querySelector(selector);
 
 let lastTook = 0;
 let waiting = 0;
+// How many refreshes have begun, and the number of the one that is shown.
+let refreshes = 0;
+let shown = 0;
 
 // ---- what the page shows ----
 
@@ -84,6 +87,7 @@ function address() {
 
 async function refresh() {
   const asked = address().href;
+  const number = ++refreshes;
   let page;
   try {
     page = await load(asked);
@@ -91,6 +95,8 @@ async function refresh() {
     return; // the server is unreachable; when the feed has reconnected, this is called again
   }
   if (address().href !== asked) return refresh(); // another record was opened meanwhile
+  if (number < shown) return; // a newer page came first
+  shown = number;
   swap("clock", page);
   swap("troubles", page);
   if (isReading()) {
