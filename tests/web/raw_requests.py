@@ -25,7 +25,7 @@ REQUESTS = {
     "query": request_bytes("/make_payment?a=b", PAYMENT),
     "absolute": request_bytes("http://127.0.0.1/make_payment", PAYMENT),
     "get": request_bytes(method="GET"),
-    "unknown": request_bytes("/nobody", PAYMENT),
+    "unknown": request_bytes("/unknown", PAYMENT),
     "ours": b"GET /_sandbox/livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
     "large": request_bytes(body=PAYMENT.ljust(70_000)),
     "odd_case": PLAIN.replace(b"Content-Length", b"cOnTENT-lENGTH").replace(b": ", b":   \t"),

@@ -63,7 +63,7 @@ async def test_a_stranger_gets_401(sandbox: Sandbox) -> None:
 @pytest.mark.spec("auth.4")
 @pytest.mark.decision("D3", "D9")
 async def test_every_path_says_401_to_a_stranger(sandbox: Sandbox) -> None:
-    for path in (*PATHS, "/", "/nobody", "/make_payment/", "/sms"):
+    for path in (*PATHS, "/", "/unknown", "/make_payment/", "/sms"):
         answer = await ask(sandbox, None, path=path)
 
         assert (answer.status, answer.code) == (401, "100"), path
@@ -97,7 +97,7 @@ async def test_authentication_comes_before_everything_else(
 @pytest.mark.decision("D4")
 async def test_a_missing_or_blank_user_agent_gets_403(sandbox: Sandbox) -> None:
     for header in [[], [b"User-Agent:"], [b"User-Agent:  \t "]]:
-        for path in (*PATHS, "/nobody"):
+        for path in (*PATHS, "/unknown"):
             answer = await ask(sandbox, basic(), *header, path=path)
 
             assert (answer.status, answer.code) == (403, "403"), path

@@ -133,7 +133,7 @@ class TestRefusals:
 
         for operation in OPERATIONS.values():
             assert (await sandbox.post(operation.path, operation.body)).status == 503
-        assert (await sandbox.post("/nobody", {})).status == 404
+        assert (await sandbox.post("/unknown", {})).status == 404
         assert (await ask(sandbox, "GET", "/_sandbox/readyz")).status == 200
 
     async def test_strangers_are_refused_as_ever(self, sandbox: Sandbox) -> None:

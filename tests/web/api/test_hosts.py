@@ -36,7 +36,7 @@ async def sandbox(request: pytest.FixtureRequest, start_sandbox: StartSandbox) -
 async def test_a_foreign_host_gets_403_and_the_setting_named_on_every_path(
     sandbox: Sandbox,
 ) -> None:
-    for path in (*PATHS, "/nobody"):
+    for path in (*PATHS, "/unknown"):
         answer = await pay(sandbox, host=b"evil.example:8233", path=path)
 
         assert (answer.status, answer.code) == (403, "403"), path
@@ -49,7 +49,7 @@ async def test_a_foreign_host_gets_403_and_the_setting_named_on_every_path(
 
 async def test_a_foreign_origin_gets_403_on_every_path(sandbox: Sandbox) -> None:
     for origin in [b"http://evil.example", b"http://localhost:3000", b"null", b""]:
-        for path in (*PATHS, "/nobody"):
+        for path in (*PATHS, "/unknown"):
             answer = await pay(sandbox, b"Origin: " + origin, host=b"localhost:8233", path=path)
 
             assert (answer.status, answer.code) == (403, "403"), path

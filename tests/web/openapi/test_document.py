@@ -202,7 +202,7 @@ class TestWhatTheTestsCheck:
             ("POST", "/pay_bill", 401, b'{"response_message": "No"}'),
             ("POST", "/pay_bill", 401, b'{"response_message": "No", "response_code": "015"}'),
             ("POST", "/pay_bill", 418, b'{"response_message": "No", "response_code": "100"}'),
-            ("POST", "/nobody", 200, b"{}"),
+            ("POST", "/unknown", 200, b"{}"),
             ("GET", "/_sandbox/clock", 200, b'{"now": "", "frozen": true}'),
             ("GET", "/_sandbox/clock", 200, b'{"now": "", "frozen": 1, "shift_s": 0}'),
             ("GET", "/_sandbox/clock", 200, b'{"now": "", "frozen": true, "shift_s": 0, "x": 1}'),

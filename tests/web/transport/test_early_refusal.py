@@ -39,7 +39,7 @@ HEADS = {
     "kept alive": head(b"Connection: keep-alive"),
     "with wrong credentials": head(b"Authorization: Basic bm9ib2R5Om5vdGhpbmc="),
     "large": head().replace(b"10000", b"1000000"),
-    "of an unknown path": head().replace(b"/make_payment", b"/nobody"),
+    "of an unknown path": head().replace(b"/make_payment", b"/unknown"),
 }
 
 

@@ -31,13 +31,13 @@ async def test_an_unknown_path_is_404(sandbox: Sandbox) -> None:
         for path in [
             *(
                 "/",
-                "/nobody",
+                "/unknown",
                 "/make_payment/",
                 "//make_payment",
                 "/make_payment/x",
                 "/MAKE_PAYMENT",
             ),
-            *("/sms", "/sms/", "/sms/nobody", "/v1/make_payment", "/_sandboxes", "/%00", "/%zz"),
+            *("/sms", "/sms/", "/sms/unknown", "/v1/make_payment", "/_sandboxes", "/%00", "/%zz"),
             *(
                 "/a%0Ab",
                 "/make_payment;x",
@@ -201,7 +201,7 @@ async def test_the_body_is_json_whatever_its_content_type_says(sandbox: Sandbox)
 
 
 @pytest.mark.decision("D5")
-@pytest.mark.parametrize(("path", "code"), [("/make_payment", "202"), ("/nobody", "404")])
+@pytest.mark.parametrize(("path", "code"), [("/make_payment", "202"), ("/unknown", "404")])
 async def test_any_expectation_gets_an_answer(sandbox: Sandbox, path: str, code: str) -> None:
     for expectation in (b"100-continue", b"100-Continue", b"a miracle", b""):
         answer = await exchange(sandbox, request_bytes(path, PAYMENT, b"Expect: " + expectation))
