@@ -2,6 +2,7 @@
 
 import copy
 import os
+import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, Final
@@ -56,9 +57,11 @@ class _Commands(click.Group):
         """Import and return the command of this name."""
         if cmd_name not in _MODULES:
             return None
-        with without_collector():
-            module = import_module(f"{__name__}.{_MODULES[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
+        module = f"{__name__}.{_MODULES[cmd_name]}"
+        if module not in sys.modules:
+            with without_collector():
+                import_module(module)
+        command: click.Command = getattr(sys.modules[module], cmd_name)
         own = [each for each in self.params if isinstance(each, click.Option)]
         _add_options(command, cmd_name, [each for each in own if each.expose_value])
         return command
