@@ -28,7 +28,7 @@ async def test_the_router_has_the_routes_of_the_table_and_no_others(
 
     routed = {
         (route.method, route.resource.canonical)
-        for route in sandbox.gateway.app[CONTROL]().application.router.routes()
+        for route in sandbox.gateway.app[CONTROL]().router.routes()
         if route.resource is not None
     }
 

@@ -4,9 +4,9 @@ import json
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from http import HTTPStatus
-from itertools import product
 from typing import Final
 
 from aiohttp import hdrs, web
@@ -53,6 +53,12 @@ _REFUSALS: Final[Mapping[type[Exception], ErrorCode]] = {
     ClockCannotGoBack: errors.RECORDS_WAIT,
 }
 
+# The notifications of networks.
+_NOTIFICATIONS: Final = [
+    (method, f"{NETWORKS_PREFIX}/{{name}}/{{tail:.*}}")
+    for method in (hdrs.METH_POST, hdrs.METH_PUT)
+]
+
 
 class ControlApi:
     """Answers the requests to the control API, and the notifications of networks.
@@ -65,36 +71,44 @@ class ControlApi:
         self,
         routes: Sequence[Route],
         guard: Guard,
-        prefixes: Iterable[str],
+        prefixes: Sequence[str],
         notified: Handler | None,
         templates: Templates,
         store_failures: StoreFailures,
     ) -> None:
         self.routes = routes
-        self.application = _application(routes, guard, prefixes, notified)
+        paths = [(each.method, each.path) for each in routes]
+        if notified is not None:
+            paths += _NOTIFICATIONS
+        self.router, places = _router(tuple(paths), tuple(prefixes))
+        repeated = [route for route in routes for _ in prefixes]
+        self._routes = dict(zip(places, repeated, strict=False))  # then come the notifications
+        self._handlers: dict[web.AbstractRoute, Handler] = {}  # of the routes that were asked for
+        self._notified = notified or _not_called
+        self._guard = guard
         self._templates = templates
         self._store_failures = store_failures
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer a request to one of its paths."""
-        answer = await _in_shape(request, self.application, self._store_failures)
+        answer = await _in_shape(request, self._answer, self._store_failures)
         return await _for_browser(request, answer, self._templates)
 
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        match = await self.router.resolve(request)
+        if match.http_exception is not None:
+            raise match.http_exception
+        request._match_info = match  # noqa: SLF001 -- named in aiohttp_internals.py
+        await expect(request)
+        return await self._handler(match.route)(request)
 
-def _application(
-    table: Sequence[Route], guard: Guard, prefixes: Iterable[str], notified: Handler | None
-) -> web.Application:
-    """The routes under each of the prefixes. No middlewares: with them aiohttp would keep it."""
-    app = web.Application()
-    if notified is not None:
-        for prefix, method in product(prefixes, (hdrs.METH_POST, hdrs.METH_PUT)):
-            path = f"{prefix}{NETWORKS_PREFIX}/{{name}}/{{tail:.*}}"
-            app.router.add_route(method, path, notified, expect_handler=expect)
-    for route, path in zip(table, _router_paths(table), strict=True):
-        handler = _handler_of_route(route, guard)
-        for prefix in prefixes:
-            app.router.add_route(route.method, prefix + path, handler, expect_handler=expect)
-    return app
+    def _handler(self, place: web.AbstractRoute) -> Handler:
+        if place not in self._handlers:
+            route = self._routes.get(place)
+            self._handlers[place] = (
+                self._notified if route is None else _handler_of_route(route, self._guard)
+            )
+        return self._handlers[place]
 
 
 def _handler_of_route(route: Route, guard: Guard) -> Handler:
@@ -157,11 +171,11 @@ async def _for_browser(
 
 
 async def _in_shape(
-    request: web.Request, control: web.Application, store_failures: StoreFailures
+    request: web.Request, answer: Handler, store_failures: StoreFailures
 ) -> web.StreamResponse:
     """Answer a request; failures get the error format of the control API."""
     try:
-        return _refused_at_once(request) or await control._handle(request)  # noqa: SLF001 -- named in aiohttp_internals.py
+        return _refused_at_once(request) or await answer(request)
     except RequestRefused as refused:
         return error_response(refused.error, str(refused))
     except tuple(_REFUSALS) as refused:
@@ -211,21 +225,44 @@ def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
     return error_response(ErrorCode(failure.status, code, ""), failure.reason)
 
 
-def _router_paths(table: Sequence[Route]) -> list[str]:
-    """The path of each route for the router. A variable part at the end excludes fixed siblings.
+@lru_cache
+def _router(
+    routes: Sequence[tuple[str, str]], prefixes: Sequence[str]
+) -> tuple[web.UrlDispatcher, Sequence[web.AbstractRoute]]:
+    """The router for these methods and paths, each under each prefix, and its routes in order.
+
+    All gateways with the same paths share it, since it takes milliseconds to make.
+    """
+    router = web.UrlDispatcher()
+    paths = _router_paths([path for _, path in routes])
+    places = [
+        router.add_route(method, prefix + path, _not_called)
+        for (method, _), path in zip(routes, paths, strict=True)
+        for prefix in prefixes
+    ]
+    return router, places
+
+
+async def _not_called(_request: web.Request) -> web.StreamResponse:
+    """Stand in for a handler in the router; each gateway calls a handler of its own."""
+    raise NotImplementedError
+
+
+def _router_paths(paths: Sequence[str]) -> list[str]:
+    """Each path for the router. A variable part at the end excludes fixed siblings.
 
     So `GET /_sandbox/callbacks/find` gets HTTP 405 and does not search for a callback named find.
     """
     names: defaultdict[str, set[str]] = defaultdict(set)  # by the path before them
-    for route in table:
-        parent, _, last = route.path.rpartition("/")
+    for path in paths:
+        parent, _, last = path.rpartition("/")
         if re.fullmatch(r"\w+", last):
             names[parent].add(last)
-    return [_router_path(route, names) for route in table]
+    return [_router_path(path, names) for path in paths]
 
 
-def _router_path(route: Route, names: Mapping[str, Collection[str]]) -> str:
-    parent, _, last = route.path.rpartition("/")
+def _router_path(path: str, names: Mapping[str, Collection[str]]) -> str:
+    parent, _, last = path.rpartition("/")
     if parent not in names or not re.fullmatch(r"{\w+}", last):
-        return route.path
+        return path
     return f"{parent}/{last[:-1]}:(?!(?:{'|'.join(sorted(names[parent]))})$)[^{{}}/]+}}"

@@ -87,7 +87,7 @@ REQUIRED: Final = (
         "aiohttp.web:AppRunner", ("_kwargs", "_server"), "puts our server in place of aiohttp's"
     ),
     Internal(_SERVER, ("request_handler",), "gives requests to the dispatcher"),
-    Internal("aiohttp.web:Application", ("_handle",), "gives requests to the control API"),
+    Internal("aiohttp.web:Request", ("_match_info",), "the route of the control API, for handlers"),
     Internal(
         "aiohttp.web:RequestHandler",
         ("finish_response",),

@@ -64,7 +64,7 @@ class Route(NamedTuple):
 
 def routes(app: web.Application) -> Iterator[Route]:
     """Yield every route of the server; the same route under the base path is yielded separately."""
-    for route in app[CONTROL]().application.router.routes():
+    for route in app[CONTROL]().router.routes():
         assert route.resource is not None
         yield Route(route.method, route.resource.canonical)
 
