@@ -9,7 +9,7 @@ from sandbox_sim.values.redaction import LONGEST_TEXT, cached_by_text
 
 PACKAGE = Path(sandbox_sim.__file__).parent
 
-# Caches of functions that get no text of a user: numbers, settings, our own statements, and the
+# Caches of functions that get no text of a user: numbers, settings, our statements, our paths, the
 # accounts of the ledger, which services and networks have.
 NOT_OF_TEXTS = {
     "_first_lines",
@@ -17,7 +17,7 @@ NOT_OF_TEXTS = {
     "_add_if_unused",
     "_with_numbered_parameters",
     "_short_body",
-    *("named", "wallet_of", "_ends"),
+    *("named", "wallet_of", "_ends", "_router"),
 }
 
 
