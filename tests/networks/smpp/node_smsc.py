@@ -26,12 +26,15 @@ SYSTEM_ID, PASSWORD = "shop", "smscpass"
 def node_modules(config: pytest.Config) -> Path:
     """The folder with the npm package, installed once into pytest's cache.
 
-    The test skips or fails where node or npm is missing, or the package cannot be installed.
+    The test skips or fails where node, npm or the cache is missing, or where the package cannot be
+    installed.
     """
-    assert config.cache is not None
+    if not hasattr(config, "cache"):
+        missing("node", f"{PACKAGE} is installed into pytest's cache, which is off")
     for program in ("node", "npm"):
         if shutil.which(program) is None:
             missing("node", f"{program} is not installed")
+    assert config.cache is not None
     folder = config.cache.mkdir("npm-" + PACKAGE.replace("@", "-"))
     found = folder / "node_modules"
     if not found.exists():
