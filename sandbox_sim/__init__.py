@@ -1,9 +1,11 @@
 """A high-fidelity stand-in for a Ghanaian payment, airtime, bill and SMS gateway."""
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 __all__ = ["SandboxGateway", "__version__"]
@@ -28,6 +30,14 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
+def imported(name: str) -> ModuleType:
+    """The module of this name. The first import is made with the garbage collector off."""
+    if name in sys.modules:
+        return import_module(name)
+    with without_collector():
+        return import_module(name)
+
+
 if TYPE_CHECKING:
     from sandbox_sim.testing import SandboxGateway
 else:
@@ -35,6 +45,5 @@ else:
     def __getattr__(name: str) -> object:
         """Import `SandboxGateway` on first use, because it needs the whole package."""
         if name == "SandboxGateway":
-            with without_collector():
-                return import_module("sandbox_sim.testing").SandboxGateway
+            return imported("sandbox_sim.testing").SandboxGateway
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

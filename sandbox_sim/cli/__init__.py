@@ -2,15 +2,13 @@
 
 import copy
 import os
-import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, Final
 
 import click
 from click.core import ParameterSource
 
-from sandbox_sim import __version__, without_collector
+from sandbox_sim import __version__, imported
 
 INTERRUPTED: Final = 130
 _DEFAULT_ENDPOINT: Final = "http://127.0.0.1:8233"
@@ -57,11 +55,8 @@ class _Commands(click.Group):
         """Import and return the command of this name."""
         if cmd_name not in _MODULES:
             return None
-        module = f"{__name__}.{_MODULES[cmd_name]}"
-        if module not in sys.modules:
-            with without_collector():
-                import_module(module)
-        command: click.Command = getattr(sys.modules[module], cmd_name)
+        module = imported(f"{__name__}.{_MODULES[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
         own = [each for each in self.params if isinstance(each, click.Option)]
         _add_options(command, cmd_name, [each for each in own if each.expose_value])
         return command
