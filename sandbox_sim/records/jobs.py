@@ -73,4 +73,4 @@ class Job(NamedTuple):
         """The job of the next try, after this one failed: the one policy for all kinds."""
         pauses = dict(enumerate(RETRY_PAUSES))
         due_at = now + pauses.get(self.failures, ONCE_LISTED)
-        return self._replace(due_at=due_at, number=0, failures=self.failures + 1)
+        return self._replace(due_at=due_at, failures=self.failures + 1)
