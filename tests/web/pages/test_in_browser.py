@@ -53,6 +53,25 @@ async def receiver(*statuses: int) -> AsyncIterator[str]:
         yield f"{url}/callback"
 
 
+class LateAnswer:
+    """A handler of `Page.route` that holds back the first answer of the server until it comes."""
+
+    def __init__(self) -> None:
+        self.is_held, self._may_come = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, route: Route) -> None:
+        answer = await route.fetch()
+        if not self.is_held.is_set():
+            self.is_held.set()
+            await self._may_come.wait()
+        await route.fulfill(response=answer)
+
+    async def comes(self, page: Page) -> None:
+        async with page.expect_event("requestfinished"):
+            self._may_come.set()
+        await page.evaluate(TWO_FRAMES)
+
+
 def dashboard(stage: Stage, query: str = "") -> str:
     return f"{stage.url}/_sandbox/{query}"
 
@@ -100,32 +119,62 @@ class TestPurchase:
 
 class TestDashboard:
     async def test_an_older_page_that_comes_late_replaces_no_newer_one(self, stage: Stage) -> None:
-        is_held, may_come = asyncio.Event(), asyncio.Event()
-
-        async def hold_the_first(route: Route) -> None:
-            answer = await route.fetch()
-            if not is_held.is_set():
-                is_held.set()
-                await may_come.wait()
-            await route.fulfill(response=answer)
-
         async with stage.page() as watched:
-            page = watched.page
+            page, first = watched.page, LateAnswer()
             await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
             await page.goto(dashboard(stage, "?q=service:62"))
-            await page.route("**/_sandbox/?q=*", hold_the_first)
+            await page.route("**/_sandbox/?q=*", first)
             await page.get_by_role("button", name="+1 min").click()
-            await is_held.wait()
+            await first.is_held.wait()
             await stage.sandbox.airtime(service_id=62, transaction_id="NEW")
             await page.locator("#clock summary").click()
             await page.get_by_role("button", name="+15 min").click()
             row = page.locator("#rows").get_by_text("NEW")
             await expect(row).to_be_visible()
 
-            async with page.expect_event("requestfinished"):
-                may_come.set()
-            await page.evaluate(TWO_FRAMES)
+            await first.comes(page)
             await expect(row).to_be_visible()
+
+    async def test_an_older_search_that_comes_late_replaces_no_newer_one(
+        self, stage: Stage
+    ) -> None:
+        for number in (1, 2):
+            await stage.sandbox.airtime(service_id=172, transaction_id=f"S{number}")
+        async with stage.page() as watched:
+            page, first = watched.page, LateAnswer()
+            await page.goto(dashboard(stage, "?q=service:172"))
+            await page.route("**/_sandbox/?*S1", first)
+            search, rows = page.get_by_role("searchbox"), page.locator("#rows li")
+            await search.fill("service:172 S1")
+            await first.is_held.wait()
+            await search.fill("service:172 S2")
+            await expect(rows).to_have_text([re.compile("S2")])
+
+            await first.comes(page)
+            await expect(rows).to_have_text([re.compile("S2")])
+            assert page.url.endswith("S2")
+
+    async def test_a_record_that_is_opened_before_a_refresh_and_comes_after_it_is_shown(
+        self, stage: Stage
+    ) -> None:
+        """With what the refresh has shown: the page of the record is older."""
+        for number in (1, 2):
+            await stage.sandbox.airtime(service_id=173, transaction_id=f"V{number}")
+        async with stage.page() as watched:
+            page, opened = watched.page, LateAnswer()
+            await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
+            await page.goto(dashboard(stage, "?q=service:173"))
+            await page.route("**/_sandbox/?*open=*", opened)
+            await page.keyboard.press("j")
+            await opened.is_held.wait()
+            await stage.sandbox.airtime(service_id=173, transaction_id="V3")
+            await page.get_by_role("button", name="+1 min").click()
+            rows = page.locator("#rows li")
+            await expect(rows).to_have_count(3)
+
+            await opened.comes(page)
+            await expect(page.locator("#rows [aria-current]")).to_contain_text("V1")
+            await expect(rows).to_have_count(3)
 
     async def test_a_receiver_that_fails_is_named_and_retried(self, stage: Stage) -> None:
         async with receiver(500, *[200] * 35, 500) as receiver_url, stage.page() as watched:

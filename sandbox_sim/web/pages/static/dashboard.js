@@ -17,13 +17,17 @@ const $ = (selector, root = document) => root.querySelector(selector);
 
 let lastTook = 0;
 let waiting = 0;
-// How many refreshes have begun, and the number of the one that is shown.
-let refreshes = 0;
+// How many pages have been asked for, the number of the newest that was shown, and that of the
+// last one the user asked for.
+let asked = 0;
 let shown = 0;
+let wanted = 0;
 
 // ---- what the page shows ----
 
+/** The page at this address, and its number: pages may come in another order. */
 async function load(address) {
+  const number = ++asked;
   const began = performance.now();
   const answer = await fetch(address, { headers: { Accept: "text/html" } });
   if (answer.redirected && new URL(answer.url).pathname.endsWith("/login")) {
@@ -31,7 +35,7 @@ async function load(address) {
   }
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   lastTook = performance.now() - began;
-  return page;
+  return { page, number };
 }
 
 function swap(id, page, { animate = false } = {}) {
@@ -86,15 +90,14 @@ function address() {
 }
 
 async function refresh() {
-  const asked = address().href;
-  const number = ++refreshes;
-  let page;
+  const here = address().href;
+  let page, number;
   try {
-    page = await load(asked);
+    ({ page, number } = await load(here));
   } catch {
     return; // the server is unreachable; when the feed has reconnected, this is called again
   }
-  if (address().href !== asked) return refresh(); // another record was opened meanwhile
+  if (address().href !== here) return refresh(); // another record was opened meanwhile
   if (number < shown) return; // a newer page came first
   shown = number;
   swap("clock", page);
@@ -126,7 +129,10 @@ function showCount() {
 
 /** Show another address of the dashboard without loading the whole page again. */
 async function go(target, { push = true, keepSearch = false } = {}) {
-  const page = await load(target);
+  const loading = load(target);
+  wanted = asked;
+  const { page, number } = await loading;
+  if (number < wanted) return; // the user has gone on
   if (push) history.pushState(null, "", target);
   document.title = page.title;
   const [here, there] = [$("#main"), page.getElementById("main")];
@@ -145,6 +151,8 @@ async function go(target, { push = true, keepSearch = false } = {}) {
   swap("clock", page);
   swap("troubles", page);
   tick();
+  if (number < shown) await refresh(); // what came first is newer
+  else shown = number;
 }
 
 // ---- the clock ----
