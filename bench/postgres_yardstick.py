@@ -1,7 +1,7 @@
-"""The yardstick of the Postgres store: a bare aiohttp and asyncpg handler with the same statements.
+"""The yardstick of the Postgres store: a bare aiohttp and asyncpg handler with the same statement.
 
-It checks Basic auth, parses the body with orjson, runs the two statements of a payment of ours in
-tables that a server of ours has made, over as many connections, and answers a fixed 202.
+It checks Basic auth, parses the body with orjson, runs the statement of a payment of ours in tables
+that a server of ours has made, over as many connections, and answers a fixed 202.
 """
 
 import itertools
@@ -35,11 +35,7 @@ def _adding(table: str, columns: tuple[str, ...], first: int) -> str:
     return f"INSERT INTO {table} ({', '.join(columns)}) SELECT {marks} FROM first WHERE is_unused"
 
 
-READ: Final = (
-    "SELECT network_transaction_id FROM transactions WHERE service_id = $1 "
-    "AND transaction_id = $2 AND mode = 'S' ORDER BY number DESC LIMIT 1"
-)
-WRITE: Final = (
+STATEMENT: Final = (
     "WITH first AS (SELECT lock_if_unused($1, $2, $3) AS is_unused), "
     f"added0 AS ({_adding('transactions', _COLUMNS, 4)}), "
     f"added1 AS ({_adding('jobs', _JOB, 4 + len(_COLUMNS))}) SELECT is_unused FROM first"
@@ -51,8 +47,7 @@ async def answer(request: web.Request) -> web.Response:
         return web.Response(status=401)
     body = orjson.loads(await request.read())
     async with request.app[POOL].acquire() as connection:
-        await connection.fetch(READ, body["service_id"], body["transaction_id"])
-        await connection.fetch(WRITE, *_values(body, next(_NUMBERS)))
+        await connection.fetch(STATEMENT, *_values(body, next(_NUMBERS)))
     return web.Response(body=ANSWER, status=202, content_type="application/json")
 
 
@@ -60,7 +55,7 @@ _NUMBERS: Final = itertools.count(time.time_ns())
 
 
 def _values(body: dict[str, Any], number: int) -> tuple[object, ...]:
-    """The values of `WRITE`. number: also the number of the lock, which nothing else takes."""
+    """The values of `STATEMENT`. number: also the number of the lock, which nothing else takes."""
     now, network_id = time.time_ns() // 1000, f"{number % 10**11:011d}"
     service_id, transaction_id = body["service_id"], body["transaction_id"]
     transaction = (

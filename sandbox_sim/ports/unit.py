@@ -74,14 +74,17 @@ class Unit(Protocol):
     ) -> TransactionRecord | None:
         """The newest transaction with this id of the client, or None.
 
-        It may be expired for status queries (`answers_status`). In mode S this locks the service
-        and the id, so two payments with one `transaction_id` run in turn.
+        It may be expired for status queries (`answers_status`).
         """
 
     async def network_id_of(
         self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> str | None:
-        """The `network_transaction_id` of what `transaction` finds, or None; it locks the same."""
+        """The `network_transaction_id` of what `transaction` finds, or None.
+
+        In mode S this locks the service and the id, so two payments with one `transaction_id` run
+        in turn. A store may first answer None, and run the work again if this was wrong.
+        """
 
     async def transaction_by_network_id(
         self,

@@ -2,8 +2,9 @@
 
 A unit of work is one transaction on one of a few connections. It is READ COMMITTED: a unit that
 reads in order to decide first locks what it reads, so that the next unit with the same key sees its
-writes. A unit that looks for a `transaction_id` reads without a lock; when it writes, it locks and
-looks again. So a new payment takes two statements: the second one locks, looks and adds.
+writes. A unit that asks whether a `transaction_id` is used is first answered that it is not; the
+commit locks it and looks, and if it is used, the unit runs again. So a new payment takes one
+statement, which locks, looks and adds.
 
 A job is claimed for a limited time, its lease. A live server extends the leases of its jobs; the
 leases of a dead server expire, and another server takes over its jobs.
@@ -23,7 +24,7 @@ import asyncpg
 
 from sandbox_sim.ports import AnswerGate, Clock, DataRefused, JobLost, StoreError, Topic, Unit
 from sandbox_sim.records.jobs import Job
-from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE
+from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE, TransactionRecord
 from sandbox_sim.stores.change_notifier import ChangeNotifier
 from sandbox_sim.stores.postgres.postgres_connection import (
     CONNECT_TIMEOUT_S,
@@ -45,8 +46,14 @@ from sandbox_sim.stores.postgres.postgres_notifications import (
     PostgresRelay,
     ServerChannel,
 )
-from sandbox_sim.stores.sql.rows import Row, to_micros
-from sandbox_sim.stores.sql.sql_unit import CLEANUP_INTERVAL, DROPPED_AT_ONCE, SqlUnit
+from sandbox_sim.stores.sql.rows import TRANSACTION, Row, to_micros
+from sandbox_sim.stores.sql.sql_unit import (
+    CLEANUP_INTERVAL,
+    DROPPED_AT_ONCE,
+    NEWEST_TRANSACTION,
+    SqlUnit,
+)
+from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.hosts import masked
 
 # Another server could run a job that falls due this soon before the answer is written (D16).
@@ -75,7 +82,7 @@ _LOCK_EXCLUSIVE: Final = f"SELECT pg_advisory_xact_lock({STATE_LOCK})"
 
 
 class _Conflict(Exception):
-    """What a unit read without a lock has changed before the unit wrote."""
+    """A `transaction_id` that a unit took for new has been used."""
 
 
 class _Statement(NamedTuple):
@@ -85,18 +92,20 @@ class _Statement(NamedTuple):
     values: Row
 
 
-class _UnlockedRead:
-    """What a unit read of a `transaction_id` without its lock, and what it adds if there was none.
+class _TakenForNew(NamedTuple):
+    """A `transaction_id` of a service that a unit took for new without a look.
 
-    key: of the lock. read: the statement, and `found` its rows. added: inserts that wait for the
-    commit.
+    added: inserts that wait for the commit.
     """
 
-    def __init__(self, key: tuple[object, ...]) -> None:
-        self.key = key
-        self.read: _Statement | None = None
-        self.found: Sequence[Row] = ()
-        self.added: list[_Statement] = []
+    service_id: int
+    transaction_id: str
+    added: list[_Statement]
+
+    @property
+    def lock(self) -> int:
+        """The number of its lock."""
+        return _lock_number(("transaction", self.service_id, self.transaction_id))
 
 
 class PostgresUnit(SqlUnit):
@@ -144,69 +153,77 @@ class PostgresUnit(SqlUnit):
         self._begun = False
         self._locked: set[int] = set()
         self._timeout: float | None = None
-        self._unlocked: _UnlockedRead | None = None
+        self._new: _TakenForNew | None = None
 
     async def commit(self) -> None:
         """Commit, or raise."""
         if self._begun:
             if await self._connection.execute("COMMIT") != "COMMIT":
                 raise StoreError("the unit of work was rolled back")
-        elif self._unlocked is not None and self._unlocked.added:
-            await self._add_at_once(self._unlocked)
+        elif self._new is not None:
+            await self._add_at_once(self._new)
 
-    async def _add_at_once(self, unlocked: _UnlockedRead) -> None:
-        """Run all inserts in one statement, which is a transaction of its own."""
-        texts, rows = zip(*unlocked.added, strict=True)
-        _, *names = unlocked.key
-        values = _lock_number(unlocked.key), *names, *chain.from_iterable(rows)
-        ((is_unused, *numbers),) = await self._run(_add_if_unused(texts), values)
+    async def _add_at_once(self, new: _TakenForNew) -> None:
+        """Look, and run all inserts, in one statement, which is a transaction of its own."""
+        texts = tuple(each.text for each in new.added)
+        values = chain.from_iterable(each.values for each in new.added)
+        lock = new.lock, new.service_id, new.transaction_id
+        ((is_unused, *numbers),) = await self._run(_add_if_unused(texts), (*lock, *values))
         if not is_unused:
             raise _Conflict
-        self.wrote = True
+        self.wrote = bool(texts)
         self._number_gated(numbers)
 
     async def _begin(self, *statements: str) -> None:
         """Run statements without parameters; the first call also begins the transaction."""
-        unlocked = None
+        new = None
         if not self._begun:
-            self._begun, unlocked = True, self._unlocked
-            locks = [] if unlocked is None else [_select_lock(_lock_number(unlocked.key))]
-            statements = ("BEGIN", _LOCK_SHARED, *locks, *statements)
+            self._begun, new = True, self._new
+            locks = [] if new is None else [new.lock]
+            self._locked.update(locks)
+            statements = ("BEGIN", _LOCK_SHARED, *map(_select_lock, locks), *statements)
         if statements:
             await self._connection.execute("; ".join(statements))
-        if unlocked is not None:
-            await self._repeat(unlocked)
-
-    async def _repeat(self, unlocked: _UnlockedRead) -> None:
-        """Read again, now with the lock, and run the inserts that wait."""
-        if unlocked.read is not None and await self._run(*unlocked.read) != unlocked.found:
-            raise _Conflict
-        results = [await self._fetch(text, *values) for text, values in unlocked.added]
-        self._number_gated([rows[0][0] for rows in results if rows])
+        if new is not None:
+            if await super().network_id_of(new.service_id, new.transaction_id) is not None:
+                raise _Conflict
+            results = [await self._fetch(text, *values) for text, values in new.added]
+            self._number_gated([rows[0][0] for rows in results if rows])
 
     def _number_gated(self, numbers: Sequence[int]) -> None:
         """Note the numbers of the gated jobs that waited."""
         self.gated = dict(zip(self.gated, numbers, strict=True))
 
+    async def transaction(
+        self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
+    ) -> TransactionRecord | None:
+        """As `Unit.transaction` says. A unit that does nothing else needs no transaction."""
+        if self._begun or self._new is not None:
+            return await super().transaction(service_id, transaction_id, mode)
+        found = await self._run(NEWEST_TRANSACTION[mode], (service_id, transaction_id))
+        return TRANSACTION.record(found[0]) if found else None
+
+    async def network_id_of(
+        self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
+    ) -> str | None:
+        """As `Unit.network_id_of` says, without a look where this is the first thing it does."""
+        if mode is not ServiceMode.SANDBOX or self._begun or self._new or self._tries:
+            return await super().network_id_of(service_id, transaction_id, mode)
+        self._new = _TakenForNew(service_id, transaction_id, [])
+        return None
+
     async def _fetch(self, statement: str, *values: object) -> Sequence[Row]:
-        reads = statement.startswith("SELECT")
-        unlocked = None if self._begun else self._unlocked
-        if unlocked is not None and unlocked.read is None and reads:
-            unlocked.read = _Statement(statement, values)
-            unlocked.found = await self._run(statement, values)
-            return unlocked.found
         if _is_plain_insert(statement) and self._waits(statement, values):
             return ()
         await self._begin()
-        self.wrote = self.wrote or not reads
+        self.wrote = self.wrote or not statement.startswith("SELECT")
         return await self._run(statement, values)
 
     def _waits(self, insert: str, values: Row) -> bool:
         """Keep an insert for the commit; returns False if it has to run at once."""
-        unlocked = self._unlocked
-        if self._begun or unlocked is None or unlocked.read is None or unlocked.found:
+        if self._begun or self._new is None:
             return False
-        unlocked.added.append(_Statement(insert, values))
+        self._new.added.append(_Statement(insert, values))
         return True
 
     async def _run(self, statement: str, values: Row) -> Sequence[Row]:
@@ -226,9 +243,6 @@ class PostgresUnit(SqlUnit):
         await self._connection.executemany(_with_numbered_parameters(statement), values)
 
     async def _lock(self, *key: object) -> None:
-        if key[0] == "transaction" and not (self._begun or self._unlocked or self._tries):
-            self._unlocked = _UnlockedRead(key)
-            return
         number = _lock_number(key)
         if number not in self._locked:
             self._locked.add(number)
@@ -309,7 +323,7 @@ def _is_plain_insert(statement: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _add_if_unused(inserts: tuple[str, ...]) -> str:
-    """A statement that locks a `transaction_id`, and runs inserts if the service has not used it.
+    """A statement that locks a `transaction_id`, and runs inserts, if any, where it is unused.
 
     It returns whether it did, and the numbers that the inserts return.
     """

@@ -25,7 +25,7 @@ from sandbox_sim.stores.sql import rows
 from sandbox_sim.stores.sql.attempts import SqlAttempts, SqlNetworkRecords
 from sandbox_sim.stores.sql.ledger import SqlLedger
 from sandbox_sim.stores.sql.messages import SqlJournal, SqlMessages
-from sandbox_sim.stores.sql.rows import Row, SqlBase, insert, select, to_datetime, to_micros, upsert
+from sandbox_sim.stores.sql.rows import SqlBase, insert, select, to_datetime, to_micros, upsert
 from sandbox_sim.stores.sql.snapshots import SqlSnapshots
 from sandbox_sim.values.clients import ServiceMode
 
@@ -141,7 +141,7 @@ def _newest(columns: Sequence[str], identifier: str) -> Mapping[ServiceMode, str
     }
 
 
-_TRANSACTION = _newest(rows.TRANSACTION.columns, "transaction_id")
+NEWEST_TRANSACTION: Final = _newest(rows.TRANSACTION.columns, "transaction_id")
 
 _TRANSACTION_BY_NETWORK_ID = _newest(rows.TRANSACTION.columns, "network_transaction_id")
 
@@ -236,22 +236,16 @@ class SqlUnit(
     async def transaction(
         self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> TransactionRecord | None:
-        row = await self._fetch_by_id(_TRANSACTION[mode], service_id, transaction_id, mode)
+        row = await self._fetch_one(NEWEST_TRANSACTION[mode], service_id, transaction_id)
         return None if row is None else rows.TRANSACTION.record(row)
 
     async def network_id_of(
         self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> str | None:
-        row = await self._fetch_by_id(_NETWORK_ID[mode], service_id, transaction_id, mode)
-        return None if row is None else row[0]
-
-    async def _fetch_by_id(
-        self, statement: str, service_id: int, transaction_id: str, mode: ServiceMode
-    ) -> Row | None:
-        """The row of the newest transaction with an id of the client, which is locked in mode S."""
         if mode is ServiceMode.SANDBOX:
             await self._lock("transaction", service_id, transaction_id)
-        return await self._fetch_one(statement, service_id, transaction_id)
+        row = await self._fetch_one(_NETWORK_ID[mode], service_id, transaction_id)
+        return None if row is None else row[0]
 
     async def transaction_by_network_id(
         self,

@@ -1,4 +1,4 @@
-"""A unit that looks for a `transaction_id` reads without its lock, and reads again to write."""
+"""A unit takes a `transaction_id` for new; if it is used, the unit runs again with its lock."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ from tests.stores.postgres.postgres_servers import taken_over
 FIRST, SECOND = transaction("10000000001"), transaction("10000000002")
 
 
-async def pay(unit: Unit, record: TransactionRecord = FIRST) -> TransactionRecord | None:
+async def pay(unit: Unit, record: TransactionRecord = FIRST) -> str | None:
     """Look for the `transaction_id`, and add a transaction and its job in any case."""
-    found = await unit.transaction(SERVICE, "T1")
+    found = await unit.network_id_of(SERVICE, "T1")
     await unit.add_transaction(record)
     await unit.add_job(job(record.network_transaction_id))
     return found
@@ -55,11 +55,34 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return words
 
 
-async def test_a_new_one_takes_two_statements(one: Store, asked: list[str], url: str) -> None:
+async def test_a_new_one_takes_one_statement(one: Store, asked: list[str], url: str) -> None:
     await one.run(pay)
 
-    assert asked == ["SELECT", "WITH"]
+    assert asked == ["WITH"]
     assert await ids(url) == [FIRST.network_transaction_id] * 2
+
+
+async def test_one_that_is_rejected_takes_one(one: Store, asked: list[str], url: str) -> None:
+    await one.run(lambda unit: unit.network_id_of(SERVICE, "T1"))
+
+    assert asked == ["WITH"]
+    assert await ids(url) == []
+
+
+@pytest.mark.decision("D14")
+@pytest.mark.parametrize("adds", [False, True], ids=["rejected", "added"])
+async def test_a_used_one_is_seen(one: Store, adds: bool) -> None:
+    await one.run(pay)
+    seen: list[str | None] = []
+
+    async def submit(unit: Unit) -> None:
+        seen.append(await unit.network_id_of(SERVICE, "T1"))
+        if adds:
+            await unit.add_transaction(SECOND)
+
+    await one.run(submit)
+
+    assert seen == [None, FIRST.network_transaction_id]
 
 
 async def test_a_status_takes_one(one: Store, asked: list[str]) -> None:
@@ -87,10 +110,10 @@ class TestAnotherServerIsFaster:
     async def test_the_unit_runs_again_and_sees_it(
         self, one: Store, other: Store, locks: bool, url: str
     ) -> None:
-        seen: list[TransactionRecord | None] = []
+        seen: list[str | None] = []
 
         async def submit(unit: Unit) -> None:
-            seen.append(await unit.transaction(SERVICE, "T1"))
+            seen.append(await unit.network_id_of(SERVICE, "T1"))
             if seen == [None]:
                 await other.run(pay)
             if locks:
@@ -100,23 +123,8 @@ class TestAnotherServerIsFaster:
 
         await one.run(submit)
 
-        assert seen == [None, FIRST]
+        assert seen == [None, FIRST.network_transaction_id]
         assert await ids(url) == [FIRST.network_transaction_id] * 2
-
-    async def test_what_it_read_has_changed(self, one: Store, other: Store) -> None:
-        await one.run(lambda unit: unit.add_transaction(FIRST))
-        replaced = FIRST._replace(replaced_by="10000000003")
-        seen: list[TransactionRecord | None] = []
-
-        async def replace(unit: Unit) -> None:
-            seen.append(await unit.transaction(SERVICE, "T1"))
-            if len(seen) == 1:
-                await other.run(lambda unit: unit.save_transaction(replaced))
-            await unit.transaction_by_network_id(SERVICE, FIRST.network_transaction_id)
-
-        await one.run(replace)
-
-        assert seen == [FIRST, replaced]
 
 
 class TestWhatWaitsForTheCommit:
@@ -155,7 +163,7 @@ class TestWhatWaitsForTheCommit:
         one.watch(lambda: noticed.append("wrote"))
 
         async def later(unit: Unit) -> None:
-            await unit.transaction(SERVICE, "T1")
+            await unit.network_id_of(SERVICE, "T1")
             await unit.add_transaction(FIRST)
             await unit.add_job(job("10000000001", after(days=1)))
 

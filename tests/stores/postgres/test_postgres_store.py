@@ -111,7 +111,7 @@ class TestTogether:
         self, one: Store, other: Store
     ) -> None:
         async def submit(unit: Unit, number: int) -> bool:
-            if await unit.transaction(SERVICE, "T1") is not None:
+            if await unit.network_id_of(SERVICE, "T1") is not None:
                 return False
             await unit.add_transaction(transaction(f"{number:011d}"))
             return True
