@@ -35,13 +35,13 @@ def test_the_settings_exist(text: str) -> None:
     assert named <= set(Settings.model_fields)
 
 
-async def test_a_payment_takes_as_many_round_trips_as_the_page_and_the_yardstick_say(
+async def test_a_payment_takes_the_statement_of_the_yardstick_and_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     url = postgres.empty_database()
     from asyncpg.connection import Connection  # noqa: PLC0415
 
-    from bench.postgres_yardstick import READ, WRITE  # noqa: PLC0415
+    from bench.postgres_yardstick import STATEMENT  # noqa: PLC0415
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
     clock = VirtualClock()
@@ -77,5 +77,5 @@ async def test_a_payment_takes_as_many_round_trips_as_the_page_and_the_yardstick
         await store.close()
 
     assert reply.code == "202"
-    assert "for two round trips" in " ".join(PAGE.split())
-    assert asked == [READ, WRITE]
+    assert "for one round trip" in " ".join(PAGE.split())
+    assert asked == [STATEMENT]

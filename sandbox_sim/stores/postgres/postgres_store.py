@@ -28,6 +28,7 @@ from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE, TransactionReco
 from sandbox_sim.stores.change_notifier import ChangeNotifier
 from sandbox_sim.stores.postgres.postgres_connection import (
     CONNECT_TIMEOUT_S,
+    CONNECTIONS,
     DATA_ERRORS,
     LISTENER_NAME,
     POSTGRES_ERRORS,
@@ -395,6 +396,7 @@ class PostgresStore(ChangeNotifier):
         self._gate = gate
         self._lease = lease
         self._pool: Pool | None = None
+        self._turns = asyncio.Semaphore(CONNECTIONS)
         self._channel = ServerChannel(
             lambda: connect(url),
             clock,
@@ -455,7 +457,7 @@ class PostgresStore(ChangeNotifier):
         pool = self._pool
         if pool is None:
             raise StoreError("the store is closed")
-        connection = await pool.acquire(timeout=CONNECT_TIMEOUT_S)
+        connection = await self._acquire(pool)
         try:
             unit = PostgresUnit(
                 connection,
@@ -478,8 +480,7 @@ class PostgresStore(ChangeNotifier):
         else:
             self._committed(unit)
         finally:
-            with contextlib.suppress(*POSTGRES_ERRORS):
-                await pool.release(connection)
+            await self._release(pool, connection)
         # After the connection is returned, because a listener may need one.
         if announcement is not None:
             await self._topic_notifier.notify(unit.announced)
@@ -487,6 +488,26 @@ class PostgresStore(ChangeNotifier):
         if unit.noted:
             self._on_changes(unit.noted)
         return result
+
+    async def _acquire(self, pool: Pool) -> Borrowed:
+        """A connection, in the order in which units ask.
+
+        asyncpg gives one that becomes free to a unit that asks just then, though others wait.
+        """
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            await self._turns.acquire()
+        try:
+            return await pool.acquire()
+        except BaseException:
+            self._turns.release()
+            raise
+
+    async def _release(self, pool: Pool, connection: Borrowed) -> None:
+        try:
+            with contextlib.suppress(*POSTGRES_ERRORS):
+                await pool.release(connection)
+        finally:
+            self._turns.release()
 
     def _committed(self, unit: PostgresUnit) -> None:
         """Update claims and notify listeners after a commit."""

@@ -17,7 +17,7 @@ from sandbox_sim.ports import Store, StoreError, Unit
 from sandbox_sim.records.ledger import Reason
 from sandbox_sim.records.messages import HistoryQuery
 from sandbox_sim.stores.postgres import postgres_store
-from sandbox_sim.stores.postgres.postgres_connection import migrate
+from sandbox_sim.stores.postgres.postgres_connection import CONNECTIONS, migrate
 from sandbox_sim.stores.sql.ledger import SqlLedger
 from sandbox_sim.values.vocabulary import Wallet
 from tests import postgres
@@ -299,3 +299,23 @@ class TestInOneAnothersWay:
         with pytest.raises(StoreError, match="rolled back"):
             await one.run(work)
         assert await unit_of(one).transaction(SERVICE, "T1") is None
+
+
+async def test_units_get_a_connection_in_the_order_in_which_they_ask(one: Store) -> None:
+    asked: list[int] = []
+    began: list[int] = []
+
+    async def work(number: int, unit: Unit) -> None:
+        began.append(number)
+        await unit.next_due()
+
+    async def ask(number: int) -> None:
+        for _ in range(number):  # each in a turn of the loop of its own
+            await asyncio.sleep(0)
+        asked.append(number)
+        await one.run(partial(work, number))
+
+    await asyncio.gather(*(one.run(lambda unit: unit.next_due()) for _ in range(CONNECTIONS)))
+    await asyncio.gather(*(ask(number) for number in range(150)))
+
+    assert began == asked
