@@ -3,6 +3,7 @@
 Beside the tables that both databases have, the table `gateway` has one row with the schema version.
 """
 
+import asyncio
 from typing import Any, Final, TypeAlias
 
 import asyncpg
@@ -11,10 +12,6 @@ from sandbox_sim.ports import StoreError
 from sandbox_sim.stores.sql import schema
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
-Borrowed: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
-
-Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 
 
 # The schema of our tables, which keeps them apart from those of other programs.
@@ -72,26 +69,92 @@ async def connect(url: str) -> Connection:
     return await asyncpg.connect(url, **{**_OPTIONS, **options})
 
 
-async def open_pool(url: str) -> Pool:
-    """The connection pool for units of work; opens one connection to check that it works.
+class Connections:
+    """The connections for units of work, opened when they are needed.
+
+    Units get them in the order in which they ask. asyncpg's pool gives one that becomes free to a
+    unit that asks just then, though others wait, and starts a task and two timers for each unit.
+    The keepalives of the server keep an idle connection open.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._turns = asyncio.Semaphore(CONNECTIONS)
+        self._idle: list[Connection] = []
+        self._open: set[Connection] = set()
+        self._is_closed = False
+
+    @property
+    def all_taken(self) -> bool:
+        """Whether a unit that asks for a connection has to wait."""
+        return self._turns.locked()
+
+    async def acquire(self) -> Connection:
+        """An open connection, to be released; raises one of `POSTGRES_ERRORS`, or `StoreError`."""
+        if self._idle and not self.all_taken:
+            return await self._acquire()
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            return await self._acquire()
+
+    async def _acquire(self) -> Connection:
+        await self._turns.acquire()
+        try:
+            return self._idle_one() or await self._new_one()
+        except BaseException:
+            self._turns.release()
+            raise
+
+    def _idle_one(self) -> "Connection | None":
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+            self._open.remove(connection)
+        return None
+
+    async def _new_one(self) -> Connection:
+        if self._is_closed:
+            raise StoreError("the store is closed")
+        connection: Connection = await asyncpg.connect(self._url, **_OPTIONS)
+        self._open.add(connection)
+        return connection
+
+    def release(self, connection: Connection) -> None:
+        """Take a connection back, open or not."""
+        self._idle.append(connection)
+        self._turns.release()
+
+    async def close(self) -> None:
+        """Wait until all are released, and close them; if this is cancelled, close them at once."""
+        self._is_closed = True
+        try:
+            for _ in range(CONNECTIONS):
+                await self._turns.acquire()
+            for connection in self._idle:
+                await connection.close()
+        finally:
+            self.terminate()
+
+    def terminate(self) -> None:
+        """Close all at once, also those that a unit has."""
+        for connection in self._open:
+            connection.terminate()
+
+
+async def open_connections(url: str) -> Connections:
+    """The connections; one is opened to check that it works.
 
     Raises one of `POSTGRES_ERRORS`, or `StoreError` for an invalid address.
     """
-    pool = await asyncpg.create_pool(
-        url, min_size=0, max_size=CONNECTIONS, reset=_no_reset, **_OPTIONS
-    )
+    connections = Connections(url)
     try:
-        await pool.release(await pool.acquire())
+        connections.release(await connections.acquire())
     except POSTGRES_ERRORS:
         raise
     except (ValueError, OverflowError):
         example = "postgresql://user:password@host:5432/database"
         raise StoreError(f"it is not a valid address {example}") from None
-    return pool
-
-
-async def _no_reset(_connection: Connection) -> None:
-    """Do nothing: units of work leave no state in a session, so returning it costs no statement."""
+    return connections
 
 
 def describe_error(error: Exception) -> str:
@@ -147,7 +210,7 @@ END $$
 """
 
 
-async def migrate(connection: Borrowed) -> None:
+async def migrate(connection: Connection) -> None:
     """Migrate the tables to the newest version, completely or not at all.
 
     Raises `StoreError` that says why not, or an error of Postgres.

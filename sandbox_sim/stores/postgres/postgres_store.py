@@ -28,18 +28,17 @@ from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE, TransactionReco
 from sandbox_sim.stores.change_notifier import ChangeNotifier
 from sandbox_sim.stores.postgres.postgres_connection import (
     CONNECT_TIMEOUT_S,
-    CONNECTIONS,
     DATA_ERRORS,
     LISTENER_NAME,
     POSTGRES_ERRORS,
     SCHEMA,
     STATE_LOCK,
-    Borrowed,
-    Pool,
+    Connection,
+    Connections,
     connect,
     describe_error,
     migrate,
-    open_pool,
+    open_connections,
 )
 from sandbox_sim.stores.postgres.postgres_notifications import (
     ANNOUNCEMENTS,
@@ -131,7 +130,7 @@ class PostgresUnit(SqlUnit):
 
     def __init__(
         self,
-        connection: Borrowed,
+        connection: Connection,
         clock: Clock,
         gate: AnswerGate | None,
         claims: set[int],
@@ -395,8 +394,7 @@ class PostgresStore(ChangeNotifier):
         self._clock = clock
         self._gate = gate
         self._lease = lease
-        self._pool: Pool | None = None
-        self._turns = asyncio.Semaphore(CONNECTIONS)
+        self._pool: Connections | None = None
         self._channel = ServerChannel(
             lambda: connect(url),
             clock,
@@ -417,7 +415,7 @@ class PostgresStore(ChangeNotifier):
     async def open(self) -> None:
         """Connect and migrate the tables; raises `StoreError` that says why not."""
         try:
-            self._pool = await open_pool(self._url)
+            self._pool = await open_connections(self._url)
             await _retried(partial(_migrate, self._pool))
             await self._channel.open()
         except BaseException as error:
@@ -457,7 +455,7 @@ class PostgresStore(ChangeNotifier):
         pool = self._pool
         if pool is None:
             raise StoreError("the store is closed")
-        connection = await self._acquire(pool)
+        connection = await pool.acquire()
         try:
             unit = PostgresUnit(
                 connection,
@@ -480,7 +478,7 @@ class PostgresStore(ChangeNotifier):
         else:
             self._committed(unit)
         finally:
-            await self._release(pool, connection)
+            pool.release(connection)
         # After the connection is returned, because a listener may need one.
         if announcement is not None:
             await self._topic_notifier.notify(unit.announced)
@@ -488,26 +486,6 @@ class PostgresStore(ChangeNotifier):
         if unit.noted:
             self._on_changes(unit.noted)
         return result
-
-    async def _acquire(self, pool: Pool) -> Borrowed:
-        """A connection, in the order in which units ask.
-
-        asyncpg gives one that becomes free to a unit that asks just then, though others wait.
-        """
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            await self._turns.acquire()
-        try:
-            return await pool.acquire()
-        except BaseException:
-            self._turns.release()
-            raise
-
-    async def _release(self, pool: Pool, connection: Borrowed) -> None:
-        try:
-            with contextlib.suppress(*POSTGRES_ERRORS):
-                await pool.release(connection)
-        finally:
-            self._turns.release()
 
     def _committed(self, unit: PostgresUnit) -> None:
         """Update claims and notify listeners after a commit."""
@@ -568,12 +546,12 @@ async def _drop(count: int, now: datetime, unit: PostgresUnit) -> int:
     return await unit.drop_transactions(count, now)
 
 
-async def _close(pool: Pool) -> None:
+async def _close(pool: Connections) -> None:
     with contextlib.suppress(*POSTGRES_ERRORS):
         await pool.close()
 
 
-async def _roll_back(connection: Borrowed, error: BaseException) -> None:
+async def _roll_back(connection: Connection, error: BaseException) -> None:
     """Roll back a failed unit; if that takes too long, drop the connection."""
     # A statement that was interrupted may or may not have begun the transaction.
     unsure = isinstance(error, asyncio.CancelledError | TimeoutError)
@@ -588,9 +566,12 @@ async def _roll_back(connection: Borrowed, error: BaseException) -> None:
                 connection.terminate()
 
 
-async def _migrate(pool: Pool, _tries: int) -> None:
-    async with pool.acquire() as connection:
+async def _migrate(pool: Connections, _tries: int) -> None:
+    connection = await pool.acquire()
+    try:
         await migrate(connection)
+    finally:
+        pool.release(connection)
 
 
 async def _retried(work: Callable[[int], Awaitable[T]]) -> T:

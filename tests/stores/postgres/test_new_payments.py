@@ -37,18 +37,18 @@ async def ids(url: str) -> list[str]:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The first word of each statement that a unit of work sends from now on."""
-    from asyncpg.pool import PoolConnectionProxy  # noqa: PLC0415 -- it may be missing
+    from asyncpg import Connection  # noqa: PLC0415 -- it may be missing
 
     words: list[str] = []
 
     def note(method: str) -> None:
-        original = getattr(PoolConnectionProxy, method)
+        original = getattr(Connection, method)
 
         def noted(self: object, query: str, *values: Any, **options: Any) -> Any:
             words.append(query.split(maxsplit=1)[0])
             return original(self, query, *values, **options)
 
-        monkeypatch.setattr(PoolConnectionProxy, method, noted)
+        monkeypatch.setattr(Connection, method, noted)
 
     for method in ("execute", "executemany", "fetch"):
         note(method)

@@ -202,7 +202,7 @@ class TestItDoesNotAnswer:
         slow_ones = [asyncio.create_task(take_one()) for _ in range(CONNECTIONS)]
         pool = one._pool
         assert pool is not None
-        await eventually(lambda: pool.get_size() - pool.get_idle_size() == CONNECTIONS)
+        await eventually(lambda: pool.all_taken)
         with pytest.raises(StoreError, match="does not answer"):
             await unit_of(one).next_due()
 
