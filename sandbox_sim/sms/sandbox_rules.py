@@ -57,10 +57,10 @@ def decide(
     approved_senders: empty approves every sender.
     """
 
-    def refusal(field: str, number: str) -> Reply | None:
+    def refusal(index: int, number: str) -> Reply | None:
         if allowlist.allows(number, either_form=True):
             return None
-        why = f"{field} {allowlist.refusal(number, ', in local or in 233 form')}"
+        why = f"{_field(request, index)} {allowlist.refusal(number, ', in local or in 233 form')}"
         return Reply(Code.SMS_NUMBER_NOT_ALLOWED, "sandbox.1", why)
 
     return _decided(request, approved_senders, refusal)
@@ -70,9 +70,10 @@ def decide_live(request: SmsRequest, approved_senders: Collection[str]) -> Reply
     """Like `decide`, for mode P: every number of Ghana is accepted, in either form."""
     code = Code.BAD_RECIPIENTS if request.bulk else Code.SMS_NOT_PROCESSED
 
-    def refusal(field: str, number: str) -> Reply | None:
+    def refusal(index: int, number: str) -> Reply | None:
         if msisdn.to_local(number) is not None:
             return None
+        field = _field(request, index)
         why = f"{field} {quoted(number)} is not a phone number of Ghana, such as 233244000001"
         return Reply(code, "D39", why)
 
@@ -82,9 +83,9 @@ def decide_live(request: SmsRequest, approved_senders: Collection[str]) -> Reply
 def _decided(
     request: SmsRequest,
     approved_senders: Collection[str],
-    refusal: Callable[[str, str], Reply | None],
+    refusal: Callable[[int, str], Reply | None],
 ) -> Reply | list[str]:
-    """The recipients or the rejection. refusal: why a field with a number is rejected, or None."""
+    """The recipients or the rejection. refusal: why the recipient at an index is, or None."""
     if not request.sender_id.strip():
         return Reply(Code.NO_SENDER_ID, "D24", "sender_id is missing or blank")
     if approved_senders and request.sender_id not in approved_senders:
@@ -94,13 +95,16 @@ def _decided(
     if isinstance(recipients, Reply):
         return recipients
     for index, number in enumerate(recipients):
-        field = f"recipients[{index}]" if request.bulk else "customer_number"
-        refused = refusal(field, number)
+        refused = refusal(index, number)
         if refused is not None:
             return refused
     if not request.msg_body.strip():
         return Reply(Code.SMS_NOT_PROCESSED, "D24", "msg_body is empty or blank")
     return [msisdn.to_international(msisdn.without_plus(number)) for number in recipients]
+
+
+def _field(request: SmsRequest, index: int) -> str:
+    return f"recipients[{index}]" if request.bulk else "customer_number"
 
 
 def _recipients(request: SmsRequest) -> list[str] | Reply:

@@ -273,13 +273,13 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
 
     async def add_messages(self, messages: Sequence[Message]) -> None:
         service = self._of(messages[0])
-        for message in messages:
-            self._set(service.places, message.processing_id, next(self._numbers))
-            self._set(service.messages, message.processing_id, message)
+        added = {message.processing_id: message for message in messages}
+        self._update(service.places, dict(zip(added, self._numbers, strict=False)))
+        self._update(service.messages, added)
         self._note(EventType.SMS, *messages)
         batch_id = messages[0].batch_id
         if batch_id is not None:
-            self._set(service.batches, batch_id, [message.processing_id for message in messages])
+            self._set(service.batches, batch_id, list(added))
 
     async def messages(
         self, service_id: int, subject: str, mode: ServiceMode = _SANDBOX
@@ -289,10 +289,10 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         return [service.messages[i] for i in ids if i in service.messages]
 
     async def save_messages(self, messages: Sequence[Message]) -> None:
-        for message in messages:
-            records = self._of(message).messages
-            self._set(records, message.processing_id, message)
-        self._note(EventType.SMS, *messages)
+        if messages:
+            saved = {message.processing_id: message for message in messages}
+            self._update(self._of(messages[0]).messages, saved)
+            self._note(EventType.SMS, *messages)
 
     async def history(self, query: HistoryQuery) -> tuple[Sequence[Message], int]:
         records = self._in_mode(query.mode, query.service_id).messages

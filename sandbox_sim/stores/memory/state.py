@@ -135,15 +135,22 @@ class Rollback:
     def _set(self, mapping: MutableMapping[K, V], key: K, value: V) -> None:
         before = mapping.get(key)
         mapping[key] = value
-        self.undo.append(lambda: _restore(mapping, key, before))
+        self.undo.append(lambda: _restore(mapping, {key: before}))
+
+    def _update(self, mapping: MutableMapping[K, V], values: Mapping[K, V]) -> None:
+        """Set many keys, with one function that rolls all of them back."""
+        before = {key: mapping.get(key) for key in values}
+        mapping.update(values)
+        self.undo.append(lambda: _restore(mapping, before))
 
 
-def _restore(mapping: MutableMapping[K, V], key: K, before: V | None) -> None:
-    """Set a key to its old value; None means that it did not exist."""
-    if before is None:
-        mapping.pop(key, None)
-    else:
-        mapping[key] = before
+def _restore(mapping: MutableMapping[K, V], before: Mapping[K, V | None]) -> None:
+    """Set keys to their old values; None means that a key did not exist."""
+    for key, value in before.items():
+        if value is None:
+            mapping.pop(key, None)
+        else:
+            mapping[key] = value
 
 
 # A job in the order of the heap: due_at, number, kind, service_id, subject.
