@@ -237,6 +237,7 @@ def inbox_of(name: str) -> Kind:
         "id",
         inbox.SHOWN_FIELDS,
         plain=("id", "method", "signature"),
+        values=inbox.FIELD_VALUES,
         inbox=name,
     )
 

@@ -38,6 +38,14 @@ async def test_so_does_a_search_and_at_once(
     assert_error(seen, 400, f"{field} '{value}' is not one of {listed}")
 
 
+async def test_an_inbox_lists_the_signatures_too(sandbox: Sandbox) -> None:
+    listed = await ask(sandbox, "GET", "/_sandbox/inbox/orders/messages?signature=Valid")
+    awaited = await post(sandbox, "inbox/orders/wait", match={"signature": "Valid"})
+
+    for seen in (listed, awaited):
+        assert_error(seen, 400, "signature 'Valid' is not one of valid, invalid, missing")
+
+
 async def test_no_operation_is_null(sandbox: Sandbox) -> None:
     await sandbox.post("/no_such_path", {})
 
