@@ -261,6 +261,7 @@ class TestWrongUsage:
             ("callbacks wait --match-json [1]", "must be a JSON object"),
             ("callbacks wait --match-json {", "is not valid JSON"),
             ("callbacks wait --timeout -1", "-1.0 is not in the range"),
+            ("callbacks wait --timeout nan", "'nan' is not a number of seconds"),
             ("callbacks resend", "give the ID of a callback, or --failed"),
             ("callbacks resend C1 --failed", "give the ID of a callback, or --failed"),
             ("callbacks resend C1 --service-id 55", "filters need --failed"),
