@@ -145,9 +145,12 @@ class RunningGateway:
         `keeps_null`.
 
         Raises `ControlApiError` with the message of an error answer, `Unreachable`, and
-        `CommandFailed` if the server is not a gateway.
+        `CommandFailed` if a part of the path is blank, or the server is not a gateway.
         """
-        parts = (quote(str(part), safe="", errors=_AS_GIVEN) for part in path)
+        given = [str(part) for part in path]
+        if not all(map(str.strip, given)):
+            raise CommandFailed("the id or name that was given is empty")
+        parts = (quote(part, safe="", errors=_AS_GIVEN) for part in given)
         target = "/".join(("/_sandbox", *parts))
         if pairs := [(name, value) for name, value in query if value is not None]:
             target += "?" + urlencode(pairs, errors=_AS_GIVEN)

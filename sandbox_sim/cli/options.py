@@ -7,6 +7,7 @@ braces are JSON. For all other cases there is `--match-json`.
 
 import functools
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -84,9 +85,22 @@ def fields_option(*names: str, says: str) -> Callable[[Command], Command]:
     return click.option(*names, multiple=True, metavar="FIELD=VALUE", callback=pairs, help=text)
 
 
+class _Seconds(click.FloatRange):
+    """A number of seconds in a range; `nan` is in none, though click takes it."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the seconds, or fail."""
+        seconds: float = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        return seconds
+
+
 def timeout_option(says: str, default: float = 10) -> Callable[[Command], Command]:
     """The option for the longest time to wait, in seconds."""
-    kind: dict[str, Any] = {"type": click.FloatRange(0, 600), "metavar": "SECONDS"}
+    kind: dict[str, Any] = {"type": _Seconds(0, 600), "metavar": "SECONDS"}
     return click.option("--timeout", default=default, show_default=True, help=says, **kind)
 
 

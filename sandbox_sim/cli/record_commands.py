@@ -133,7 +133,7 @@ MESSAGES: Final = RecordView(
     "messages",
     (
         *(_SERVICE, Filter("status", "messages of this status, such as SENT")),
-        Filter("customer_number", "messages to this number, in the form with 233"),
+        Filter("customer_number", "messages to this number, in local or 233 form"),
         *(Filter("batch_id", "messages of this bulk send"), _MODE),
     ),
     fields(

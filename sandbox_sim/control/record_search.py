@@ -32,6 +32,7 @@ from sandbox_sim.records.listing import (
 )
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
+from sandbox_sim.values.msisdn import to_international
 from sandbox_sim.values.redaction import redact_document, redact_text
 from sandbox_sim.values.timestamps import iso
 
@@ -61,6 +62,7 @@ class Kind:
     indexed: those of `plain` by which databases find records without reading others.
     values: the fields that have a fixed set of values.
     inbox: the name of the inbox, if the records are of one.
+    phone: the field with a phone number in the 233 form.
     time: the attribute with the time at which a record began.
     """
 
@@ -73,11 +75,18 @@ class Kind:
     indexed: tuple[str, ...] = ()
     values: Mapping[str, FieldValues] = field(default_factory=dict, hash=False)
     inbox: str | None = None
+    phone: str | None = None
     time: str = "at"
 
     def read(self, match: Mapping[str, object]) -> dict[str, object]:
-        """The match with words replaced by values; `ImpossibleValue` if no record can match."""
-        return read_match(self.values, match)
+        """The match with words replaced by values, and a phone number in the form of the records.
+
+        Raises `ImpossibleValue` if no record can match.
+        """
+        read = read_match(self.values, match)
+        if self.phone is not None and isinstance(number := read.get(self.phone), str):
+            read[self.phone] = to_international(number)
+        return read
 
 
 def timeless(shown: Callable[[Any], Shown]) -> Callable[[Any, datetime], Shown]:
@@ -202,6 +211,7 @@ MESSAGES: Final = Kind(
     plain=("processing_id", "batch_id", "customer_number", "message", "service_id"),
     indexed=("processing_id", "batch_id"),
     values=messages.FIELD_VALUES,
+    phone="customer_number",
     time="created_at",
 )
 
@@ -237,6 +247,7 @@ def inbox_of(name: str) -> Kind:
         "id",
         inbox.SHOWN_FIELDS,
         plain=("id", "method", "signature"),
+        values=inbox.FIELD_VALUES,
         inbox=name,
     )
 

@@ -2,10 +2,12 @@
 
 import re
 import sys
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Final, NamedTuple, TypedDict
+from typing import Annotated, Final, NamedTuple, TypedDict, get_args
 
 from sandbox_sim.records.callbacks import Signature
+from sandbox_sim.records.listing import FieldValues, values_of
 from sandbox_sim.values.json_text import parse_json, viewer
 from sandbox_sim.values.redaction import redact_json, redact_text
 from sandbox_sim.values.timestamps import Timestamp
@@ -65,6 +67,9 @@ class InboxMessageView(TypedDict):
 
 
 SHOWN_FIELDS: Final = tuple(InboxMessageView.__annotations__)
+
+
+FIELD_VALUES: Final[Mapping[str, FieldValues]] = {"signature": values_of(get_args(Signature))}
 
 
 _delivery = viewer(InboxMessageView)

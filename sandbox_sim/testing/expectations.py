@@ -1,10 +1,12 @@
 """Expectations about records; the error of a failed one shows the records that exist."""
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
 from types import MappingProxyType, MemberDescriptorType
 from typing import Final, Generic, TypeVar, overload
+from uuid import UUID
 
 from sandbox_sim.records.listing import ImpossibleValue, read_match
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
@@ -44,6 +46,11 @@ _SHOWN_RECORDS: Final = 20
 _SHOWN_REJECTIONS: Final = 5
 
 _PHONE_NUMBERS: Final = frozenset({"to", "customer_number"})
+
+_TEXTS: Final = (str, str | None)
+
+# Identifiers of an application come in these types, and equal no text.
+_NOT_TEXT: Final = (int, float, Decimal, UUID, bytes)
 
 
 class Records(Sequence[R], Generic[R]):
@@ -120,16 +127,32 @@ class Records(Sequence[R], Generic[R]):
         self._refuse_unknown(wanted)
         plain = {name: value for name, value in wanted.items() if _is_plain(value)}
         try:
-            return {**wanted, **read_match(self._kind.values, plain)}
+            read = {**wanted, **read_match(self._kind.values, plain)}
         except ImpossibleValue as error:
             # Raised here, so that the traceback of a failing test has no frames of ours.
             raise ValueError(str(error)) from None
+        problem = next(filter(None, itertools.starmap(self._mistyped, read.items())), None)
+        if problem is not None:
+            raise ValueError(problem)
+        return read
+
+    def _mistyped(self, name: str, value: object) -> str | None:
+        """Why a value cannot equal this field, such as 1001 a text; None if it can.
+
+        Without this, `expect_none(transaction_id=1001)` would hold at every record.
+        """
+        kind = _types(self._kind)[name]
+        if kind in _TEXTS and isinstance(value, _NOT_TEXT):
+            return f"{name} is text: write {str(value)!r}, not {value!r}"
+        if kind is int and isinstance(value, str):
+            return f"{name} is an integer, and {value!r} is text"
+        return None
 
     def _refuse_unknown(self, wanted: Mapping[str, object]) -> None:
         __tracebackhide__ = True
         for name in wanted:
             if not isinstance(vars(self._kind).get(name), MemberDescriptorType | property):
-                known = _names(self._kind)
+                known = [*_types(self._kind)]
                 hint = suggestion(name, known)
                 inside = f"; for the body write body={{{name!r}: …}}" if "body" in known else ""
                 raise TypeError(f"a {self._kind.noun} has no field {name!r}; {hint}{inside}")
@@ -210,10 +233,14 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str | int | float)
 
 
-def _names(kind: type[R]) -> list[str]:
-    """The names of the fields and properties of a kind of record."""
-    computed = [name for name, value in vars(kind).items() if isinstance(value, property)]
-    return [*(field.name for field in fields(kind)), *computed]
+def _types(kind: type[R]) -> Mapping[str, object]:
+    """The types of the fields and properties of a kind of record, by name."""
+    computed = {
+        name: value.fget.__annotations__["return"]
+        for name, value in vars(kind).items()
+        if isinstance(value, property) and value.fget is not None
+    }
+    return {**{field.name: field.type for field in fields(kind)}, **computed}
 
 
 def _misses(record: R, wanted: Mapping[str, object]) -> list[str]:

@@ -117,7 +117,7 @@ class Delivery:
 
     noun: ClassVar = "delivery"
     columns: ClassVar = ("at", "method", "signature", "body")
-    values: ClassVar[Mapping[str, FieldValues]] = {}
+    values: ClassVar = inbox.FIELD_VALUES
 
     at: datetime
     method: str

@@ -16,6 +16,8 @@ from tests import postgres
 from tests.conftest import StartSandbox
 from tests.docs.commands import sandbox_sim
 from tests.docs.pages import Page
+from tests.production.client import live
+from tests.production.settings import STAGING
 
 PAGE = Page("docs/backup.md")
 
@@ -81,6 +83,19 @@ async def test_a_dump_of_postgres_is_restored(start_sandbox: StartSandbox, tmp_p
     assert await restored.gateway.store.run(lambda unit: unit.restored())
     assert (await restored.status()).data["status"] == "002"
     assert await restored.sms_balance() == 500
+
+
+async def test_what_the_page_does_after_a_restore_works(
+    start_sandbox: StartSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "statement.csv").write_text("reference,amount\n")
+    restored = await live(start_sandbox, {"mtn": STAGING["staging"]})
+    commands = PAGE.commands("After a restore")
+    assert [each.words[1] for each in commands] == ["transactions", "reconcile", "ledger"]
+
+    for command in commands:
+        await sandbox_sim(restored, command.words[1:])
 
 
 async def _typed(binaries: Path, words: Sequence[str], url: str, folder: Path) -> None:

@@ -4,6 +4,7 @@ from dataclasses import FrozenInstanceError, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from unittest.mock import ANY
+from uuid import UUID
 
 import pytest
 
@@ -243,6 +244,44 @@ class TestValues:
 
         with pytest.raises(ValueError, match=f"{field} '{value}' is not one of "):
             expectation(**{field: value})
+
+    def test_a_signature_that_no_delivery_can_have_is_refused(
+        self, gateway: SandboxGateway
+    ) -> None:
+        with pytest.raises(ValueError, match="signature 'Valid' is not one of valid, invalid, "):
+            gateway.inbox("orders").expect_none(signature="Valid")
+
+    @pytest.mark.parametrize(
+        ("records", "field", "value", "written"),
+        [
+            ("callbacks", "transaction_id", 1001, "'1001'"),
+            ("transactions", "transaction_id", 10.5, "'10.5'"),
+            ("transactions", "reference", UUID(int=7), f"'{UUID(int=7)}'"),
+            ("requests", "transaction_id", Decimal(7), "'7'"),
+            ("sms", "batch_id", 7, "'7'"),
+            ("sms", "to", 233244000001, "'233244000001'"),
+            ("callbacks", "customer_number", 233244000001, "'233244000001'"),
+        ],
+    )
+    @pytest.mark.parametrize("call", ["where", "expect_one", "expect_none", "expect"])
+    def test_what_is_not_text_is_refused_for_a_text(
+        self,
+        gateway: SandboxGateway,
+        records: str,
+        field: str,
+        value: object,
+        written: str,
+        call: str,
+    ) -> None:
+        expectation = getattr(getattr(gateway, records), call)
+
+        with pytest.raises(ValueError, match=f"{field} is text: write {written}, not "):
+            expectation(**{field: value})
+
+    @pytest.mark.parametrize("call", ["where", "expect_one", "expect_none", "expect"])
+    def test_a_text_is_refused_for_a_number(self, gateway: SandboxGateway, call: str) -> None:
+        with pytest.raises(ValueError, match="http_status is an integer, and '200' is text"):
+            getattr(gateway.requests, call)(http_status="200")
 
     def test_what_knows_itself_what_it_equals_is_asked(self, gateway: SandboxGateway) -> None:
         collected(gateway)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from operator import itemgetter
 from pathlib import Path
@@ -32,11 +32,14 @@ from sandbox_sim.production.reconciliation import (
     reconcile as compared,
 )
 from sandbox_sim.values.redaction import printable
+from sandbox_sim.values.timestamps import iso
 
 # The operations that bring money into a wallet.
 _BRING_MONEY: Final = frozenset(each.value for each in PAYMENTS if each.row.fills)
 
-_DAY: Final = click.DateTime(["%Y-%m-%d"])
+# A day has no offset from UTC, a time always has one.
+_DAY_OR_TIME: Final = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S.%f%z"])
+_PERIOD: Final[Mapping[str, Any]] = {"type": _DAY_OR_TIME, "metavar": "DAY|TIME"}
 
 
 def _named(
@@ -58,8 +61,12 @@ def _named(
 @click.command()
 @click.argument("network")
 @click.argument("statement", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--since", type=_DAY, help="The first day of the statement, in UTC.")
-@click.option("--until", type=_DAY, help="The last day of the statement, in UTC.")
+@click.option(
+    "--since",
+    help="The first day of the statement, in UTC, or a time such as 2026-01-31T09:30:00Z.",
+    **_PERIOD,
+)
+@click.option("--until", help="The last day of the statement, or the time at its end.", **_PERIOD)
 @click.option(
     "--column",
     "named",
@@ -91,9 +98,9 @@ def reconcile(
     """
     read = _read(statement, named, minor=minor, dated=since is None or until is None)
     _check_network(session, network)
-    first = since.date() if since else min(read.days, default=None)
-    last = until.date() if until else max(read.days, default=None)
-    attempts = _attempts(session, network, first, last)
+    begin = _begin(since or min(read.days, default=None))
+    end = _end(until or max(read.days, default=None))
+    attempts = _attempts(session, network, begin, end)
     known = {
         name for each in attempts for name in (each.reference, each.network_id, each.transaction_id)
     }
@@ -132,14 +139,24 @@ def _read(file: Path, named: Mapping[str, str], *, minor: bool, dated: bool) -> 
         raise click.UsageError(f"{file} is not a CSV file in UTF-8: {error}") from None
 
 
+def _begin(first: date | None) -> str | None:
+    """The time at which a period begins, as the control API takes it. first: a day or a time."""
+    if isinstance(first, datetime) and first.tzinfo:
+        return iso(first.astimezone(UTC))
+    return None if first is None else f"{first:%Y-%m-%d}T00:00:00Z"
+
+
+def _end(last: date | None) -> str | None:
+    """The time at which a period ends, which is after all of its last day."""
+    is_time = isinstance(last, datetime) and last.tzinfo
+    return _begin(last if is_time or last is None else last + timedelta(days=1))
+
+
 def _attempts(
-    session: Session, network: str, first: date | None, last: date | None
+    session: Session, network: str, begin: str | None, end: str | None
 ) -> list[OurAttempt]:
-    """Our attempts that succeeded from the first to the last day, also those reversed since."""
-    period = [
-        ("since", first and f"{first}T00:00:00Z"),
-        ("until", last and f"{last + timedelta(days=1)}T00:00:00Z"),
-    ]
+    """Our attempts that succeeded, of those begun in a period, also those reversed since."""
+    period = [("since", begin), ("until", end)]
     found: list[Mapping[str, Any]] = []
     for outcome in (SUCCEEDED, REVERSED):
         query = [("network", network), ("outcome", outcome), *period]

@@ -107,11 +107,12 @@ def _people(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _time(document: dict[str, Any]) -> Iterator[str]:
-    now, moved = document["now"], document["shift_s"]
+    # The clocks of a machine differ by microseconds, which are no difference here.
+    now, moved = document["now"], round(document["shift_s"], 3)
     if document["frozen"]:
         yield f"frozen at {now}"
     else:
-        yield f"{now}, {moved:g} s from the machine's time" if moved else now
+        yield f"{now}, {moved:.15g} s from the machine's time" if moved else now
 
 
 def _jobs_that_ran(document: dict[str, Any]) -> Iterator[str]:

@@ -75,16 +75,20 @@ class InboxRoutes:
     def routes(self) -> Sequence[Route]:
         route = partial(Route, group="Inbox")
         fields = inbox.SHOWN_FIELDS
+        values = {name: each.matched for name, each in inbox.FIELD_VALUES.items()}
         return [
             route(
                 "GET", f"{_INBOX}/messages", self.messages, "list the deliveries, newest first",
                 answers=(Answer(ListOf("messages", InboxMessageView)),),
-                query=list_query(fields, {}),
+                query=list_query(fields, inbox.FIELD_VALUES),
             ),
             route(
                 "POST", f"{_INBOX}/wait", self.wait, "wait for deliveries",
                 answers=(Answer(ListOf("messages", InboxMessageView, has_next=False)),),
-                body=Body(Wait, optional=True, match_fields=fields), errors=(TIMEOUT,),
+                body=Body(
+                    Wait, optional=True, match_fields=fields, match_values=values
+                ),
+                errors=(TIMEOUT,),
             ),
             route(
                 "DELETE", _INBOX, self.clear, "empty an inbox",

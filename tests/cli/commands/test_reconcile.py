@@ -11,6 +11,7 @@ from tests.conftest import Sandbox, StartSandbox
 from tests.live_records import attempt
 from tests.production.client import live, settled
 from tests.production.settings import STAGING, UNREACHABLE
+from tests.sample_records import NOW
 
 ASK = "sandbox-sim transactions ask 55"
 WHY = '--reason "line 4 of the statement"'
@@ -116,3 +117,27 @@ async def test_a_column_that_is_no_field_is_a_wrong_usage(
 
     assert result.exit_code == 2
     assert "the fields are reference, network_id, transaction_id, amount" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("period", "missing"),
+    [
+        (("--since", "2026-01-01T09:00:00Z"), 1),
+        (("--since", "2026-01-01T09:00:01Z"), 0),
+        (("--until", "2026-01-01T09:00:00Z"), 0),
+        (("--until", "2026-01-01T09:00:01+00:00"), 1),
+        (("--since", "2026-01-01T10:00:00+01:00"), 1),
+        (("--since", "2026-01-01T09:00:00.001Z"), 0),
+        (("--since", "2026-01-01", "--until", "2026-01-01"), 1),
+    ],
+)
+async def test_the_period_may_begin_and_end_at_a_time(
+    production: Sandbox, statement: Path, period: tuple[str, ...], missing: int
+) -> None:
+    paid = attempt(network="closed", outcome=Outcome.SUCCEEDED, created_at=NOW)
+    await production.gateway.store.run(methodcaller("add_attempt", paid, "{}"))
+
+    result = await on(production, "reconcile", "closed", statement, *period)
+
+    assert (result.exit_code, result.stderr) == (missing, "")
+    assert f"{missing} missing there" in result.stdout

@@ -246,6 +246,29 @@ class TestByHand:
 
 
 class TestWrongUsage:
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("overrides", "clear", ""),
+            ("faults", "clear", " "),
+            ("callbacks", "resend", ""),
+            ("callbacks", "retry", ""),
+            ("transactions", "show", ""),
+            ("transactions", "settle", "", "000"),
+            ("sms", "show", ""),
+            ("inbox", "clear", ""),
+            ("snapshot", "delete", ""),
+        ],
+        ids=" ".join,
+    )
+    async def test_an_empty_id_such_as_that_of_an_unset_variable_is_named(
+        self, sandbox: Sandbox, words: tuple[str, ...]
+    ) -> None:
+        result = await on(sandbox, *words)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr == "the id or name that was given is empty\n"
+
     async def test_exit_code_2(self, sandbox: Sandbox) -> None:
         rows = [
             ("transactions settle 55 T1 002", "002 is not one of 000, 001, 003"),
@@ -261,6 +284,7 @@ class TestWrongUsage:
             ("callbacks wait --match-json [1]", "must be a JSON object"),
             ("callbacks wait --match-json {", "is not valid JSON"),
             ("callbacks wait --timeout -1", "-1.0 is not in the range"),
+            ("callbacks wait --timeout nan", "'nan' is not a number of seconds"),
             ("callbacks resend", "give the ID of a callback, or --failed"),
             ("callbacks resend C1 --failed", "give the ID of a callback, or --failed"),
             ("callbacks resend C1 --service-id 55", "filters need --failed"),

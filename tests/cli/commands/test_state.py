@@ -3,6 +3,8 @@
 import re
 from datetime import timedelta
 
+import pytest
+
 from sandbox_sim.ports.clock import ClockState
 from tests.cli.asking import as_json, columns, on, printed
 from tests.conftest import Sandbox
@@ -31,6 +33,23 @@ async def test_the_time_that_it_is(sandbox: Sandbox) -> None:
     sandbox.gateway.clock.set_to(ClockState(timedelta(minutes=5)))
     (now,) = await printed(sandbox, "clock", "show")
     assert re.fullmatch("[0-9T:.-]+Z, 300 s from the machine's time", now)
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"),
+    [
+        (timedelta(days=30, milliseconds=1), ", 2592000.001 s from the machine's time"),
+        (timedelta(microseconds=-4), ""),
+    ],
+)
+async def test_the_difference_is_said_in_milliseconds_without_an_exponent(
+    sandbox: Sandbox, shift: timedelta, said: str
+) -> None:
+    sandbox.gateway.clock.set_to(ClockState(shift))
+
+    (now,) = await printed(sandbox, "clock", "show")
+
+    assert re.fullmatch(f"[0-9T:.-]+Z{re.escape(said)}", now)
 
 
 async def test_it_is_frozen_and_goes_on(sandbox: Sandbox) -> None:

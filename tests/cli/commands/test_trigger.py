@@ -283,6 +283,7 @@ async def test_wrong_usage(sandbox: Sandbox) -> None:
         ("collect", "--set", "amount"),
         ("collect", "--service-id", "0"),
         ("collect", "--timeout", "601"),
+        ("collect", "--timeout", "nan"),
     ]
     for words in rows:
         assert (await on(sandbox, "trigger", *words)).exit_code == 2

@@ -38,6 +38,29 @@ async def test_so_does_a_search_and_at_once(
     assert_error(seen, 400, f"{field} '{value}' is not one of {listed}")
 
 
+async def test_an_inbox_lists_the_signatures_too(sandbox: Sandbox) -> None:
+    listed = await ask(sandbox, "GET", "/_sandbox/inbox/orders/messages?signature=Valid")
+    awaited = await post(sandbox, "inbox/orders/wait", match={"signature": "Valid"})
+
+    for seen in (listed, awaited):
+        assert_error(seen, 400, "signature 'Valid' is not one of valid, invalid, missing")
+
+
+@pytest.mark.parametrize("number", ["0244000001", "233244000001"])
+async def test_messages_are_found_by_a_phone_number_in_both_forms(
+    sandbox: Sandbox, number: str
+) -> None:
+    await sandbox.sms(customer_number="0244000001")
+    await sandbox.sms(customer_number="0244000002")
+
+    listed = await get(sandbox, f"sms?customer_number={number}")
+    found = await post(sandbox, "sms/find", match={"customer_number": number})
+    awaited = await post(sandbox, "sms/wait", match={"customer_number": number})
+
+    for seen in (listed, found.body, awaited.body):
+        assert [each["customer_number"] for each in seen["sms"]] == ["233244000001"]
+
+
 async def test_no_operation_is_null(sandbox: Sandbox) -> None:
     await sandbox.post("/no_such_path", {})
 
