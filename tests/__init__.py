@@ -1,0 +1,11 @@
+"""The tests, which keep compiled code: otherwise each of a hundred processes compiles it again.
+
+pytest imports this package before `tests/conftest.py`, so that what that imports is kept too.
+"""
+
+import os
+import sys
+
+sys.dont_write_bytecode = False
+
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

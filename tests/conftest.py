@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -67,12 +66,6 @@ settings.register_profile(
 )
 
 settings.load_profile("suite")
-
-
-# Keep compiled code, or each of a hundred processes compiles it again.
-sys.dont_write_bytecode = False
-
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 # Processes that the tests start load no certificates of public authorities, because that takes

@@ -22,6 +22,7 @@ SLOW: Final = (
     "tests/test_tour.py",
     "tests/test_chaos.py",
     "tests/test_wheel.py",
+    "tests/certify/test_matrix.py",
     "tests/cli/compare/test_compare.py",
     "tests/test_python_recipes.py",
     "tests/test_pytest_plugin.py",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
@@ -115,6 +116,14 @@ def _table_shown(table: Mapping[str, object]) -> Mapping[str, object]:
     return shown
 
 
+@cache
+def installed_adapters() -> "Mapping[str, EntryPoint]":
+    """The entry points of adapters by name; finding them reads the metadata of every package."""
+    from importlib.metadata import entry_points  # noqa: PLC0415 -- only production needs it
+
+    return {each.name: each for each in entry_points(group=ENTRY_POINTS)}
+
+
 def networks_made(
     tables: Mapping[str, NetworkTable], clock: Clock, ids: Ids
 ) -> "Mapping[str, Network]":
@@ -122,18 +131,15 @@ def networks_made(
 
     Raises `NetworkConfigError` with a line for each network that cannot be made.
     """
-    from importlib.metadata import entry_points  # noqa: PLC0415 -- only production needs both
+    from sandbox_sim.ports.network import NetworkEnvironment  # noqa: PLC0415 -- production only
 
-    from sandbox_sim.ports.network import NetworkEnvironment  # noqa: PLC0415
-
-    installed = {each.name: each for each in entry_points(group=ENTRY_POINTS)}
     made, problems = {}, []
     for name, table in tables.items():
         environment = NetworkEnvironment(
             name, clock, ids, table.timeout_s * _SECONDS, table.schedule.longest_pause
         )
         try:
-            made[name] = _network(table, environment, installed)
+            made[name] = _network(table, environment, installed_adapters())
         except ValueError as error:  # `NetworkConfigError` is one
             problems.append(f"networks.{name}: {error}")
     if problems:

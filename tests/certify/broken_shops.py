@@ -304,11 +304,15 @@ def nothing(_: Shop) -> None:
 
 
 class BrokenShop(NamedTuple):
-    """A fault, and the cases that fail by it. forgets: it has lost its orders after a restart."""
+    """A fault, and the cases that fail by it. forgets: it has lost its orders after a restart.
+
+    needs: the cases that leave an order behind by which one of the others fails.
+    """
 
     breaks: Break
     fails: frozenset[str]
     forgets: bool = False
+    needs: frozenset[str] = frozenset()
 
 
 _LOST: Final = frozenset({"answer_lost", "answer_slow", "answer_unreadable"})
@@ -367,6 +371,7 @@ SHOPS: Final[Mapping[str, BrokenShop]] = {
             # The callback of an order that a status query has paid goes to the abandoned one.
             {"swapped_callbacks", "forged_transaction", "replayed_callback", "card_back_button"}
         ),
+        needs=frozenset({"card_abandoned"}),
     ),
     "goes back from paid to pending": BrokenShop(
         goes_back_to_pending, frozenset({"callback_out_of_order"})

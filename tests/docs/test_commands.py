@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from importlib import metadata
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,9 @@ from sandbox_sim import logs
 from sandbox_sim.cli import main
 from sandbox_sim.cli.commands import demo
 from sandbox_sim.cli.serve import command as serve_command, process, workers
+from sandbox_sim.settings import networks
 from sandbox_sim.settings.loading import load
-from sandbox_sim.settings.networks import ENTRY_POINTS
+from sandbox_sim.settings.networks import ENTRY_POINTS, installed_adapters
 from sandbox_sim.settings.schema import Settings
 from tests.conftest import Sandbox, StartSandbox
 from tests.docs.commands import VARYING, curl, sandbox_sim, shape
@@ -181,9 +182,9 @@ def _adapters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cassette.write_text(Page("docs/recording.md").blocks("json")[0], "utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(ROOT / "docs" / "examples" / "palm_pay")
-    found = [*metadata.entry_points(group=ENTRY_POINTS)]
-    palm_pay = metadata.EntryPoint("palm_pay", "palm_pay:palm_pay", ENTRY_POINTS)
-    monkeypatch.setattr(metadata, "entry_points", lambda *, group: [*found, palm_pay])
+    palm_pay = EntryPoint("palm_pay", "palm_pay:palm_pay", ENTRY_POINTS)
+    found = {**installed_adapters(), palm_pay.name: palm_pay}
+    monkeypatch.setattr(networks, "installed_adapters", lambda: found)
 
 
 # docs/certifying.md has certify.toml; tests/certify reads that.

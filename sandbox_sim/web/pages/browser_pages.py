@@ -76,8 +76,7 @@ class StaticRoutes:
                     f"load {name} of the pages",
                     answers=(Answer(None, media_type=_type_of(name)),),
                 )
-                for name in sorted(file.name for file in _FOLDER.iterdir())
-                if Path(name).suffix in _TYPES
+                for name in _names()
             ),
         ]  # fmt: skip
 
@@ -112,6 +111,11 @@ class StaticRoutes:
         return web.Response(
             body=body, content_type=_type_of(name), charset="utf-8", headers=_HEADERS
         )
+
+
+@cache
+def _names() -> Sequence[str]:
+    return sorted(file.name for file in _FOLDER.iterdir() if file.suffix in _TYPES)
 
 
 @cache
