@@ -81,7 +81,7 @@ class MemoryStore(ChangeNotifier):
             for notice in self._watchers:
                 notice()
         if unit.announced:
-            await self._topic_notifier.notify(unit.announced)
+            await self._notify_topics(unit.announced)
         if noted:
             self._on_changes(noted)
         return result
