@@ -182,7 +182,7 @@ class Doctor:
     async def _follow(self, check: Check, receiver: Receiver, first: CallbackExchange) -> Finding:
         """One more check of a profile; skipped if its result would say nothing."""
         profile = first.callback.profile
-        if check.forged and receiver.secret_key is None:
+        if check.forge and receiver.secret_key is None:
             return receiver_checks.skipped(check, receiver_checks.SIGNING_OFF, profile)
         if not first.response.acknowledges:
             return receiver_checks.skipped(check, receiver_checks.FIRST_NOT_ACKNOWLEDGED, profile)

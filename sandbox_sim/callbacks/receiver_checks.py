@@ -31,6 +31,7 @@ from sandbox_sim.records.callbacks import (
 )
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord
 from sandbox_sim.values.hosts import is_loopback
+from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY, PaymentOption
 
@@ -306,18 +307,22 @@ class SampleCallback(NamedTuple):
 class Check:
     """One kind of callback, and how the response of a healthy receiver is judged.
 
-    again: the first callback of the profile is sent once more, byte for byte, and none is made.
-    forged: the gateway would not send it; only the signature shows that, or a status query.
     payment_ends: the status of the payment, which a status query answers.
+    again: the first callback of the profile is sent once more, byte for byte, and none is made.
+    forge: makes a callback that the gateway would not send; only its signature shows that, or a
+    status query. None: the callback reports how the payment ends (D31).
     """
 
     name: str
     sends: str
-    make: Callable[[SampleCallback], CallbackRecord]
     judge: Judge
     payment_ends: Status
     again: bool = False
-    forged: bool = False
+    forge: Callable[[SampleCallback], CallbackRecord] | None = None
+
+    def make(self, sample: SampleCallback) -> CallbackRecord:
+        """The callback of this kind for a sample."""
+        return sample.ended(self.payment_ends) if self.forge is None else self.forge(sample)
 
 
 class Finding(NamedTuple):
@@ -363,34 +368,19 @@ def sample_payment(url: str, identifier: str, service_id: int) -> Payment:
     )
 
 
-def successful(sample: SampleCallback) -> CallbackRecord:
-    """A successful payment (000)."""
-    return sample.ended(Status.SUCCESSFUL)
-
-
-def failed(sample: SampleCallback) -> CallbackRecord:
-    """A failed payment, status 001 (D31)."""
-    return sample.ended(Status.FAILED)
-
-
-def cancelled(sample: SampleCallback) -> CallbackRecord:
-    """A cancelled payment, status 003 (D31)."""
-    return sample.ended(Status.CANCELLED)
-
-
 def unsigned(sample: SampleCallback) -> CallbackRecord:
     """A forged callback without a signature, as anyone could send it."""
-    return successful(sample._replace(secret_key=None))
+    return sample._replace(secret_key=None).ended(Status.SUCCESSFUL)
 
 
 def signed_by_another(sample: SampleCallback) -> CallbackRecord:
     """A forged callback that is signed with another key."""
-    return successful(sample._replace(secret_key=f"not {sample.secret_key}"))
+    return sample._replace(secret_key=f"not {sample.secret_key}").ended(Status.SUCCESSFUL)
 
 
 def tampered(sample: SampleCallback) -> CallbackRecord:
     """A failed payment whose body was changed to a success on the way."""
-    return failed(sample)._replace(body=successful(sample).body)
+    return sample.ended(Status.FAILED)._replace(body=sample.ended(Status.SUCCESSFUL).body)
 
 
 # The checks of a failed payment, and of the orders behind a receiver (`doctor --paid`).
@@ -404,7 +394,6 @@ NOT_PAID: Final = "failed_not_paid"
 FIRST_CHECK: Final = Check(
     "successful",
     sends="a successful payment",
-    make=successful,
     judge=assess_first,
     payment_ends=Status.SUCCESSFUL,
 )
@@ -414,7 +403,6 @@ FURTHER_CHECKS: Final = (
     Check(
         "repeated",
         sends="the same successful payment once more",
-        make=successful,
         judge=assess_repeat,
         payment_ends=Status.SUCCESSFUL,
         again=True,
@@ -422,40 +410,35 @@ FURTHER_CHECKS: Final = (
     Check(
         FAILED,
         sends="a failed payment",
-        make=failed,
         judge=assess_acknowledgement,
         payment_ends=Status.FAILED,
     ),
     Check(
         "cancelled",
         sends="a cancelled payment",
-        make=cancelled,
         judge=assess_acknowledgement,
         payment_ends=Status.CANCELLED,
     ),
     Check(
         "no_signature",
         sends=f"a successful payment without {SIGNATURE_HEADER}",
-        make=unsigned,
         judge=expect_refusal(WANT_SIGNATURE),
         payment_ends=Status.FAILED,
-        forged=True,
+        forge=unsigned,
     ),
     Check(
         "wrong_signature",
         sends="a successful payment, signed with another key",
-        make=signed_by_another,
         judge=expect_refusal(CHECK_SIGNATURE),
         payment_ends=Status.FAILED,
-        forged=True,
+        forge=signed_by_another,
     ),
     Check(
         "changed_body",
         sends="a failed payment made successful, with the signature of the failed one",
-        make=tampered,
         judge=expect_refusal(CHECK_SIGNATURE),
         payment_ends=Status.FAILED,
-        forged=True,
+        forge=tampered,
     ),
 )
 
@@ -481,6 +464,9 @@ class ResponseView(TypedDict):
     body: Annotated[str, "the first 4 KiB of the answer"]
     duration_ms: int
     problem: Annotated[str | None, "why there was no answer; else null"]
+
+
+_sent, _came = viewer(SampleView), viewer(ResponseView)
 
 
 class CheckView(TypedDict):
@@ -536,26 +522,6 @@ def _check(finding: Finding) -> CheckView:
         "verdict": verdict,
         "says": says,
         "remedy": remedy or None,
-        "sent": None if exchange is None else _sent(finding.sends, exchange),
-        "came": None if exchange is None else _came(exchange),
-    }
-
-
-def _sent(sends: str, exchange: CallbackExchange) -> SampleView:
-    callback = exchange.callback
-    return {
-        "what": sends,
-        "transaction_id": callback.transaction_id,
-        "headers": dict(callback.headers),
-        "body": callback.body,
-    }
-
-
-def _came(exchange: CallbackExchange) -> ResponseView:
-    response = exchange.response
-    return {
-        "status_code": response.status_code,
-        "body": response.body,
-        "duration_ms": response.duration_ms,
-        "problem": response.problem,
+        "sent": exchange and _sent(exchange.callback, what=finding.sends),
+        "came": exchange and _came(exchange.response),
     }

@@ -28,7 +28,8 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _duration(value: object) -> object:
+def duration(value: object) -> timedelta:
+    """A duration of a file, such as `10m`. Raises `ValueError`."""
     if isinstance(value, timedelta):
         return value
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
@@ -37,12 +38,12 @@ def _duration(value: object) -> object:
     return timedelta(**{_UNITS[match[2]]: float(match[1])})
 
 
-Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Duration = Annotated[timedelta, BeforeValidator(duration)]
 
 
-def in_words(duration: timedelta) -> str:
+def in_words(time: timedelta) -> str:
     """A duration as a file has it, such as 1.5s or 10m."""
-    seconds = duration.total_seconds()
+    seconds = time.total_seconds()
     for unit, size in (("h", 3600), ("m", 60)):
         if seconds >= size and seconds % size == 0:
             return f"{seconds / size:g}{unit}"

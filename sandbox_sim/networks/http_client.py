@@ -108,17 +108,6 @@ class _Sending:
     connected = False
 
 
-class _Request(NamedTuple):
-    """A request, as the journal needs it."""
-
-    purpose: str
-    attempt_id: str
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    body: bytes
-
-
 class _Pauses(ExponentialRetry):
     """Decides when a query is sent again, and counts the tries."""
 
@@ -237,7 +226,7 @@ class NetworkHttpClient:
         answer = await self._answered(exchange(), within_s)
         if isinstance(answer, NoAnswer):
             answer = answer._replace(may_have_arrived=sending.connected)
-        self._tell(_Request("submit", attempt_id, method, url, headers, body), answer, began)
+        self._tell(self._exchange("submit", attempt_id, method, url, headers, body, began), answer)
         return answer
 
     async def ask(
@@ -268,8 +257,8 @@ class NetworkHttpClient:
 
         began = self._clock.monotonic()
         answer = await self._answered(exchange())
-        asked = _Request(purpose, attempt_id, method, url, headers, body)
-        self._tell(asked, answer, began, pauses.tries)
+        asked = self._exchange(purpose, attempt_id, method, url, headers, body, began)
+        self._tell(asked._replace(tries=pauses.tries), answer)
         return answer
 
     def _session(self, connector: aiohttp.TCPConnector, **options: object) -> aiohttp.ClientSession:
@@ -298,33 +287,41 @@ class NetworkHttpClient:
             network_fault = not isinstance(error, ValueError)
         return NoAnswer(True, self._scrubber.text(problem), network_fault)
 
-    def _tell(
-        self, request: _Request, answer: HttpAnswer | NoAnswer, began: float, tries: int = 1
-    ) -> None:
-        if self._events is None:
-            return
+    def _exchange(
+        self,
+        purpose: str,
+        attempt_id: str,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        began: float,
+    ) -> Exchange:
+        """A request that was sent, as the journal keeps it. began: real time."""
         scrub = self._scrubber
-        exchange = Exchange(
+        return Exchange(
             self._network,
-            request.purpose,
-            request.attempt_id,
+            purpose,
+            attempt_id,
             self._clock.now(),
             round((self._clock.monotonic() - began) * 1000),
-            request.method,
-            scrub.text(request.url),
-            scrub.headers(request.headers.items()),
-            scrub.body(request.body),
-            tries=tries,
+            method,
+            scrub.text(url),
+            scrub.headers(headers.items()),
+            scrub.body(body),
         )
-        if isinstance(answer, NoAnswer):
-            exchange = exchange._replace(problem=answer.problem)
-        else:
-            exchange = exchange._replace(
-                status=answer.status,
-                answer_headers=scrub.headers(answer.headers.items()),
-                answer_body=scrub.body(answer.body),
-            )
-        self._events.exchanged(exchange)
+
+    def _tell(self, asked: Exchange, answer: HttpAnswer | NoAnswer) -> None:
+        if self._events is not None:
+            self._events.exchanged(answered(asked, answer, self._scrubber))
+
+
+def answered(asked: Exchange, answer: HttpAnswer | NoAnswer, scrubber: Scrubber) -> Exchange:
+    """A request with its answer, or with the reason why there is none."""
+    if isinstance(answer, NoAnswer):
+        return asked._replace(problem=answer.problem)
+    headers, body = scrubber.headers(answer.headers.items()), scrubber.body(answer.body)
+    return asked._replace(status=answer.status, answer_headers=headers, answer_body=body)
 
 
 def health_of(answer: HttpAnswer | NoAnswer, *, credentials: str, path: str = "base_url") -> Health:

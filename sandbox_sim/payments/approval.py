@@ -140,14 +140,14 @@ class Handsets:
         messages = [
             each
             async for each in self._newest(
-                lambda unit, page: unit.list_messages(page), lambda each: each.processing_id
+                lambda page, unit: unit.list_messages(page), lambda each: each.processing_id
             )
             if each.customer_number in forms
         ]
         prompts = [
             prompt
             async for each in self._newest(
-                lambda unit, page: unit.list_transactions(page._replace(mode=_MODE)),
+                lambda page, unit: unit.list_transactions(page._replace(mode=_MODE)),
                 lambda each: each.network_transaction_id,
             )
             if each.payment.party in forms and (prompt := prompt_of(each)) is not None
@@ -178,23 +178,17 @@ class Handsets:
 
     async def _newest(
         self,
-        listed: Callable[[Unit, Listing], Awaitable[Sequence[R]]],
+        listed: Callable[[Listing, Unit], Awaitable[Sequence[R]]],
         id_of: Callable[[R], str],
     ) -> AsyncIterator[R]:
         """The newest records of all services; other work runs between two pieces."""
         after: str | None = None
         for _ in range(_MOST_READ // _AT_ONCE):
             page = Listing(None, after, _AT_ONCE)
-            found = await self.store.run(partial(_listed, listed, page))
+            found = await self.store.run(partial(listed, page))
             for each in found:
                 yield each
             if len(found) < _AT_ONCE:
                 return
             after = id_of(found[-1])
             await self.clock.pause(0)
-
-
-async def _listed(
-    listed: Callable[[Unit, Listing], Awaitable[Sequence[R]]], page: Listing, unit: Unit
-) -> Sequence[R]:
-    return await listed(unit, page)

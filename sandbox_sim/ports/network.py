@@ -220,15 +220,8 @@ class SubmitResult:
     @property
     def report(self) -> Report:
         """The result as the rules about attempts read it."""
-        return Report(
-            self.outcome,
-            Source.SUBMIT,
-            self.echo,
-            cancelled=self.cancelled,
-            network_id=self.network_id,
-            reason=self.reason,
-            may_pass=self.code in _REFUSALS_THAT_MAY_PASS,
-        )
+        report = _report(self, Source.SUBMIT)
+        return report._replace(may_pass=self.code in _REFUSALS_THAT_MAY_PASS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,15 +273,7 @@ class StatusResult:
     @property
     def report(self) -> Report:
         """The result as the rules about attempts read it."""
-        return Report(
-            self.outcome,
-            Source.STATUS,
-            self.echo,
-            self.found,
-            self.cancelled,
-            self.network_id,
-            self.reason,
-        )
+        return _report(self, Source.STATUS)._replace(found=self.found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,14 +304,19 @@ class Notification:
     @property
     def report(self) -> Report:
         """The notification as the rules about attempts read it."""
-        return Report(
-            self.outcome,
-            Source.NOTIFICATION,
-            self.echo,
-            cancelled=self.cancelled,
-            network_id=self.network_id,
-            reason=self.reason,
-        )
+        return _report(self, Source.NOTIFICATION)
+
+
+def _report(said: SubmitResult | StatusResult | Notification, source: Source) -> Report:
+    """What a network said, as the rules about attempts read it."""
+    return Report(
+        said.outcome,
+        source,
+        said.echo,
+        cancelled=said.cancelled,
+        network_id=said.network_id,
+        reason=said.reason,
+    )
 
 
 _CLEANED: Final = {

@@ -4,7 +4,7 @@ Only what the network confirmed is final. A timeout, a reset, an HTTP 5xx, an un
 answer that cannot be read, and a status query that does not find the reference are all UNKNOWN.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -69,7 +69,7 @@ class Source(StrEnum):
 
 
 class Field(StrEnum):
-    """The fields of a request that a network may send back."""
+    """The fields of a request that a network may send back, in the order of `Echo`."""
 
     REFERENCE = "reference"
     AMOUNT = "amount"
@@ -115,22 +115,13 @@ AlwaysSent = frozenset[tuple[Source, Field]]
 NOTHING_PROMISED: Final[AlwaysSent] = frozenset()
 
 
-_READ: Final[Mapping[Field, Callable[[Echo], object]]] = {
-    Field.REFERENCE: lambda echo: echo.reference,
-    Field.AMOUNT: lambda echo: echo.amount,
-    Field.CURRENCY: lambda echo: echo.currency,
-    Field.OPERATION: lambda echo: echo.operation,
-}
-
-
 def differences(report: Report, sent: Echo, always_sent: AlwaysSent) -> tuple[str, ...]:
     """What in the report is not what was sent, in words; empty where nothing differs.
 
     A missing field differs only in a success, and only where the network always sends it.
     """
     found = []
-    for field, read in _READ.items():
-        said, expected = read(report.echo), read(sent)
+    for field, said, expected in zip(Field, report.echo, sent, strict=True):
         if said is None:
             if report.outcome is Outcome.SUCCEEDED and (report.source, field) in always_sent:
                 found.append(f"{field} is missing")

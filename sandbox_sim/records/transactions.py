@@ -121,12 +121,7 @@ class Status(StrEnum):
 
 
 # What people may say instead of a status code, in filters and wherever they choose a status.
-STATUS_WORDS: Final[Mapping[str, Status]] = {
-    "successful": Status.SUCCESSFUL,
-    "failed": Status.FAILED,
-    "pending": Status.PENDING,
-    "cancelled": Status.CANCELLED,
-}
+STATUS_WORDS: Final[Mapping[str, Status]] = {each.name.lower(): each for each in Status}
 
 STATUS_VALUES: Final = values_of(Status, words=STATUS_WORDS)
 

@@ -13,45 +13,14 @@ from sandbox_sim.records.events import StoredChange
 log = logging.getLogger("sandbox_sim.store")
 
 
-class TopicNotifier:
-    """The listeners of a store, by topic.
-
-    It calls them one after another, so a listener that reads the store sees the newest state last.
-    A listener must not announce a topic.
-    """
-
-    def __init__(self) -> None:
-        self._lock = asyncio.Lock()
-        self._watchers: dict[Topic, list[Callable[[], Awaitable[None]]]] = defaultdict(list)
-
-    def watch(self, topic: Topic, listener: Callable[[], Awaitable[None]]) -> None:
-        """Call `listener` for each announcement of this topic; a topic may have several."""
-        self._watchers[topic].append(listener)
-
-    async def notify(self, topics: Iterable[Topic]) -> bool:
-        """Call all listeners of these topics and wait for each; returns whether all succeeded.
-
-        A listener that raises is logged and does not stop the others, because the unit is
-        committed.
-        """
-        all_handled = True
-        async with self._lock:
-            for listener in [listener for topic in topics for listener in self._watchers[topic]]:
-                try:
-                    await listener()
-                except Exception:
-                    log.exception("a listener failed for an announced topic")
-                    all_handled = False
-        return all_handled
-
-
 class ChangeNotifier:
     """The part of a `Store` that keeps the listeners; the store itself calls them."""
 
     def __init__(self) -> None:
         self._job_listener: Callable[[datetime], None] | None = None
         self._watchers: list[Callable[[], None]] = []
-        self._topic_notifier = TopicNotifier()
+        self._topic_lock = asyncio.Lock()
+        self._topic_watchers: dict[Topic, list[Callable[[], Awaitable[None]]]] = defaultdict(list)
         self._readers: Sequence[Collection[object]] = ()
         self._on_changes: Callable[[Sequence[StoredChange]], None] = lambda _changes: None
 
@@ -75,8 +44,24 @@ class ChangeNotifier:
         self._job_listener = listener
 
     def watch_topic(self, topic: Topic, listener: Callable[[], Awaitable[None]]) -> None:
-        """Call `listener` when any server announces the topic.
+        """Call `listener` when any server announces the topic; a topic may have several.
 
-        `Store.run` of the announcing unit returns after that.
+        `Store.run` of the announcing unit returns after that. A listener must not announce a topic.
         """
-        self._topic_notifier.watch(topic, listener)
+        self._topic_watchers[topic].append(listener)
+
+    async def _notify_topics(self, topics: Iterable[Topic]) -> bool:
+        """Call all listeners of these topics and wait for each; returns whether all succeeded.
+
+        They are called one after another, so one that reads the store sees the newest state last. A
+        listener that raises is logged and does not stop the others, because the unit is committed.
+        """
+        all_handled = True
+        async with self._topic_lock:
+            for listener in [each for topic in topics for each in self._topic_watchers[topic]]:
+                try:
+                    await listener()
+                except Exception:
+                    log.exception("a listener failed for an announced topic")
+                    all_handled = False
+        return all_handled

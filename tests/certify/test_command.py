@@ -205,7 +205,7 @@ def test_a_port_that_is_taken_is_named() -> None:
         (["nothing.toml"], "nothing.toml: there is no such file; sandbox-sim certify init noth"),
         (["--case", "sucess"], "there is no case sucess; did you mean success?"),
         (["--at-once", "2"], "--at-once: cases that run at once have a gateway each, so order"),
-        (["--limit", "soon"], "must be a duration such as 90s or 10m"),
+        (["--limit", "soon"], 'must be a duration such as "500ms", "5s", '),
         (["--cases", "."], "has no case, a file that ends in .toml"),
     ],
 )

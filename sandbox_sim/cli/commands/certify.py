@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
@@ -20,7 +21,7 @@ from sandbox_sim.certify.configuration import (
     Configuration,
     load as load_configuration,
 )
-from sandbox_sim.certify.files import Duration, FileError, Table, parse
+from sandbox_sim.certify.files import FileError, duration
 from sandbox_sim.certify.runner import plan_side_by_side, run as run_cases
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
@@ -72,17 +73,13 @@ def init(file: Path) -> None:
     click.echo(f"wrote {file}; fill it in, then run: sandbox-sim certify {file}")
 
 
-class _Limit(Table):
-    limit: Duration
-
-
-def _duration(_context: click.Context, _param: click.Parameter, text: str | None) -> Any:
-    if text is None:
-        return None
+def _duration(
+    _context: click.Context, _param: click.Parameter, text: str | None
+) -> timedelta | None:
     try:
-        return parse({"limit": text}, _Limit, "--limit").limit
-    except FileError:
-        raise click.BadParameter("must be a duration such as 90s or 10m") from None
+        return None if text is None else duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 @certify.command()
@@ -124,7 +121,7 @@ def run(
     names: tuple[str, ...],
     folders: tuple[Path, ...],
     seed: int | None,
-    limit: Any,
+    limit: timedelta | None,
     at_once: int | None,
     watch: bool,
     junit: Path | None,

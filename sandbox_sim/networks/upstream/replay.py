@@ -16,7 +16,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from sandbox_sim.networks.http_client import HttpAnswer, NoAnswer
+from sandbox_sim.networks.http_client import HttpAnswer, NoAnswer, answered
 from sandbox_sim.networks.upstream.cassettes import (
     PARTIES,
     BadCassette,
@@ -161,7 +161,7 @@ class Replay:
         """Report the exchange to the journal, as an HTTP client does."""
         if self._events is None:
             return
-        exchange = Exchange(
+        asked = Exchange(
             self._network,
             purpose,
             attempt_id,
@@ -172,12 +172,7 @@ class Replay:
             {},
             self._scrubber.body(body),
         )
-        if isinstance(answer, NoAnswer):
-            exchange = exchange._replace(problem=answer.problem)
-        else:
-            text = self._scrubber.body(answer.body)
-            exchange = exchange._replace(status=answer.status, answer_body=text)
-        self._events.exchanged(exchange)
+        self._events.exchanged(answered(asked, answer, self._scrubber))
 
     def _fitting(self, url: str, request: Mapping[str, Any]) -> str | None:
         """The name of the cassette to answer from; None if none of them fits."""

@@ -5,10 +5,8 @@ import itertools
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from functools import partial
 from operator import attrgetter
 from typing import Final
 
@@ -44,57 +42,46 @@ from sandbox_sim.stores.memory.state import MemoryState, Service
 from sandbox_sim.values.clients import ServiceMode
 
 
-@dataclass(slots=True)
-class LiveRecords:
-    """Attempts, and what networks send. Containers keep the order of adding."""
-
-    attempts: dict[str, Attempt] = field(default_factory=dict)
-    requests: dict[str, str] = field(default_factory=dict)
-    decisions: dict[str, list[KeptDecision]] = field(default_factory=dict)
-    notifications: dict[int, KeptNotification] = field(default_factory=dict)
-    exchanges: dict[str, list[Exchange]] = field(default_factory=dict)
-    parts: dict[tuple[str, int], MessagePart] = field(default_factory=dict)
-
-
 class ReferenceUsed(Exception):
     """Another attempt at the same network has the reference."""
 
 
 class MemoryLive(MemoryState):
-    """The part of a `Unit` that stores what production mode has."""
+    """The part of a `Unit` that stores attempts, and what networks send, in the order of adding."""
 
     def __init__(self, clock: Clock, keep_transactions: int) -> None:
         super().__init__(clock, keep_transactions)
-        self._live = LiveRecords()
-
-    def _replace(self, name: str, value: object) -> None:
-        self.undo.append(partial(setattr, self._live, name, getattr(self._live, name)))
-        setattr(self._live, name, value)
+        self._attempts: dict[str, Attempt] = {}
+        self._requests: dict[str, str] = {}
+        self._decisions: dict[str, list[KeptDecision]] = {}
+        self._notifications: dict[int, KeptNotification] = {}
+        self._exchanges: dict[str, list[Exchange]] = {}
+        self._parts: dict[tuple[str, int], MessagePart] = {}
 
     async def add_attempt(self, attempt: Attempt, request: str) -> None:
         if attempt.outcome not in NEVER_TAKEN and self._is_used(attempt):
             raise ReferenceUsed(f"{attempt.network} has the reference {attempt.reference}")
-        self._set(self._live.attempts, attempt.id, attempt)
-        self._set(self._live.requests, attempt.id, request)
+        self._set(self._attempts, attempt.id, attempt)
+        self._set(self._requests, attempt.id, request)
 
     def _is_used(self, attempt: Attempt) -> bool:
         key = attempt.network, attempt.reference, attempt.service_id
         return any(
             (each.network, each.reference, each.service_id) == key
             and each.outcome not in NEVER_TAKEN
-            for each in self._live.attempts.values()
+            for each in self._attempts.values()
         )
 
     async def attempt(self, attempt_id: str) -> Attempt | None:
-        return self._live.attempts.get(attempt_id)
+        return self._attempts.get(attempt_id)
 
     async def save_attempt(self, attempt: Attempt) -> None:
-        self._set(self._live.attempts, attempt.id, attempt)
+        self._set(self._attempts, attempt.id, attempt)
         if not attempt.is_open:
-            self._set(self._live.requests, attempt.id, "")
+            self._set(self._requests, attempt.id, "")
 
     async def saved_request(self, attempt_id: str) -> str:
-        return self._live.requests.get(attempt_id, "")
+        return self._requests.get(attempt_id, "")
 
     async def find_attempts(
         self, network: str, *, reference: str = "", network_id: str = ""
@@ -104,7 +91,7 @@ class MemoryLive(MemoryState):
                 return attempt.reference == reference
             return bool(network_id) and attempt.network_id == network_id
 
-        newest = reversed(self._live.attempts.values())
+        newest = reversed(self._attempts.values())
         found = (each.id for each in newest if each.network == network and fits(each))
         return list(itertools.islice(found, 2))
 
@@ -112,7 +99,7 @@ class MemoryLive(MemoryState):
         return self._attempts_where(lambda a: a.network_transaction_id == network_transaction_id)
 
     async def list_attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
-        newest = reversed(self._live.attempts.values())
+        newest = reversed(self._attempts.values())
         if query.after is not None:
             _ = any(each.id == query.after for each in newest)
         return list(itertools.islice(filter(query.matches, newest), query.limit))
@@ -126,32 +113,32 @@ class MemoryLive(MemoryState):
         )
 
     async def add_decision(self, decision: KeptDecision) -> None:
-        before = self._live.decisions.get(decision.attempt_id, [])
-        self._set(self._live.decisions, decision.attempt_id, [*before, decision])
+        before = self._decisions.get(decision.attempt_id, [])
+        self._set(self._decisions, decision.attempt_id, [*before, decision])
 
     async def decisions_of(self, attempt_id: str) -> Sequence[KeptDecision]:
-        return self._live.decisions.get(attempt_id, [])
+        return self._decisions.get(attempt_id, [])
 
     def _attempts_where(self, holds: Callable[[Attempt], bool]) -> Sequence[Attempt]:
-        return [each for each in self._live.attempts.values() if holds(each)]
+        return [each for each in self._attempts.values() if holds(each)]
 
     async def add_raw_notification(self, raw: RawNotification) -> int:
-        number = next(reversed(self._live.notifications), 0) + 1
-        self._set(self._live.notifications, number, KeptNotification(number, raw))
+        number = next(reversed(self._notifications), 0) + 1
+        self._set(self._notifications, number, KeptNotification(number, raw))
         return number
 
     async def raw_notification(self, number: int) -> KeptNotification | None:
-        return self._live.notifications.get(number)
+        return self._notifications.get(number)
 
     async def save_raw_notification(self, kept: KeptNotification) -> None:
-        self._set(self._live.notifications, kept.number, kept)
+        self._set(self._notifications, kept.number, kept)
 
     async def list_notifications(self, query: NotificationQuery) -> Sequence[KeptNotification]:
-        newest = reversed(self._live.notifications.values())
+        newest = reversed(self._notifications.values())
         return list(itertools.islice(filter(query.matches, newest), query.limit))
 
     async def count_notifications(self) -> Mapping[tuple[str, NotificationState], int]:
-        return Counter((each.raw.network, each.state) for each in self._live.notifications.values())
+        return Counter((each.raw.network, each.state) for each in self._notifications.values())
 
     async def notifications_with_secrets(
         self, unmatched_before: datetime, limit: int
@@ -161,12 +148,12 @@ class MemoryLive(MemoryState):
                 return kept.raw.received_at < unmatched_before
             return kept.state is not NotificationState.NEW
 
-        kept = self._live.notifications.values()
+        kept = self._notifications.values()
         found = (each for each in kept if not each.scrubbed and is_done(each))
         return list(itertools.islice(found, limit))
 
     async def delete_notifications(self, before: datetime, limit: int) -> int:
-        kept = self._live.notifications
+        kept = self._notifications
         old = [
             number
             for number, each in kept.items()
@@ -174,31 +161,31 @@ class MemoryLive(MemoryState):
         ][:limit]
         if old:
             gone = frozenset(old)
-            self._replace("notifications", {n: e for n, e in kept.items() if n not in gone})
+            self._replace("_notifications", {n: e for n, e in kept.items() if n not in gone})
         return len(old)
 
     async def add_exchanges(self, exchanges: Sequence[Exchange]) -> None:
         for each in exchanges:
-            before = self._live.exchanges.get(each.attempt_id, [])
-            self._set(self._live.exchanges, each.attempt_id, [*before, each])
+            before = self._exchanges.get(each.attempt_id, [])
+            self._set(self._exchanges, each.attempt_id, [*before, each])
 
     async def exchanges_of(self, attempt_id: str) -> Sequence[Exchange]:
-        return self._live.exchanges.get(attempt_id, [])
+        return self._exchanges.get(attempt_id, [])
 
     async def add_message_part(self, part: MessagePart) -> None:
-        if (part.attempt_id, part.number) not in self._live.parts:
+        if (part.attempt_id, part.number) not in self._parts:
             await self.save_message_part(part)
 
     async def save_message_part(self, part: MessagePart) -> None:
-        self._set(self._live.parts, (part.attempt_id, part.number), part)
+        self._set(self._parts, (part.attempt_id, part.number), part)
 
     async def find_message_part(self, network: str, network_id: str) -> MessagePart | None:
-        newest = reversed(self._live.parts.values())
+        newest = reversed(self._parts.values())
         key = network, network_id
         return next((each for each in newest if (each.network, each.network_id) == key), None)
 
     async def message_parts(self, attempt_id: str) -> Sequence[MessagePart]:
-        of_attempt = (each for each in self._live.parts.values() if each.attempt_id == attempt_id)
+        of_attempt = (each for each in self._parts.values() if each.attempt_id == attempt_id)
         return sorted(of_attempt, key=lambda part: part.number)
 
 

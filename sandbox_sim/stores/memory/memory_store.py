@@ -81,7 +81,7 @@ class MemoryStore(ChangeNotifier):
             for notice in self._watchers:
                 notice()
         if unit.announced:
-            await self._topic_notifier.notify(unit.announced)
+            await self._notify_topics(unit.announced)
         if noted:
             self._on_changes(noted)
         return result
@@ -136,8 +136,8 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
     async def delete_transaction(self, transaction: TransactionRecord) -> None:
         cache, network_id = self._of(transaction).transactions, transaction.network_transaction_id
         # A new dict, so that an undo keeps the order.
-        self.undo.append(partial(setattr, cache, "records", cache.records))
-        cache.records = {n: each for n, each in cache.records.items() if n != network_id}
+        records = {n: each for n, each in cache.records.items() if n != network_id}
+        self._replace("records", records, cache)
         self._remove(cache.current, transaction.transaction_id)
 
     async def card_page(self, checkout_id: str) -> CardPage | None:
@@ -264,8 +264,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         services = self._services_of(service_id)
         cleared = sum(len(service.entries) for service in services)
         for service in services:
-            self.undo.append(partial(setattr, service, "entries", service.entries))
-            service.entries = deque()
+            self._replace("entries", deque(), service)
         return cleared
 
     async def dropped_entries(self, service_id: int | None) -> int:
@@ -330,8 +329,7 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
         self._note(EventType(rule.kind), rule)
 
     async def delete_user_rule(self, rule: UserRule) -> None:
-        self.undo.append(partial(setattr, self, "_rules", self._rules))
-        self._rules = {n: each for n, each in self._rules.items() if n != rule.id}
+        self._replace("_rules", {n: each for n, each in self._rules.items() if n != rule.id})
         self._note(EventType(rule.kind), DeletedRule(rule.id, rule.match.service_id))
 
     async def announce(self, topic: Topic) -> None:
@@ -339,24 +337,21 @@ class _MemoryUnit(MemoryLedger, MemorySnapshots, MemoryLive):
 
     async def reserve(self, first: int, count: int) -> int:
         begin = first if self._first_free is None else self._first_free
-        self.undo.append(partial(setattr, self, "_first_free", self._first_free))
-        self._first_free = begin + count
+        self._replace("_first_free", begin + count)
         return begin
 
     async def clock(self) -> ClockState | None:
         return self._clock_state
 
     async def save_clock(self, state: ClockState) -> None:
-        self.undo.append(partial(setattr, self, "_clock_state", self._clock_state))
-        self._clock_state = state
+        self._replace("_clock_state", state)
         self._note(EventType.CLOCK, state)
 
     async def behaviour(self) -> Behaviour | None:
         return self._behaviour
 
     async def save_behaviour(self, behaviour: Behaviour | None) -> None:
-        self.undo.append(partial(setattr, self, "_behaviour", self._behaviour))
-        self._behaviour = behaviour
+        self._replace("_behaviour", behaviour)
         self._note(EventType.CONFIG, behaviour or Behaviour())
 
     async def restored(self) -> bool:

@@ -7,7 +7,6 @@ from functools import partial
 
 from sandbox_sim.records.events import EventType
 from sandbox_sim.records.jobs import LIVE_KINDS
-from sandbox_sim.records.overrides import UserRule
 from sandbox_sim.records.snapshots import Snapshot
 from sandbox_sim.records.transactions import CardPage
 from sandbox_sim.stores.memory.state import (
@@ -36,7 +35,8 @@ class MemorySnapshots(MemoryJobs):
             return
         if service_id in self._services:
             self._remove(self._services, service_id)
-        self._set_rules({n: r for n, r in self._rules.items() if r.match.service_id != service_id})
+        rules = {n: r for n, r in self._rules.items() if r.match.service_id != service_id}
+        self._replace("_rules", rules)
         self._sweep_later()
 
     async def save_snapshot(self, name: str, service_id: int | None, now: datetime) -> Snapshot:
@@ -92,26 +92,21 @@ class MemorySnapshots(MemoryJobs):
         restored = {
             n: r for n, r in rules.items() if snapshot.service_id in {None, r.match.service_id}
         }
-        self._set_rules(
-            {n: r for n, r in {**rules, **others}.items() if n in restored or n in others}
+        self._replace(
+            "_rules", {n: r for n, r in {**rules, **others}.items() if n in restored or n in others}
         )
         self._note(EventType.RESTORE, snapshot)
         return snapshot
 
     def _restore_jobs(self, jobs: Iterable[QueuedJob]) -> None:
-        self.undo.append(partial(setattr, self, "_heap", self._heap))
         renumbered: list[QueuedJob] = [
             (due_at, next(self._serials), kind, owner, subject, failures)
             for due_at, _, kind, owner, subject, failures in jobs
         ]
-        self._heap = [*self._heap, *renumbered]
+        self._replace("_heap", [*self._heap, *renumbered])
         heapq.heapify(self._heap)
         if renumbered:
             self.earliest_added = renumbered[0][0]
-
-    def _set_rules(self, rules: dict[str, UserRule]) -> None:
-        self.undo.append(partial(setattr, self, "_rules", self._rules))
-        self._rules = rules
 
     async def delete_snapshot(self, name: str) -> bool:
         found = name in self._snapshots
@@ -122,9 +117,8 @@ class MemorySnapshots(MemoryJobs):
         return [snapshot for snapshot, _ in reversed(self._snapshots.values())]
 
     def _replace_snapshot(self, name: str, new: dict[str, tuple[Snapshot, SnapshotData]]) -> None:
-        self.undo.append(partial(setattr, self, "_snapshots", self._snapshots))
         others = {other: each for other, each in self._snapshots.items() if other != name}
-        self._snapshots = {**others, **new}
+        self._replace("_snapshots", {**others, **new})
 
     def _card_pages_of(self, service_id: int | None) -> list[CardPage]:
         return [

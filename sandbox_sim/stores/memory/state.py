@@ -129,6 +129,12 @@ class Rollback:
     def __init__(self) -> None:
         self.undo: list[Callable[[], object]] = []
 
+    def _replace(self, name: str, value: object, owner: object = None) -> None:
+        """Set an attribute, of this object if there is no other owner."""
+        owner = self if owner is None else owner
+        self.undo.append(partial(setattr, owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
     def _remove(self, mapping: MutableMapping[K, V], key: K) -> None:
         self.undo.append(partial(mapping.__setitem__, key, mapping.pop(key)))
 
@@ -328,11 +334,8 @@ class MemoryJobs(MemoryState):
             if entry[2] in DELIVERY_KINDS and entry[4] in wanted and not self._is_stale(entry)
         }
         if chosen:
-            self.undo.append(partial(setattr, self, "_heap", self._heap))
-            self._heap = [
-                (min(entry[0], now), *entry[1:]) if entry in chosen else entry
-                for entry in self._heap
-            ]
+            moved = ((min(e[0], now), *e[1:]) if e in chosen else e for e in self._heap)
+            self._replace("_heap", [*moved])
             heapq.heapify(self._heap)
             self._note_added(now)
         return [entry[4] for entry in sorted(chosen)]
@@ -396,8 +399,7 @@ class MemoryJobs(MemoryState):
         self._sweep_at = min(self._sweep_at, 2 * len(self._heap) + _FEW)
 
     def _sweep(self) -> None:
-        self.undo.append(partial(setattr, self, "_heap", self._heap))
-        self._heap = [entry for entry in self._heap if not self._is_stale(entry)]
+        self._replace("_heap", [entry for entry in self._heap if not self._is_stale(entry)])
         heapq.heapify(self._heap)
         self._sweep_at = math.inf
 

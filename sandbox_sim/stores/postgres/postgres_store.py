@@ -481,7 +481,7 @@ class PostgresStore(ChangeNotifier):
             pool.release(connection)
         # After the connection is returned, because a listener may need one.
         if announcement is not None:
-            await self._topic_notifier.notify(unit.announced)
+            await self._notify_topics(unit.announced)
             await self._channel.wait_acknowledged(announcement)
         if unit.noted:
             self._on_changes(unit.noted)
@@ -506,7 +506,7 @@ class PostgresStore(ChangeNotifier):
 
     async def _on_announcement(self, topics: Iterable[Topic]) -> bool:
         """Notify our listeners of announced topics; returns True if the store is closed."""
-        return self._pool is None or await self._topic_notifier.notify(topics)
+        return self._pool is None or await self._notify_topics(topics)
 
     def _on_beat(self) -> None:
         self.relay.beat()

@@ -314,7 +314,7 @@ class SqliteStore(ChangeNotifier):
 
     async def _notify_listeners(self, announcing: Sequence[_Result]) -> None:
         """Return results after all listeners have run, which may take more units of work."""
-        await self._topic_notifier.notify(frozenset().union(*(one.announced for one in announcing)))
+        await self._notify_topics(frozenset().union(*(one.announced for one in announcing)))
         self._resolve(announcing)
 
     def _resolve(self, done: Sequence[_Result]) -> None:
