@@ -61,24 +61,6 @@ async def test_the_storefront_path_gets_events_out_of_the_box(sandbox: Sandbox) 
 
 
 @pytest.mark.decision("D27")
-async def test_the_table_of_addresses_goes_before_the_profile_of_the_server(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(
-        callback_profile="superset",
-        callback_profiles={"*/inbox/a*": "flat", "*/inbox/ab": "event", "*[xy]": "trans_bare"},
-    )
-    for name in ("a", "ab", "bx", "other"):
-        await sandbox.collect(callback_url=sandbox.inbox_url(name))
-    await sandbox.advance(seconds=1)
-
-    assert profile_of(await sandbox.callback("a")) == "flat"
-    assert profile_of(await sandbox.callback("ab")) == "flat"
-    assert profile_of(await sandbox.callback("bx")) == "trans_bare"
-    assert profile_of(await sandbox.callback("other")) == "superset"
-
-
-@pytest.mark.decision("D27")
 async def test_a_credential_set_may_have_its_own_profile_below_that_table(
     start_sandbox: StartSandbox,
 ) -> None:
