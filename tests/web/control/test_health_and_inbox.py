@@ -65,19 +65,6 @@ async def test_a_signature_that_is_not_ascii_is_invalid(sandbox: Sandbox) -> Non
 class TestPages:
     """The list of messages has the same pages as the other lists."""
 
-    async def test_one_after_another(self, sandbox: Sandbox) -> None:
-        for number in range(5):
-            await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"%d" % number)
-            await ask(sandbox, "POST", "/_sandbox/inbox/refunds", b"%d" % number)
-
-        pages, query = [], "?limit=2"
-        while query:
-            page = await ask(sandbox, "GET", f"/_sandbox/inbox/orders/messages{query}")
-            pages.append([message["json"] for message in page.body["messages"]])
-            query = f"?limit=2&after={page.body['next']}" if page.body["next"] else ""
-
-        assert pages == [[4, 3], [2, 1], [0]]
-
     async def test_a_bad_query_is_named(self, sandbox: Sandbox) -> None:
         rows = [
             ("limit=0", "limit must be an integer above 0"),
@@ -189,11 +176,6 @@ class TestTheControlToken:
         )
 
         assert (await exchange(sandbox, request)).status == 200
-
-    async def test_a_delivery_needs_none(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox(control_token="s3cret")
-
-        assert (await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)).status == 200
 
 
 class TestWaiting:

@@ -1,15 +1,12 @@
 """Overrides decide the outcome of a request in place of the sandbox rules."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox
-from tests.sqlite_files import killed
-from tests.web.conftest import kept_callbacks
 from tests.web.control_api import ask
 from tests.web.hosted_page import LANDING_PAGE, choose, look, redirect, status
 from tests.web.overriding import OTHERS, PAYMENTS, REFUSED, counts, listed, override, pay, query
@@ -117,19 +114,6 @@ class TestTheCardPage:
 
 
 class TestWhichOne:
-    async def test_overrides_with_times_apply_first_oldest_first_then_the_newest_without(
-        self, sandbox: Sandbox
-    ) -> None:
-        await override(sandbox, outcome={"response_code": "500"})
-        await override(sandbox, outcome={"response_code": "019"}, times=2)
-        await override(sandbox, outcome={"response_code": "402"})
-        await override(sandbox, outcome={"response_code": "016"}, times=1)
-
-        codes = [(await sandbox.collect(transaction_id=f"T{n}")).code for n in range(5)]
-
-        assert codes == ["019", "019", "016", "402", "402"]
-        assert await counts(sandbox) == [(1, 1), (2, 2), (2, 2), (0, 0)]
-
     async def test_one_that_does_not_apply_to_a_refused_payment_leaves_it_to_the_next(
         self, sandbox: Sandbox
     ) -> None:
@@ -237,26 +221,6 @@ async def test_the_journal_names_it_and_what_it_asked_for(sandbox: Sandbox) -> N
     (entry,) = (await ask(sandbox, "GET", "/_sandbox/requests?service_id=55")).body["requests"]
     assert entry["rule"] == "override"
     assert entry["why"] == f"override {made['id']} asks for status 003, callback duplicate 2"
-
-
-async def test_what_was_decided_comes_after_a_restart(
-    start_sandbox: StartSandbox, tmp_path: Path
-) -> None:
-    path = tmp_path / "state.sqlite3"
-    sandbox = await start_sandbox(store=f"sqlite:{path}")
-    await override(sandbox, outcome={"status": "003"}, callback={"bad_signature": True}, times=2)
-    await sandbox.collect()
-
-    left = killed(path, tmp_path / "after the kill")
-    again = await start_sandbox(store=f"sqlite:{left}")
-    assert await counts(again) == [(1, 1)]
-    await again.advance(seconds=1)
-
-    assert await status(again) == "003"
-    (callback,) = await kept_callbacks(again)
-    assert json.loads(callback.body)["trans_status"] == "003/CANCELLED"
-    codes = [(await again.collect(transaction_id=f"R{n}")).rule for n in range(2)]
-    assert codes == ["override", "sandbox.3"]
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
