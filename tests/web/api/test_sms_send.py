@@ -48,24 +48,3 @@ async def test_of_several_errors_the_first_in_order_answers(sandbox: Sandbox) ->
             fields.update(wrong)
 
         assert (await sandbox.sms(**fields)).code == WRONG[first][0]
-
-
-@pytest.mark.spec("states.sms", "sandbox.2", "limits")
-@pytest.mark.decision("D25")
-@pytest.mark.parametrize("customer_number", ["0244000009", "233200000019"])
-async def test_last_digit_9_is_refunded_after_800_ms(
-    sandbox: Sandbox, customer_number: str
-) -> None:
-    await sandbox.sms(customer_number=customer_number, msg_body="a" * 161)
-
-    await sandbox.advance(milliseconds=799)
-    assert (await sandbox.history()).data[0]["status"] == "ACKNOWLEDGED"
-    assert await sandbox.sms_balance() == 498
-
-    await sandbox.advance(milliseconds=1)
-    (item,) = (await sandbox.history()).data
-    assert (item["status"], item["status_code"], item["sent_at"]) == ("REFUNDED", "R", None)
-    assert await sandbox.sms_balance() == 500
-
-    await sandbox.advance(days=1)
-    assert await sandbox.sms_balance() == 500
