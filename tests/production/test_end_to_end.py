@@ -20,7 +20,7 @@ from sandbox_sim.web.app import ROUTES
 from sandbox_sim.web.control.errors import PRODUCTION, RequestRefused
 from sandbox_sim.web.routes import Route
 from tests.cli.processes import SOON
-from tests.kit.requests import OPERATIONS, collection
+from tests.kit.requests import collection
 from tests.production.servers import HangingUpstream, Other, Server, other, serving, shop as a_shop
 
 LIVE_ONLY = {
@@ -264,36 +264,6 @@ class TestControl:
         assert shown["waiting"] == []
         assert waiting == {"transactions": [], "next": None}
 
-    def test_airtime_is_topped_up_in_mode_p(self, server: Server, shop: Other) -> None:
-        airtime = OPERATIONS["airtime"].body
-        mine = {"service_id": 58, "transaction_id": "A1", "callback_url": shop.url}
-        first: dict[str, Any] = {**airtime, "nickname": "Ama", **mine}
-        assert server.post("/send_airtime", **first)[0] == 402
-
-        signed = {"by": "ama", "reason": "stock"}
-        topup = {"service_id": 58, "units": 50, "mode": "P", "account": "airtime", **signed}
-        status, answer = server.ask("POST", "/_sandbox/ledger/topup", topup)
-        assert (status, answer["airtime_balance"]) == (200, "50")
-
-        assert server.post("/send_airtime", **first)[0] == 202
-        assert callback(shop)["trans_ref"] == "A1"
-
-    def test_settle_needs_a_reason_and_changes_nothing_final(
-        self, server: Server, shop: Other
-    ) -> None:
-        pay(server, shop, transaction_id="S1")
-        callback(shop)
-        path = "/_sandbox/transactions/55/S1/settle"
-
-        for incomplete in ({}, {"reason": "they said so"}, {"by": "ama"}):
-            status, answer = server.ask("POST", path, {"status": "001", **incomplete})
-            assert (status, answer["error"]["code"]) == (400, "bad_request")
-        body = {"status": "001", "reason": "they said so", "by": "ama"}
-        status, answer = server.ask("POST", path, body)
-
-        assert (status, answer["error"]["code"]) == (409, "already_decided")
-        assert server.status("S1") == "000"
-
 
 def test_killed_between_submit_and_record_the_payment_is_charged_once(
     tmp_path: Path, shop: Other
@@ -365,54 +335,3 @@ class TestLedger:
         ]
         _, whole = server.ask("GET", "/_sandbox/ledger")
         assert "network/staging/clearing/GHS" in {each["account"] for each in whole["accounts"]}
-
-
-class TestReconcile:
-    """`sandbox-sim reconcile` against a running server."""
-
-    def reconcile(self, server: Server, file: Path, text: str, *flags: str) -> Any:
-        file.write_text(text)
-        words = ["--endpoint-url", server.url, "reconcile", "staging", str(file), *flags]
-        return CliRunner().invoke(main, words)
-
-    def test_a_statement_is_compared_with_what_succeeded(
-        self, server: Server, shop: Other, tmp_path: Path
-    ) -> None:
-        service: dict[str, Any] = {"service_id": 71}
-        for number in (1, 2, 3):
-            pay(server, shop, **service, transaction_id=f"RC{number}", amount=number)
-            callback(shop)
-        _, page = server.ask("GET", "/_sandbox/attempts?service_id=71&network=staging")
-        of = {each["transaction_id"]: each["reference"] for each in page["attempts"]}
-        assert list(of) == ["RC3", "RC2", "RC1"]
-        file = tmp_path / "statement.csv"
-        head = "reference,amount,currency\n"
-        first, second = f"{of['RC1']},1.00,GHS\n", f"{of['RC2']},2.50,GHS\n"
-
-        differs = self.reconcile(
-            server,
-            file,
-            head + first + second + "nobody,5,GHS\n",
-            "--json",
-            "--since",
-            "2020-01-01",
-        )
-        agrees = self.reconcile(server, file, head + first, "--until", "2020-01-01")
-
-        found = json.loads(differs.output)
-        assert differs.exit_code == 1
-        assert found["matched"] == 1
-        assert [each["attempt"]["transaction_id"] for each in found["different"]] == ["RC2"]
-        assert [each["row"]["reference"] for each in found["missing_here"]] == ["nobody"]
-        assert "RC3" in {each["transaction_id"] for each in found["missing_there"]}
-        assert agrees.exit_code == 0
-        assert "1 matched, 0 different in amount, 0 missing here, 0 missing there" in agrees.output
-
-    def test_a_file_that_is_no_statement_is_wrong_usage(
-        self, server: Server, tmp_path: Path
-    ) -> None:
-        text = "reference,amount\nR1,five\n"
-        wrong = self.reconcile(server, tmp_path / "statement.csv", text)
-
-        assert wrong.exit_code == 2
-        assert "line 2: 'five' is not an amount" in wrong.output
