@@ -46,15 +46,6 @@ async def pages(sandbox: Sandbox, query: str) -> AsyncIterator[dict[str, Any]]:
 
 @pytest.mark.decision("D22")
 class TestTopup:
-    async def test_it_answers_with_the_units_that_the_service_has_then(
-        self, sandbox: Sandbox
-    ) -> None:
-        answer = await topup(sandbox, 100)
-
-        assert answer.status == 200
-        assert answer.body == {"service_id": 55, "sms_balance": 600}
-        assert await sandbox.sms_balance() == 600
-
     @pytest.mark.spec("sandbox.10")
     async def test_a_balance_that_is_used_up_is_no_dead_end(
         self, start_sandbox: StartSandbox
