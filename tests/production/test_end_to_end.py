@@ -77,23 +77,6 @@ def test_a_collection_succeeds_with_its_callback(server: Server, shop: Other) ->
     assert server.status("C1") == "000"
 
 
-def test_a_payout_is_held_committed_and_short_ones_are_refused(server: Server, shop: Other) -> None:
-    service: dict[str, Any] = {"service_id": 56}
-    payout: dict[str, Any] = {**service, "trans_type": "MTC"}
-    assert pay(server, shop, **payout, transaction_id="P0") == (402, "402")
-    assert (
-        pay(server, shop, **service, transaction_id="D1", trans_type="DTTW", amount=100)[0] == 202
-    )
-    callback(shop)
-
-    assert pay(server, shop, **payout, transaction_id="P1", amount=30) == (202, "202")
-    assert pay(server, shop, **payout, transaction_id="P2", amount=71) == (402, "402")
-    assert callback(shop)["trans_ref"] == "P1"
-
-    _, body = server.post("/get_account_balance", **service, request_time="2026-01-31 09:30")
-    assert body["response_data"]["payout_balance"] == 70
-
-
 def test_a_duplicate_is_219_and_the_sandbox_beside_it_knows_nothing(
     server: Server, shop: Other
 ) -> None:
@@ -216,28 +199,6 @@ class TestControl:
         server.ask("DELETE", "/_sandbox/faults")
         server.ask("DELETE", "/_sandbox/overrides")
 
-    def test_lists_show_and_filter_the_mode(self, server: Server, shop: Other) -> None:
-        pay(server, shop, transaction_id="L1")
-        callback(shop)
-
-        _, live = server.ask("GET", "/_sandbox/transactions?mode=P&transaction_id=L1")
-        _, both = server.ask("GET", "/_sandbox/transactions?transaction_id=L1")
-        _, sandbox = server.ask("GET", "/_sandbox/transactions?mode=S&transaction_id=L1")
-        _, callbacks = server.ask("GET", "/_sandbox/callbacks?mode=P&transaction_id=L1")
-        _, shown = server.ask("GET", "/_sandbox/transactions/55/L1")
-
-        assert [(each["mode"], each["expires_at"]) for each in live["transactions"]] == [
-            ("P", None)
-        ]
-        assert both["transactions"] == live["transactions"]
-        assert sandbox["transactions"] == []
-        assert [each["mode"] for each in callbacks["callbacks"]] == ["P"]
-        assert shown["mode"] == "P"
-        for mode, count in (("P", 1), ("S", 0)):
-            match = {"transaction_id": "L1", "mode": mode}
-            answer = server.ask("POST", "/_sandbox/requests/count", {"match": match})
-            assert answer == (200, {"count": count})
-
     def test_of_one_id_in_both_modes_the_mode_is_named(self, server: Server, shop: Other) -> None:
         for mode in ("P", "S"):
             pay(server, shop, mode=mode, transaction_id="BOTH")
@@ -248,21 +209,6 @@ class TestControl:
 
         assert shown == ["S", "P", "S"]
         assert server.ask("GET", "/_sandbox/transactions/55/nobody?mode=P")[0] == 404
-
-    def test_a_payment_shows_its_attempts_and_nothing_waits(
-        self, server: Server, shop: Other
-    ) -> None:
-        pay(server, shop, transaction_id="W1")
-        callback(shop)
-
-        _, shown = server.ask("GET", "/_sandbox/transactions/55/W1")
-        _, waiting = server.ask("GET", "/_sandbox/transactions?waiting=true")
-
-        (attempt,) = shown["attempts"]
-        assert (attempt["network"], attempt["outcome"]) == ("staging", "succeeded")
-        assert {each["purpose"] for each in attempt["exchanges"]} <= {"submit", "notification"}
-        assert shown["waiting"] == []
-        assert waiting == {"transactions": [], "next": None}
 
 
 def test_killed_between_submit_and_record_the_payment_is_charged_once(
