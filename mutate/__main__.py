@@ -48,8 +48,7 @@ TESTS: Final = (
     *("tests/values", "tests/records", "tests/callbacks", "tests/ledger", "tests/payments"),
     *("tests/production", "tests/sms", "tests/control", "tests/overrides", "tests/stores"),
     *("tests/web/api", "tests/web/control", "tests/web/networks", "tests/web/test_behaviour.py"),
-    *("tests/web/pages/test_card_entry.py", "tests/web/pages/test_card_page.py"),
-    "tests/web/pages/test_handset.py",
+    *("tests/web/pages/test_card_page.py", "tests/web/pages/test_handset.py"),
     *("tests/test_fixtures.py", "tests/test_operations.py"),
 )
 LIBRARIES: Final = ("aiohttp.web", "aiohttp_jinja2", "asyncpg", "click", "pydantic_settings")

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,7 +17,6 @@ from sandbox_sim.operations import (
 from sandbox_sim.payments.sandbox_rules import CHECKS, Facts, decide
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
-from tests.conftest import Sandbox
 from tests.kit.requests import REQUEST_TIME, collection
 from tests.records.samples import payment
 
@@ -30,15 +28,14 @@ IN_INTERFACE = re.compile(
 INBOX = "http://127.0.0.1:9/inbox"
 
 
-def sample(operation: Operation, *, fail: bool = False) -> dict[str, object]:
-    asked: dict[str, Any] = {
-        "transaction_id": "T1",
-        "callback_url": f"{INBOX}/shop",
-        "request_time": REQUEST_TIME,
-    }
-    if not fail:
-        return operation.sample(55, INBOX, **asked)
-    return operation.sample(55, INBOX, **asked, fail=True)
+def sample(operation: Operation) -> dict[str, object]:
+    return operation.sample(
+        55,
+        INBOX,
+        transaction_id="T1",
+        callback_url=f"{INBOX}/shop",
+        request_time=REQUEST_TIME,
+    )
 
 
 def test_twelve_operations_over_nine_paths() -> None:
@@ -120,29 +117,6 @@ def test_sandbox_decides_about_the_requests_of_a_row_as_the_row_says(operation: 
 
 def test_networks_carry_payments_and_single_messages() -> None:
     assert set(CARRIED) == {*PAYMENTS, Operation.SMS}
-
-
-@pytest.mark.parametrize("operation", ACTIONS)
-async def test_a_gateway_accepts_the_sample_of_an_operation(
-    sandbox: Sandbox, operation: Operation
-) -> None:
-    answer = await sandbox.post(operation.row.path, sample(operation))
-
-    assert answer.code == operation.row.success
-
-
-@pytest.mark.parametrize("operation", ACTIONS)
-async def test_a_sample_that_fails_is_rejected_or_refunded(
-    sandbox: Sandbox, operation: Operation
-) -> None:
-    answer = await sandbox.post(operation.row.path, sample(operation, fail=True))
-    await sandbox.advance(seconds=1)
-
-    if operation.is_sms:
-        sent = (await sandbox.history()).data
-        assert [each["status"] for each in sent].count("REFUNDED") == 1
-    else:
-        assert answer.code in operation.row.rejections
 
 
 def test_the_sample_of_a_payment_has_every_field_that_the_interface_requires() -> None:

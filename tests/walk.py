@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import sandbox_sim
 from sandbox_sim.testing import SandboxGateway
+from tests.kit.requests import collection
 
 PACKAGE: Final = Path(sandbox_sim.__file__).parent
 # Between the answer and the settlement, so that their files can be told apart.
@@ -80,18 +81,7 @@ class Recorder:
 
 
 def _pay(gateway: SandboxGateway, client: HTTPConnection, callback_url: str, name: str) -> None:
-    body = {
-        "service_id": gateway.service_id,
-        "reference": "walk",
-        "transaction_id": name,
-        "trans_type": "CTM",
-        "amount": 10,
-        "nw": "MTN",
-        "payment_option": "MOM",
-        "customer_number": "0244000001",
-        "callback_url": callback_url,
-        "request_time": "2026-01-01 09:00:00",
-    }
+    body = collection(name, service_id=gateway.service_id, callback_url=callback_url)
     client.request("POST", "/make_payment", json.dumps(body), gateway.headers)
     with client.getresponse() as answer:
         assert json.load(answer)["response_code"] == "202"

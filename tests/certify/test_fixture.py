@@ -8,6 +8,7 @@ import requests
 
 from sandbox_sim import SandboxGateway
 from sandbox_sim.certify.fixture import CertifyOrder
+from tests.kit.requests import collection
 
 STATES: Final = {"000": "paid", "001": "failed", "002": "pending", "003": "cancelled"}
 
@@ -20,18 +21,14 @@ class AskingShop:
         self.states = dict(STATES)
 
     def place(self, order: CertifyOrder) -> str | None:
-        payment = {
-            "reference": "An order",
-            "transaction_id": order.reference,
-            "trans_type": "CTM",
-            "amount": float(order.amount),
-            "nw": order.network,
-            "payment_option": "MOM",
-            "customer_number": order.phone,
-            "nickname": "Ama",
-            "callback_url": self.gateway.inbox_url(),
-            "request_time": "2026-01-01 09:00",
-        }
+        payment = collection(
+            order.reference,
+            service_id=self.gateway.service_id,
+            amount=float(order.amount),
+            nw=order.network,
+            customer_number=order.phone,
+            callback_url=self.gateway.inbox_url(),
+        )
         try:
             answer = self._post("make_payment", payment)
         except requests.RequestException:

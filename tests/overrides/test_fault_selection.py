@@ -56,6 +56,14 @@ async def test_a_rule_that_is_used_up_asks_no_store_any_more(desk: Desk) -> None
     assert not await desk.befalls(55)
 
 
+async def test_one_for_each_second_request_leaves_the_others_alone() -> None:
+    desk = Desk()
+    every_second = {**EFFECT, "every": 2}
+    await desk.rules.add(UserRuleKind.FAULT, Match(service_id=55), every_second, times=None)
+
+    assert [await desk.befalls(55) for _ in range(4)] == [False, True] * 2
+
+
 async def test_there_are_none_until_one_is_added() -> None:
     desk = Desk()
     assert not desk.faults.loaded

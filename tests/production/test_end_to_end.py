@@ -20,7 +20,7 @@ from sandbox_sim.web.app import ROUTES
 from sandbox_sim.web.control.errors import PRODUCTION, RequestRefused
 from sandbox_sim.web.routes import Route
 from tests.cli.processes import SOON
-from tests.kit.requests import OPERATIONS, collection
+from tests.kit.requests import collection
 from tests.production.servers import HangingUpstream, Other, Server, other, serving, shop as a_shop
 
 LIVE_ONLY = {
@@ -75,23 +75,6 @@ def test_a_collection_succeeds_with_its_callback(server: Server, shop: Other) ->
     assert (found["trans_ref"], found["trans_status"]) == ("C1", "000/SUCCESS")
     assert found["amount"] == "10.5"
     assert server.status("C1") == "000"
-
-
-def test_a_payout_is_held_committed_and_short_ones_are_refused(server: Server, shop: Other) -> None:
-    service: dict[str, Any] = {"service_id": 56}
-    payout: dict[str, Any] = {**service, "trans_type": "MTC"}
-    assert pay(server, shop, **payout, transaction_id="P0") == (402, "402")
-    assert (
-        pay(server, shop, **service, transaction_id="D1", trans_type="DTTW", amount=100)[0] == 202
-    )
-    callback(shop)
-
-    assert pay(server, shop, **payout, transaction_id="P1", amount=30) == (202, "202")
-    assert pay(server, shop, **payout, transaction_id="P2", amount=71) == (402, "402")
-    assert callback(shop)["trans_ref"] == "P1"
-
-    _, body = server.post("/get_account_balance", **service, request_time="2026-01-31 09:30")
-    assert body["response_data"]["payout_balance"] == 70
 
 
 def test_a_duplicate_is_219_and_the_sandbox_beside_it_knows_nothing(
@@ -216,28 +199,6 @@ class TestControl:
         server.ask("DELETE", "/_sandbox/faults")
         server.ask("DELETE", "/_sandbox/overrides")
 
-    def test_lists_show_and_filter_the_mode(self, server: Server, shop: Other) -> None:
-        pay(server, shop, transaction_id="L1")
-        callback(shop)
-
-        _, live = server.ask("GET", "/_sandbox/transactions?mode=P&transaction_id=L1")
-        _, both = server.ask("GET", "/_sandbox/transactions?transaction_id=L1")
-        _, sandbox = server.ask("GET", "/_sandbox/transactions?mode=S&transaction_id=L1")
-        _, callbacks = server.ask("GET", "/_sandbox/callbacks?mode=P&transaction_id=L1")
-        _, shown = server.ask("GET", "/_sandbox/transactions/55/L1")
-
-        assert [(each["mode"], each["expires_at"]) for each in live["transactions"]] == [
-            ("P", None)
-        ]
-        assert both["transactions"] == live["transactions"]
-        assert sandbox["transactions"] == []
-        assert [each["mode"] for each in callbacks["callbacks"]] == ["P"]
-        assert shown["mode"] == "P"
-        for mode, count in (("P", 1), ("S", 0)):
-            match = {"transaction_id": "L1", "mode": mode}
-            answer = server.ask("POST", "/_sandbox/requests/count", {"match": match})
-            assert answer == (200, {"count": count})
-
     def test_of_one_id_in_both_modes_the_mode_is_named(self, server: Server, shop: Other) -> None:
         for mode in ("P", "S"):
             pay(server, shop, mode=mode, transaction_id="BOTH")
@@ -248,51 +209,6 @@ class TestControl:
 
         assert shown == ["S", "P", "S"]
         assert server.ask("GET", "/_sandbox/transactions/55/nobody?mode=P")[0] == 404
-
-    def test_a_payment_shows_its_attempts_and_nothing_waits(
-        self, server: Server, shop: Other
-    ) -> None:
-        pay(server, shop, transaction_id="W1")
-        callback(shop)
-
-        _, shown = server.ask("GET", "/_sandbox/transactions/55/W1")
-        _, waiting = server.ask("GET", "/_sandbox/transactions?waiting=true")
-
-        (attempt,) = shown["attempts"]
-        assert (attempt["network"], attempt["outcome"]) == ("staging", "succeeded")
-        assert {each["purpose"] for each in attempt["exchanges"]} <= {"submit", "notification"}
-        assert shown["waiting"] == []
-        assert waiting == {"transactions": [], "next": None}
-
-    def test_airtime_is_topped_up_in_mode_p(self, server: Server, shop: Other) -> None:
-        airtime = OPERATIONS["airtime"].body
-        mine = {"service_id": 58, "transaction_id": "A1", "callback_url": shop.url}
-        first: dict[str, Any] = {**airtime, "nickname": "Ama", **mine}
-        assert server.post("/send_airtime", **first)[0] == 402
-
-        signed = {"by": "ama", "reason": "stock"}
-        topup = {"service_id": 58, "units": 50, "mode": "P", "account": "airtime", **signed}
-        status, answer = server.ask("POST", "/_sandbox/ledger/topup", topup)
-        assert (status, answer["airtime_balance"]) == (200, "50")
-
-        assert server.post("/send_airtime", **first)[0] == 202
-        assert callback(shop)["trans_ref"] == "A1"
-
-    def test_settle_needs_a_reason_and_changes_nothing_final(
-        self, server: Server, shop: Other
-    ) -> None:
-        pay(server, shop, transaction_id="S1")
-        callback(shop)
-        path = "/_sandbox/transactions/55/S1/settle"
-
-        for incomplete in ({}, {"reason": "they said so"}, {"by": "ama"}):
-            status, answer = server.ask("POST", path, {"status": "001", **incomplete})
-            assert (status, answer["error"]["code"]) == (400, "bad_request")
-        body = {"status": "001", "reason": "they said so", "by": "ama"}
-        status, answer = server.ask("POST", path, body)
-
-        assert (status, answer["error"]["code"]) == (409, "already_decided")
-        assert server.status("S1") == "000"
 
 
 def test_killed_between_submit_and_record_the_payment_is_charged_once(
@@ -365,54 +281,3 @@ class TestLedger:
         ]
         _, whole = server.ask("GET", "/_sandbox/ledger")
         assert "network/staging/clearing/GHS" in {each["account"] for each in whole["accounts"]}
-
-
-class TestReconcile:
-    """`sandbox-sim reconcile` against a running server."""
-
-    def reconcile(self, server: Server, file: Path, text: str, *flags: str) -> Any:
-        file.write_text(text)
-        words = ["--endpoint-url", server.url, "reconcile", "staging", str(file), *flags]
-        return CliRunner().invoke(main, words)
-
-    def test_a_statement_is_compared_with_what_succeeded(
-        self, server: Server, shop: Other, tmp_path: Path
-    ) -> None:
-        service: dict[str, Any] = {"service_id": 71}
-        for number in (1, 2, 3):
-            pay(server, shop, **service, transaction_id=f"RC{number}", amount=number)
-            callback(shop)
-        _, page = server.ask("GET", "/_sandbox/attempts?service_id=71&network=staging")
-        of = {each["transaction_id"]: each["reference"] for each in page["attempts"]}
-        assert list(of) == ["RC3", "RC2", "RC1"]
-        file = tmp_path / "statement.csv"
-        head = "reference,amount,currency\n"
-        first, second = f"{of['RC1']},1.00,GHS\n", f"{of['RC2']},2.50,GHS\n"
-
-        differs = self.reconcile(
-            server,
-            file,
-            head + first + second + "nobody,5,GHS\n",
-            "--json",
-            "--since",
-            "2020-01-01",
-        )
-        agrees = self.reconcile(server, file, head + first, "--until", "2020-01-01")
-
-        found = json.loads(differs.output)
-        assert differs.exit_code == 1
-        assert found["matched"] == 1
-        assert [each["attempt"]["transaction_id"] for each in found["different"]] == ["RC2"]
-        assert [each["row"]["reference"] for each in found["missing_here"]] == ["nobody"]
-        assert "RC3" in {each["transaction_id"] for each in found["missing_there"]}
-        assert agrees.exit_code == 0
-        assert "1 matched, 0 different in amount, 0 missing here, 0 missing there" in agrees.output
-
-    def test_a_file_that_is_no_statement_is_wrong_usage(
-        self, server: Server, tmp_path: Path
-    ) -> None:
-        text = "reference,amount\nR1,five\n"
-        wrong = self.reconcile(server, tmp_path / "statement.csv", text)
-
-        assert wrong.exit_code == 2
-        assert "line 2: 'five' is not an amount" in wrong.output

@@ -47,17 +47,6 @@ def test_the_plugin_and_the_workers_see_it_too() -> None:
 
 
 class TestRequests:
-    @pytest.mark.parametrize("operation", ["collect", "deposit", "payout", "airtime"])
-    async def test_one_that_only_leniency_let_through_says_so(
-        self, start_sandbox: StartSandbox, operation: str
-    ) -> None:
-        sandbox = await start_sandbox(lenient=True)
-
-        answer = await getattr(sandbox, operation)(customer_number="233244000001")
-
-        assert answer.code == "202"
-        assert "accept_international, which lenient turned on" in answer.headers["X-Sandbox-Why"]
-
     async def test_by_its_own_setting_the_warning_names_that(
         self, start_sandbox: StartSandbox
     ) -> None:
@@ -66,19 +55,6 @@ class TestRequests:
         why = (await sandbox.collect(customer_number="233244000001")).headers["X-Sandbox-Why"]
 
         assert "only because of the setting accept_international (" in why
-
-    async def test_callbacks_are_supersets(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox(lenient=True)
-        await sandbox.collect()
-        await sandbox.advance(seconds=5)
-
-        body = await sandbox.callback("orders")
-
-        assert (body["trans_status"], body["status"], body["transaction_id"]) == (
-            "000",
-            "000",
-            "T1",
-        )
 
 
 class TestReadyLine:

@@ -86,37 +86,6 @@ async def test_no_id_is_given_again(sandbox: Sandbox, restart: Restart) -> None:
 @pytest.mark.spec("sandbox.10")
 @pytest.mark.decision("D22")
 class TestSms:
-    async def test_balance_and_history_outlast_a_restart(
-        self, sandbox: Sandbox, restart: Restart
-    ) -> None:
-        await sandbox.sms()
-        await sandbox.bulk("0244000001", "0244000009")
-        await sandbox.sms(service_id=56)
-        await sandbox.advance(seconds=2)
-        balances = [await sandbox.sms_balance(service_id) for service_id in (55, 56, 57)]
-        history = await sandbox.history()
-
-        again = await restart()
-
-        assert balances == [498, 499, 500]
-        assert [await again.sms_balance(service_id) for service_id in (55, 56, 57)] == balances
-        assert (await again.history()).body == history.body
-
-    @pytest.mark.decision("D25")
-    async def test_units_that_were_to_come_back_do(
-        self, sandbox: Sandbox, restart: Restart
-    ) -> None:
-        await sandbox.bulk("0244000001", "0244000009", "0244000019")
-        assert await sandbox.sms_balance() == 497
-
-        again = await restart()
-        assert await again.sms_balance() == 497
-        await again.advance(milliseconds=800)
-
-        assert await again.sms_balance() == 499
-        items = (await again.history()).data
-        assert [item["status"] for item in items] == ["REFUNDED", "REFUNDED", "SENT"]
-
     async def test_a_service_without_units_does_not_begin_anew(
         self, start_sandbox: StartSandbox, path: Path
     ) -> None:
@@ -172,27 +141,6 @@ class TestCallbacks:
         assert second.body["trans_id"] == network_id
         assert [attempt.number for attempt in (await kept_callback(again)).attempts] == [1]
         await clock
-
-    @pytest.mark.spec("delivery.2")
-    @pytest.mark.decision("D18", "D30")
-    async def test_retries_go_on_where_they_were(
-        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
-    ) -> None:
-        receiver.answer_in_turn(500, 503, 200)
-        await sandbox.collect(callback_url=receiver.url)
-        await sandbox.advance(seconds=1)
-        before = await kept_callback(sandbox)
-
-        again = await restart()
-        assert await kept_callback(again) == before
-        await again.advance(minutes=4, seconds=59)
-        assert len(receiver.deliveries) == 1
-        await again.advance(minutes=5, seconds=1)
-
-        attempts = (await kept_callback(again)).attempts
-        assert [attempt.number for attempt in attempts] == [1, 2, 3]
-        assert [attempt.status_code for attempt in attempts] == [500, 503, 200]
-        assert len({delivery.raw for delivery in receiver.deliveries}) == 1
 
     @pytest.mark.spec("service.8")
     @pytest.mark.decision("D15", "D16")
@@ -259,17 +207,3 @@ class TestCardPages:
 
         assert await status(again) == "000"
         assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
-
-
-@pytest.mark.spec("delivery.1")
-async def test_what_lies_in_an_inbox_is_there_after_a_restart(
-    sandbox: Sandbox, restart: Restart
-) -> None:
-    await sandbox.collect()
-    await sandbox.advance(seconds=1)
-    before = await sandbox.inbox()
-
-    again = await restart()
-
-    assert [message["signature"] for message in before] == ["valid"]
-    assert await again.inbox() == before

@@ -1,5 +1,6 @@
 """`sandbox-sim reconcile`: the network that it names (D39)."""
 
+import json
 from operator import methodcaller
 from pathlib import Path
 
@@ -97,6 +98,30 @@ async def test_each_line_ends_with_what_to_do(production: Sandbox, statement: Pa
     ]
 
 
+async def test_json_has_both_sides_of_each_difference(production: Sandbox, statement: Path) -> None:
+    for number in (1, 2):
+        kept = attempt(
+            f"A{number}",
+            network="closed",
+            outcome=Outcome.SUCCEEDED,
+            transaction_id=f"T{number}",
+        )
+        await production.gateway.store.run(methodcaller("add_attempt", kept, "{}"))
+    write(statement, "reference,amount\nreference of A1,10.51\nnobody,5\n")
+
+    result = await on(
+        production, "--json", "reconcile", "closed", statement, "--since", "2020-01-01"
+    )
+
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["agrees"], found["matched"]) == (1, False, 0)
+    (different,), (here,), (there,) = (
+        found[each] for each in ("different", "missing_here", "missing_there")
+    )
+    assert (different["row"]["amount"], different["attempt"]["transaction_id"]) == ("10.51", "T1")
+    assert (here["row"]["reference"], there["transaction_id"]) == ("nobody", "T2")
+
+
 async def test_a_statement_may_name_transactions_of_the_client(
     production: Sandbox, statement: Path
 ) -> None:
@@ -110,13 +135,18 @@ async def test_a_statement_may_name_transactions_of_the_client(
     assert "staging: 1 matched" in result.stdout
 
 
-async def test_a_column_that_is_no_field_is_a_wrong_usage(
+async def test_a_file_that_is_no_statement_and_a_column_that_is_no_field_are_wrong_usages(
     production: Sandbox, statement: Path
 ) -> None:
-    result = await on(production, "reconcile", "staging", statement, "--column", "sum=Paid")
+    write(statement, "reference,amount\nR1,five\n")
+    for column, says in (
+        ("amount=amount", "line 2: 'five' is not an amount"),
+        ("sum=Paid", "the fields are reference, network_id, transaction_id, amount"),
+    ):
+        result = await on(production, "reconcile", "staging", statement, "--column", column)
 
-    assert result.exit_code == 2
-    assert "the fields are reference, network_id, transaction_id, amount" in result.stderr
+        assert result.exit_code == 2
+        assert says in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from tests.cli.processes import (
     first_line,
     running,
 )
+from tests.kit.requests import collection
 from tests.tls_files import certificate_files, trusting
 
 CREDENTIALS = "Basic " + base64.b64encode(b"sandbox_key:sandbox_secret").decode()
@@ -113,17 +114,7 @@ def test_the_life_of_two_workers(store: str) -> None:
         assert set(in_turn.values()) == {5}
 
         for number in range(20):
-            payment: dict[str, Any] = {
-                "reference": "Order 1",
-                "transaction_id": f"T{number}",
-                "trans_type": "CTM",
-                "amount": 10,
-                "nw": "MTN",
-                "payment_option": "MOM",
-                "customer_number": "0244000001",
-                "callback_url": f"{url}/_sandbox/inbox/orders",
-                "request_time": "2026-01-01 09:00",
-            }
+            payment = collection(f"T{number}", callback_url=f"{url}/_sandbox/inbox/orders")
             assert post(url, "/make_payment", **payment)[0]["response_code"] == "202"
         assert len(eventually(lambda: inbox(url, 20))) == 20
 

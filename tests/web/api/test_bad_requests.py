@@ -213,12 +213,3 @@ async def test_unknown_fields_are_ignored(sandbox: Sandbox, name: str) -> None:
     extra = {"service": 1, "Amount": "x", "": None, "nested": {"amount": [{}]}}
 
     assert (await sandbox.post(operation.path, {**extra, **operation.body})).code == operation.code
-
-
-@pytest.mark.decision("D5", "D17")
-async def test_sandbox_does_without_a_nickname(sandbox: Sandbox) -> None:
-    for name in ["collection", "card", "deposit", "payout"]:
-        operation = OPERATIONS[name]
-        body = {key: value for key, value in operation.body.items() if key != "nickname"}
-
-        assert (await sandbox.post(operation.path, body)).code == operation.code

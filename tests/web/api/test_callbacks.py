@@ -1,12 +1,15 @@
-"""The body and the profile of callbacks (D27, D28), and which payments have none."""
+"""The body, the profile, the signature and the attempts of callbacks (D27 to D30)."""
 
+import hashlib
+import hmac
 import json
 
 import pytest
 
+from sandbox_sim.records.callbacks import DeliveryState as State
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.web.callback_bodies import profile_of
-from tests.web.conftest import Receiver, kept_callbacks
+from tests.web.conftest import Receiver, kept_callback, kept_callbacks
 
 
 @pytest.mark.spec("service.8")
@@ -61,24 +64,6 @@ async def test_the_storefront_path_gets_events_out_of_the_box(sandbox: Sandbox) 
 
 
 @pytest.mark.decision("D27")
-async def test_the_table_of_addresses_goes_before_the_profile_of_the_server(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(
-        callback_profile="superset",
-        callback_profiles={"*/inbox/a*": "flat", "*/inbox/ab": "event", "*[xy]": "trans_bare"},
-    )
-    for name in ("a", "ab", "bx", "other"):
-        await sandbox.collect(callback_url=sandbox.inbox_url(name))
-    await sandbox.advance(seconds=1)
-
-    assert profile_of(await sandbox.callback("a")) == "flat"
-    assert profile_of(await sandbox.callback("ab")) == "flat"
-    assert profile_of(await sandbox.callback("bx")) == "trans_bare"
-    assert profile_of(await sandbox.callback("other")) == "superset"
-
-
-@pytest.mark.decision("D27")
 async def test_a_credential_set_may_have_its_own_profile_below_that_table(
     start_sandbox: StartSandbox,
 ) -> None:
@@ -99,3 +84,78 @@ async def test_a_credential_set_may_have_its_own_profile_below_that_table(
     assert profile_of(await sandbox.callback("first")) == "flat"
     assert profile_of(await sandbox.callback("second")) == "trans_bare"
     assert profile_of(await sandbox.callback("shop")) == "event"
+
+
+@pytest.mark.spec("delivery.2", "limits")
+@pytest.mark.decision("D30")
+async def test_three_attempts_leave_five_minutes_apart(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
+    receiver.answer_in_turn(500, 500, 500)
+    await sandbox.collect(callback_url=receiver.url)
+
+    await sandbox.advance(seconds=1)
+    assert len(receiver.deliveries) == 1
+
+    for already in (1, 2):
+        await sandbox.advance(minutes=4, seconds=59, milliseconds=999)
+        assert len(receiver.deliveries) == already
+        await sandbox.advance(milliseconds=1)
+        assert len(receiver.deliveries) == already + 1
+
+    await sandbox.advance(days=1)
+    assert len(receiver.deliveries) == 3
+    assert (await kept_callback(sandbox)).state is State.FAILED
+
+
+@pytest.mark.decision("D15", "D30")
+async def test_retries_go_on_after_the_status_has_been_forgotten(
+    start_sandbox: StartSandbox, receiver: Receiver
+) -> None:
+    sandbox = await start_sandbox(callback_retry_interval_s=3600)
+    receiver.answer_in_turn(500, 200)
+    await sandbox.collect(callback_url=receiver.url)
+    await sandbox.advance(hours=1, minutes=1)
+
+    assert (await sandbox.status()).code == "027"
+    assert [delivery.body["trans_ref"] for delivery in receiver.deliveries] == ["T1", "T1"]
+
+
+def hmac_sha256(raw: bytes, secret_key: str) -> str:
+    return hmac.new(secret_key.encode(), raw, hashlib.sha256).hexdigest()
+
+
+@pytest.mark.spec("delivery.1", "delivery.3")
+@pytest.mark.decision("D29")
+@pytest.mark.parametrize("profile", ["trans", "flat"])
+async def test_every_callback_is_signed_over_the_bytes_as_they_arrive(
+    start_sandbox: StartSandbox, receiver: Receiver, profile: str
+) -> None:
+    reference = 'Ɛdwoa\'s "café" 🧺 \\ \u2028'
+    sandbox = await start_sandbox(callback_profile=profile)
+    await sandbox.collect(callback_url=receiver.url, reference=reference)
+    await sandbox.advance(seconds=1)
+
+    delivery = receiver.delivery
+    assert delivery.signature == hmac_sha256(delivery.raw, "sandbox_secret")
+    assert delivery.body.get("reference", reference) == reference
+
+
+@pytest.mark.spec("delivery.1")
+@pytest.mark.decision("D2", "D29")
+async def test_the_key_is_that_of_the_client_that_asked(
+    start_sandbox: StartSandbox, receiver: Receiver
+) -> None:
+    sandbox = await start_sandbox(
+        credentials=[
+            {"client_key": "first", "secret_key": "its own"},
+            {"client_key": "second", "secret_key": "sécret: with a colon"},
+        ]
+    )
+    for client_key, secret_key in [("first", "its own"), ("second", "sécret: with a colon")]:
+        sandbox.headers["Authorization"] = basic(client_key, secret_key)
+        await sandbox.collect(callback_url=receiver.url)
+        await sandbox.advance(seconds=1)
+        delivery = receiver.deliveries[-1]
+
+        assert delivery.signature == hmac_sha256(delivery.raw, secret_key)

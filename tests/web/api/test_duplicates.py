@@ -83,19 +83,6 @@ async def test_what_is_rejected_is_warned_of_without_saying_that_it_replaces_any
     assert "replaces" not in answer.headers["X-Sandbox-Why"]
 
 
-@pytest.mark.decision("D14")
-@pytest.mark.parametrize("operation", ["collect", "card", "deposit", "payout", "bill", "airtime"])
-async def test_with_reject_an_id_is_unique_across_all_operations(
-    start_sandbox: StartSandbox, operation: str
-) -> None:
-    sandbox = await start_sandbox(duplicates="reject")
-    await sandbox.collect()
-
-    answer = await getattr(sandbox, operation)()
-
-    assert answer.code == "219"
-
-
 @pytest.mark.decision("D14", "D15")
 async def test_with_reject_a_rejected_request_has_not(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(duplicates="reject")

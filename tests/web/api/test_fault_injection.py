@@ -120,14 +120,6 @@ class TestRefusals:
         assert fault_id in entry["why"]
         assert (await sandbox.collect()).code == "202"
 
-    @pytest.mark.parametrize("status", [500, 502, 503])
-    async def test_a_server_that_fails(self, sandbox: Sandbox, status: int) -> None:
-        await add(sandbox, {"status": status})
-
-        for refused in (await sandbox.collect(), await sandbox.sms()):
-            assert (refused.status, refused.code, refused.rule) == (status, "500", "fault")
-            assert set(refused.body) == {"response_code", "response_message"}
-
     async def test_on_all_paths_of_the_gateway_and_no_other(self, sandbox: Sandbox) -> None:
         await add(sandbox, {"status": 503})
 
@@ -366,33 +358,6 @@ class TestWhichRequests:
 
         assert (await sandbox.post("/pay_bill", bad)).status == 500
         assert (await sandbox.post("/pay_bill", none)).code == "400"
-
-
-class TestHowOften:
-    async def statuses(self, sandbox: Sandbox, count: int) -> list[int]:
-        return [(await sandbox.status()).status for _ in range(count)]
-
-    async def test_each_nth(self, sandbox: Sandbox) -> None:
-        await add(sandbox, {"status": 503}, every=3, match={"service_id": 55})
-
-        assert await self.statuses(sandbox, 6) == [200, 200, 503] * 2
-
-    async def test_so_many_times_and_then_never_again(self, sandbox: Sandbox) -> None:
-        await add(sandbox, {"status": 503}, times=2)
-
-        assert await self.statuses(sandbox, 4) == [503, 503, 200, 200]
-        (rule,) = await listed(sandbox)
-        assert (rule["times"], rule["used"], rule["seen"]) == (2, 2, 2)
-
-    async def test_faults_with_times_apply_first_oldest_first_then_the_newest_without(
-        self, sandbox: Sandbox
-    ) -> None:
-        await add(sandbox, {"status": 429})
-        await add(sandbox, {"status": 500}, times=1)
-        await add(sandbox, {"status": 503})
-        await add(sandbox, {"status": 502}, times=1)
-
-        assert await self.statuses(sandbox, 4) == [500, 502, 503, 503]
 
 
 class TestKeeping:

@@ -78,14 +78,6 @@ async def test_so_it_is_for_every_method(sandbox: Sandbox) -> None:
         assert not [name for name in answer.headers if name.startswith("access-control-")]
 
 
-async def test_no_host_and_a_host_that_is_not_one_are_refused(sandbox: Sandbox) -> None:
-    assert (await pay(sandbox, host=None, version=b"HTTP/1.0")).code == "403"
-    for host in (b"", b"a b", b"localhost, evil", b"user@localhost", b"\xff", b"x" * 254):
-        answer = await pay(sandbox, host=host)
-
-        assert (answer.code, "Host" in answer.body["response_message"]) == ("403", True), host
-
-
 @pytest.mark.parametrize(
     ("settings", "host", "origin", "code"),
     [

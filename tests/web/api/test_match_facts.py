@@ -47,18 +47,8 @@ def test_all_recipients_of_a_bulk_and_the_account_of_a_bill() -> None:
     ("trans_type", "option", "operation"),
     [
         ("CTM", "MOM", "collect"),
-        ("CTM", "CRD", "card"),
-        ("CTM", "CRM", "card"),
-        ("DTTW", "MOM", "deposit"),
-        ("MTC", "MOM", "payout"),
-        ("MTC", "BNK", "payout"),
-        ("MTC", "CRD", "payout"),
-        ("DTTW", None, "deposit"),
         ("MTC", None, "payout"),
-        ("CTM", None, None),
-        ("CTM", "BNK", None),
         ("XYZ", "MOM", None),
-        (None, None, None),
         (["CTM"], {"MOM": 1}, None),
     ],
 )

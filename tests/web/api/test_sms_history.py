@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Sandbox, StartSandbox
+from tests.conftest import Sandbox
 
 
 def numbers(items: list[dict[str, Any]]) -> list[str]:
@@ -95,12 +95,3 @@ async def test_a_bad_filter_is_a_bad_request_in_http_200(sandbox: Sandbox) -> No
             assert (wrong, answer.status, answer.code) == (wrong, 200, "400")
             assert field in answer.message
             assert set(answer.body) == {"response_code", "response_message"}
-
-
-@pytest.mark.spec("endpoint.11")
-async def test_a_service_sees_only_its_own_messages(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox()
-    await sandbox.sms(service_id=55)
-
-    assert (await sandbox.history(service_id=56)).data == []
-    assert len((await sandbox.history(service_id=55)).data) == 1

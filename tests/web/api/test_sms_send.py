@@ -1,10 +1,10 @@
-"""9. Single SMS: its answer, its cost and its status."""
+"""9, 10 and 12. One SMS, or one text to many recipients: answer, cost, status and balance."""
 
 from typing import Any
 
 import pytest
 
-from tests.conftest import Sandbox
+from tests.conftest import Sandbox, StartSandbox
 
 
 @pytest.mark.spec("endpoint.9", "codes")
@@ -50,22 +50,103 @@ async def test_of_several_errors_the_first_in_order_answers(sandbox: Sandbox) ->
         assert (await sandbox.sms(**fields)).code == WRONG[first][0]
 
 
+STRANGER = "0540010000"
+
+
+@pytest.mark.spec("service.7", "endpoint.10", "endpoint.11")
+async def test_every_recipient_gets_a_message_of_the_batch(sandbox: Sandbox) -> None:
+    batch_id = (await sandbox.bulk("0244000001", "233200000002")).data["batch_id"]
+
+    items = (await sandbox.history()).data
+
+    assert {item["customer_number"] for item in items} == {"233244000001", "233200000002"}
+    assert {item["batch_id"] for item in items} == {batch_id}
+    assert {item["message"] for item in items} == {"Sale today"}
+    assert len({item["processing_id"] for item in items}) == 2
+
+
 @pytest.mark.spec("states.sms", "sandbox.2", "limits")
 @pytest.mark.decision("D25")
-@pytest.mark.parametrize("customer_number", ["0244000009", "233200000019"])
-async def test_last_digit_9_is_refunded_after_800_ms(
-    sandbox: Sandbox, customer_number: str
+async def test_after_800_ms_those_ending_in_9_are_refunded_and_the_others_sent(
+    sandbox: Sandbox,
 ) -> None:
-    await sandbox.sms(customer_number=customer_number, msg_body="a" * 161)
-
+    await sandbox.bulk("0244000001", "0244000009", "0200000019", msg_body="a" * 161)
     await sandbox.advance(milliseconds=799)
-    assert (await sandbox.history()).data[0]["status"] == "ACKNOWLEDGED"
-    assert await sandbox.sms_balance() == 498
+    assert {item["status"] for item in (await sandbox.history()).data} == {"ACKNOWLEDGED"}
+    assert await sandbox.sms_balance() == 494
 
     await sandbox.advance(milliseconds=1)
-    (item,) = (await sandbox.history()).data
-    assert (item["status"], item["status_code"], item["sent_at"]) == ("REFUNDED", "R", None)
+
+    items = (await sandbox.history()).data
+    assert {item["customer_number"]: item["status"] for item in items} == {
+        "233244000001": "SENT",
+        "233244000009": "REFUNDED",
+        "233200000019": "REFUNDED",
+    }
+    assert await sandbox.sms_balance() == 498
+
+
+@pytest.mark.spec("endpoint.10", "codes")
+@pytest.mark.decision("D24")
+async def test_recipients_must_be_an_array_of_numbers(sandbox: Sandbox) -> None:
+    for recipients in (None, "0244000001", [244000001], ["0244000001", "Ama"]):
+        answer = await sandbox.post(
+            "/sms/bulk",
+            {"service_id": 55, "recipients": recipients, "msg_body": "Hi", "sender_id": "Shop"},
+        )
+
+        assert (answer.status, answer.code) == (200, "389"), recipients
     assert await sandbox.sms_balance() == 500
 
-    await sandbox.advance(days=1)
-    assert await sandbox.sms_balance() == 500
+
+@pytest.mark.spec("endpoint.10", "sandbox.10", "codes")
+@pytest.mark.decision("D24")
+async def test_too_few_units_for_all_send_to_none(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(sms_initial_units=3)
+
+    answer = await sandbox.bulk("0244000001", "0244000002", msg_body="a" * 161)
+
+    assert (answer.status, answer.code) == (200, "237")
+    assert await sandbox.sms_balance() == 3
+    assert (await sandbox.history()).data == []
+    assert (await sandbox.bulk("0244000001", "0244000002", "0244000003")).code == "370"
+    assert await sandbox.sms_balance() == 0
+
+
+WRONG_BULK: list[tuple[str, dict[str, Any]]] = [
+    ("400", {"service_id": None}),
+    ("216", {"sender_id": None}),
+    ("389", {"recipients": [*[STRANGER] * 1001, "Ama"]}),
+    ("390", {"recipients": [STRANGER] * 1001}),
+    ("S002", {"recipients": [STRANGER]}),
+    ("371", {"msg_body": " "}),
+    ("237", {"service_id": 59}),
+]
+
+
+@pytest.mark.spec("endpoint.10")
+@pytest.mark.decision("D24")
+async def test_of_several_errors_of_a_bulk_the_first_in_order_answers(sandbox: Sandbox) -> None:
+    for first in range(len(WRONG_BULK)):
+        fields: dict[str, Any] = {"recipients": ["0244000001"]}
+        for _, wrong in reversed(WRONG_BULK[first:]):
+            fields.update(wrong)
+
+        answer = await sandbox.bulk(**fields)
+
+        assert (answer.status, answer.code) == (200, WRONG_BULK[first][0])
+
+
+@pytest.mark.spec("endpoint.12")
+async def test_last_updated_is_the_moment_of_the_last_movement(sandbox: Sandbox) -> None:
+    async def last_updated() -> str:
+        answer = await sandbox.post("/sms/balance", {"service_id": 55})
+        return str(answer.data["last_updated"])
+
+    assert await last_updated() == "2026-01-01T09:00:00.000Z"
+    await sandbox.advance(minutes=5)
+    assert await last_updated() == "2026-01-01T09:00:00.000Z"
+    await sandbox.sms(customer_number="0244000009")
+    assert await last_updated() == "2026-01-01T09:05:00.000Z"
+    await sandbox.advance(minutes=5)
+    assert await last_updated() == "2026-01-01T09:05:00.800Z"

@@ -8,22 +8,6 @@ from tests.conftest import Sandbox, StartSandbox
 TEN_MINUTES = 10 * 60 * 1000
 
 
-@pytest.mark.spec("endpoint.7", "sandbox.8", "states.transactions")
-@pytest.mark.decision("D8", "D16", "D18")
-async def test_success_changes_the_words_and_keeps_the_network_id(sandbox: Sandbox) -> None:
-    await sandbox.collect()
-    pending = (await sandbox.status()).data
-
-    await sandbox.advance(seconds=1)
-
-    assert (await sandbox.status()).data == {
-        **pending,
-        "status_desc": "Transaction Successful",
-        "status": "000",
-        "message": "SUCCESSFUL",
-    }
-
-
 @pytest.mark.spec("sandbox.8", "states.transactions", "limits")
 @pytest.mark.decision("D15")
 @pytest.mark.parametrize("customer_number", ["0244000001", "0244000009"])

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from sandbox_sim.values.response_codes import Code, Reply
 from sandbox_sim.web.api.responses import render
 from tests.conftest import Sandbox, StartSandbox
-from tests.kit.requests import OPERATIONS
 from tests.web.wire import exchange, request_bytes
 
 pytestmark = pytest.mark.decision("D36")
@@ -53,25 +52,6 @@ async def test_the_reason_names_the_value_and_the_setting(sandbox: Sandbox) -> N
         assert why in answer.headers["X-Sandbox-Why"]
 
 
-RULES = {
-    **dict.fromkeys(("collection", "deposit", "airtime"), "sandbox.3"),
-    "payout": "sandbox.5",
-    "card": "sandbox.6",
-    "bill": "sandbox.7",
-    **dict.fromkeys(("sms", "bulk", "sms-balance"), "sandbox.10"),
-    "status": "sandbox.8",
-    "balance": "sandbox.9",
-    "history": "D26",
-}
-
-
-@pytest.mark.parametrize("name", OPERATIONS)
-async def test_the_answer_of_an_operation_names_its_rule(sandbox: Sandbox, name: str) -> None:
-    operation = OPERATIONS[name]
-
-    assert (await sandbox.post(operation.path, operation.body)).rule == RULES[name]
-
-
 @pytest.mark.parametrize(("length", "warned"), [(11, False), (12, True)])
 async def test_a_sender_that_networks_cut_is_warned_of(
     sandbox: Sandbox, length: int, warned: bool
@@ -108,10 +88,6 @@ async def test_a_balance_query_says_which_figures_it_gives(
         rule,
         f"{why} (/_sandbox/rules#{rule})",
     )
-
-
-async def test_too_few_units_name_their_rule(sandbox: Sandbox) -> None:
-    assert (await sandbox.sms(service_id=59)).rule == "sandbox.10"
 
 
 async def test_a_repeated_id_names_the_setting(start_sandbox: StartSandbox) -> None:

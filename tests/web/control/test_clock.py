@@ -1,14 +1,19 @@
-"""Gateway time under /_sandbox/clock: a test reads, advances, freezes and resumes it."""
+"""Gateway time under /_sandbox/clock: a test reads, advances, freezes, resumes and resets it.
+
+A reset returns to the machine's time, unless later records wait.
+"""
 
 import json
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from sandbox_sim.adapters.clock_and_ids import SystemClock
+from sandbox_sim.ports.clock import ClockState
 from tests.conftest import Sandbox, Seen, StartSandbox
-from tests.web.control_api import ask, assert_error
-
-DEAD = "http://127.0.0.1:9/nobody"
+from tests.web.control_api import DEAD, ask, assert_error, get, post
 
 
 async def advance(sandbox: Sandbox, seconds: object) -> Seen:
@@ -120,3 +125,125 @@ async def test_what_cannot_be_kept_is_not_changed(
     assert_error(await set_clock(sandbox, "resume"), 503, "closed")
 
     assert (await ask(sandbox, "GET", "/_sandbox/clock")).body == before
+
+
+NOW = datetime(2026, 1, 1, 9, tzinfo=UTC)
+
+SetMachine = Callable[[datetime], None]
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> SetMachine:
+    """A function that sets the machine's time; both the machine and the gateway start at 09:00."""
+
+    def set_to(moment: datetime) -> None:
+        monkeypatch.setattr(SystemClock, "machine_now", lambda _clock: moment)
+
+    set_to(NOW)
+    return set_to
+
+
+async def reset(sandbox: Sandbox) -> Seen:
+    return await ask(sandbox, "POST", "/_sandbox/clock/reset")
+
+
+def is_the_machines(sandbox: Sandbox) -> bool:
+    return sandbox.gateway.clock.state == ClockState()
+
+
+@pytest.mark.usefixtures("machine")
+async def test_it_runs_and_is_the_machines(sandbox: Sandbox) -> None:
+    await sandbox.advance(days=2)
+
+    seen = await reset(sandbox)
+
+    assert (seen.status, seen.body["frozen"], seen.body["shift_s"]) == (200, False, 0)
+    assert is_the_machines(sandbox)
+
+
+@pytest.mark.usefixtures("machine")
+@pytest.mark.decision("D16", "D30")
+class TestWhatStillWaits:
+    @pytest.mark.parametrize(
+        ("begin", "named"),
+        [
+            (lambda sandbox: sandbox.collect(), "payment T1 of service 55, created"),
+            (lambda sandbox: sandbox.sms(), "SMS "),
+            (lambda sandbox: sandbox.bulk("0244000001", "0244000002"), "SMS "),
+        ],
+    )
+    async def test_it_is_listed_and_the_clock_stays(
+        self, sandbox: Sandbox, begin: Callable[[Sandbox], Awaitable[Seen]], named: str
+    ) -> None:
+        await sandbox.advance(hours=1)
+        await begin(sandbox)
+
+        seen = await reset(sandbox)
+
+        times = ("2026-01-01T10:00:00.000Z", "the machine's time, 2026-01-01T09:00:00.000Z")
+        assert_error(seen, 409, *times, named, "created 2026-01-01T10:00:00.000Z")
+        assert seen.body["error"]["code"] == "records_wait"
+        assert len(seen.body["error"]["message"].splitlines()) == 3
+        assert sandbox.gateway.clock.now() == NOW + timedelta(hours=1)
+
+        await sandbox.advance(seconds=1)
+        assert (await reset(sandbox)).status == 200
+
+    async def test_a_callback_that_retries(self, sandbox: Sandbox) -> None:
+        await sandbox.advance(hours=1)
+        await sandbox.collect(callback_url=DEAD)
+        await sandbox.advance(seconds=1)
+        (callback,) = (await get(sandbox, "callbacks"))["callbacks"]
+
+        assert_error(await reset(sandbox), 409, f"callback {callback['id']} of service 55")
+
+        await sandbox.advance(minutes=10)
+        assert (await reset(sandbox)).status == 200
+
+    async def test_a_callback_that_is_held_back_is_listed_once(self, sandbox: Sandbox) -> None:
+        await post(sandbox, "overrides", match={}, callback={"reorder": True})
+        await sandbox.advance(hours=1)
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        message = (await reset(sandbox)).body["error"]["message"]
+
+        assert message.count("callback ") == 1
+
+    async def test_at_most_twenty_are_listed(self, sandbox: Sandbox) -> None:
+        await sandbox.advance(hours=1)
+        for number in range(25):
+            await sandbox.collect(transaction_id=f"T{number}")
+
+        seen = await reset(sandbox)
+
+        assert_error(seen, 409, "payment T19", "and more")
+        assert "payment T20" not in seen.body["error"]["message"]
+
+
+@pytest.mark.usefixtures("machine")
+class TestWhatDoesNot:
+    async def test_what_was_created_before_the_machines_time(self, sandbox: Sandbox) -> None:
+        """The next attempt of such a callback may be due after the machine's time."""
+        await sandbox.collect(callback_url=DEAD, transaction_id="T1")
+        await post(sandbox, "overrides", match={}, delay_ms=60_000)
+        await sandbox.sms()
+        await sandbox.collect(transaction_id="T2")
+        await sandbox.advance(seconds=0)
+
+        assert (await reset(sandbox)).status == 200
+
+    async def test_a_payment_that_waits_for_a_person(self, start_sandbox: StartSandbox) -> None:
+        sandbox = await start_sandbox()
+        await post(sandbox, "overrides", match={}, outcome={"status": "pending"})
+        await sandbox.advance(hours=1)
+        await sandbox.collect()
+
+        assert (await reset(sandbox)).status == 200
+
+    async def test_a_clock_that_is_behind(self, sandbox: Sandbox, machine: SetMachine) -> None:
+        await sandbox.collect()
+        machine(NOW + timedelta(days=300))
+
+        assert (await reset(sandbox)).status == 200
+        assert is_the_machines(sandbox)

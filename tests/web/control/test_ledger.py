@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from sandbox_sim.records.ledger import Reason
-from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.values.vocabulary import Wallet
 from sandbox_sim.web.control import ledger as ledger_face
 from sandbox_sim.web.control.input import Input, ListQuery
 from tests.conftest import Sandbox, Seen, StartSandbox
-from tests.sample_records import account_of
 from tests.web.control_api import ask, assert_error
 from tests.web.wire import exchange, request_bytes
 
@@ -48,15 +46,6 @@ async def pages(sandbox: Sandbox, query: str) -> AsyncIterator[dict[str, Any]]:
 
 @pytest.mark.decision("D22")
 class TestTopup:
-    async def test_it_answers_with_the_units_that_the_service_has_then(
-        self, sandbox: Sandbox
-    ) -> None:
-        answer = await topup(sandbox, 100)
-
-        assert answer.status == 200
-        assert answer.body == {"service_id": 55, "sms_balance": 600}
-        assert await sandbox.sms_balance() == 600
-
     @pytest.mark.spec("sandbox.10")
     async def test_a_balance_that_is_used_up_is_no_dead_end(
         self, start_sandbox: StartSandbox
@@ -181,21 +170,6 @@ class TestPages:
         for query, count in counts.items():
             assert len((await ledger(sandbox, query))["postings"]) == count
 
-    @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7])
-    @pytest.mark.parametrize("chosen", ["reason=topup", "service_id=55&reason=topup"])
-    async def test_after_goes_on_where_a_page_ended(
-        self, sandbox: Sandbox, chosen: str, limit: int
-    ) -> None:
-        for units in range(1, 7):
-            await topup(sandbox, units)
-
-        found = [page["postings"] async for page in pages(sandbox, f"{chosen}&limit={limit}")]
-
-        amounts = [posting["amount"] for page in found for posting in page]
-        assert amounts == ["6", "5", "4", "3", "2", "1"]
-        assert [len(page) for page in found[:-1]] == [limit] * (len(found) - 1)
-        assert found[-1]
-
     async def test_only_the_first_page_has_the_balances(self, sandbox: Sandbox) -> None:
         await topup(sandbox, 5)
 
@@ -312,20 +286,3 @@ class TestBalances:
         body = await ledger(sandbox, "audit=true")
 
         assert (body["balances"][0]["balance"], body["agrees"]) == ("10000", True)
-
-    async def test_a_balance_that_is_not_the_sum_is_told(self, sandbox: Sandbox) -> None:
-        await topup(sandbox, 5, service_id=55)
-        await topup(sandbox, 5, service_id=56)
-        assert isinstance(sandbox.gateway.store, MemoryStore)
-        kept = sandbox.gateway.store._unit._services[55].balances
-        kept[account_of(55)] = kept[account_of(55)]._replace(available=Decimal(504))
-
-        body = await ledger(sandbox, "audit=true")
-
-        assert body["agrees"] is False
-        assert body["violations"] == [
-            {
-                "rule": "a balance is the sum of its transfers",
-                "detail": "service/55/sms/SMS of mode S has 504 and its transfers sum to 505",
-            }
-        ]

@@ -13,7 +13,6 @@ from sandbox_sim.ports import StoreError
 from sandbox_sim.records.callbacks import DeliveryState, Profile
 from tests import postgres
 from tests.conftest import Sandbox, StartSandbox
-from tests.sqlite_files import killed
 from tests.web.callback_bodies import profile_of
 from tests.web.conftest import Receiver, kept_callback
 from tests.web.control_api import ask
@@ -23,7 +22,6 @@ from tests.web.overriding import override
 pytestmark = [pytest.mark.decision("D31")]
 
 SECRET = "sandbox_secret"
-DEAD = "http://127.0.0.1:9/nobody"
 
 
 def refs(receiver: Receiver) -> list[str]:
@@ -158,21 +156,6 @@ class TestOutOfOrder:
         await sandbox.advance(hours=1)
 
         assert refs(receiver) == ["T1", "T2"]
-
-    async def test_a_restart_changes_nothing(
-        self, start_sandbox: StartSandbox, receiver: Receiver, tmp_path: Path
-    ) -> None:
-        path = tmp_path / "state.sqlite3"
-        sandbox = await start_sandbox(store=f"sqlite:{path}")
-        await misbehaving(sandbox, reorder=True)
-        await sandbox.collect(callback_url=receiver.url)
-        await sandbox.advance(seconds=1)
-
-        again = await start_sandbox(store=f"sqlite:{killed(path, tmp_path / 'after the kill')}")
-        await again.collect(transaction_id="T2", callback_url=receiver.url)
-        await again.advance(seconds=1)
-
-        assert refs(receiver) == ["T2", "T1"]
 
 
 class TestTheSignature:

@@ -1,15 +1,12 @@
-"""Overrides decide the outcome of a request in place of the sandbox rules."""
+"""Overrides decide the outcome or the response code of a request in place of the sandbox rules."""
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox
-from tests.sqlite_files import killed
-from tests.web.conftest import kept_callbacks
 from tests.web.control_api import ask
 from tests.web.hosted_page import LANDING_PAGE, choose, look, redirect, status
 from tests.web.overriding import OTHERS, PAYMENTS, REFUSED, counts, listed, override, pay, query
@@ -117,19 +114,6 @@ class TestTheCardPage:
 
 
 class TestWhichOne:
-    async def test_overrides_with_times_apply_first_oldest_first_then_the_newest_without(
-        self, sandbox: Sandbox
-    ) -> None:
-        await override(sandbox, outcome={"response_code": "500"})
-        await override(sandbox, outcome={"response_code": "019"}, times=2)
-        await override(sandbox, outcome={"response_code": "402"})
-        await override(sandbox, outcome={"response_code": "016"}, times=1)
-
-        codes = [(await sandbox.collect(transaction_id=f"T{n}")).code for n in range(5)]
-
-        assert codes == ["019", "019", "016", "402", "402"]
-        assert await counts(sandbox) == [(1, 1), (2, 2), (2, 2), (0, 0)]
-
     async def test_one_that_does_not_apply_to_a_refused_payment_leaves_it_to_the_next(
         self, sandbox: Sandbox
     ) -> None:
@@ -239,26 +223,6 @@ async def test_the_journal_names_it_and_what_it_asked_for(sandbox: Sandbox) -> N
     assert entry["why"] == f"override {made['id']} asks for status 003, callback duplicate 2"
 
 
-async def test_what_was_decided_comes_after_a_restart(
-    start_sandbox: StartSandbox, tmp_path: Path
-) -> None:
-    path = tmp_path / "state.sqlite3"
-    sandbox = await start_sandbox(store=f"sqlite:{path}")
-    await override(sandbox, outcome={"status": "003"}, callback={"bad_signature": True}, times=2)
-    await sandbox.collect()
-
-    left = killed(path, tmp_path / "after the kill")
-    again = await start_sandbox(store=f"sqlite:{left}")
-    assert await counts(again) == [(1, 1)]
-    await again.advance(seconds=1)
-
-    assert await status(again) == "003"
-    (callback,) = await kept_callbacks(again)
-    assert json.loads(callback.body)["trans_status"] == "003/CANCELLED"
-    codes = [(await again.collect(transaction_id=f"R{n}")).rule for n in range(2)]
-    assert codes == ["override", "sandbox.3"]
-
-
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
 async def test_one_that_is_for_once_is_used_once_by_all_who_come_together(
     start_sandbox: StartSandbox, tmp_path: Path, store: str
@@ -273,3 +237,92 @@ async def test_one_that_is_for_once_is_used_once_by_all_who_come_together(
 
     assert sorted(answer.rule for answer in answers) == ["override"] + ["sandbox.3"] * 11
     assert await counts(sandbox) == [(1, 1)]
+
+
+class TestResponseCodes:
+    @pytest.mark.spec("codes")
+    @pytest.mark.decision("D7")
+    async def test_a_payment_is_rejected_and_leaves_nothing(self, sandbox: Sandbox) -> None:
+        statuses = {"402": 402, "403": 403, "404": 404, "429": 429, "500": 500}
+        for operation in PAYMENTS:
+            for code in ("016", "019", "402", "219", "403", "404", "429", "500"):
+                await override(sandbox, outcome={"response_code": code}, times=1)
+
+                answer = await pay(sandbox, operation)
+                await sandbox.advance(seconds=5)
+
+                assert (answer.code, answer.status) == (code, statuses.get(code, 200))
+                assert answer.rule == "override"
+                assert set(answer.body) == {"response_code", "response_message"}
+                assert (await sandbox.status()).code == "027"
+            assert await sandbox.inbox() == []
+
+    @pytest.mark.decision("D16")
+    async def test_a_simulated_decline_keeps_its_record(self, sandbox: Sandbox) -> None:
+        for operation in PAYMENTS:
+            await override(sandbox, outcome={"response_code": "015"})
+
+            assert (await pay(sandbox, operation, transaction_id=operation)).code == "015"
+            await sandbox.advance(seconds=5)
+
+            assert (await sandbox.status(operation)).data["status"] == "001"
+            assert await sandbox.inbox() == []
+
+    async def test_acceptance_is_that_of_the_operation(self, sandbox: Sandbox) -> None:
+        for operation in PAYMENTS:
+            for code in ("000", "202"):
+                name = f"{operation} {code}"
+                await override(sandbox, outcome={"response_code": code})
+
+                answer = await pay(sandbox, operation, transaction_id=name, **REFUSED[operation])
+                await sandbox.advance(seconds=5)
+
+                assert answer.code == ("000" if operation == "card" else "202")
+                assert (await sandbox.status(name)).data["status"] == "000"
+
+    async def test_code_is_short_for_it(self, sandbox: Sandbox) -> None:
+        made = await override(sandbox, outcome={"code": "402"})
+
+        assert made["outcome"] == {"response_code": "402"}
+        assert (await sandbox.collect()).code == "402"
+
+    @pytest.mark.spec("codes")
+    async def test_any_other_operation_can_be_rejected(self, sandbox: Sandbox) -> None:
+        for operation in OTHERS:
+            of_sms = "sms" in operation
+            statuses = {"100": 401, "404": 200 if of_sms else 404, "429": 429, "500": 500}
+            match = {"service_id": 55, "operation": operation}
+            for code in ("027", "100", "237", "404", "429", "500", "S002"):
+                await override(sandbox, match=match, outcome={"response_code": code}, times=1)
+
+                answer = await query(sandbox, operation)
+
+                assert (answer.code, answer.rule) == (code, "override")
+                assert set(answer.body) == {"response_code", "response_message"}
+                assert answer.status == statuses.get(code, 200)
+                assert (await query(sandbox, operation)).rule != "override"
+
+    @pytest.mark.parametrize("operation", ["sms", "bulk-sms"])
+    async def test_a_rejected_sms_is_neither_sent_nor_charged(
+        self, sandbox: Sandbox, operation: str
+    ) -> None:
+        await override(sandbox, match={"operation": operation}, outcome={"response_code": "371"})
+
+        await query(sandbox, operation)
+
+        assert await sandbox.sms_balance() == 500
+        assert (await sandbox.history()).data == []
+
+    async def test_a_bulk_is_told_by_any_of_its_recipients(self, sandbox: Sandbox) -> None:
+        match = {"customer_number": "0200000002"}
+        await override(sandbox, match=match, outcome={"response_code": "S002"})
+
+        assert (await sandbox.bulk("0244000001", "233200000002")).code == "S002"
+        assert (await sandbox.bulk("0244000001")).code == "370"
+
+    async def test_what_is_accepted_anyway_stays_as_it_is(self, sandbox: Sandbox) -> None:
+        match = {"operation": "sms"}
+        await override(sandbox, match=match, outcome={"response_code": "237"})
+        await override(sandbox, match=match, outcome={"response_code": "370"}, times=1)
+
+        assert [(await sandbox.sms()).code for _ in range(2)] == ["370", "237"]

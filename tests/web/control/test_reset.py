@@ -33,17 +33,6 @@ async def test_a_service_begins_anew_and_another_goes_on(sandbox: Sandbox) -> No
     assert message["json"]["trans_ref"] == "T1"
 
 
-async def test_without_a_service_all_begin_anew(sandbox: Sandbox) -> None:
-    await sandbox.sms()
-    await sandbox.collect()
-    await sandbox.advance(seconds=1)
-
-    assert (await reset(sandbox)).body == {"service_id": None, "kept": ["snapshots"]}
-
-    assert await sandbox.sms_balance() == 500
-    assert await sandbox.inbox() == []
-
-
 async def test_a_wrong_service_id_resets_nothing(sandbox: Sandbox) -> None:
     await sandbox.sms()
 

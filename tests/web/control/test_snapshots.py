@@ -4,15 +4,11 @@ import asyncio
 import json
 from typing import Any
 
-import pytest
 from aiohttp import web
 
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.web.conftest import Receiver, kept_callback
 from tests.web.control_api import ask, assert_error
-from tests.web.overriding import override
-
-DEAD = "http://127.0.0.1:9/nobody"
 
 
 async def save(sandbox: Sandbox, name: object = "before", **fields: object) -> Seen:
@@ -77,43 +73,6 @@ async def test_it_all_comes_back(sandbox: Sandbox) -> None:
     assert await sandbox.sms_balance() == 499
 
 
-@pytest.mark.spec("sandbox.8")
-@pytest.mark.decision("D15")
-async def test_what_had_five_minutes_left_has_five_minutes_left_again(sandbox: Sandbox) -> None:
-    await sandbox.collect()
-    await sandbox.advance(minutes=10)
-    await save(sandbox)
-    await sandbox.advance(minutes=10)
-    assert (await sandbox.status()).code == "027"
-
-    await restore(sandbox)
-
-    await sandbox.advance(minutes=4, seconds=59)
-    assert (await sandbox.status()).code == "000"
-    await sandbox.advance(seconds=1)
-    assert (await sandbox.status()).code == "027"
-
-
-@pytest.mark.decision("D16")
-async def test_a_payment_that_was_pending_is_settled_again(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
-    await sandbox.collect(callback_url=receiver.url)
-    await save(sandbox)
-    await sandbox.advance(seconds=1)
-    assert (await sandbox.status()).data["status"] == "000"
-
-    await restore(sandbox)
-
-    assert (await sandbox.status()).data["status"] == "002"
-    await sandbox.advance(milliseconds=999)
-    assert (await sandbox.status()).data["status"] == "002"
-    await sandbox.advance(milliseconds=1)
-    assert (await sandbox.status()).data["status"] == "000"
-    first, second = (delivery.body for delivery in receiver.deliveries)
-    assert first["trans_id"] == second["trans_id"]
-
-
 async def test_a_callback_on_the_wire_does_not_write_over_the_restored_one(
     start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
@@ -142,21 +101,6 @@ async def test_a_callback_on_the_wire_does_not_write_over_the_restored_one(
     assert [attempt.status_code for attempt in callback.attempts] == [200]
     assert len(receiver.deliveries) == 2
     assert await sandbox.gateway.store.run(lambda unit: unit.next_due()) is None
-
-
-async def test_an_override_that_was_used_up_applies_once_more(sandbox: Sandbox) -> None:
-    await override(sandbox, outcome={"status": "003"}, times=1)
-    await save(sandbox, service_id=55)
-    for status in ("003", "000"):
-        await sandbox.collect()
-        await sandbox.advance(seconds=1)
-        assert (await sandbox.status()).data["status"] == status
-
-    await restore(sandbox)
-    await sandbox.collect()
-    await sandbox.advance(seconds=1)
-
-    assert (await sandbox.status()).data["status"] == "003"
 
 
 async def test_the_newest_come_first_and_in_pages(sandbox: Sandbox) -> None:

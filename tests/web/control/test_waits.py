@@ -66,23 +66,6 @@ async def test_payments_of_another_service_are_not_looked_at(
     await asyncio.wait({waiting})
 
 
-async def test_nor_are_records_searched_for_each_payment_of_its_own(
-    searches: list[str], sandbox: Sandbox
-) -> None:
-    match = {"service_id": 55, "transaction_id": "T9"}
-    waiting = asyncio.create_task(wait(sandbox, "requests", match=match))
-    await eventually(lambda: len(searches) == 1)
-
-    for number in range(10):
-        assert not waiting.done()
-        await sandbox.collect(transaction_id=f"T{number}")
-
-    status, body = await waiting
-    assert status == 200
-    assert [each["transaction_id"] for each in body["requests"]] == ["T9"]  # type: ignore[index]
-    assert len(searches) == 2
-
-
 Leave = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -120,19 +103,3 @@ async def test_a_wait_that_ends_in_time_leaves_the_connection_to_others(sandbox:
         status, _body = await wait(sandbox, "requests", count=1000, timeout_s=0)
         assert status == 408
     assert (await sandbox.collect()).code == "202"
-
-
-async def test_a_reset_is_no_end(searches: list[str], sandbox: Sandbox) -> None:
-    await sandbox.collect(transaction_id="T1")
-    waiting = asyncio.create_task(wait(sandbox, "transactions", match={"service_id": 55}, count=2))
-    await eventually(lambda: len(searches) == 1)
-
-    await ask(sandbox, "POST", "/_sandbox/reset")
-    await sandbox.collect(transaction_id="T2")
-    await asyncio.sleep(0)
-    assert not waiting.done()
-    await sandbox.collect(transaction_id="T3")
-
-    status, body = await waiting
-    assert status == 200
-    assert [each["transaction_id"] for each in body["transactions"]] == ["T3", "T2"]  # type: ignore[index]

@@ -3,7 +3,6 @@
 import re
 from collections.abc import AsyncIterator
 from html import unescape
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -114,15 +113,6 @@ class TestApproval:
         assert (code, late["error"]["code"]) == (409, "not_waiting")
         assert await status(asking) == "003"
 
-    async def test_a_deposit_waits_too_and_a_payout_does_not(self, asking: Sandbox) -> None:
-        await asking.deposit(transaction_id="T1")
-        await asking.payout(transaction_id="T2")
-        await asking.airtime(transaction_id="T3")
-        await asking.advance(seconds=1)
-
-        statuses = [(await asking.status(each)).data["status"] for each in ("T1", "T2", "T3")]
-        assert statuses == ["002", "000", "000"]
-
     async def test_the_last_digit_9_declines_before_anybody_is_asked(self, asking: Sandbox) -> None:
         assert (await asking.collect(customer_number="0244000009")).code == "015"
         assert (await handset(asking, "0244000009"))["prompts"] == []
@@ -135,43 +125,6 @@ class TestApproval:
             assert settled.status == 200
 
         assert (await handset(asking))["prompts"] == []
-
-    async def test_an_override_that_sets_the_outcome_goes_first(self, asking: Sandbox) -> None:
-        override = {"outcome": {"status": "001"}}
-        async with asking.session.post(f"{asking.url}/_sandbox/overrides", json=override):
-            await asking.collect()
-        await asking.advance(seconds=1)
-
-        assert await status(asking) == "001"
-
-    async def test_an_override_of_the_callback_applies_to_what_the_payer_decides(
-        self, asking: Sandbox
-    ) -> None:
-        override = {"callback": {"duplicate": 2}}
-        async with asking.session.post(f"{asking.url}/_sandbox/overrides", json=override):
-            await asking.collect()
-        await answer(asking, decision="approve", pin="0000")
-        await asking.advance(seconds=1)
-
-        assert [each["json"]["status"] for each in await asking.inbox()] == ["000", "000"]
-
-    async def test_a_prompt_survives_a_restart(
-        self, start_sandbox: StartSandbox, tmp_path: Path
-    ) -> None:
-        store = f"sqlite:{tmp_path / 'state.sqlite3'}"
-        first = await start_sandbox(store=store, approval="handset")
-        await first.collect()
-        await first.collect(transaction_id="T2", customer_number="0200000001")
-        await first.stop()
-
-        # The setting is off now; what was promised stays.
-        second = await start_sandbox(store=store)
-        code, _ = await answer(second, decision="approve", pin="1234")
-        await second.advance(seconds=120)
-
-        assert code == 200
-        assert await status(second) == "000"
-        assert (await second.status("T2")).data["status"] == "003"
 
 
 class TestAnswers:

@@ -371,27 +371,17 @@ class TestTheSameIdInBothModes:
             )
         return production
 
-    async def test_each_payment_has_the_answer_to_its_own_request(self, both: Sandbox) -> None:
-        of_s = rows(await page(both, "?q=mode:s"))
-        of_p = rows(await page(both, "?q=mode:p"))
-
+    async def test_each_has_its_own_request_answer_and_timeline(self, both: Sandbox) -> None:
         assert len(rows(await page(both))) == 2
-        assert [("GHS 2.00" in row, "015 declined" in row) for row in of_s] == [(True, True)]
-        assert [("GHS 1.00" in row, "015 declined" in row) for row in of_p] == [(True, False)]
+        for mode, amount in (("S", 2), ("P", 1)):
+            payments = await page(both, f"?q=mode:{mode.lower()}")
+            requests = await page(both, f"?view=requests&q=mode:{mode.lower()}")
 
-    async def test_each_request_shows_its_mode(self, both: Sandbox) -> None:
-        found = rows(await page(both, "?view=requests"))
-
-        assert sorted("mode P" in row for row in found) == [False, True]
-        assert sorted("mode S" in row for row in found) == [False, True]
-
-    async def test_each_timeline_begins_with_its_own_request(self, both: Sandbox) -> None:
-        for search, amount in (("mode:s", 2), ("mode:p", 1)):
-            (payment,) = re.findall('data-key="([^"]*)"', await page(both, f"?q={search}"))
-            found = await page(both, f"?view=requests&q={search}")
-            (request,) = re.findall('data-key="([^"]*)"', found)
-
-            for name in (payment, request):
+            (row,) = rows(payments)
+            assert (f"GHS {amount}.00" in row, "015 declined" in row) == (True, mode == "S")
+            assert [f"mode {mode}" in each for each in rows(requests)] == [True]
+            for shown in (payments, requests):
+                (name,) = re.findall('data-key="([^"]*)"', shown)
                 timeline = steps(await page(both, f"?open={name}"))
                 assert f'"amount": {amount},' in timeline[0], name
                 assert len(timeline) > 2, name

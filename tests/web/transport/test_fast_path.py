@@ -3,7 +3,6 @@
 import ast
 import asyncio
 import logging
-import os
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -53,12 +52,6 @@ async def test_by_default_it_is_the_fast_connection_and_nothing_is_logged(
 
     assert (await serving(sandbox)).__name__ == "Connection"
     assert lines(log) == []
-
-
-async def test_a_run_of_the_tests_may_turn_it_off(sandbox: Sandbox) -> None:
-    off = os.environ.get("SANDBOX_SIM_FAST_PATH") == "false"
-
-    assert (await serving(sandbox)).__name__ == ("GatewayProtocol" if off else "Connection")
 
 
 async def test_the_setting_turns_it_off(

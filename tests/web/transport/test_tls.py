@@ -21,27 +21,12 @@ from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests.conftest import basic
+from tests.kit.requests import OPERATIONS
 from tests.tls_files import certificate_files, trusting
 from tests.web.wire import request_bytes
 
 HEADERS = {"Authorization": basic(), "User-Agent": "tests"}
-BALANCE = {"service_id": 55, "request_time": "2026-01-31 09:30:00"}
-CARD = {
-    "service_id": 55,
-    "reference": "Order 1",
-    "transaction_id": "T1",
-    "trans_type": "CTM",
-    "amount": 10.5,
-    "nw": "VIS",
-    "payment_option": "CRD",
-    "customer_number": "4111111111111111",
-    "currency_code": "GHS",
-    "currency_val": "10.50",
-    "landing_page": "https://127.0.0.1:9/thanks",
-    "nickname": "Ama",
-    "callback_url": "https://127.0.0.1:9/",
-    "request_time": "2026-01-31 09:30:00",
-}
+BALANCE = OPERATIONS["balance"].body
 
 
 @dataclass
@@ -86,7 +71,7 @@ async def test_requests_of_one_connection_are_answered(server: Secured) -> None:
 
 
 async def test_the_card_page_has_an_https_address(server: Secured) -> None:
-    answer = await server.post("/make_payment", CARD)
+    answer = await server.post("/make_payment", OPERATIONS["card"].body)
 
     assert answer["redirect_url"].startswith(f"https://127.0.0.1:{server.port}/_sandbox/pay/")
     async with server.session.get(answer["redirect_url"]) as page:
