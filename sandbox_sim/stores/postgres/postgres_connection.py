@@ -1,4 +1,4 @@
-"""Connections to Postgres, descriptions of their errors, and our tables there.
+"""PostgresConnections to Postgres, descriptions of their errors, and our tables there.
 
 Beside the tables that both databases have, the table `gateway` has one row with the schema version.
 """
@@ -69,7 +69,7 @@ async def connect(url: str) -> Connection:
     return await asyncpg.connect(url, **{**_OPTIONS, **options})
 
 
-class Connections:
+class PostgresConnections:
     """The connections for units of work, opened when they are needed.
 
     Units get them in the order in which they ask. asyncpg's pool gives one that becomes free to a
@@ -141,12 +141,12 @@ class Connections:
             connection.terminate()
 
 
-async def open_connections(url: str) -> Connections:
+async def open_connections(url: str) -> PostgresConnections:
     """The connections; one is opened to check that it works.
 
     Raises one of `POSTGRES_ERRORS`, or `StoreError` for an invalid address.
     """
-    connections = Connections(url)
+    connections = PostgresConnections(url)
     try:
         connections.release(await connections.acquire())
     except POSTGRES_ERRORS:

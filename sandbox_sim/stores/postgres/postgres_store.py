@@ -34,7 +34,7 @@ from sandbox_sim.stores.postgres.postgres_connection import (
     SCHEMA,
     STATE_LOCK,
     Connection,
-    Connections,
+    PostgresConnections,
     connect,
     describe_error,
     migrate,
@@ -394,7 +394,7 @@ class PostgresStore(ChangeNotifier):
         self._clock = clock
         self._gate = gate
         self._lease = lease
-        self._pool: Connections | None = None
+        self._pool: PostgresConnections | None = None
         self._channel = ServerChannel(
             lambda: connect(url),
             clock,
@@ -546,7 +546,7 @@ async def _drop(count: int, now: datetime, unit: PostgresUnit) -> int:
     return await unit.drop_transactions(count, now)
 
 
-async def _close(pool: Connections) -> None:
+async def _close(pool: PostgresConnections) -> None:
     with contextlib.suppress(*POSTGRES_ERRORS):
         await pool.close()
 
@@ -566,7 +566,7 @@ async def _roll_back(connection: Connection, error: BaseException) -> None:
                 connection.terminate()
 
 
-async def _migrate(pool: Connections, _tries: int) -> None:
+async def _migrate(pool: PostgresConnections, _tries: int) -> None:
     connection = await pool.acquire()
     try:
         await migrate(connection)
