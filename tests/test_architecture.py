@@ -21,7 +21,7 @@ OF_THE_PRODUCT = [each for each in MODULES if PACKAGE / "demo" not in each.paren
 DOORS = {
     PACKAGE / "adapters" / f"{name}.py" for name in ("clock_and_ids", "machine_time", "people")
 } | {PACKAGE / "demo" / "clock_and_ids.py"}
-FORBIDDEN_MODULES = {"time", "random", "secrets", "uuid"}
+FORBIDDEN_MODULES = {"time", "random", "secrets"}
 FORBIDDEN_CALLS = {
     "asyncio.sleep",
     "asyncio.timeout",
@@ -35,6 +35,8 @@ FORBIDDEN_CALLS = {
     "date.today",
     "datetime.date.today",
     "os.urandom",
+    "uuid.uuid1",
+    "uuid.uuid4",
     "loop.time",
     "loop.call_later",
     "loop.call_at",

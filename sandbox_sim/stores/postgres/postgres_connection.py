@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import asyncpg
 
-from sandbox_sim.ports import StoreError
+from sandbox_sim.ports import Clock, StoreError
 from sandbox_sim.stores.sql import schema
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -77,8 +77,9 @@ class PostgresConnections:
     The keepalives of the server keep an idle connection open.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, clock: Clock) -> None:
         self._url = url
+        self._clock = clock
         self._turns = asyncio.Semaphore(CONNECTIONS)
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
@@ -93,7 +94,7 @@ class PostgresConnections:
         """An open connection, to be released; raises one of `POSTGRES_ERRORS`, or `StoreError`."""
         if self._idle and not self.all_taken:
             return await self._acquire()
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+        async with self._clock.timeout(CONNECT_TIMEOUT_S):
             return await self._acquire()
 
     async def _acquire(self) -> Connection:
@@ -141,12 +142,12 @@ class PostgresConnections:
             connection.terminate()
 
 
-async def open_connections(url: str) -> PostgresConnections:
+async def open_connections(url: str, clock: Clock) -> PostgresConnections:
     """The connections; one is opened to check that it works.
 
     Raises one of `POSTGRES_ERRORS`, or `StoreError` for an invalid address.
     """
-    connections = PostgresConnections(url)
+    connections = PostgresConnections(url, clock)
     try:
         connections.release(await connections.acquire())
     except POSTGRES_ERRORS:

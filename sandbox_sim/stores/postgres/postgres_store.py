@@ -415,7 +415,7 @@ class PostgresStore(ChangeNotifier):
     async def open(self) -> None:
         """Connect and migrate the tables; raises `StoreError` that says why not."""
         try:
-            self._pool = await open_connections(self._url)
+            self._pool = await open_connections(self._url, self._clock)
             await _retried(partial(_migrate, self._pool))
             await self._channel.open()
         except BaseException as error:
