@@ -50,6 +50,22 @@ def plain_decimal(amount: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def with_texts(
+    document: Any, change: Callable[[str], Any], rename: Callable[[str], str] = str
+) -> Any:
+    """A parsed document with every text in it changed, and the names of its members renamed."""
+    match document:
+        case str():
+            return change(document)
+        case dict():
+            return {
+                rename(name): with_texts(each, change, rename) for name, each in document.items()
+            }
+        case list():
+            return [with_texts(each, change, rename) for each in document]
+    return document
+
+
 def parse_json(text: str, default: object) -> object:
     """The parsed text; `default` if it is not JSON, or has NaN or a number that is too large."""
     try:
