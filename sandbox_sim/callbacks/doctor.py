@@ -313,10 +313,8 @@ class ReceiverExamination:
         client = next((each for each in self._clients if _fits(each, service_id)), None)
         if client is None:
             return None
-        settings, timeout = (
-            self._behaviour.present.callbacks,
-            self._behaviour.present.schedule.timeout,
-        )
+        behaviour = self._behaviour.present
+        settings, timeout = behaviour.callbacks, behaviour.schedule.timeout
         configured, key = settings.profile_of(url, client), settings.key_of(client)
         service = service_of_samples(client, service_id)
         receiver = Receiver.configured_for(url, key, configured, timeout, profiles, service)

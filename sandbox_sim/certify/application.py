@@ -23,6 +23,7 @@ from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.certify.cases import CertifyCase, Placed, State
 from sandbox_sim.certify.configuration import Configuration, Question
 from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.json_text import with_texts
 from sandbox_sim.values.msisdn import to_international
 
 if TYPE_CHECKING:
@@ -223,17 +224,13 @@ def filled(text: str, values: Mapping[str, str], quoted: Any = str) -> str:
     return text
 
 
-def _filled_document(document: Any, values: Mapping[str, str]) -> Any:
-    """JSON with the placeholders in its texts replaced; some of them alone become numbers."""
-    if isinstance(document, dict):
-        return {name: _filled_document(each, values) for name, each in document.items()}
-    if isinstance(document, list):
-        return [_filled_document(each, values) for each in document]
-    if document == "{amount}" and "amount" in values:
+def _filled_value(text: str, values: Mapping[str, str]) -> str | float:
+    """A text of JSON with its placeholders replaced; some of them alone become numbers."""
+    if text == "{amount}" and "amount" in values:
         return float(values["amount"])
-    if document == "{service_id}":
+    if text == "{service_id}":
         return int(values["service_id"])
-    return filled(document, values) if isinstance(document, str) else document
+    return filled(text, values)
 
 
 def _call(question: Question, values: Mapping[str, str], within: timedelta) -> ApplicationAnswer:
@@ -242,7 +239,7 @@ def _call(question: Question, values: Mapping[str, str], within: timedelta) -> A
     headers = {name: filled(value.get_secret_value(), values) for name, value in secrets}
     body: str | None = None
     if question.body is not None:
-        body = json.dumps(_filled_document(question.body, values))
+        body = json.dumps(with_texts(question.body, lambda text: _filled_value(text, values)))
         headers = {"Content-Type": "application/json", **headers}
     if question.form is not None:
         body = urlencode({name: filled(each, values) for name, each in question.form.items()})

@@ -1,7 +1,6 @@
 """Reads TOML files into models; every problem is a line with the file, the field and what to do."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -9,13 +8,13 @@ from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from sandbox_sim.settings.loading import ConfigError, message_of, read_toml
 from sandbox_sim.values.redaction import nearest
 
 M = TypeVar("M", bound="Table")
 
 _DURATION: Final = re.compile(r"(\d{1,6}(?:\.\d{1,3})?) ?(ms|s|m|h)")
 _UNITS: Final = {"ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours"}
-_SHOULD: Final = re.compile(r"^\w+ should")
 
 
 class FileError(Exception):
@@ -53,11 +52,9 @@ def in_words(time: timedelta) -> str:
 def read(file: Path, model: type[M]) -> M:
     """The file as this model. Raises `FileError`."""
     try:
-        document = tomllib.loads(file.read_text("utf-8-sig"))
-    except OSError as error:
-        raise FileError(f"{file}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise FileError(f"{file}: is not TOML: {error}") from None
+        document = read_toml(file)
+    except ConfigError as error:
+        raise FileError(str(error)) from None
     return parse(document, model, str(file))
 
 
@@ -72,7 +69,7 @@ def parse(document: Mapping[str, Any], model: type[M], place: str) -> M:
 def _problems(error: ValidationError, model: type[BaseModel], place: str) -> Iterator[str]:
     for detail in error.errors(include_url=False, include_input=False):
         path = ".".join(str(part) for part in detail["loc"])
-        message = _SHOULD.sub("must", detail["msg"].removeprefix("Value error, "))
+        message = message_of(detail)
         if detail["type"] == "missing":
             message = "is required"
         if detail["type"] == "extra_forbidden":

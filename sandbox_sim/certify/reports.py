@@ -9,6 +9,7 @@ from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run, TimelineEvent
+from sandbox_sim.values.json_text import with_texts
 from sandbox_sim.values.redaction import redact_document
 from sandbox_sim.values.timestamps import iso
 
@@ -66,14 +67,12 @@ def _shown_event(event: TimelineEvent) -> dict[str, Any]:
 
 
 def _without(document: Any, secrets: Collection[str]) -> Any:
-    if isinstance(document, dict):
-        return {name: _without(each, secrets) for name, each in document.items()}
-    if isinstance(document, list):
-        return [_without(each, secrets) for each in document]
-    if isinstance(document, str):
+    def masked(text: str) -> str:
         for secret in secrets:
-            document = document.replace(secret, _MASK)
-    return document
+            text = text.replace(secret, _MASK)
+        return text
+
+    return with_texts(document, masked)
 
 
 def lines(case: dict[str, Any], *, remedies: bool) -> Iterator[str]:

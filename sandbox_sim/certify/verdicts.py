@@ -4,13 +4,14 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from sandbox_sim.certify.application import ApplicationTime
 from sandbox_sim.certify.cases import CertifyCase
 
 if TYPE_CHECKING:
-    from sandbox_sim.testing import Callback, Request, SandboxGateway
+    from sandbox_sim.testing import Request, SandboxGateway
 
 # The ids of overrides and faults, which say nothing here: the case has made them.
 _ID: Final = re.compile(r"\b(override|fault) [0-9a-f]{32}")
@@ -102,7 +103,8 @@ class CaseTimeline:
         """
         now = self.elapsed
         new = [*self._new_callbacks(), *self._new_requests(now)]
-        self.events += (each._replace(at=now) for each in sorted(new, key=_moment))
+        new.sort(key=attrgetter("gateway_time"))
+        self.events += (each._replace(at=now) for each in new)
 
     def requests(self, operation: str) -> "Sequence[tuple[timedelta, Request]]":
         """The requests for an operation, with the real time at which `look` saw each."""
@@ -117,23 +119,16 @@ class CaseTimeline:
 
     def _new_callbacks(self) -> Iterator[TimelineEvent]:
         for callback in self._gateway.callbacks:
+            about = f"callback {callback.transaction_id}, status {callback.status}"
             for attempt in callback.attempts:
                 if self._is_new(f"{callback.id}/{attempt.number}"):
-                    text = f"{_about(callback)}: {attempt.verdict}"
+                    text = f"{about}: {attempt.verdict}"
                     yield TimelineEvent(self.elapsed, attempt.at, "gateway", "application", text)
 
     def _is_new(self, key: str) -> bool:
         is_new = key not in self._seen
         self._seen.add(key)
         return is_new
-
-
-def _moment(event: TimelineEvent) -> datetime:
-    return event.gateway_time
-
-
-def _about(callback: "Callback") -> str:
-    return f"callback {callback.transaction_id}, status {callback.status}"
 
 
 def _asked(request: "Request") -> str:

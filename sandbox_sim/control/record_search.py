@@ -390,10 +390,7 @@ class RecordSearch:
             await self._clock.pause(0)
 
     async def _page(self, kind: Kind, listing: Listing) -> Sequence[Any]:
-        async def work(unit: Unit) -> Sequence[Any]:
-            return await kind.listed(unit, listing)
-
-        return await self._store.run(work)
+        return await self._store.run(lambda unit: kind.listed(unit, listing))
 
 
 def _first_page(kind: Kind, match: Mapping[str, object]) -> Listing:

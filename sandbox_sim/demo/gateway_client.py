@@ -13,7 +13,6 @@ import hmac
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final, NoReturn, Self
 
@@ -195,7 +194,7 @@ class GatewayClient:
             "transaction_id": transaction.transaction_id,
             "amount": transaction.amount,
             "callback_url": self._settings.callback_url,
-            "request_time": _request_time(transaction.started_at),
+            "request_time": f"{transaction.started_at:%Y-%m-%d %H:%M:%S}",
         }
 
     def _card_fields(self, order: Order) -> dict[str, Any]:
@@ -280,10 +279,6 @@ def _wallet_fields(customer: Customer) -> dict[str, Any]:
         "customer_number": customer.phone,
         "nickname": customer.name,
     }
-
-
-def _request_time(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def _plain_number(value: object) -> float:

@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Final
 
@@ -98,10 +98,7 @@ class CheckoutForm:
 
     def _amount(self) -> Decimal:
         text = self._value("amount")
-        try:
-            amount = Decimal(text) if _AMOUNT.fullmatch(text) else Decimal(0)
-        except InvalidOperation:
-            amount = Decimal(0)
+        amount = Decimal(text) if _AMOUNT.fullmatch(text) else Decimal(0)
         if not 1 <= amount <= _MOST:
             self._wrong("amount")
         return amount

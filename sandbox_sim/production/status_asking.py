@@ -38,22 +38,6 @@ from sandbox_sim.records.jobs import Job, JobKind
 log = logging.getLogger("sandbox_sim.networks")
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A status query and its network."""
-
-    network: str
-    query: StatusQuery
-
-
-@dataclass(frozen=True, slots=True)
-class _Repeat:
-    """A request to send again. ends_at: from then on it must not be sent."""
-
-    request: SubmitRequest
-    ends_at: datetime
-
-
 @dataclass(eq=False, repr=False)
 class StatusAsking:
     """Runs the jobs `ASK_NETWORK` in `background`, and `RECHECK_FINAL` in `rechecks`."""
@@ -152,24 +136,23 @@ class StatusAsking:
         await self.recorder.recheck_later(unit, judged.attempt, now)
 
     async def _ask(self, job: Job) -> None:
-        question = await self.store.run(partial(self._question, job))
-        if question is None:
+        attempt = await self.store.run(partial(self._attempt_to_ask, job))
+        if attempt is None:
             return
-        result = await self.networks.status(question.network, question.query)
+        result = await self.networks.status(attempt.network, _query(attempt))
         again = await self.store.run(partial(self._record, job, result))
         if again is None:
             return
         # If this process dies before the answer to the repeat is recorded, or the commit took too
         # long, the job that was added together with the repeat asks for the outcome.
-        attempt_id = again.request.attempt_id
-        if self.clock.now() >= again.ends_at:
-            log.warning("attempt %s is not repeated: the store took too long", attempt_id)
+        if self.clock.now() >= repeats_end_at(attempt, self.networks.terms(attempt.network)):
+            log.warning("attempt %s is not repeated: the store took too long", attempt.id)
             return
-        answer = await self.networks.submit(question.network, again.request)
-        await self.store.run(partial(self._record_repeat, attempt_id, answer))
+        answer = await self.networks.submit(attempt.network, again)
+        await self.store.run(partial(self._record_repeat, attempt.id, answer))
 
-    async def _question(self, job: Job, unit: Unit) -> _Question | None:
-        """The query of a job; ends the job and returns None if it is left over."""
+    async def _attempt_to_ask(self, job: Job, unit: Unit) -> Attempt | None:
+        """The attempt of a job; ends the job and returns None if it is left over."""
         attempt = await unit.attempt(job.subject)
         if attempt is None or not _is_due(attempt, job):
             await unit.finish(job)
@@ -182,7 +165,7 @@ class StatusAsking:
         if not attempt.is_open:
             # A hint that comes from now on needs another query.
             await unit.save_attempt(attempt._replace(asked_at=self.clock.now()))
-        return _Question(attempt.network, _query(attempt))
+        return attempt
 
     async def _leave_to_another(self, unit: Unit, attempt: Attempt) -> None:
         """Plan the query again, for a server that has the network of the attempt."""
@@ -198,7 +181,7 @@ class StatusAsking:
         """Whether this server has the network of an attempt."""
         return attempt.network in self.networks.by_name
 
-    async def _record(self, job: Job, result: StatusResult, unit: Unit) -> _Repeat | None:
+    async def _record(self, job: Job, result: StatusResult, unit: Unit) -> SubmitRequest | None:
         """Record the status; returns the request if it must be sent again."""
         await unit.finish(job)
         before = await unit.attempt(job.subject)
@@ -239,12 +222,10 @@ class StatusAsking:
             name = after.id, after.network
             log.error("attempt %s at %s has no outcome and waits for a person", *name)
 
-    async def _repeat(self, unit: Unit, attempt: Attempt, now: datetime) -> _Repeat | None:
-        terms = self.networks.terms(attempt.network)
-        if not may_submit_again(attempt, terms, now):
+    async def _repeat(self, unit: Unit, attempt: Attempt, now: datetime) -> SubmitRequest | None:
+        if not may_submit_again(attempt, self.networks.terms(attempt.network), now):
             return None
-        request = processor.read(await unit.saved_request(attempt.id))
-        return None if request is None else _Repeat(request, repeats_end_at(attempt, terms))
+        return processor.read(await unit.saved_request(attempt.id))
 
     async def _record_repeat(self, attempt_id: str, answer: SubmitResult, unit: Unit) -> None:
         attempt = await unit.attempt(attempt_id)

@@ -21,7 +21,7 @@ from sandbox_sim.values.redaction import (
 )
 from sandbox_sim.values.response_codes import CATALOGUE
 from sandbox_sim.values.timestamps import Timestamp, iso
-from sandbox_sim.values.vocabulary import PaymentOption
+from sandbox_sim.values.vocabulary import CARD_OPTIONS
 
 # The limits of the journal: requests of one service, and bytes of each request.
 KEPT_REQUESTS: Final = 10_000
@@ -30,8 +30,6 @@ KEPT_REQUEST_BYTES: Final = 16_384
 
 # The service of requests that name none; real ids begin at 1.
 NO_SERVICE: Final = 0
-
-_CARD_OPTIONS: Final = (PaymentOption.CARD, PaymentOption.CARD_AND_MOBILE_MONEY)
 
 _MAY_NAME_A_CARD: Final = re.compile(rb"CR[DM]|\\u")
 
@@ -125,7 +123,7 @@ def redacted(entry: JournalEntry, raw: bytes) -> JournalEntry:
 def _redact_card_request(document: Any) -> Any:
     """Redact a body where `customer_number` is a card number, even a mistyped one."""
     found = redact_document(document)
-    if isinstance(document, dict) and document.get("payment_option") in _CARD_OPTIONS:
+    if isinstance(document, dict) and document.get("payment_option") in CARD_OPTIONS:
         number = document.get("customer_number")
         masked = mask_long_numbers(str(number))
         if masked != str(number):

@@ -48,7 +48,7 @@ def load(file: Path | None = None, flags: Mapping[str, str] | None = None) -> Lo
     """Read file, environment and flags; raises `ConfigError` with a line for each problem."""
     layers: dict[str, Mapping[str, Any]] = {}
     if file is not None:
-        layers[str(file)] = _file_values(file)
+        layers[str(file)] = read_toml(file)
     layers[_ENVIRONMENT] = _environment()
     layers[_FLAG] = flags or {}
     problems: list[str] = []
@@ -93,7 +93,8 @@ def _settings(
     return settings
 
 
-def _file_values(file: Path) -> Mapping[str, Any]:
+def read_toml(file: Path) -> Mapping[str, Any]:
+    """The document in a file. Raises `ConfigError`."""
     import tomllib  # noqa: PLC0415 -- needed only with a file
 
     try:
@@ -163,7 +164,7 @@ def _sentences(error: ValidationError, origins: Mapping[str, str]) -> Iterator[s
             origin = origins.get(name, "default")
             yield f"{name}{path} (from {origin}): {_problem(name, rest, detail, origin)}"
             continue
-        for line in _message(detail).splitlines():
+        for line in message_of(detail).splitlines():
             name, _, problem = line.partition(": ")
             origin = origins.get(name.partition(".")[0], "default")
             yield f"{name} (from {origin}): {problem}"
@@ -177,10 +178,11 @@ def _problem(name: str, rest: Sequence[str], detail: ErrorDetails, origin: str) 
             return f"is unknown; {suggestion(rest[-1], _fields_of_entry(name))}"
         case "list_type" | "dict_type" as kind if not rest:
             return f"must be {_KIND[kind]}, {_example(name, origin)}"
-    return _message(detail)
+    return message_of(detail)
 
 
-def _message(detail: ErrorDetails) -> str:
+def message_of(detail: ErrorDetails) -> str:
+    """What a value must be, as our own errors say it."""
     return _SHOULD.sub("must", detail["msg"].removeprefix("Value error, "))
 
 

@@ -7,11 +7,12 @@ the fields that the view names.
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
 from functools import cache
+from operator import attrgetter
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from sandbox_sim.values.timestamps import iso
@@ -48,6 +49,22 @@ def plain_decimal(amount: Decimal) -> str:
     """The shortest plain decimal: 10.50 gives 10.5, 1E+4 gives 10000 (D28)."""
     text = format(amount, "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def with_texts(
+    document: Any, change: Callable[[str], Any], rename: Callable[[str], str] = str
+) -> Any:
+    """A parsed document with every text in it changed, and the names of its members renamed."""
+    match document:
+        case str():
+            return change(document)
+        case dict():
+            return {
+                rename(name): with_texts(each, change, rename) for name, each in document.items()
+            }
+        case list():
+            return [with_texts(each, change, rename) for each in document]
+    return document
 
 
 def parse_json(text: str, default: object) -> object:
@@ -101,19 +118,12 @@ _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 @cache
 def _converter(kind: type) -> Callable[..., object]:
     """What makes values of a class fit for JSON."""
-    if issubclass(kind, Enum):
-        return _value_of
-    converters = ((datetime, iso), (Decimal, _digits), (Mapping, dict), (tuple, list))
-    return next((convert for of, convert in converters if issubclass(kind, of)), _same)
-
-
-def _value_of(member: Enum) -> object:
-    return member.value
-
-
-def _same(value: object) -> object:
-    return value
-
-
-def _digits(amount: Decimal) -> str:
-    return format(amount, "f")
+    converters: Sequence[tuple[type, Callable[..., object]]] = (
+        (Enum, attrgetter("value")),
+        (datetime, iso),
+        (Decimal, "{:f}".format),
+        (Mapping, dict),
+        (tuple, list),
+        (object, lambda value: value),
+    )
+    return next(convert for of, convert in converters if issubclass(kind, of))

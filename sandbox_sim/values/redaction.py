@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import unquote
 
 from sandbox_sim.values import cards
-from sandbox_sim.values.json_text import compact
+from sandbox_sim.values.json_text import compact, with_texts
 
 T = TypeVar("T")
 
@@ -85,14 +85,7 @@ def printable_json(text: str) -> str:
 
 def printable_document(document: Any) -> Any:
     """A parsed JSON document with every text in it made `printable`, names too."""
-    match document:
-        case str():
-            return printable(document)
-        case dict():
-            return {printable(name): printable_document(each) for name, each in document.items()}
-        case list():
-            return [printable_document(each) for each in document]
-    return document
+    return with_texts(document, printable, printable)
 
 
 def _json_escape(char: str) -> str:

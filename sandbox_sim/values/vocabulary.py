@@ -20,6 +20,10 @@ class PaymentOption(StrEnum):
     BANK = "BNK"
 
 
+# With these, the number of the customer may be that of a card.
+CARD_OPTIONS: Final = (PaymentOption.CARD, PaymentOption.CARD_AND_MOBILE_MONEY)
+
+
 class Wallet(StrEnum):
     """The four accounts, in the order of the balance record."""
 

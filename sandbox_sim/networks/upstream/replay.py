@@ -28,6 +28,7 @@ from sandbox_sim.networks.upstream.cassettes import (
 from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.network import NetworkEvents, Notification
 from sandbox_sim.records.exchanges import Exchange, RawNotification, Scrubber
+from sandbox_sim.values.json_text import with_texts
 from sandbox_sim.values.peer_input import read_json
 
 _COMPARED: Final = ("trans_type", "nw", "payment_option", "currency_code", "amount")
@@ -193,7 +194,7 @@ class Replay:
         """Schedule the callbacks of a cassette."""
         for each in playing.cassette.callbacks:
             due = playing.began + timedelta(milliseconds=each.after_ms)
-            body = body_text(_filled(each.body, playing.texts)).encode()
+            body = _filled(each.body, playing.texts)
             raw = RawNotification(self._network, "POST", playing.attempt_id, "", _JSON, body, due)
             heapq.heappush(self._due, (due, next(self._numbers), playing.name, raw))
         self._wake.set()
@@ -242,22 +243,15 @@ def _texts(recorded: Mapping[str, Any], request: Mapping[str, Any]) -> Mapping[s
     return texts
 
 
-def _filled(document: Any, texts: Mapping[str, str]) -> Any:
-    match document:
-        case dict():
-            return {name: _filled(value, texts) for name, value in document.items()}
-        case list():
-            return [_filled(each, texts) for each in document]
-        case str():
-            return texts.get(document, document)
-        case _:
-            return document
+def _filled(document: Any, texts: Mapping[str, str]) -> bytes:
+    """The body, with the texts of the request in place of those of the cassette."""
+    return body_text(with_texts(document, lambda text: texts.get(text, text))).encode()
 
 
 def _replayed(answer: RecordedAnswer, texts: Mapping[str, str]) -> HttpAnswer | NoAnswer:
     if answer.status is None:
         return NoAnswer(answer.may_have_arrived, answer.problem)
-    return HttpAnswer(answer.status, _JSON, body_text(_filled(answer.body, texts)).encode())
+    return HttpAnswer(answer.status, _JSON, _filled(answer.body, texts))
 
 
 def _in_words(url: str, request: Mapping[str, Any]) -> str:

@@ -33,7 +33,7 @@ from sandbox_sim.stores.postgres.postgres_connection import (
     Connection,
     describe_error,
 )
-from sandbox_sim.stores.sql.rows import to_datetime, to_micros
+from sandbox_sim.stores.sql.rows import MICROSECOND, to_datetime, to_micros
 
 JOBS: Final = "sandbox_sim_jobs"
 
@@ -48,9 +48,6 @@ _CLOSING_S: Final = 1.0
 
 # How long an announcing server waits for the acknowledgements, in seconds.
 _ACKNOWLEDGE_S: Final = 1.0
-
-_MICROSECOND: Final = timedelta(microseconds=1)
-
 
 NOW: Final = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
 
@@ -351,7 +348,7 @@ class ServerChannel:
     async def _beat(self, connection: Connection) -> None:
         if self.claims:
             numbers = [*map(str, self.claims)]
-            await connection.execute(_EXTEND, numbers, self._lease // _MICROSECOND)
+            await connection.execute(_EXTEND, numbers, self._lease // MICROSECOND)
         # After an interruption that affected all servers, each first gets the time to extend its
         # own leases.
         if self._clock.monotonic() - self._connected_at > self._lease.total_seconds():

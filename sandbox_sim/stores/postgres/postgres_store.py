@@ -46,7 +46,7 @@ from sandbox_sim.stores.postgres.postgres_notifications import (
     PostgresRelay,
     ServerChannel,
 )
-from sandbox_sim.stores.sql.rows import TRANSACTION, Row, to_micros
+from sandbox_sim.stores.sql.rows import MICROSECOND, TRANSACTION, Row, to_micros
 from sandbox_sim.stores.sql.sql_unit import (
     CLEANUP_INTERVAL,
     DROPPED_AT_ONCE,
@@ -70,8 +70,6 @@ _OTHER_SERVERS: Final = (
     "SELECT pid FROM pg_stat_activity "
     "WHERE datname = current_database() AND application_name = ? AND pid <> ?"
 )
-
-_MICROSECOND: Final = timedelta(microseconds=1)
 
 # Seconds for statements that change very many rows, longer than any request waits.
 _LONG_TIMEOUT_S: Final = 300.0
@@ -140,7 +138,7 @@ class PostgresUnit(SqlUnit):
         tries: int,
     ) -> None:
         super().__init__(clock)
-        self.LEASE = f"{NOW} + {lease // _MICROSECOND}"
+        self.LEASE = f"{NOW} + {lease // MICROSECOND}"
         self.claimed: set[int] = set()
         self.finished: set[int] = set()
         self.gated: dict[str, int] = {}

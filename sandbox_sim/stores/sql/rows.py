@@ -41,12 +41,12 @@ R = TypeVar("R")
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
-_MICROSECOND: Final = timedelta(microseconds=1)
+MICROSECOND: Final = timedelta(microseconds=1)
 
 
-def to_micros(to_datetime: datetime) -> int:
+def to_micros(moment: datetime) -> int:
     """A time in microseconds since 1970."""
-    return (to_datetime - _EPOCH) // _MICROSECOND
+    return (moment - _EPOCH) // MICROSECOND
 
 
 def to_datetime(value: int) -> datetime:
@@ -54,9 +54,9 @@ def to_datetime(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
 
 
-def maybe_micros(to_datetime: datetime | None) -> int | None:
+def maybe_micros(moment: datetime | None) -> int | None:
     """`to_micros`, but None for None."""
-    return None if to_datetime is None else to_micros(to_datetime)
+    return None if moment is None else to_micros(moment)
 
 
 def maybe_moment(value: int | None) -> datetime | None:
@@ -218,19 +218,19 @@ def to_callback(row: Row) -> CallbackRecord:
 
 def _from_attempt(attempt: DeliveryAttempt, created: datetime) -> Row:
     number, at, *answer, next_at = attempt
-    next_at_offset = None if next_at is None else (next_at - created) // _MICROSECOND
-    return (number, (at - created) // _MICROSECOND, *answer, next_at_offset)
+    next_at_offset = None if next_at is None else (next_at - created) // MICROSECOND
+    return (number, (at - created) // MICROSECOND, *answer, next_at_offset)
 
 
 def _to_attempt(document: Row, created: datetime) -> DeliveryAttempt:
     number, at, *answer, next_at = document
-    next_at_offset = None if next_at is None else created + next_at * _MICROSECOND
-    return DeliveryAttempt._make((number, created + at * _MICROSECOND, *answer, next_at_offset))
+    next_at_offset = None if next_at is None else created + next_at * MICROSECOND
+    return DeliveryAttempt._make((number, created + at * MICROSECOND, *answer, next_at_offset))
 
 
 def from_clock_state(state: ClockState) -> Row:
     """A row with `shift` and `frozen_at`."""
-    return state.shift // _MICROSECOND, maybe_micros(state.frozen_at)
+    return state.shift // MICROSECOND, maybe_micros(state.frozen_at)
 
 
 def to_clock_state(row: Row) -> ClockState | None:
@@ -238,7 +238,7 @@ def to_clock_state(row: Row) -> ClockState | None:
     shift, frozen_at = row
     if shift is None:
         return None
-    return ClockState(shift * _MICROSECOND, maybe_moment(frozen_at))
+    return ClockState(shift * MICROSECOND, maybe_moment(frozen_at))
 
 
 def from_inbox_message(message: InboxMessage) -> Row:

@@ -7,7 +7,7 @@ share.
 
 import json
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from sandbox_sim.records.events import EventType
 from sandbox_sim.records.snapshots import Snapshot
@@ -25,8 +25,6 @@ _NOT_RECORDS = frozenset({"wallets", "journals"})
 # A restored job is unclaimed and gets a new number, so that a server that had claimed it finds it
 # lost.
 _RENEWED_JOB_COLUMNS = frozenset({"number", "lease_until"})
-
-_MICROSECOND = timedelta(microseconds=1)
 
 
 class SqlSnapshots(SqlBase):
@@ -69,7 +67,7 @@ class SqlSnapshots(SqlBase):
             return None
         snapshot = _to_snapshot(row)
         await self._empty(snapshot.service_id)
-        shift = (now - snapshot.taken_at) // _MICROSECOND
+        shift = to_micros(now) - to_micros(snapshot.taken_at)
         for table in _tables(snapshot.service_id):
             await self._restore_table(table, _copy_of(table, row[0]), shift)
         for before, conversion in schema.CONVERSIONS.items():

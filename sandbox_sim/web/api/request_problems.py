@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails, from_json
 
 from sandbox_sim.values.redaction import cached_by_text, quoted, quoted_card
 from sandbox_sim.values.timestamps import REQUEST_TIME
-from sandbox_sim.values.vocabulary import PaymentOption
+from sandbox_sim.values.vocabulary import CARD_OPTIONS
 from sandbox_sim.web.api import request_models
 from sandbox_sim.web.api.request_models import (
     TOO_LONG,
@@ -113,8 +113,6 @@ _STAND_IN: dict[tuple[int | str, ...], type[PaymentFields]] = {
 
 _REQUIRED: Final = "is required"
 
-_CARD_OPTIONS: Final = (PaymentOption.CARD, PaymentOption.CARD_AND_MOBILE_MONEY)
-
 _LONG_NUMBER: Final = 10**30
 
 # The beginning of a form: from `curl -d name=value`, as percent-encoded JSON, and as multipart.
@@ -171,7 +169,7 @@ def _value(field: str, body: Mapping[str, object]) -> str:
     if field not in body:
         return ""
     value = body[field]
-    quote = quoted_card if body.get("payment_option") in _CARD_OPTIONS else quoted
+    quote = quoted_card if body.get("payment_option") in CARD_OPTIONS else quoted
     match value:
         case str():
             text = quote(value)

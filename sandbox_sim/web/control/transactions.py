@@ -22,6 +22,7 @@ from sandbox_sim.records.transactions import Status, TransactionView, shown
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
+from sandbox_sim.web.api.request_models import Identifier, Reference
 from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.errors import RequestRefused, of_production
 from sandbox_sim.web.control.input import (
@@ -49,9 +50,6 @@ if TYPE_CHECKING:
     from sandbox_sim.production.status_asking import StatusAsking
 
 _SETTLED: Final = ("000", "001", "003")
-
-# Not blank: a decision without a name or a reason is invalid (D44).
-_SAID: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
 _MOST_DIGITS: Final = 30
 
@@ -105,18 +103,12 @@ class AskedView(TransactionDetails):
 
 
 class RefundBody(Input):
-    """The body of `refund`."""
+    """The body of `refund`, which has a name and a reason that are not blank (D44)."""
 
-    by: str = Field(
-        max_length=MAX_IDENTIFIER,
-        pattern=_SAID,
-        description=f"the name of the person who refunds, at most {MAX_IDENTIFIER} characters",
+    by: Identifier = Field(
+        description=f"the name of the person who refunds, at most {MAX_IDENTIFIER} characters"
     )
-    reason: str = Field(
-        max_length=MAX_REFERENCE,
-        pattern=_SAID,
-        description=f"the reason, at most {MAX_REFERENCE:,} characters",
-    )
+    reason: Reference = Field(description=f"the reason, at most {MAX_REFERENCE:,} characters")
     amount: Annotated[Decimal, Field(gt=0, max_digits=_MOST_DIGITS)] | None = Field(
         None, description="a number above 0; by default all that is left"
     )

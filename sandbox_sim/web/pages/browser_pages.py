@@ -72,7 +72,7 @@ class StaticRoutes:
             ),
             *(
                 route(
-                    "GET", f"/_sandbox/static/{name}", partial(self._serve, name),
+                    "GET", f"/_sandbox/static/{name}", partial(self._file, name),
                     f"load {name} of the pages",
                     answers=(Answer(None, media_type=_type_of(name)),),
                 )
@@ -99,14 +99,11 @@ class StaticRoutes:
             return await self.templates.message(request, title, how, status=200)
         return web.Response(body=body, content_type=HTML, charset="utf-8", headers=_REPORT_HEADERS)
 
-    async def icon(self, _request: web.BaseRequest) -> web.Response:
+    async def icon(self, request: web.BaseRequest) -> web.Response:
         """The icon, which browsers ask for at `/favicon.ico`."""
-        return await self._file(ICON)
+        return await self._file(ICON, request)
 
-    async def _serve(self, name: str, _request: web.Request) -> web.Response:
-        return await self._file(name)
-
-    async def _file(self, name: str) -> web.Response:
+    async def _file(self, name: str, _request: web.BaseRequest) -> web.Response:
         body = await asyncio.to_thread(_read, name)
         return web.Response(
             body=body, content_type=_type_of(name), charset="utf-8", headers=_HEADERS
