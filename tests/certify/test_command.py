@@ -81,6 +81,16 @@ def test_init_writes_a_file_that_can_be_read_and_never_overwrites_one(tmp_path: 
     )
 
 
+@pytest.mark.parametrize("option", ["--html", "--junit"])
+def test_a_report_that_cannot_be_written_ends_it_before_any_case(
+    shop: RunningShop, tmp_path: Path, option: str
+) -> None:
+    result = run("--case", "declined_at_once", option, "no/such/folder")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "no/such/folder cannot be written: No such file or directory\n"
+
+
 def test_one_case_runs_after_the_controls(shop: RunningShop, tmp_path: Path) -> None:
     result = run("--case", "declined_at_once", "--junit", "junit.xml", "--html", "page.html")
 

@@ -138,6 +138,7 @@ def run(
         configuration = _with(configuration, replaced)
         wanted = chosen(cases, names)
         output = _Output(configuration, obj["as_json"], bool(names), junit, html)
+        output.check()
         restarts = any(case.restarts("gateway") for case in wanted)
         with open_bench(
             configuration, SandboxGateway, restarts=restarts, cases=len(wanted)
@@ -191,6 +192,14 @@ class _Output:
     junit: Path | None
     html: Path | None
 
+    def check(self) -> None:
+        """Open the report files, so that a run of minutes is not lost at its end.
+
+        Raises `CommandFailed` if one cannot be written. What an earlier run wrote stays for now.
+        """
+        for file in filter(None, (self.html, self.junit)):
+            _write(file, "", mode="a")
+
     def begin(self, gateway_url: str, cases: int) -> None:
         """Print the address and the services of the gateway."""
         first, *others = self.configuration.services(cases)
@@ -236,9 +245,10 @@ class _Output:
             click.echo(line)
 
 
-def _write(file: Path, text: str) -> None:
+def _write(file: Path, text: str, mode: str = "w") -> None:
     try:
-        file.write_text(text, "utf-8")
+        with file.open(mode, encoding="utf-8") as opened:
+            opened.write(text)
     except OSError as error:
         raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
 
