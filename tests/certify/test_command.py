@@ -114,12 +114,16 @@ def test_watch_runs_what_failed_after_a_change_and_then_everything_once_more(
     mended = checkout._take_answer
     pays_at_015(shop.shop)
 
-    def mend(folder: Path, before: Snapshot) -> None:
+    def mend(folder: Path, before: Snapshot, report: Path) -> None:
         assert Path("certify.toml") in before
+        assert report == Path("page.html")
         checkout._take_answer = mended
 
     monkeypatch.setattr("sandbox_sim.cli.commands.certify.wait_for_change", mend)
-    result = run("--watch", "--case", "declined_at_once", "--case", "number_refused")
+    result = run(
+        *("--watch", "--html", "page.html"),
+        *("--case", "declined_at_once", "--case", "number_refused"),
+    )
 
     verdicts = [
         line.split(":")[0]
