@@ -40,6 +40,10 @@ class ApplicationUnreachable(Exception):
     """The application cannot be asked; the text says what was tried and what came."""
 
 
+class ApplicationDisconnects(ApplicationUnreachable):
+    """The application took a request, and closed the connection without an answer."""
+
+
 class OrderUnreadable(Exception):
     """The application answers, and its answer has no state; the text has its beginning."""
 
@@ -258,7 +262,7 @@ def send(
 ) -> ApplicationAnswer:
     """Send a request; redirects are not followed. tls: what is trusted in place of the default.
 
-    Raises `ApplicationUnreachable`, and `ApplicationHangs` after `within`.
+    Raises `ApplicationUnreachable`, or `ApplicationDisconnects`; `ApplicationHangs` after `within`.
     """
     parts = urlsplit(url)
     place = parts.hostname or "", parts.port
@@ -277,6 +281,10 @@ def send(
     except TimeoutError:
         raise ApplicationHangs(
             f"{method} {url} had no answer within {within.total_seconds():g} s"
+        ) from None
+    except ConnectionResetError:
+        raise ApplicationDisconnects(
+            f"{method} {url}: it closed the connection without an answer"
         ) from None
     except (OSError, http.client.HTTPException) as error:
         why = getattr(error, "strerror", None) or repr(error)

@@ -11,6 +11,7 @@ from sandbox_sim.certify import forgery
 from sandbox_sim.certify.application import (
     RESTART,
     Application,
+    ApplicationDisconnects,
     ApplicationHangs,
     ApplicationUnreachable,
     CardPageVisit,
@@ -97,8 +98,8 @@ class CaseRun:
             verdict, reason = CaseVerdict.FAILED, str(error)
         except ApplicationHangs as error:
             verdict, reason = CaseVerdict.FAILED, f"the application hangs: {error}"
-        except OrderUnreadable as error:
-            # The controls show that it can be read on a good day.
+        except (OrderUnreadable, ApplicationDisconnects) as error:
+            # The controls show that it answers, and that orders can be read, on a good day.
             control = self._case.control
             verdict = CaseVerdict.INCONCLUSIVE if control else CaseVerdict.FAILED
             reason = str(error)
@@ -187,8 +188,13 @@ class CaseRun:
         headers = {**routes.headers_to(url), **callback.headers}
         self._timeline.note("certify", "application", told)
         within = timedelta(seconds=self._bench.settings.callback_timeout_s)
-        answer = self._meanwhile(partial(send, "POST", url, callback.body, headers, within))
-        self._timeline.note("application", "certify", f"HTTP {answer.status}")
+        try:
+            answer = self._meanwhile(partial(send, "POST", url, callback.body, headers, within))
+        except ApplicationDisconnects as error:
+            came = str(error)  # what became of the order decides, as after an HTTP 500
+        else:
+            came = f"HTTP {answer.status}"
+        self._timeline.note("application", "certify", came)
 
     def _restart(self, what: str) -> None:
         self._timeline.note("certify", "gateway" if what == "gateway" else "application", "restart")

@@ -18,6 +18,7 @@ from sandbox_sim.certify.application import (
     MachineTime,
     OrderRefused,
     OrderUnreadable,
+    send,
 )
 from sandbox_sim.certify.bench import open_bench
 from sandbox_sim.certify.case_run import CaseRun
@@ -25,6 +26,7 @@ from sandbox_sim.certify.cases import CertifyCase, Placed, State
 from sandbox_sim.certify.configuration import Configuration
 from sandbox_sim.certify.verdicts import CaseVerdict, Result
 from sandbox_sim.testing import SandboxGateway
+from tests.conftest import basic
 
 WORDS = {"paid": ["PAID"], "pending": ["NEW"], "failed": ["GONE"]}
 SOON = timedelta(seconds=5)
@@ -44,10 +46,12 @@ class Shop(BaseHTTPRequestHandler):
     """Keeps the requests, and answers each one with what the test has chosen."""
 
     requests: list[tuple[str, str, dict[str, str], str]]
-    answer: tuple[int, dict[str, str], str]
+    answer: tuple[int, dict[str, str], str] | None
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+        if self.answer is None:
+            return
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.requests.append((self.command, self.path, headers, body))
         status, sent, text = self.answer
@@ -293,3 +297,78 @@ def test_a_case_is_inconclusive_where_the_limit_of_the_run_is_used_up() -> None:
 
     assert result.verdict is CaseVerdict.INCONCLUSIVE
     assert result.reason == "the limit of the run, 10m, is used up"
+
+
+class Crashing(Forgetful):
+    """Closes the connection of a callback, or of an order, without an answer.
+
+    gateway: where it sends the payment of an order. shop: what closes the connections.
+    """
+
+    def __init__(self, gateway: str, shop: str, *, crashes_at_orders: bool) -> None:
+        self.gateway = gateway
+        self.shop = shop
+        self.crashes_at_orders = crashes_at_orders
+
+    def place(self, order: Placed, reference: str, within: timedelta) -> str:
+        payment = {
+            "service_id": 55,
+            "reference": reference,
+            "transaction_id": reference,
+            "trans_type": "CTM",
+            "amount": 10.5,
+            "nw": "MTN",
+            "payment_option": "MOM",
+            "customer_number": order.phone,
+            "request_time": "2026-01-01 09:00",
+            "callback_url": self.shop,
+        }
+        to = self.shop if self.crashes_at_orders else f"{self.gateway}/make_payment"
+        headers = {"Authorization": basic("sandbox_key", "sandbox_secret"), "User-Agent": "shop"}
+        send("POST", to, json.dumps(payment).encode(), headers, within)
+        return reference
+
+    def state(self, order: str) -> State:
+        return "pending"
+
+
+def judged_crash(shop: HTTPServer, *, control: bool = False, at_orders: bool = False) -> Result:
+    Shop.answer = None
+    case = CertifyCase.model_validate(
+        {
+            "title": "A case",
+            "good": "G",
+            "why": "W",
+            "mend": "M",
+            "control": control,
+            "steps": [
+                {"order": {}},
+                {"post": {"signature": "none"}},
+                {"stays": "pending"},
+            ],
+        }
+    )
+    document = {"order": {"command": "{reference}"}, "state": {"command": "x"}, "words": WORDS}
+    table = {"gateway": {"port": 0}, "application": {"polls_every": "10ms"}, **document}
+    with open_bench(Configuration.model_validate(table), SandboxGateway) as bench:
+        crashing = Crashing(bench.gateway_url, url(shop), crashes_at_orders=at_orders)
+        return CaseRun(bench, crashing, case, 1e12).run()
+
+
+def test_a_crash_at_a_forged_callback_pays_no_order(shop: HTTPServer) -> None:
+    result = judged_crash(shop)
+
+    assert (result.verdict, result.reason) == (CaseVerdict.PASSED, "")
+    assert "closed the connection without an answer" in str(result.events)
+
+
+@pytest.mark.parametrize(
+    ("control", "verdict"), [(False, CaseVerdict.FAILED), (True, CaseVerdict.INCONCLUSIVE)]
+)
+def test_a_crash_at_an_order_fails_a_case_and_leaves_a_control_open(
+    shop: HTTPServer, control: bool, verdict: CaseVerdict
+) -> None:
+    result = judged_crash(shop, control=control, at_orders=True)
+
+    assert result.verdict is verdict
+    assert result.reason == f"POST {url(shop)}: it closed the connection without an answer"

@@ -81,6 +81,16 @@ def test_init_writes_a_file_that_can_be_read_and_never_overwrites_one(tmp_path: 
     )
 
 
+@pytest.mark.parametrize("option", ["--html", "--junit"])
+def test_a_report_that_cannot_be_written_ends_it_before_any_case(
+    shop: RunningShop, tmp_path: Path, option: str
+) -> None:
+    result = run("--case", "declined_at_once", option, "no/such/folder")
+
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "no/such/folder cannot be written: No such file or directory\n"
+
+
 def test_one_case_runs_after_the_controls(shop: RunningShop, tmp_path: Path) -> None:
     result = run("--case", "declined_at_once", "--junit", "junit.xml", "--html", "page.html")
 
@@ -104,12 +114,16 @@ def test_watch_runs_what_failed_after_a_change_and_then_everything_once_more(
     mended = checkout._take_answer
     pays_at_015(shop.shop)
 
-    def mend(folder: Path, before: Snapshot) -> None:
+    def mend(folder: Path, before: Snapshot, report: Path) -> None:
         assert Path("certify.toml") in before
+        assert report == Path("page.html")
         checkout._take_answer = mended
 
     monkeypatch.setattr("sandbox_sim.cli.commands.certify.wait_for_change", mend)
-    result = run("--watch", "--case", "declined_at_once", "--case", "number_refused")
+    result = run(
+        *("--watch", "--html", "page.html"),
+        *("--case", "declined_at_once", "--case", "number_refused"),
+    )
 
     verdicts = [
         line.split(":")[0]

@@ -135,6 +135,7 @@ def run(
         configuration = _with(configuration, replaced)
         wanted = chosen(cases, names)
         output = _Output(configuration, obj["as_json"], bool(names), junit, html)
+        output.check()
         restarts = any(case.restarts("gateway") for case in wanted)
         with open_bench(
             configuration, SandboxGateway, restarts=restarts, cases=len(wanted)
@@ -144,7 +145,7 @@ def run(
             beside = plan_side_by_side(configuration, bench, wanted, SandboxGateway, _reached)
             picked = wanted
             while True:
-                before = snapshot(Path()) if watch else {}
+                before = snapshot(Path(), html) if watch else {}
                 found = run_cases(
                     bench, application, picked,
                     seed=seed, done=output.case, side_by_side=beside,
@@ -154,7 +155,7 @@ def run(
                     break
                 if not found.succeeded:
                     output.wait(bench.gateway_url)
-                    wait_for_change(Path(), before)
+                    wait_for_change(Path(), before, html)
                 failed = [each.case.name for each in found.results if not each.is_good]
                 picked = chosen(cases, failed) if failed else wanted
     except (FileError, ConfigError) as error:
@@ -187,6 +188,14 @@ class _Output:
     remedies: bool
     junit: Path | None
     html: Path | None
+
+    def check(self) -> None:
+        """Open the report files, so that a run of minutes is not lost at its end.
+
+        Raises `CommandFailed` if one cannot be written. What an earlier run wrote stays for now.
+        """
+        for file in filter(None, (self.html, self.junit)):
+            _write(file, "", mode="a")
 
     def begin(self, gateway_url: str, cases: int) -> None:
         """Print the address and the services of the gateway."""
@@ -233,9 +242,10 @@ class _Output:
             click.echo(line)
 
 
-def _write(file: Path, text: str) -> None:
+def _write(file: Path, text: str, mode: str = "w") -> None:
     try:
-        file.write_text(text, "utf-8")
+        with file.open(mode, encoding="utf-8") as opened:
+            opened.write(text)
     except OSError as error:
         raise CommandFailed(f"{file} cannot be written: {error.strerror}") from None
 
@@ -243,20 +253,24 @@ def _write(file: Path, text: str) -> None:
 Snapshot = Mapping[Path, int]
 
 
-def snapshot(folder: Path) -> Snapshot:
-    """The modification time of each source file in the folder, in nanoseconds."""
-    return dict(_changed_at(folder))
+def snapshot(folder: Path, report: Path | None = None) -> Snapshot:
+    """The modification time of each source file in the folder, in nanoseconds.
+
+    report: the page that each run writes, which is not a source.
+    """
+    written = None if report is None else report.resolve()
+    return {file: at for file, at in _changed_at(folder) if file.resolve() != written}
 
 
-def wait_for_change(folder: Path, before: Snapshot) -> None:
+def wait_for_change(folder: Path, before: Snapshot, report: Path | None = None) -> None:
     """Wait until a source file differs from `before`, and then until the changes have ended."""
-    now = snapshot(folder)
+    now = snapshot(folder, report)
     while now == before:
         Event().wait(_EVERY_S)
-        now = snapshot(folder)
+        now = snapshot(folder, report)
     while True:
         Event().wait(_EVERY_S)
-        later = snapshot(folder)
+        later = snapshot(folder, report)
         if later == now:
             return
         now = later

@@ -3,6 +3,7 @@
 Source: D5, D36, D43.
 """
 
+import codecs
 import difflib
 import json
 import re
@@ -120,6 +121,9 @@ _FORM: Final = re.compile(
     rb"\s*(?:[\w.%+\[\]-]{1,100}=|%7B|--[^\r\n]{1,100}\r?\nContent-Disposition)", re.IGNORECASE
 )
 
+# The first bytes of what tools on Windows write as Unicode.
+_BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
 
 class Problems(NamedTuple):
     """The problems of a body: for `response_message`, and with the refused values (D36)."""
@@ -152,6 +156,8 @@ def _of_no_object(found: Mapping[str, str], raw: bytes) -> Problems:
         text = "the body is empty; send a JSON object"
     elif _FORM.match(raw):
         text = "the body is a form; send JSON, with Content-Type: application/json"
+    elif raw.startswith(_BYTE_ORDER_MARKS):
+        text = "the body begins with a byte order mark; send JSON in UTF-8 without it"
     else:
         text = "; ".join(f"{field} {problem}" for field, problem in found.items())
     return Problems(text, text)

@@ -22,6 +22,19 @@ def test_it_watches_source_files_and_nothing_that_the_application_writes(tmp_pat
     }
 
 
+@pytest.mark.parametrize("written", ["report.html", "{folder}/report.html"])
+def test_the_report_of_a_run_is_not_a_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("shop.py", "report.html"):
+        (tmp_path / name).write_text("x")
+
+    seen = snapshot(Path(), Path(written.format(folder=tmp_path)))
+
+    assert {*seen} == {Path("shop.py")}
+
+
 def test_it_returns_when_the_files_have_stopped_changing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

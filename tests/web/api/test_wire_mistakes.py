@@ -58,6 +58,17 @@ class TestBodies:
             assert answer.body["response_message"] == f"Bad request: {message}"
             assert answer.headers["x-sandbox-why"] == f"{message} (/_sandbox/rules#D5)"
 
+    @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+    async def test_a_byte_order_mark(self, sandbox: Sandbox, encoding: str) -> None:
+        body = json.dumps(sandbox.payment()).encode(encoding)
+
+        answer = await exchange(sandbox, request_bytes("/make_payment", body))
+
+        assert (answer.status, answer.body["response_message"]) == (
+            400,
+            "Bad request: the body begins with a byte order mark; send JSON in UTF-8 without it",
+        )
+
     async def test_an_empty_one(self, sandbox: Sandbox) -> None:
         answer = await exchange(sandbox, request_bytes("/sms/send", b""))
 
