@@ -113,8 +113,9 @@ def renamed_classes(code: str) -> set[str]:
 
 def test_no_class_is_imported_under_another_name() -> None:
     """A search for the name of a class finds every use of it."""
+    renamed = re.compile(r"\b[A-Z]\w* as \w")  # to parse a module takes long
     texts = [path.read_text("utf-8") for path in OF_THE_PRODUCT]
-    found = set[str]().union(*(renamed_classes(text) for text in texts if " as " in text))
+    found = set[str]().union(*(renamed_classes(text) for text in texts if renamed.search(text)))
 
     assert found == set()
 

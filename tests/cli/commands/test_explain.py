@@ -2,7 +2,9 @@
 
 import json
 import shlex
-from typing import Any
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import pytest
 from click.testing import CliRunner, Result
@@ -103,21 +105,18 @@ def test_every_rule_of_an_answer_says_how_to_provoke_it() -> None:
     assert [rule.id for rule in rules() if rule.id in answered() and not rule.provoke] == []
 
 
-def commands() -> list[Any]:
-    """The codes and rules that one single command provokes."""
-    found: list[Rule | CodeMeaning] = [*code_meanings()]
-    found += [rule for rule in rules() if rule.id in answered()]
+Provoked = TypeVar("Provoked", Rule, CodeMeaning)
+
+
+def with_a_command(entries: Iterable[Provoked]) -> list[Provoked]:
+    """Those that one single command provokes."""
     return [
-        pytest.param(each, id=each.code if isinstance(each, CodeMeaning) else each.id)
-        for each in found
-        if each.provoke.startswith(COMMAND) and "," not in each.provoke
+        each for each in entries if each.provoke.startswith(COMMAND) and "," not in each.provoke
     ]
 
 
-@pytest.mark.parametrize("entry", commands())
-async def test_the_command_provokes_it(
-    start_sandbox: StartSandbox, entry: Rule | CodeMeaning
-) -> None:
+async def provoked(start_sandbox: StartSandbox, entry: Rule | CodeMeaning) -> dict[str, Any]:
+    """The answer to the command of an entry, with the setting that the entry needs."""
     name, _, value = entry.needs.partition("=")
     settings = load(flags={name: value}).settings if name else None
     given = {name: getattr(settings, name)} if name else {}
@@ -126,9 +125,27 @@ async def test_the_command_provokes_it(
     words = shlex.split(entry.provoke.removeprefix("sandbox-sim "))
     result = await on(sandbox, "--json", *words, "--no-wait")
 
-    answer = json.loads(result.stdout)["answer"]
-    if isinstance(entry, CodeMeaning):
-        assert answer["body"]["response_code"] == entry.code
-        assert answer["rule"] in entry.rules
-    else:
-        assert answer["rule"] == entry.id
+    answer: dict[str, Any] = json.loads(result.stdout)["answer"]
+    return answer
+
+
+@pytest.mark.parametrize("code", with_a_command(code_meanings()), ids=attrgetter("code"))
+async def test_the_command_provokes_the_code(
+    start_sandbox: StartSandbox, code: CodeMeaning
+) -> None:
+    answer = await provoked(start_sandbox, code)
+
+    assert answer["body"]["response_code"] == code.code
+    assert answer["rule"] in code.rules
+
+
+async def test_the_command_of_each_rule_of_an_answer_provokes_it(
+    start_sandbox: StartSandbox,
+) -> None:
+    # No parameters: finding these rules parses the code, which each worker would do as it collects.
+    tried = [rule for rule in with_a_command(rules()) if rule.id in answered()]
+
+    found = {rule.id: (await provoked(start_sandbox, rule))["rule"] for rule in tried}
+
+    assert found
+    assert found == {rule.id: rule.id for rule in tried}

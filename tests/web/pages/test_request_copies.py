@@ -76,7 +76,11 @@ async def curl(sandbox: Sandbox, command: str) -> str:
 
 @pytest.mark.parametrize(("operation", "fields"), CASES, ids=named)
 async def test_a_copy_gets_the_same_code(
-    sandbox: Sandbox, pytester: pytest.Pytester, operation: Operation, fields: dict[str, Any]
+    sandbox: Sandbox,
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    operation: Operation,
+    fields: dict[str, Any],
 ) -> None:
     if operation is Operation.STATUS:
         await sandbox.collect(transaction_id="T1")
@@ -85,7 +89,8 @@ async def test_a_copy_gets_the_same_code(
     copies = await copied(sandbox, operation, fields)
 
     assert await curl(sandbox, copies["curl"]) == copies["code"]
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take half of the time
+    pytester.makeini("[pytest]\naddopts = -p sandbox_sim.pytest_plugin")
     pytester.makepyfile(test_copied=copies["pytest"])
     run = await asyncio.to_thread(pytester.runpytest_inprocess)
     run.assert_outcomes(passed=1)
