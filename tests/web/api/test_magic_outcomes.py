@@ -1,5 +1,7 @@
 """The setting `magic_outcomes`: numbers and amounts that end a payment as the setting says."""
 
+from itertools import product
+
 import pytest
 
 from tests.conftest import StartSandbox
@@ -12,13 +14,13 @@ FAILED, CANCELLED = "13.37", "13.38"
 
 
 @pytest.mark.decision("D31")
-@pytest.mark.parametrize("operation", PAYMENTS)
 async def test_an_amount_ends_any_payment_and_its_callback_says_so(
-    start_sandbox: StartSandbox, operation: str
+    start_sandbox: StartSandbox,
 ) -> None:
     sandbox = await start_sandbox(magic_outcomes={FAILED: "001", CANCELLED: "003"})
+    outcomes = ((13.37, "001", "FAILED"), (13.38, "003", "CANCELLED"))
 
-    for amount, status, said in ((13.37, "001", "FAILED"), (13.38, "003", "CANCELLED")):
+    for operation, (amount, status, said) in product(PAYMENTS, outcomes):
         currency = {"currency_val": str(amount)} if operation == "card" else {}
         answer = await pay(sandbox, operation, amount=amount, **currency)
         assert answer.code == ("000" if operation == "card" else "202")

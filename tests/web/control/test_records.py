@@ -182,16 +182,16 @@ class TestWhatIsWrong:
             assert_error(await post(sandbox, path, **body), 400, named)
 
     @pytest.mark.parametrize("store", ["memory:", "sqlite:{}/state.sqlite3"])
-    @pytest.mark.parametrize("service_id", [10**40, -(10**40), 0, -1])
     async def test_a_service_that_cannot_be_has_nothing(
-        self, start_sandbox: StartSandbox, tmp_path: Path, store: str, service_id: int
+        self, start_sandbox: StartSandbox, tmp_path: Path, store: str
     ) -> None:
         sandbox = await start_sandbox(store=store.format(tmp_path))
         await sandbox.collect()
 
-        found = await post(sandbox, "transactions/find", match={"service_id": service_id})
+        for service_id in (10**40, -(10**40), 0, -1):
+            found = await post(sandbox, "transactions/find", match={"service_id": service_id})
 
-        assert (found.status, found.body) == (200, {"transactions": [], "next": None})
+            assert (found.status, found.body) == (200, {"transactions": [], "next": None})
 
     @pytest.mark.parametrize("path", ["transactions/55/T1/settle", "callbacks/C1/resend"])
     async def test_nor_can_it_be_steered(self, sandbox: Sandbox, path: str) -> None:
