@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from tests.conftest import StartSandbox
-from tests.web.control_api import ask
+from tests.web.control_api import ask, only
 from tests.web.overriding import PAYMENTS, override, pay
 
 pytestmark = pytest.mark.decision("D35")
@@ -101,7 +101,7 @@ async def test_the_journal_says_why_and_the_transaction_names_the_setting(
 
     await sandbox.collect(amount=13.37)
 
-    (entry,) = (await ask(sandbox, "GET", "/_sandbox/requests")).body["requests"]
+    entry = await only(sandbox, "requests")
     assert entry["why"] == "the setting magic_outcomes gives 001 to this amount"
     shown = (await ask(sandbox, "GET", "/_sandbox/transactions/55/T1")).body
     assert shown["override"]["id"] == "magic_outcomes"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.control_api import DEAD, ask, assert_error, get, ids, post
+from tests.web.control_api import DEAD, ask, assert_error, get, ids, only, post
 
 
 class TestLists:
@@ -15,7 +15,7 @@ class TestLists:
         await sandbox.collect()
         await sandbox.advance(seconds=1)
 
-        (shown,) = (await get(sandbox, "transactions"))["transactions"]
+        shown = await only(sandbox, "transactions")
         timeline = shown.pop("timeline")
         network_id = shown.pop("network_transaction_id")
 
@@ -136,7 +136,7 @@ class TestResend:
     async def test_a_failed_callback_goes_out_once_more(self, sandbox: Sandbox) -> None:
         await sandbox.collect(callback_url=DEAD)
         await sandbox.advance(minutes=11)
-        (failed,) = (await get(sandbox, "callbacks"))["callbacks"]
+        failed = await only(sandbox, "callbacks")
 
         url = sandbox.inbox_url("live")
         resent = await post(sandbox, f"callbacks/{failed['id']}/resend", url=url)
@@ -144,7 +144,7 @@ class TestResend:
 
         assert (resent.status, resent.body["state"]) == (202, "retrying")
         assert (await sandbox.callback("live"))["trans_ref"] == "T1"
-        (shown,) = (await get(sandbox, "callbacks"))["callbacks"]
+        shown = await only(sandbox, "callbacks")
         assert (shown["state"], len(shown["attempts"])) == ("delivered", 4)
         assert shown["body"]["trans_id"] == failed["body"]["trans_id"]
 
