@@ -16,6 +16,7 @@ from sandbox_sim.records.jobs import Job
 from tests.conftest import Works
 from tests.fakes import BROKEN
 from tests.sample_records import NOW, after, callback, job
+from tests.turns import turns
 from tests.units import unit_of
 
 A_MINUTE, FIVE_MINUTES = timedelta(minutes=1), timedelta(minutes=5)
@@ -363,8 +364,7 @@ class TestTheLoop:
     ) -> None:
         """One such callback_url may not stop all settlements after it."""
         await works.notify(callback(url="http://[:::]/"))
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await turns()
 
         assert not loop.done()
 
@@ -406,8 +406,7 @@ async def test_to_settle_is_to_run_what_an_attempt_under_way_causes_too(works: W
     await works.start()
 
     settling = asyncio.create_task(works.jobs.settle())
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await turns()
     go_on.set()
 
     await settling

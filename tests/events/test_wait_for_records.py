@@ -11,6 +11,7 @@ from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.events import waits as gateway_waiting
 from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters, WaitResult
 from sandbox_sim.records.events import Event, EventType
+from tests.turns import turns
 
 OURS = Subject(EventType.SMS, 55)
 
@@ -56,11 +57,6 @@ def wait(
 ) -> "asyncio.Task[WaitResult]":
     wanted = Awaited(subject, "id", lambda shown: shown["state"] == "done", field, enough)
     return asyncio.create_task(waiters.until(wanted, store.search, timeout_s))
-
-
-async def turns() -> None:
-    for _ in range(5):
-        await asyncio.sleep(0)
 
 
 async def test_what_is_there_is_found_at_once(waiters: Waiters, store: Searched) -> None:

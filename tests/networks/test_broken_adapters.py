@@ -27,6 +27,7 @@ from tests.networks.smpp.network import until
 from tests.networks.smpp.smpp_peer import smpp_peer
 from tests.networks.smpp.stepped_clock import SteppedClock
 from tests.networks.upstream_dialect import UpstreamDialect
+from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -209,18 +210,12 @@ async def test_a_proof_that_does_not_end_is_ended_and_named(
     await until(lambda: made and made[0].called.is_set())
     for seconds in (contract.PROOF_LIMIT_S, CANCELLATION_S):
         clock.advance(seconds)
-        await turns()
+        await turns(50)
 
     with pytest.raises(Disproved, match=f"{name} did not end within 20 s"):
         await proving
     made[0].released.set()
     await until(lambda: asyncio.all_tasks() == {asyncio.current_task()})
-
-
-async def turns() -> None:
-    """Let the other tasks run until all of them wait."""
-    for _ in range(50):
-        await asyncio.sleep(0)
 
 
 def test_every_proof_has_a_broken_adapter_that_it_finds() -> None:

@@ -9,6 +9,7 @@ from sandbox_sim.ports import ids as id_allocation
 from sandbox_sim.ports.ids import IdAllocation
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.fakes import FailingStore, WatchedClock
+from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D18")
 
@@ -37,12 +38,6 @@ class Server:
 
     def given(self, count: int = AT_ONCE // 2) -> list[str]:
         return [self.ids.network_transaction_id() for _ in range(count)]
-
-
-async def others_run() -> None:
-    """Let the loop run the tasks of a server."""
-    for _ in range(10):
-        await asyncio.sleep(0)
 
 
 async def test_no_two_servers_with_one_seed_give_the_same_ids(store: FailingStore) -> None:
@@ -77,7 +72,7 @@ async def test_more_are_reserved_while_they_are_given(store: FailingStore) -> No
     given: list[str] = []
     for _ in range(10):
         given += server.given(AT_ONCE // 2 + 1)
-        await others_run()
+        await turns()
     loop.cancel()
 
     assert len(set(given)) == 10 * (AT_ONCE // 2 + 1)
@@ -92,7 +87,7 @@ async def test_a_store_that_is_away_is_asked_again(
     given = server.given(AT_ONCE)
     loop = asyncio.create_task(server.id_allocation.run_forever())
 
-    await others_run()
+    await turns()
     given += server.given()
     loop.cancel()
 

@@ -274,9 +274,3 @@ class Desk:
             texts[f"{account} available"] = balance.available
             texts[f"{account} pending"] = balance.pending
         return {name: amount for name, amount in texts.items() if amount}
-
-
-async def turns() -> None:
-    """Let the other tasks run until all of them wait."""
-    for _ in range(20):
-        await asyncio.sleep(0)

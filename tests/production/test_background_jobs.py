@@ -10,8 +10,8 @@ from sandbox_sim.production.background_jobs import BackgroundJobs, GiveUp
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.fakes import WatchedClock
-from tests.production.desk import turns
 from tests.sample_records import NOW, SERVICE, after
+from tests.turns import turns
 from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D39")

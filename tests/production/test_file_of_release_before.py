@@ -24,7 +24,7 @@ from tests.production.client import live, settled
 from tests.sample_records import NOW
 from tests.sqlite_files import opened, outside
 from tests.stores.versions import know_versions
-from tests.web.control_api import get
+from tests.web.control_api import only
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -179,7 +179,7 @@ async def test_nothing_is_lost(sandbox: Sandbox, file: Path) -> None:
 
     assert (await sandbox.status("T2")).data["status"] == "000"
     assert (await sandbox.balance()).data["collection_balance"] == 21
-    (callback,) = (await get(sandbox, "callbacks?transaction_id=T2"))["callbacks"]
+    callback = await only(sandbox, "callbacks", "transaction_id=T2")
     assert callback["state"] == "delivered"
     await sandbox.stop()
     assert outside(file, "PRAGMA user_version") == [(len(schema.MIGRATIONS),)]

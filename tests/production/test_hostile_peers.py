@@ -16,7 +16,7 @@ from tests.conftest import Sandbox, StartSandbox
 from tests.production.client import live
 from tests.production.momo import Paying, paying_over_momo
 from tests.units import unit_of
-from tests.web.control_api import get
+from tests.web.control_api import get, only
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -86,7 +86,7 @@ async def test_hundreds_that_no_column_could_hold_are_dropped_and_counted(paying
 
     assert statuses == {200, 429}
     assert await kept(paying.sandbox) == []
-    (network,) = (await get(paying.sandbox, "networks"))["networks"]
+    network = await only(paying.sandbox, "networks")
     assert network["dropped_notifications"] == 300
     assert await unit_of(paying.sandbox.gateway.store).failed_jobs(9) == []
 

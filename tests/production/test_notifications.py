@@ -26,8 +26,9 @@ from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from tests.fakes import WatchedClock
 from tests.live_records import exchange, raw_notification
-from tests.production.desk import SUCCEEDED, Desk, raising, turns
+from tests.production.desk import SUCCEEDED, Desk, raising
 from tests.sample_records import after
+from tests.turns import turns
 from tests.units import unit_of
 
 SIGNED = {"x-signature": "valid"}

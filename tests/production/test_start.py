@@ -27,7 +27,7 @@ from tests.sample_records import NOW
 from tests.sqlite_files import opened
 from tests.tls_files import certificate_files
 from tests.units import unit_of
-from tests.web.control_api import get
+from tests.web.control_api import only
 
 pytestmark = pytest.mark.decision("D32")
 
@@ -275,7 +275,7 @@ async def test_the_start_brings_back_a_question_that_a_network_put_off_for_decad
         production=True, store=f"sqlite:{path}", credentials=[LIVE], networks=STAGING
     )
 
-    (shown,) = (await get(sandbox, "attempts"))["attempts"]
+    shown = await only(sandbox, "attempts")
     assert shown["next_ask_at"] == iso(NOW + timedelta(hours=1))
 
 

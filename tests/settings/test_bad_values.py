@@ -214,6 +214,16 @@ class TestBadValues:
     def test_a_path_or_a_word_as_the_store_gets_a_suggestion(self, store: str, meant: str) -> None:
         assert config_error(store=store).endswith(f"; did you mean {meant}?")
 
+    @pytest.mark.parametrize(
+        ("store", "words"),
+        [
+            ("sqlite:~nobody-of-this-name/x", "must be a path"),
+            ("sqlite:a\x00b", "must not contain a NUL character"),
+        ],
+    )
+    def test_the_file_of_a_store_can_be_opened(self, store: str, words: str) -> None:
+        assert config_error(store=store).startswith(f"store (from flag): {words}")
+
     @pytest.mark.parametrize("store", ["memory", "sqlite"])
     def test_the_colon_of_a_store_may_be_left_out(self, store: str) -> None:
         assert load(flags={"store": store}).settings.store == f"{store}:"

@@ -6,11 +6,6 @@ from sandbox_sim.values.clients import Client, ServiceMode
 
 
 @pytest.mark.spec("auth.3")
-def test_two_service_modes() -> None:
-    assert {mode.value for mode in ServiceMode} == {"S", "P"}
-
-
-@pytest.mark.spec("auth.3")
 def test_a_set_is_a_sandbox_set_unless_it_says_otherwise() -> None:
     assert Client("key", "secret").mode is ServiceMode.SANDBOX
 

@@ -37,6 +37,17 @@ async def get(sandbox: Sandbox, path: str) -> Any:
     return seen.body
 
 
+async def listed(sandbox: Sandbox, plural: str, query: str = "") -> list[dict[str, Any]]:
+    """The first page of a list, such as of requests or callbacks, newest first."""
+    return list((await get(sandbox, f"{plural}?{query}"))[plural])
+
+
+async def only(sandbox: Sandbox, plural: str, query: str = "") -> dict[str, Any]:
+    """The only record of a list."""
+    (found,) = await listed(sandbox, plural, query)
+    return found
+
+
 async def post(sandbox: Sandbox, path: str, **body: Any) -> Seen:
     """POST a JSON object of these fields to a path below /_sandbox/."""
     return await ask(sandbox, "POST", f"/_sandbox/{path}", json.dumps(body).encode())
@@ -44,5 +55,4 @@ async def post(sandbox: Sandbox, path: str, **body: Any) -> Seen:
 
 async def ids(sandbox: Sandbox, query: str = "") -> list[str]:
     """The ids of the transactions that a query finds."""
-    page = await get(sandbox, f"transactions?{query}")
-    return [each["transaction_id"] for each in page["transactions"]]
+    return [each["transaction_id"] for each in await listed(sandbox, "transactions", query)]

@@ -1,6 +1,5 @@
 """The sandbox rules as a network."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -15,6 +14,7 @@ from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import NetworkConfigError
 from sandbox_sim.records.reports import Outcome
 from tests.networks.fakes import KeptEvents, environment, query, request
+from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -32,12 +32,6 @@ async def opened(**settings: Any) -> AsyncIterator[tuple[SimulatedNetwork, KeptE
         await network.close()
 
 
-async def pass_on() -> None:
-    """Let the network deliver the notifications that are due."""
-    for _ in range(5):
-        await asyncio.sleep(0)
-
-
 def move(clock: VirtualClock, **delta: float) -> None:
     clock.move_to(clock.now() + timedelta(**delta))
 
@@ -48,7 +42,7 @@ async def test_every_operation_is_taken_and_succeeds_after_a_second(operation: O
         taken = await network.submit(request(operation))
         pending = await network.status(query())
         move(clock, seconds=1)
-        await pass_on()
+        await turns()
         decided = await network.status(query())
 
         assert (taken.outcome, pending.outcome) == (Outcome.PENDING, Outcome.PENDING)
@@ -129,7 +123,7 @@ async def test_when_the_carrier_notifies(notify: str, count: int) -> None:
         await network.submit(request())
         before = len(events.notifications)
         move(clock, seconds=1)
-        await pass_on()
+        await turns()
 
         assert len(events.notifications) == count
         assert before == (1 if notify == "before_answer" else 0)
@@ -139,12 +133,12 @@ async def test_a_notification_can_be_late() -> None:
     async with opened(notify_after_ms=60_000) as (network, events, clock):
         await network.submit(request())
         move(clock, seconds=60)
-        await pass_on()
+        await turns()
         assert events.notifications == []
         assert (await network.status(query())).outcome is Outcome.SUCCEEDED
 
         move(clock, seconds=1)
-        await pass_on()
+        await turns()
         assert len(events.notifications) == 1
 
 

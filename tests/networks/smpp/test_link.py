@@ -1,6 +1,5 @@
 """The bind: made again when it is lost, watched with enquire_link, and its health (D39)."""
 
-import asyncio
 import logging
 import ssl
 from datetime import timedelta
@@ -19,6 +18,7 @@ from tests.networks.smpp.fake_smsc import (
     written,
 )
 from tests.networks.smpp.network import TIMEOUT_S, Sending, sending, sending_to_fake, until
+from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -89,8 +89,7 @@ async def test_moving_the_gateway_s_clock_ends_neither_the_bind_nor_a_pause(each
     submitting = each.begin()
     await until(lambda: 1 in each.clock.waiting)
     each.clock.move_to(each.clock.now() + timedelta(days=1))
-    for _ in range(50):
-        await asyncio.sleep(0)
+    await turns(50)
     assert len(each.smsc.submits) == 4
     await each.pass_pause()
     assert (await submitting).outcome is Outcome.PENDING

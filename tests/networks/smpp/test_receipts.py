@@ -13,6 +13,7 @@ from tests.live_records import raw_notification
 from tests.networks.fakes import KeptEvents, query
 from tests.networks.smpp.fake_smsc import Broken
 from tests.networks.smpp.network import Sending, sending_to_fake, until
+from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -121,8 +122,7 @@ async def test_by_default_only_the_same_id_is_the_same(
 async def test_a_receipt_is_answered_only_after_it_is_saved(each: Sending) -> None:
     events = each.smpp._events = HeldEvents()
     answered = each.smsc.receipt("1")
-    for _ in range(50):
-        await asyncio.sleep(0)
+    await turns(50)
     # Other work of the bind goes on meanwhile.
     assert (await each.send()).outcome is WAITING
     assert not answered.done()

@@ -26,6 +26,7 @@ from tests.networks.smpp.network import (
     sms,
     until,
 )
+from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -264,8 +265,7 @@ async def test_no_more_parts_than_the_window_await_their_answer() -> None:
         each.smsc.replies.extend([Broken.SILENCE] * 2)
         submitting = [each.begin() for _ in range(5)]
         await until(lambda: each.smsc.silences == 2)
-        for _ in range(50):
-            await asyncio.sleep(0)
+        await turns(50)
         assert len(each.smsc.submits) == 2
 
         each.smsc.answer_late()

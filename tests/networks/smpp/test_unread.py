@@ -9,6 +9,7 @@ from sandbox_sim.networks.smpp.connection import NoSmppResponse
 from sandbox_sim.records.reports import Outcome
 from tests.networks.smpp.fake_smsc import ENQUIRE_LINK, written
 from tests.networks.smpp.network import TIMEOUT_S, Sending, until
+from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -34,8 +35,7 @@ async def test_requests_of_an_smsc_that_reads_no_answer_are_read_no_more(each: S
     ours = stop_reading(each)
     each.smsc.send(written(ENQUIRE_LINK, 0, 1) * MANY)
     await until(lambda: ours.get_write_buffer_size() > HIGH_WATER)
-    for _ in range(1000):
-        await asyncio.sleep(0)
+    await turns(1000)
 
     assert ours.get_write_buffer_size() < 2 * HIGH_WATER
     each.clock.advance(TIMEOUT_S)
@@ -54,8 +54,7 @@ async def test_a_message_to_an_smsc_that_does_not_read_is_not_sent_and_the_bind_
     await until(lambda: ours.get_write_buffer_size() > HIGH_WATER)
     full = ours.get_write_buffer_size()
     submitting = each.begin()
-    for _ in range(100):
-        await asyncio.sleep(0)
+    await turns(100)
 
     assert ours.get_write_buffer_size() <= full
     each.clock.advance(TIMEOUT_S)

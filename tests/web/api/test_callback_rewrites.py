@@ -1,25 +1,18 @@
 """The settings callback_rewrites and callback_headers change the address and add headers."""
 
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.conftest import Sandbox, StartSandbox
+from tests.conftest import StartSandbox
 from tests.web.conftest import Receiver, StartReceiver
-from tests.web.control_api import ask
+from tests.web.control_api import ask, only
 
 LIVE = "https://shop.example/hooks/paid?shop=7"
 
 
 def origin(receiver: Receiver) -> str:
     return receiver.url.removesuffix("/callbacks")
-
-
-async def shown(sandbox: Sandbox) -> dict[str, Any]:
-    """The only callback, as the control API shows it."""
-    (callback,) = (await ask(sandbox, "GET", "/_sandbox/callbacks")).body["callbacks"]
-    return dict(callback)
 
 
 async def test_both_addresses_are_shown(
@@ -31,7 +24,7 @@ async def test_both_addresses_are_shown(
     await sandbox.collect(callback_url=LIVE.replace("//", "//me:s3same@"))
     await sandbox.advance(seconds=1)
 
-    callback = await shown(sandbox)
+    callback = await only(sandbox, "callbacks")
     assert callback["url"] == LIVE.replace("//", "//***@")
     here = f"http://***@127.0.0.1:{urlsplit(receiver.url).port}/hooks/paid?shop=7"
     assert [attempt["sent_to"] for attempt in callback["attempts"]] == [here]
@@ -46,13 +39,13 @@ async def test_each_attempt_says_where_it_went(
     sandbox = await start_sandbox(callback_rewrites={"https://shop.example": origin(one)})
     await sandbox.collect(callback_url=LIVE)
     await sandbox.advance(seconds=1)
-    name = (await shown(sandbox))["id"]
+    name = (await only(sandbox, "callbacks"))["id"]
 
     body = f'{{"url": "{other.url}"}}'.encode()
     await ask(sandbox, "POST", f"/_sandbox/callbacks/{name}/resend", body)
     await sandbox.advance(seconds=0)
 
-    sent_to = [attempt["sent_to"] for attempt in (await shown(sandbox))["attempts"]]
+    sent_to = [attempt["sent_to"] for attempt in (await only(sandbox, "callbacks"))["attempts"]]
     assert sent_to == [f"{origin(one)}/hooks/paid?shop=7", other.url]
     assert other.delivery.raw == one.delivery.raw
 
@@ -65,7 +58,7 @@ async def test_the_address_that_it_goes_to_is_the_one_that_is_allowed_or_not(
     refusing = await start_sandbox(callback_rewrites=rewrites, callback_hosts=hosts)
     await refusing.collect(callback_url=LIVE)
     await refusing.advance(seconds=1)
-    (attempt,) = (await shown(refusing))["attempts"]
+    (attempt,) = (await only(refusing, "callbacks"))["attempts"]
     assert "the setting callback_hosts does not let callbacks go to 127.0.0.1" in attempt["verdict"]
 
     hosts = {"deny": ["shop.example"], "allow": ["127.0.0.1"]}

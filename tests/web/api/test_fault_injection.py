@@ -13,7 +13,7 @@ from sandbox_sim.overrides.faults import MAX_LATENCY_S
 from sandbox_sim.web.transport.server import GRACE_S
 from tests.conftest import Sandbox, Seen, StartSandbox, basic
 from tests.kit.requests import OPERATIONS
-from tests.web.control_api import ask, assert_error
+from tests.web.control_api import ask, assert_error, listed
 from tests.web.wire import Wire, request_bytes
 
 FAULTS = "/_sandbox/faults"
@@ -29,11 +29,6 @@ async def add(sandbox: Sandbox, fault: dict[str, Any], **rule: Any) -> str:
     answer = await post(sandbox, {"fault": fault, **rule})
     assert answer.status == 201, answer.body
     return str(answer.body["id"])
-
-
-async def listed(sandbox: Sandbox, query: str = "") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await ask(sandbox, "GET", FAULTS + query)).body["faults"]
-    return found
 
 
 async def journal(sandbox: Sandbox, count: int = 1) -> list[dict[str, Any]]:
@@ -134,7 +129,7 @@ class TestRefusals:
         stranger = await sandbox.post("/make_payment", sandbox.payment(), Authorization="Basic x")
 
         assert stranger.code == "100"
-        assert (await listed(sandbox))[0]["seen"] == 0
+        assert (await listed(sandbox, "faults"))[0]["seen"] == 0
 
 
 class TestLatency:
@@ -348,7 +343,7 @@ class TestWhichRequests:
             return (await sandbox.post("/make_payment", body, **headers)).code
 
         assert await code("other") == "403"
-        assert (await listed(sandbox))[0]["seen"] == 0
+        assert (await listed(sandbox, "faults"))[0]["seen"] == 0
         assert await code("own") == "429"
 
     async def test_a_bad_request_too_by_what_it_has(self, sandbox: Sandbox) -> None:
@@ -377,7 +372,7 @@ class TestKeeping:
 
         added = await post(sandbox, given)
 
-        assert await listed(sandbox) == [added.body]
+        assert await listed(sandbox, "faults") == [added.body]
         assert {name: added.body[name] for name in given} == given
 
     @pytest.mark.parametrize("by", [f"{FAULTS}?service_id=55", f"{FAULTS}/ID", "/_sandbox/reset"])
@@ -391,7 +386,7 @@ class TestKeeping:
         method, body = ("POST", b'{"service_id": 55}') if reset else ("DELETE", b"")
         await ask(sandbox, method, by.replace("ID", fault_id), body)
 
-        assert [rule["id"] for rule in await listed(sandbox)] == [other_id]
+        assert [rule["id"] for rule in await listed(sandbox, "faults")] == [other_id]
         assert (await sandbox.collect()).code == "202"
         assert (await sandbox.collect(service_id=56)).status == 500
 
@@ -431,4 +426,4 @@ async def test_bad_input_names_each_field(sandbox: Sandbox) -> None:
     ]
     for rule, named in rows:
         assert_error(await post(sandbox, rule), 400, *named)
-        assert await listed(sandbox) == []
+        assert await listed(sandbox, "faults") == []

@@ -8,7 +8,7 @@ import pytest
 
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.requests import PATHS
-from tests.web.control_api import get
+from tests.web.control_api import only
 from tests.web.raw_requests import PAYMENT, connections
 from tests.web.wire import Answer, Wire, exchange, request_bytes
 
@@ -117,7 +117,7 @@ async def test_the_journal_has_what_was_refused_with_secrets_masked(sandbox: San
     answer = await pay(sandbox, host=b"4111111111111111")
 
     assert b"4111111111111111" not in answer.raw
-    (entry,) = (await get(sandbox, "requests"))["requests"]
+    entry = await only(sandbox, "requests")
     assert (entry["code"], entry["rule"]) == ("403", "D42")
     assert "4111111111111111" not in json.dumps(entry)
 

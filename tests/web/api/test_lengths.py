@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.requests import OPERATIONS, collection
 from tests.production.client import live
-from tests.web.control_api import ask, assert_error, get, post
+from tests.web.control_api import ask, assert_error, get, only, post
 
 pytestmark = pytest.mark.decision("D43")
 
@@ -63,7 +63,7 @@ async def test_a_number_of_more_digits_is_refused_too(sandbox: Sandbox) -> None:
 async def test_the_journal_keeps_no_identifier_that_cannot_be(sandbox: Sandbox) -> None:
     await sent(sandbox, "collection", "transaction_id", "x" * 3_000)
 
-    (entry,) = (await get(sandbox, "requests"))["requests"]
+    entry = await only(sandbox, "requests")
     assert (entry["service_id"], entry["transaction_id"]) == (55, None)
 
 

@@ -1,9 +1,11 @@
 """The setting `magic_outcomes`: numbers and amounts that end a payment as the setting says."""
 
+from itertools import product
+
 import pytest
 
 from tests.conftest import StartSandbox
-from tests.web.control_api import ask
+from tests.web.control_api import ask, only
 from tests.web.overriding import PAYMENTS, override, pay
 
 pytestmark = pytest.mark.decision("D35")
@@ -12,13 +14,13 @@ FAILED, CANCELLED = "13.37", "13.38"
 
 
 @pytest.mark.decision("D31")
-@pytest.mark.parametrize("operation", PAYMENTS)
 async def test_an_amount_ends_any_payment_and_its_callback_says_so(
-    start_sandbox: StartSandbox, operation: str
+    start_sandbox: StartSandbox,
 ) -> None:
     sandbox = await start_sandbox(magic_outcomes={FAILED: "001", CANCELLED: "003"})
+    outcomes = ((13.37, "001", "FAILED"), (13.38, "003", "CANCELLED"))
 
-    for amount, status, said in ((13.37, "001", "FAILED"), (13.38, "003", "CANCELLED")):
+    for operation, (amount, status, said) in product(PAYMENTS, outcomes):
         currency = {"currency_val": str(amount)} if operation == "card" else {}
         answer = await pay(sandbox, operation, amount=amount, **currency)
         assert answer.code == ("000" if operation == "card" else "202")
@@ -99,7 +101,7 @@ async def test_the_journal_says_why_and_the_transaction_names_the_setting(
 
     await sandbox.collect(amount=13.37)
 
-    (entry,) = (await ask(sandbox, "GET", "/_sandbox/requests")).body["requests"]
+    entry = await only(sandbox, "requests")
     assert entry["why"] == "the setting magic_outcomes gives 001 to this amount"
     shown = (await ask(sandbox, "GET", "/_sandbox/transactions/55/T1")).body
     assert shown["override"]["id"] == "magic_outcomes"

@@ -10,7 +10,7 @@ from aiohttp import web
 from tests.conftest import Sandbox, StartSandbox
 from tests.sqlite_files import killed
 from tests.web.conftest import Receiver
-from tests.web.control_api import ask
+from tests.web.control_api import ask, listed, only, post
 from tests.web.wire import exchange, request_bytes
 
 pytestmark = pytest.mark.decision("D38")
@@ -20,22 +20,8 @@ MASKED = "411111******1111"
 SPACED, SPACED_MASKED = "4111 1111 1111 1111", "4111 11** **** 1111"
 
 
-async def listed(sandbox: Sandbox, plural: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await ask(sandbox, "GET", f"/_sandbox/{plural}")).body[plural]
-    return found
-
-
-async def only(sandbox: Sandbox, plural: str) -> dict[str, Any]:
-    (found,) = await listed(sandbox, plural)
-    return found
-
-
 async def search(sandbox: Sandbox, plural: str, **match: Any) -> list[dict[str, Any]]:
-    body = json.dumps({"match": match}).encode()
-    found: list[dict[str, Any]] = (
-        await ask(sandbox, "POST", f"/_sandbox/{plural}/find", body)
-    ).body[plural]
-    return found
+    return list((await post(sandbox, f"{plural}/find", match=match)).body[plural])
 
 
 def signed_in(url: str) -> str:

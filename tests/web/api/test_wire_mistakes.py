@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox
+from tests.web.control_api import listed
 from tests.web.wire import exchange, request_bytes
 
 pytestmark = pytest.mark.decision("D36")
@@ -17,9 +18,8 @@ FORM = b"Content-Type: application/x-www-form-urlencoded"
 
 
 async def warnings_of_last(sandbox: Sandbox) -> list[str]:
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/requests") as answer:
-        found: list[str] = (await answer.json())["requests"][0]["warnings"]
-    return found
+    newest, *_ = await listed(sandbox, "requests")
+    return list(newest["warnings"])
 
 
 class TestTls:

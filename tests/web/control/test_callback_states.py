@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Sandbox
 from tests.web.conftest import Receiver
-from tests.web.control_api import DEAD, ask, assert_error, get, post
+from tests.web.control_api import DEAD, ask, assert_error, get, only, post
 
 
 async def listed(sandbox: Sandbox, query: str) -> list[str]:
@@ -68,7 +68,7 @@ class TestStates:
 
 
 async def shown(sandbox: Sandbox, transaction_id: str = "T1") -> dict[str, Any]:
-    (found,) = (await get(sandbox, f"callbacks?transaction_id={transaction_id}"))["callbacks"]
+    found = await only(sandbox, "callbacks", f"transaction_id={transaction_id}")
     return dict(found)
 
 

@@ -13,7 +13,7 @@ import pytest
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.ports.clock import ClockState
 from tests.conftest import Sandbox, Seen, StartSandbox
-from tests.web.control_api import DEAD, ask, assert_error, get, post
+from tests.web.control_api import DEAD, ask, assert_error, only, post
 
 
 async def advance(sandbox: Sandbox, seconds: object) -> Seen:
@@ -193,7 +193,7 @@ class TestWhatStillWaits:
         await sandbox.advance(hours=1)
         await sandbox.collect(callback_url=DEAD)
         await sandbox.advance(seconds=1)
-        (callback,) = (await get(sandbox, "callbacks"))["callbacks"]
+        callback = await only(sandbox, "callbacks")
 
         assert_error(await reset(sandbox), 409, f"callback {callback['id']} of service 55")
 

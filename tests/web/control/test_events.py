@@ -12,7 +12,7 @@ import pytest
 from sandbox_sim.events import event_feed as gateway_feed
 from sandbox_sim.web.control import events as web_events
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.control_api import ask, assert_error
+from tests.web.control_api import ask, assert_error, get
 from tests.web.events import PATH, Heard, fields, listening
 
 UNTIL_PAID = 7
@@ -26,10 +26,6 @@ async def pay(sandbox: Sandbox, **fields: object) -> None:
     await sandbox.collect(**fields)
     await sandbox.gateway.jobs.settle()
     await sandbox.advance(seconds=1)
-
-
-async def shown(sandbox: Sandbox, path: str) -> object:
-    return (await ask(sandbox, "GET", f"/_sandbox/{path}")).body
 
 
 def types(heard: list[Heard]) -> list[str]:
@@ -59,12 +55,12 @@ class TestWhatIsTold:
             await pay(sandbox)
             _, request, paid, _, delivery, called, clock = await feed.take(UNTIL_PAID)
 
-        assert paid.data == await shown(sandbox, "transactions/55/T1")
-        assert called.data == await shown(sandbox, f"callbacks/{called.data['id']}")
-        assert request.data == await shown(sandbox, f"requests/{request.data['id']}")
+        assert paid.data == await get(sandbox, "transactions/55/T1")
+        assert called.data == await get(sandbox, f"callbacks/{called.data['id']}")
+        assert request.data == await get(sandbox, f"requests/{request.data['id']}")
         (message,) = await sandbox.inbox()
         assert delivery.data == {"name": "orders", **message}
-        assert clock.data == await shown(sandbox, "clock")
+        assert clock.data == await get(sandbox, "clock")
 
     async def test_messages_and_what_they_cost(self, sandbox: Sandbox) -> None:
         async with listening(sandbox, "?types=sms,ledger") as feed:
@@ -78,7 +74,7 @@ class TestWhatIsTold:
             *("SENT", "REFUNDED"),
         ]
         assert fields(heard[6:], "reason", "amount") == [("ledger", "refund", "1")]
-        history = await shown(sandbox, f"sms/{heard[5].data['processing_id']}")
+        history = await get(sandbox, f"sms/{heard[5].data['processing_id']}")
         assert heard[5].data == history
 
     async def test_beginning_anew(self, sandbox: Sandbox) -> None:
@@ -104,7 +100,7 @@ class TestWhatIsTold:
 
     async def test_nothing_of_health_checks(self, sandbox: Sandbox) -> None:
         async with listening(sandbox) as feed:
-            await shown(sandbox, "readyz")
+            await get(sandbox, "readyz")
             await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"{}")
 
             assert (await feed.next()).data["name"] == "orders"

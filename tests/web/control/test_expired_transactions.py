@@ -4,7 +4,7 @@ import pytest
 
 from sandbox_sim.cli.record_commands import TRANSACTIONS
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.control_api import get, ids, post
+from tests.web.control_api import get, ids, only, post
 from tests.web.pages.dashboard_pages import page, steps
 
 pytestmark = pytest.mark.decision("D40")
@@ -15,7 +15,7 @@ async def test_it_is_listed_as_expired_with_its_timeline(sandbox: Sandbox) -> No
     await sandbox.advance(minutes=15)
 
     assert (await sandbox.status()).code == "027"
-    (shown,) = (await get(sandbox, "transactions"))["transactions"]
+    shown = await only(sandbox, "transactions")
     assert (shown["status"], shown["expired"]) == ("000", True)
     assert [change["status"] for change in shown["timeline"]] == ["002", "000"]
     assert (await get(sandbox, "transactions/55/T1"))["expired"]
@@ -85,12 +85,12 @@ async def test_the_page_says_what_a_status_query_answers_now(sandbox: Sandbox) -
 
 async def test_the_command_line_marks_it(sandbox: Sandbox) -> None:
     await sandbox.collect()
-    (shown,) = (await get(sandbox, "transactions"))["transactions"]
+    shown = await only(sandbox, "transactions")
     assert "status query" not in "".join(TRANSACTIONS.lines([shown]))
 
     await sandbox.advance(minutes=15)
 
-    (shown,) = (await get(sandbox, "transactions"))["transactions"]
+    shown = await only(sandbox, "transactions")
     heading, row = TRANSACTIONS.lines([shown])
     assert "status query" in heading
     assert row.endswith("expired")

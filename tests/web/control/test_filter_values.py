@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox
-from tests.web.control_api import ask, assert_error, get, ids, post
+from tests.web.control_api import ask, assert_error, ids, only, post
 
 IMPOSSIBLE = [
     ("transactions", "status", "paid", "000 (successful), 001 (failed), 002 (pending)"),
@@ -56,7 +56,7 @@ async def test_messages_are_found_by_a_phone_number_in_both_forms(
 async def test_no_operation_is_null(sandbox: Sandbox) -> None:
     await sandbox.post("/no_such_path", {})
 
-    (request,) = (await get(sandbox, "requests?operation=null"))["requests"]
+    request = await only(sandbox, "requests", "operation=null")
 
     assert request["code"] == "404"
 

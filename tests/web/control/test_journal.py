@@ -1,27 +1,19 @@
 """The journal under /_sandbox/requests: each request, its answer, and the reason."""
 
 import json
-from typing import Any
 
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.production.settings import LIVE
-from tests.web.control_api import ask
+from tests.web.control_api import ask, listed
 from tests.web.wire import exchange, request_bytes
-
-
-async def journal(sandbox: Sandbox, query: str = "") -> list[dict[str, Any]]:
-    seen = await ask(sandbox, "GET", f"/_sandbox/requests?{query}")
-    assert seen.status == 200, seen
-    found: list[dict[str, Any]] = seen.body["requests"]
-    return found
 
 
 async def test_an_entry_has_request_answer_rule_and_reason(sandbox: Sandbox) -> None:
     answer = await sandbox.collect(customer_number="0244000009")
 
-    (entry,) = await journal(sandbox)
+    (entry,) = await listed(sandbox, "requests")
 
     assert entry.pop("duration_ms") >= 0
     assert entry == {
@@ -54,7 +46,7 @@ async def test_every_operation_is_named(sandbox: Sandbox) -> None:
     ):
         await send()
 
-    operations = [entry["operation"] for entry in await journal(sandbox)][::-1]
+    operations = [entry["operation"] for entry in await listed(sandbox, "requests")][::-1]
 
     assert operations == [
         *("collect", "card", "deposit", "payout", "bill", "airtime", "status", "balance"),
@@ -66,7 +58,7 @@ async def test_the_operation_of_a_path_is_named_whatever_the_body_is(sandbox: Sa
     for path in ("/pay_bill", "/send_airtime", "/sms/send", "/make_payment"):
         await sandbox.post(path, {})
 
-    operations = [entry["operation"] for entry in await journal(sandbox)][::-1]
+    operations = [entry["operation"] for entry in await listed(sandbox, "requests")][::-1]
 
     assert operations == ["bill", "airtime", "sms", None]
 
@@ -75,8 +67,8 @@ async def test_a_request_that_is_wrong_is_of_the_service_that_it_names(sandbox: 
     await sandbox.collect(amount="10")
     await sandbox.sms(service_id=77, msg_body=None)
 
-    (payment,) = await journal(sandbox, "service_id=55")
-    (message,) = await journal(sandbox, "service_id=77")
+    (payment,) = await listed(sandbox, "requests", "service_id=55")
+    (message,) = await listed(sandbox, "requests", "service_id=77")
 
     why = "amount must be a number, without quotes (it is '10')"
     assert (payment["code"], payment["why"]) == ("400", why)
@@ -93,7 +85,7 @@ async def test_a_request_that_is_refused_is_named_too(start_sandbox: StartSandbo
     await sandbox.collect()
     await sandbox.card(service_id=56, nw="CRD")
 
-    refused, hosted = (await journal(sandbox))[::-1]
+    refused, hosted = (await listed(sandbox, "requests"))[::-1]
 
     assert (refused["code"], refused["service_id"]) == ("403", 55)
     assert (refused["operation"], refused["transaction_id"]) == ("collect", "T1")
@@ -105,7 +97,7 @@ async def test_what_could_not_be_read_is_there_too(sandbox: Sandbox) -> None:
     await exchange(sandbox, request_bytes("/make_payment", b"{oh dear"))
     await ask(sandbox, "POST", "/nowhere")
 
-    nowhere, unread = await journal(sandbox)
+    nowhere, unread = await listed(sandbox, "requests")
 
     assert (unread["code"], unread["request"], unread["service_id"]) == ("400", "{oh dear", None)
     assert "not valid JSON" in unread["why"]
@@ -137,9 +129,9 @@ class TestSearching:
         cleared = await ask(sandbox, "DELETE", "/_sandbox/requests?service_id=55")
 
         assert cleared.body == {"deleted": 2}
-        assert [entry["service_id"] for entry in await journal(sandbox)] == [56]
+        assert [entry["service_id"] for entry in await listed(sandbox, "requests")] == [56]
         assert (await ask(sandbox, "DELETE", "/_sandbox/requests")).body == {"deleted": 1}
-        assert await journal(sandbox) == []
+        assert await listed(sandbox, "requests") == []
 
 
 @pytest.mark.decision("D39")
@@ -160,8 +152,8 @@ class TestMode:
             header = b"Authorization: " + basic(key, secret).encode()
             await exchange(sandbox, request_bytes("/sms/send", b"{}", header, credentials=False))
 
-        assert [entry["mode"] for entry in await journal(sandbox)] == [None, "P", "S"]
+        assert [entry["mode"] for entry in await listed(sandbox, "requests")] == [None, "P", "S"]
         for mode in ("S", "P"):
-            assert [e["mode"] for e in await journal(sandbox, f"mode={mode}")] == [mode]
-        (unknown,) = await journal(sandbox, "mode=null")
+            assert [e["mode"] for e in await listed(sandbox, "requests", f"mode={mode}")] == [mode]
+        (unknown,) = await listed(sandbox, "requests", "mode=null")
         assert (unknown["mode"], unknown["code"]) == (None, "100")

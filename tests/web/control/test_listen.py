@@ -10,7 +10,7 @@ import pytest
 
 from sandbox_sim.callbacks.bodies import check_signature
 from tests.conftest import Sandbox, Seen
-from tests.web.control_api import ask, assert_error, get, post
+from tests.web.control_api import ask, assert_error, only, post
 from tests.web.events import Listener
 
 LOCAL = "http://127.0.0.1:5000/callback"
@@ -55,7 +55,7 @@ async def settle(sandbox: Sandbox) -> asyncio.Task[None]:
 
 
 async def attempts(sandbox: Sandbox, transaction_id: str = "T1001") -> list[dict[str, Any]]:
-    (callback,) = (await get(sandbox, f"callbacks?transaction_id={transaction_id}"))["callbacks"]
+    callback = await only(sandbox, "callbacks", f"transaction_id={transaction_id}")
     found: list[dict[str, Any]] = callback["attempts"]
     return found
 

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.production.client import live
 from tests.production.settings import BUILT_IN, LIVE
-from tests.web.control_api import assert_error, get, ids, post
+from tests.web.control_api import assert_error, get, ids, only, post
 
 # The carrier takes every payment, its answer is lost, and it decides after five minutes.
 SLOW: Mapping[str, Any] = {
@@ -62,7 +62,7 @@ class TestOpenLongerThan:
     async def test_one_of_mode_p_says_what_its_network_said_and_what_is_next(
         self, both: Sandbox
     ) -> None:
-        (found,) = (await get(both, "transactions?open_longer_than_s=0&mode=P"))["transactions"]
+        found = await only(both, "transactions", "open_longer_than_s=0&mode=P")
 
         (why,) = found["open_because"]
         # The jitter makes it at most a tenth later.

@@ -15,7 +15,7 @@ from tests import postgres
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.callback_bodies import profile_of
 from tests.web.conftest import Receiver, kept_callback
-from tests.web.control_api import ask
+from tests.web.control_api import ask, only
 from tests.web.hosted_page import status
 from tests.web.overriding import override
 
@@ -42,9 +42,7 @@ class TestDropped:
         await sandbox.advance(hours=1)
 
         assert receiver.deliveries == []
-        (shown,) = (await ask(sandbox, "GET", "/_sandbox/callbacks?state=dropped")).body[
-            "callbacks"
-        ]
+        shown = await only(sandbox, "callbacks", "state=dropped")
         assert shown["body"]["trans_status"] == "000/SUCCESS"
         assert shown["note"] == f"override {made} asks for callback drop"
         assert shown["attempts"] == []

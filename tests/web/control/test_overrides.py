@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.control_api import ask
+from tests.web.control_api import ask, only
 from tests.web.hosted_page import LANDING_PAGE, choose, look, redirect, status
 from tests.web.overriding import OTHERS, PAYMENTS, REFUSED, counts, listed, override, pay, query
 
@@ -218,7 +218,7 @@ async def test_the_journal_names_it_and_what_it_asked_for(sandbox: Sandbox) -> N
 
     await sandbox.collect()
 
-    (entry,) = (await ask(sandbox, "GET", "/_sandbox/requests?service_id=55")).body["requests"]
+    entry = await only(sandbox, "requests", "service_id=55")
     assert entry["rule"] == "override"
     assert entry["why"] == f"override {made['id']} asks for status 003, callback duplicate 2"
 

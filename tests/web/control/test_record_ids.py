@@ -1,16 +1,9 @@
 """Any id of a record under /_sandbox finds it; for an ambiguous id the error lists the matches."""
 
-from typing import Any
-
 import pytest
 
 from tests.conftest import Sandbox
-from tests.web.control_api import DEAD, ask, assert_error, get, post
-
-
-async def records(sandbox: Sandbox, plural: str, query: str = "") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await get(sandbox, f"{plural}?{query}"))[plural]
-    return found
+from tests.web.control_api import DEAD, ask, assert_error, get, listed, post
 
 
 @pytest.fixture
@@ -26,14 +19,14 @@ async def paid(sandbox: Sandbox) -> Sandbox:
 class TestTransactions:
     @pytest.mark.parametrize("prefix", ["", "55/"])
     async def test_each_of_its_ids_names_it(self, paid: Sandbox, prefix: str) -> None:
-        (transaction,) = await records(paid, "transactions", "transaction_id=T2")
-        (callback,) = await records(paid, "callbacks", "transaction_id=T2")
+        (transaction,) = await listed(paid, "transactions", "transaction_id=T2")
+        (callback,) = await listed(paid, "callbacks", "transaction_id=T2")
 
         for name in ("T2", transaction["network_transaction_id"], callback["id"]):
             assert await get(paid, f"transactions/{prefix}{name}") == transaction
 
     async def test_an_id_of_several_services_is_ambiguous(self, paid: Sandbox) -> None:
-        both = await records(paid, "transactions", "transaction_id=T1")
+        both = await listed(paid, "transactions", "transaction_id=T1")
 
         seen = await ask(paid, "GET", "/_sandbox/transactions/T1")
 
@@ -46,7 +39,7 @@ class TestTransactions:
     async def test_of_one_service_the_newest_has_the_id(self, paid: Sandbox) -> None:
         await paid.collect(transaction_id="T2", amount=7)
 
-        newer, older = await records(paid, "transactions", "transaction_id=T2")
+        newer, older = await listed(paid, "transactions", "transaction_id=T2")
 
         assert await get(paid, "transactions/T2") == newer
         assert await get(paid, f"transactions/{older['network_transaction_id']}") == older
@@ -55,7 +48,7 @@ class TestTransactions:
     @pytest.mark.parametrize("field", ["transaction_id", "network_transaction_id"])
     async def test_settle_takes_them_too(self, sandbox: Sandbox, field: str) -> None:
         await sandbox.collect()
-        (transaction,) = await records(sandbox, "transactions")
+        (transaction,) = await listed(sandbox, "transactions")
 
         settled = await post(sandbox, f"transactions/{transaction[field]}/settle", status="003")
 
@@ -68,7 +61,7 @@ class TestTransactions:
 
         assert_error(await post(sandbox, "transactions/T1/settle", status="000"), 409, "T1")
 
-        assert await records(sandbox, "transactions", "status=000") == []
+        assert await listed(sandbox, "transactions", "status=000") == []
 
     async def test_what_is_not_there(self, paid: Sandbox) -> None:
         for path in ["transactions/T9", "transactions/56/T2"]:
@@ -80,13 +73,13 @@ class TestTransactions:
 
 class TestCallbacks:
     async def test_each_of_its_ids_names_it(self, paid: Sandbox) -> None:
-        (callback,) = await records(paid, "callbacks", "transaction_id=T2")
+        (callback,) = await listed(paid, "callbacks", "transaction_id=T2")
 
         for name in ("T2", callback["network_transaction_id"], callback["id"]):
             assert await get(paid, f"callbacks/{name}") == callback
 
     async def test_what_fits_several_lists_them(self, paid: Sandbox) -> None:
-        both = await records(paid, "callbacks", "transaction_id=T1")
+        both = await listed(paid, "callbacks", "transaction_id=T1")
 
         seen = await ask(paid, "GET", "/_sandbox/callbacks/T1")
 
@@ -120,4 +113,4 @@ class TestCallbacks:
         for action in ["resend", "retry"]:
             assert_error(await post(paid, f"callbacks/T1/{action}"), 409, "fits 2 callbacks")
 
-            assert await records(paid, "callbacks", "state=retrying") == []
+            assert await listed(paid, "callbacks", "state=retrying") == []

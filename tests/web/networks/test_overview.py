@@ -5,7 +5,7 @@ import pytest
 from tests.conftest import Sandbox, StartSandbox
 from tests.production.client import live
 from tests.production.settings import STAGING, UNREACHABLE
-from tests.web.control_api import get, post
+from tests.web.control_api import get, only, post
 
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.decision("D32")]
 
@@ -59,7 +59,7 @@ async def test_a_network_that_cannot_be_reached_does_not_make_the_gateway_unread
 
     assert [await pay(sandbox, f"T{number}", "MTN") for number in range(6)] == ["500"] * 6
 
-    (account,) = (await get(sandbox, "networks"))["networks"]
+    account = await only(sandbox, "networks")
     assert account["breaker"]["state"] == "open"
     assert account["breaker"]["faults"] == 5
     assert account["breaker"]["opened_at"] is not None

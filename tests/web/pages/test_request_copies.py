@@ -15,6 +15,7 @@ import requests
 
 from sandbox_sim.operations import Operation
 from tests.conftest import Sandbox
+from tests.web.control_api import listed
 from tests.web.pages.dashboard_pages import page
 
 # The last two are declined, and one is of a service with low balances.
@@ -42,8 +43,7 @@ async def copied(sandbox: Sandbox, operation: Operation, fields: dict[str, Any])
     )
     answer = await sandbox.post(operation.row.path, body | fields)
     await sandbox.advance(seconds=5)
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/requests") as found:
-        newest = (await found.json())["requests"][0]
+    newest, *_ = await listed(sandbox, "requests")
     shown = await page(sandbox, f"?view=requests&open=r:{newest['id']}")
     copies = re.findall(r'data-copy="([^"]*)"', shown)
     curl = next(unescape(each) for each in copies if each.startswith("curl "))

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.control_api import ask
+from tests.web.control_api import only
 from tests.web.raw_requests import PAYMENT, PLAIN, connections, port_of
 from tests.web.wire import request_bytes
 
@@ -126,7 +126,7 @@ async def test_the_journal_has_it(sandbox: Sandbox) -> None:
     await answered(reader)
     writer.close()
 
-    (entry,) = (await ask(sandbox, "GET", "/_sandbox/requests")).body["requests"]
+    entry = await only(sandbox, "requests")
     assert (entry["code"], entry["rule"], entry["path"]) == ("100", "D3", "/make_payment")
 
 

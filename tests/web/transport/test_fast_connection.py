@@ -15,6 +15,7 @@ from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport import server
 from tests.conftest import Sandbox, StartSandbox
 from tests.stores.conftest import eventually
+from tests.turns import turns
 from tests.web.raw_requests import (
     CLOSE,
     LAST,
@@ -301,8 +302,7 @@ async def test_a_client_that_takes_no_answers_is_not_read_from(sandbox: Sandbox)
 
     writer.write(PLAIN)
     await eventually(lambda: connection._early == PLAIN)
-    for _ in range(20):
-        await asyncio.sleep(0)
+    await turns()
     assert connection.is_idle
 
     connection.resume_writing()

@@ -105,14 +105,14 @@ async def test_a_chunked_body_counts_too(start_sandbox: StartSandbox, size: int)
 
 @pytest.mark.decision("D42")
 @pytest.mark.parametrize("fast_path", [True, False])
-@pytest.mark.parametrize("encoding", [b"gzip", b"deflate", b"br", b"zstd", b"GZip, gzip", b"x"])
 async def test_an_encoded_body_is_415_on_every_path_and_is_not_read(
-    start_sandbox: StartSandbox, encoding: bytes, *, fast_path: bool
+    start_sandbox: StartSandbox, *, fast_path: bool
 ) -> None:
     sandbox = await start_sandbox(fast_path=fast_path)
     body = gzip.compress(PAYMENT)
+    encodings = (b"gzip", b"deflate", b"br", b"zstd", b"GZip, gzip", b"x")
 
-    for path in PATHS:
+    for encoding, path in product(encodings, PATHS):
         header = b"Content-Encoding: " + encoding
         answer = await exchange(sandbox, request_bytes(path, body, header))
 
