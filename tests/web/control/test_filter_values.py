@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox
-from tests.web.control_api import ask, assert_error, ids, only, post
+from tests.web.control_api import ask, assert_error, get, ids, only, post
 
 IMPOSSIBLE = [
     ("transactions", "status", "paid", "000 (successful), 001 (failed), 002 (pending)"),
