@@ -191,7 +191,7 @@ class CaseRun:
         try:
             answer = self._meanwhile(partial(send, "POST", url, callback.body, headers, within))
         except ApplicationDisconnects as error:
-            came = str(error)  # what became of the order decides, as after an HTTP 500
+            came = str(error)  # the state of the order decides, as after an HTTP 500
         else:
             came = f"HTTP {answer.status}"
         self._timeline.note("application", "certify", came)
