@@ -107,7 +107,7 @@ def _people(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _time(document: dict[str, Any]) -> Iterator[str]:
-    # Two readings of one clock are microseconds apart.
+    # The clocks of a machine differ by microseconds; those are left out.
     now, moved = document["now"], round(document["shift_s"], 3)
     if document["frozen"]:
         yield f"frozen at {now}"
