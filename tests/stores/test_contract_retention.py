@@ -60,29 +60,6 @@ async def test_the_oldest_final_transactions_go_after_their_fifteen_minutes(
     ]
 
 
-@pytest.mark.decision("D40")
-async def test_so_do_those_of_a_snapshot_that_was_restored(
-    store: Store, clock: VirtualClock
-) -> None:
-    for number in range(LIMIT):
-        final = {"status": Status.SUCCESSFUL, "decided_at": after()}
-        made = transaction(f"1000000000{number}", transaction_id=f"T{number}", **final)
-        await unit_of(store).add_transaction(made)
-    clock.move_to(after(minutes=20))
-    await unit_of(store).save_snapshot("late", SERVICE, clock.now())
-    await unit_of(store).restore_snapshot("late", clock.now())
-    clock.move_to(after(minutes=22))
-
-    for number in range(LIMIT):
-        begun = {"transaction_id": f"new {number}", "initiated_at": clock.now()}
-        await unit_of(store).add_transaction(transaction(f"2000000000{number}", **begun))
-    clock.move_to(after(minutes=24))
-    await clean_up(store)
-
-    left = await unit_of(store).list_transactions(every(SERVICE))
-    assert [each.transaction_id for each in left] == ["new 2", "new 1", "new 0"]
-
-
 async def test_the_newest_finished_callbacks_of_each_service_stay_and_all_that_wait(
     store: Store, clock: VirtualClock
 ) -> None:

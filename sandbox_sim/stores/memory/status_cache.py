@@ -10,7 +10,7 @@ from cachetools import TLRUCache
 
 from sandbox_sim.ports import Clock
 from sandbox_sim.records.snapshots import with_times_shifted
-from sandbox_sim.records.transactions import TransactionRecord
+from sandbox_sim.records.transactions import Status, TransactionRecord, answers_status
 from sandbox_sim.values.clients import ServiceMode
 
 _PRODUCTION: Final = ServiceMode.PRODUCTION
@@ -65,11 +65,13 @@ class StatusCache(TLRUCache[datetime, list[str]]):
         return ended
 
     def copy_shifted(self, shift: timedelta) -> "StatusCache":
-        """A copy with all times shifted."""
+        """A copy of what is unexpired or open, with its times shifted."""
         now, other = self._clock.now(), StatusCache(self._clock, self._keep)
         for network_id, transaction in self.records.items():
-            moved = other.records[network_id] = with_times_shifted(transaction, shift)
-            other._add_to_term(network_id, max(moved.expires_at, now))
+            moved = with_times_shifted(transaction, shift)
+            if answers_status(moved, now) or moved.status is Status.PENDING:
+                other.records[network_id] = moved
+                other._add_to_term(network_id, max(moved.expires_at, now))
         other.current = {each.transaction_id: i for i, each in other.records.items()}
         return other
 

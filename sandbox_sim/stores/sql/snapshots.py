@@ -11,6 +11,7 @@ from datetime import datetime
 
 from sandbox_sim.records.events import EventType
 from sandbox_sim.records.snapshots import Snapshot
+from sandbox_sim.records.transactions import STATUS_RETENTION, Status
 from sandbox_sim.stores.sql import schema
 from sandbox_sim.stores.sql.rows import Row, SqlBase, insert, to_datetime, to_micros, where
 
@@ -45,7 +46,7 @@ class SqlSnapshots(SqlBase):
         condition, values = where({"service_id = ?": service_id})
         counts = {}
         for table in _tables(service_id):
-            statement = f"SELECT count(*) FROM {table} WHERE {condition}{_of_mode_s(table)}"
+            statement = f"SELECT count(*) FROM {table} WHERE {condition}{_copied(table, now)}"
             ((counts[table],),) = await self._fetch(statement, *values)
         records = {table: count for table, count in counts.items() if table not in _NOT_RECORDS}
         ((number,),) = await self._fetch(
@@ -55,7 +56,7 @@ class SqlSnapshots(SqlBase):
         condition = "1 = 1" if service_id is None else f"service_id = {service_id}"
         for table in filter(counts.get, counts):
             copy = _copy_of(table, number)
-            chosen = f"SELECT * FROM {table} WHERE {condition}{_of_mode_s(table)}"
+            chosen = f"SELECT * FROM {table} WHERE {condition}{_copied(table, now)}"
             await self._fetch(f"CREATE TABLE {copy} AS {chosen}")
         return Snapshot(name, service_id, now, records)
 
@@ -128,6 +129,15 @@ def _of_mode_s(table: str) -> str:
     """The rest of a condition that leaves out the rows of production mode."""
     condition = schema.OF_MODE_S.get(table)
     return "" if condition is None else f" AND {condition}"
+
+
+def _copied(table: str, now: datetime) -> str:
+    """The rest of a condition that leaves out what a snapshot does not copy (D40)."""
+    chosen = _of_mode_s(table)
+    if table == "transactions":
+        bound = to_micros(now - STATUS_RETENTION)
+        chosen += f" AND (initiated_at > {bound} OR status = '{Status.PENDING.value}')"
+    return chosen
 
 
 def _copy_of(table: str, number: int) -> str:
