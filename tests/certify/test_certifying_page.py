@@ -123,10 +123,13 @@ def test_the_node_shop_passes(node_folder: Path) -> None:
     assert f"`{lines[-1].split(';')[0]}`" in PAGE.text
 
 
-def test_the_test_of_the_page_runs_once_for_each_case(pytester: pytest.Pytester) -> None:
+def test_the_test_of_the_page_runs_once_for_each_case(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # a process and plugins take a second
     pytester.makepyfile(FIXTURE)
 
-    result = pytester.runpytest_subprocess("--collect-only", "-q")
+    result = pytester.runpytest_inprocess("-p", "sandbox_sim.pytest_plugin", "--collect-only", "-q")
 
     result.stdout.fnmatch_lines(["*::test_bad_days[[]control_paid]", f"{len(load())} tests *"])
 
