@@ -1,10 +1,9 @@
 """Requests to every operation, for tests of overrides, and the list of overrides."""
 
-import json
 from typing import Any
 
 from tests.conftest import Sandbox, Seen
-from tests.web.control_api import ask
+from tests.web.control_api import get, post
 
 PAYMENTS = ["collect", "card", "deposit", "payout", "bill", "airtime"]
 # A field of each payment with a value that the sandbox rules refuse.
@@ -39,9 +38,7 @@ async def query(sandbox: Sandbox, operation: str) -> Seen:
 
 
 async def listed(sandbox: Sandbox, query: str = "") -> list[dict[str, Any]]:
-    answer = await ask(sandbox, "GET", f"/_sandbox/overrides{query}")
-    found: list[dict[str, Any]] = answer.body["overrides"]
-    return found
+    return list((await get(sandbox, f"overrides{query}"))["overrides"])
 
 
 async def counts(sandbox: Sandbox) -> list[tuple[int, int]]:
@@ -50,7 +47,6 @@ async def counts(sandbox: Sandbox) -> list[tuple[int, int]]:
 
 async def override(sandbox: Sandbox, **body: Any) -> dict[str, Any]:
     """Add an override for service 55, unless `match` says otherwise."""
-    body = {"match": {"service_id": 55}, **body}
-    answer = await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(body).encode())
+    answer = await post(sandbox, "overrides", **{"match": {"service_id": 55}, **body})
     assert answer.status == 201, answer.body
     return answer.body

@@ -148,8 +148,8 @@ class TestTransactionIds:
         masked = await search(sandbox, "transactions", transaction_id=MASKED)
         callbacks = await search(sandbox, "callbacks", transaction_id=similar)
         requests = await search(sandbox, "requests", **{"request.transaction_id": CARD})
-        of_inbox = json.dumps({"match": {"json.trans_ref": CARD}, "count": 2}).encode()
-        inbox = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", of_inbox)
+        match = {"json.trans_ref": CARD}
+        inbox = await post(sandbox, "inbox/orders/wait", match=match, count=2)
 
         assert one.body["amount"] == "1.0"
         assert [each["amount"] for each in exact] == ["1.0"]

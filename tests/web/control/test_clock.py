@@ -3,7 +3,6 @@
 A reset returns to the machine's time, unless later records wait.
 """
 
-import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,8 +16,7 @@ from tests.web.control_api import DEAD, ask, assert_error, only, post
 
 
 async def advance(sandbox: Sandbox, seconds: object) -> Seen:
-    body = json.dumps({"seconds": seconds}).encode()
-    return await ask(sandbox, "POST", "/_sandbox/clock/advance", body)
+    return await post(sandbox, "clock/advance", seconds=seconds)
 
 
 async def test_it_tells_gateway_time(sandbox: Sandbox) -> None:

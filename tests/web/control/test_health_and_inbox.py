@@ -1,7 +1,6 @@
 """The inbox (the built-in receiver of callbacks), health and version under /_sandbox."""
 
 import asyncio
-import json
 from itertools import product
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 from sandbox_sim import __version__
 from sandbox_sim.callbacks.bodies import sign
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.control_api import ask, assert_error
+from tests.web.control_api import ask, assert_error, post
 from tests.web.wire import exchange, request_bytes
 
 BODY = b'{"trans_ref": "T1"}'
@@ -157,8 +156,7 @@ class TestWaiting:
         for number in range(2):
             await sandbox.collect(transaction_id=f"T{number}")
         match = {"json.trans_ref": "T1", "signature": "valid"}
-        body = json.dumps({"match": match, "timeout_s": 60}).encode()
-        waiting = asyncio.create_task(ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", body))
+        waiting = asyncio.create_task(post(sandbox, "inbox/orders/wait", match=match, timeout_s=60))
 
         await sandbox.advance(seconds=1)
 
@@ -171,9 +169,7 @@ class TestWaiting:
     ) -> None:
         """A message in an inbox has no service, and the fields of its body are in `json`."""
         await ask(sandbox, "POST", "/_sandbox/inbox/orders", BODY)
-        body = json.dumps({"match": {field: 55}, "timeout_s": 0}).encode()
-
-        answer = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", body)
+        answer = await post(sandbox, "inbox/orders/wait", match={field: 55}, timeout_s=0)
 
         assert_error(answer, 400, f"match: '{field}' is not a field", "json")
 

@@ -1,12 +1,10 @@
 """The journal under /_sandbox/requests: each request, its answer, and the reason."""
 
-import json
-
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.production.settings import LIVE
-from tests.web.control_api import ask, listed
+from tests.web.control_api import ask, listed, post
 from tests.web.wire import exchange, request_bytes
 
 
@@ -108,16 +106,11 @@ class TestSearching:
     async def test_a_dot_looks_into_request_and_answer(self, sandbox: Sandbox) -> None:
         for number in range(3):
             await sandbox.collect(transaction_id=f"T{number}", amount=10 + number)
-        body = json.dumps({"match": {"request.amount": 11, "answer.response_code": "202"}})
+        match = {"request.amount": 11, "answer.response_code": "202"}
 
-        found = await ask(sandbox, "POST", "/_sandbox/requests/find", body.encode())
-        counted = await ask(
-            sandbox, "POST", "/_sandbox/requests/count", b'{"match":{"code":"202"}}'
-        )
-
-        named = await ask(
-            sandbox, "POST", "/_sandbox/requests/count", b'{"match":{"response_code":"202"}}'
-        )
+        found = await post(sandbox, "requests/find", match=match)
+        counted = await post(sandbox, "requests/count", match={"code": "202"})
+        named = await post(sandbox, "requests/count", match={"response_code": "202"})
 
         assert [each["transaction_id"] for each in found.body["requests"]] == ["T1"]
         assert counted.body == named.body == {"count": 3}

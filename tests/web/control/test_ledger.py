@@ -13,15 +13,14 @@ from sandbox_sim.values.vocabulary import Wallet
 from sandbox_sim.web.control import ledger as ledger_face
 from sandbox_sim.web.control.input import Input, ListQuery
 from tests.conftest import Sandbox, Seen, StartSandbox
-from tests.web.control_api import ask, assert_error
+from tests.web.control_api import ask, assert_error, post
 from tests.web.wire import exchange, request_bytes
 
 TOPUP, LEDGER = "/_sandbox/ledger/topup", "/_sandbox/ledger"
 
 
 async def topup(sandbox: Sandbox, units: object, service_id: object = 55) -> Seen:
-    body = json.dumps({"service_id": service_id, "units": units}).encode()
-    return await ask(sandbox, "POST", TOPUP, body)
+    return await post(sandbox, "ledger/topup", service_id=service_id, units=units)
 
 
 async def ledger(sandbox: Sandbox, query: str = "") -> dict[str, Any]:

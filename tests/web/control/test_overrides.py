@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.control_api import ask, only
+from tests.web.control_api import ask, only, post
 from tests.web.hosted_page import LANDING_PAGE, choose, look, redirect, status
 from tests.web.overriding import OTHERS, PAYMENTS, REFUSED, counts, listed, override, pay, query
 
@@ -44,9 +44,7 @@ class TestStatuses:
 
         assert await status(sandbox) == "002"
         assert await sandbox.inbox() == []
-        answer = await ask(
-            sandbox, "POST", "/_sandbox/transactions/55/T1/settle", b'{"status": "003"}'
-        )
+        answer = await post(sandbox, "transactions/55/T1/settle", status="003")
         await sandbox.advance(seconds=0)
         assert answer.body["status"] == "003"
         assert (await sandbox.callback())["trans_status"] == "003/CANCELLED"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox, Seen, StartSandbox
-from tests.web.control_api import ask, assert_error
+from tests.web.control_api import ask, assert_error, post
 
 
 async def seed(sandbox: Sandbox, **fields: object) -> Seen:
@@ -18,11 +18,8 @@ async def seed(sandbox: Sandbox, **fields: object) -> Seen:
 
 async def listed(sandbox: Sandbox, kind: str, service_id: int = 55) -> list[dict[str, Any]]:
     """Every record of a kind that a service has, newest first."""
-    path = f"/_sandbox/{kind}/find"
-    wanted = {"match": {"service_id": service_id}, "limit": 1000}
-    found = await ask(sandbox, "POST", path, json.dumps(wanted).encode())
-    records: list[dict[str, Any]] = found.body[kind]
-    return records
+    found = await post(sandbox, f"{kind}/find", match={"service_id": service_id}, limit=1000)
+    return list(found.body[kind])
 
 
 async def life(sandbox: Sandbox, service_id: int = 55) -> dict[str, Any]:

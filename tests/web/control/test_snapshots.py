@@ -8,12 +8,11 @@ from aiohttp import web
 
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.web.conftest import Receiver, kept_callback
-from tests.web.control_api import ask, assert_error
+from tests.web.control_api import ask, assert_error, post
 
 
 async def save(sandbox: Sandbox, name: object = "before", **fields: object) -> Seen:
-    body = json.dumps({"name": name, **fields}).encode()
-    return await ask(sandbox, "POST", "/_sandbox/snapshots", body)
+    return await post(sandbox, "snapshots", name=name, **fields)
 
 
 async def restore(sandbox: Sandbox, name: str = "before") -> Seen:

@@ -1,7 +1,6 @@
 """POST …/wait: when it searches the store, and when it ends."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
@@ -12,7 +11,7 @@ from sandbox_sim.control.record_search import RecordSearch
 from sandbox_sim.events.waits import Waiters
 from tests.conftest import Sandbox, StartSandbox
 from tests.stores.conftest import eventually
-from tests.web.control_api import ask
+from tests.web.control_api import post
 
 
 @pytest.fixture
@@ -44,8 +43,7 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 async def wait(sandbox: Sandbox, path: str, **body: object) -> tuple[int, object]:
-    asked = json.dumps({"timeout_s": 60, **body}).encode()
-    seen = await ask(sandbox, "POST", f"/_sandbox/{path}/wait", asked)
+    seen = await post(sandbox, f"{path}/wait", **{"timeout_s": 60, **body})
     return seen.status, seen.body
 
 
