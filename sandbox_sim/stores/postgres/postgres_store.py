@@ -21,6 +21,7 @@ from itertools import chain
 from typing import Final, NamedTuple, TypeVar, cast
 
 import asyncpg
+from cachetools import LRUCache
 
 from sandbox_sim.ports import AnswerGate, Clock, DataRefused, JobLost, StoreError, Topic, Unit
 from sandbox_sim.records.jobs import Job
@@ -74,6 +75,9 @@ _OTHER_SERVERS: Final = (
 # Seconds for statements that change very many rows, longer than any request waits.
 _LONG_TIMEOUT_S: Final = 300.0
 
+# Of so many payments a server knows that their `transaction_id` is used.
+_KNOWN_IDS: Final = 10_000
+
 _LOCK_SHARED: Final = f"SELECT pg_advisory_xact_lock_shared({STATE_LOCK})"
 
 _LOCK_EXCLUSIVE: Final = f"SELECT pg_advisory_xact_lock({STATE_LOCK})"
@@ -106,11 +110,15 @@ class _TakenForNew(NamedTuple):
         return _lock_number(("transaction", self.service_id, self.transaction_id))
 
 
+AskedFor = LRUCache[tuple[int, str], None]
+
+
 class PostgresUnit(SqlUnit):
     """A unit of work; its attributes are valid only after the commit.
 
     gate: holds transactions whose answer is not written.
     claims: the numbers of the jobs that this server works on.
+    asked: the services and their `transaction_id` that this server asked for lately.
     server_pid: identifies this server to the others.
     tries: how often the same work was tried before.
     """
@@ -132,6 +140,7 @@ class PostgresUnit(SqlUnit):
         clock: Clock,
         gate: AnswerGate | None,
         claims: set[int],
+        asked: AskedFor,
         lease: timedelta,
         *,
         server_pid: int,
@@ -146,6 +155,7 @@ class PostgresUnit(SqlUnit):
         self._connection = connection
         self._gate = gate
         self._claims = claims
+        self._asked = asked
         self._server_pid = server_pid
         self._tries = tries
         self._begun = False
@@ -204,9 +214,11 @@ class PostgresUnit(SqlUnit):
     async def network_id_of(
         self, service_id: int, transaction_id: str, mode: ServiceMode = ServiceMode.SANDBOX
     ) -> str | None:
-        """As `Unit.network_id_of` says, without a look where this is the first thing it does."""
-        if mode is not ServiceMode.SANDBOX or self._begun or self._new or self._tries:
+        """As `Unit.network_id_of` says, without a look where the id is probably new."""
+        is_first = mode is ServiceMode.SANDBOX and not (self._begun or self._new or self._tries)
+        if not is_first or (service_id, transaction_id) in self._asked:
             return await super().network_id_of(service_id, transaction_id, mode)
+        self._asked[service_id, transaction_id] = None
         self._new = _TakenForNew(service_id, transaction_id, [])
         return None
 
@@ -392,6 +404,7 @@ class PostgresStore(ChangeNotifier):
         self._clock = clock
         self._gate = gate
         self._lease = lease
+        self._asked: AskedFor = LRUCache(_KNOWN_IDS)
         self._pool: PostgresConnections | None = None
         self._channel = ServerChannel(
             lambda: connect(url),
@@ -460,6 +473,7 @@ class PostgresStore(ChangeNotifier):
                 self._clock,
                 self._gate,
                 self._channel.claims,
+                self._asked,
                 self._lease,
                 server_pid=self._channel.server_pid,
                 tries=tries,

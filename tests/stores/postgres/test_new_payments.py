@@ -24,6 +24,19 @@ async def pay(unit: Unit, record: TransactionRecord = FIRST) -> str | None:
     return found
 
 
+async def asks(store: Store, *, adds: bool) -> list[str | None]:
+    """What a unit is answered, each time that it runs. adds: whether it adds a transaction."""
+    seen: list[str | None] = []
+
+    async def submit(unit: Unit) -> None:
+        seen.append(await unit.network_id_of(SERVICE, "T1"))
+        if adds:
+            await unit.add_transaction(SECOND)
+
+    await store.run(submit)
+    return seen
+
+
 async def ids(url: str) -> list[str]:
     """The network ids of all transactions and the subjects of all jobs, in order."""
     found = await postgres.execute(
@@ -71,18 +84,19 @@ async def test_one_that_is_rejected_takes_one(one: Store, asked: list[str], url:
 
 @pytest.mark.decision("D14")
 @pytest.mark.parametrize("adds", [False, True], ids=["rejected", "added"])
-async def test_a_used_one_is_seen(one: Store, adds: bool) -> None:
+async def test_one_that_another_server_has_used_is_seen(
+    one: Store, other: Store, adds: bool
+) -> None:
+    await other.run(pay)
+
+    assert await asks(one, adds=adds) == [None, FIRST.network_transaction_id]
+
+
+@pytest.mark.decision("D14")
+async def test_one_that_this_server_has_used_is_seen_at_once(one: Store) -> None:
     await one.run(pay)
-    seen: list[str | None] = []
 
-    async def submit(unit: Unit) -> None:
-        seen.append(await unit.network_id_of(SERVICE, "T1"))
-        if adds:
-            await unit.add_transaction(SECOND)
-
-    await one.run(submit)
-
-    assert seen == [None, FIRST.network_transaction_id]
+    assert await asks(one, adds=True) == [FIRST.network_transaction_id]
 
 
 async def test_a_status_takes_one(one: Store, asked: list[str]) -> None:
