@@ -409,25 +409,19 @@ class TestDashboard:
         for number in (1, 2):
             await stage.sandbox.airtime(service_id=171, transaction_id=f"R{number}")
         async with stage.page() as watched:
-            page = watched.page
+            page, refreshed = watched.page, LateAnswer()
+            await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
             await page.goto(dashboard(stage, "?q=service:171"))
             current = page.locator("#rows [aria-current]")
             await expect(current).to_contain_text("R2")
-            asked, go_on = asyncio.Event(), asyncio.Event()
-
-            async def hold(route: Route) -> None:
-                asked.set()
-                await go_on.wait()
-                await route.continue_()
-
-            await page.route("**/_sandbox/?q=service:171", hold)
+            await page.route("**/_sandbox/?q=service:171", refreshed)
             await stage.sandbox.airtime(service_id=171, transaction_id="R3")
-            async with asyncio.timeout(10):
-                await asked.wait()
+            await page.get_by_role("button", name="+1 min").click()
+            await refreshed.is_held.wait()
             await page.keyboard.press("j")
             await expect(current).to_contain_text("R1")
-            go_on.set()
 
+            await refreshed.comes(page)
             await expect(page.locator("#rows li")).to_have_count(3)
             await expect(current).to_contain_text("R1")
 
