@@ -25,10 +25,12 @@ from sandbox_sim.records import callbacks, inbox, journal, messages, transaction
 from sandbox_sim.records.events import EventType
 from sandbox_sim.records.listing import (
     FieldValues,
+    ImpossibleValue,
     Listing,
     compiled_match,
     prefilter_field,
     read_match,
+    shortened,
 )
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
@@ -86,7 +88,15 @@ class Kind:
         read = read_match(self.values, match)
         if self.phone is not None and isinstance(number := read.get(self.phone), str):
             read[self.phone] = to_international(number)
+        for name in self.plain:
+            _refuse_mistyped(name, read.get(name))
         return read
+
+
+def _refuse_mistyped(name: str, value: object) -> None:
+    kind, noun = (int, "an integer") if name == "service_id" else (str, "text")
+    if value is not None and not isinstance(value, kind):
+        raise ImpossibleValue(f"{name} {shortened(value)} is not {noun}")
 
 
 def timeless(shown: Callable[[Any], Shown]) -> Callable[[Any, datetime], Shown]:

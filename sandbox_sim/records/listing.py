@@ -106,7 +106,7 @@ class FieldValues(NamedTuple):
                 return value
         if value is None and self.optional:
             return None
-        raise ImpossibleValue(f"{name} {_shortened(value)} is not one of {self._listed()}")
+        raise ImpossibleValue(f"{name} {shortened(value)} is not one of {self._listed()}")
 
     @property
     def accepted(self) -> Sequence[str]:
@@ -137,6 +137,7 @@ def read_match(fields: Mapping[str, FieldValues], match: Mapping[str, object]) -
     }
 
 
-def _shortened(value: object) -> str:
+def shortened(value: object) -> str:
+    """The value as an error shows it, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"

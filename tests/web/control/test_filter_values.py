@@ -30,6 +30,22 @@ async def test_lists_and_searches_refuse_it_at_once_and_list_the_values(sandbox:
             assert_error(await post(sandbox, f"{plural}/{search}", match={field: value}), 400, why)
 
 
+@pytest.mark.parametrize(
+    ("plural", "field", "value", "why"),
+    [
+        ("transactions", "transaction_id", 1001, "transaction_id 1001 is not text"),
+        ("callbacks", "network_transaction_id", 1.5, "network_transaction_id 1.5 is not text"),
+        ("sms", "customer_number", 244000001, "customer_number 244000001 is not text"),
+        ("requests", "service_id", "55", "service_id '55' is not an integer"),
+    ],
+)
+async def test_searches_refuse_a_value_of_another_type(
+    sandbox: Sandbox, plural: str, field: str, value: object, why: str
+) -> None:
+    for search in ("find", "count", "wait"):
+        assert_error(await post(sandbox, f"{plural}/{search}", match={field: value}), 400, why)
+
+
 async def test_an_inbox_lists_the_signatures_too(sandbox: Sandbox) -> None:
     listed = await ask(sandbox, "GET", "/_sandbox/inbox/orders/messages?signature=Valid")
     awaited = await post(sandbox, "inbox/orders/wait", match={"signature": "Valid"})
