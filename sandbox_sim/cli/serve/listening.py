@@ -31,6 +31,8 @@ from sandbox_sim.values.timestamps import iso
 
 # The exit code for each signal.
 CODES: Final = {signal.SIGTERM: 0, signal.SIGINT: INTERRUPTED}
+if sys.platform != "win32":
+    CODES[signal.SIGHUP] = 129  # the terminal was closed
 
 
 def stopped_by(
@@ -38,14 +40,14 @@ def stopped_by(
 ) -> "asyncio.Future[int]":
     """Return a future that gets the exit code of the first of these signals.
 
-    After that signal, SIGINT ends the process at once, and the other signals are ignored. If SIGINT
-    is ignored at the start, it stays ignored, because a shell starts the background jobs of a
-    script with SIGINT ignored.
+    After that signal, SIGINT ends the process at once, and the other signals are ignored. SIGINT
+    and SIGHUP stay ignored if they are at the start: a shell starts the background jobs of a
+    script with SIGINT ignored, and `nohup` a command with SIGHUP ignored.
 
     before_end: called just before SIGINT ends the process at once.
     """
-    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-        codes = {number: code for number, code in codes.items() if number != signal.SIGINT}
+    ignored = {each for each in codes if signal.getsignal(each) == signal.SIG_IGN}
+    codes = {number: codes[number] for number in codes.keys() - ignored | {signal.SIGTERM}}
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[int] = loop.create_future()
 
@@ -74,7 +76,7 @@ def print_waiting(waited_for: str) -> None:
 
 
 def ignore_signals() -> None:
-    """Ignore SIGTERM and SIGINT, because the server has stopped and the process ends anyway."""
+    """Ignore these signals, because the server has stopped and the process ends anyway."""
     for number in CODES:
         signal.signal(number, signal.SIG_IGN)
 

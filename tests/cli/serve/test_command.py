@@ -155,16 +155,28 @@ def test_in_the_background_it_ignores_ctrl_c_and_tells_no_secret_of_the_configur
     assert "sandbox_secret" not in out
 
 
+def test_under_nohup_it_outlives_its_terminal() -> None:
+    arguments = command("serve", "--port", "0", "--store", "memory:")
+    with process("nohup", *arguments) as server:
+        url = first_line(server).split()[-1]
+
+        server.send_signal(signal.SIGHUP)
+        assert answers(f"{url}/_sandbox/livez")
+        assert end(server, signal.SIGTERM)[0] == 0
+
+
 # The process gets more signals at the end, while it exits.
 SIGNALS_AT_THE_END = """
 import atexit, signal
 
-for number in (signal.SIGTERM, signal.SIGINT):
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     atexit.register(signal.raise_signal, number)
 """
 
 
-@pytest.mark.parametrize(("by", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("by", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
 def test_more_signals_change_nothing(by: signal.Signals, code: int) -> None:
     arguments = ("serve", "--port", "0", "--store", "memory:")
     with running(*arguments, before=SIGNALS_AT_THE_END) as server:
