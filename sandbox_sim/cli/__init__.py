@@ -1,6 +1,7 @@
 """The command line, `sandbox-sim`. Each command is imported when it is called."""
 
 import copy
+import errno
 import os
 from collections.abc import Sequence
 from typing import Any, Final
@@ -67,6 +68,10 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise SystemExit(INTERRUPTED) from None
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            raise click.ClickException(f"cannot write the output: {error.strerror}") from None
 
 
 def _add_options(command: click.Command, name: str, options: Sequence[click.Option]) -> None:

@@ -3,20 +3,23 @@
 test_client.py runs commands as processes; the start of a process takes most of the time.
 """
 
+from pathlib import Path
+
 import pytest
 from click.testing import CliRunner
 
 from sandbox_sim.cli import main
 from tests.cli.asking import control, on, printed
 from tests.cli.every_command import COMMANDS
+from tests.cli.processes import command, process
 from tests.conftest import Sandbox
 
 
 async def test_each_does_its_work_and_exits_0(sandbox: Sandbox) -> None:
-    for command in COMMANDS.strip().splitlines():
-        result = await on(sandbox, *command.split())
+    for typed in COMMANDS.strip().splitlines():
+        result = await on(sandbox, *typed.split())
 
-        assert (command, result.exit_code, result.stderr) == (command, 0, "")
+        assert (typed, result.exit_code, result.stderr) == (typed, 0, "")
         assert result.stdout
 
 
@@ -38,17 +41,34 @@ async def test_a_list_as_json_is_the_answer_of_the_control_api(
     await sandbox.collect()
     await sandbox.sms()
     await sandbox.advance(seconds=1)
-    for command in ("overrides add --status 003", "faults add --timeout", "snapshot save now"):
-        await printed(sandbox, *command.split(), "--service-id", 55)
+    for typed in ("overrides add --status 003", "faults add --timeout", "snapshot save now"):
+        await printed(sandbox, *typed.split(), "--service-id", 55)
 
     result = await on(sandbox, "--json", *words.split())
 
     assert result.stdout == await control(sandbox, path) + "\n"
 
 
-@pytest.mark.parametrize("command", ["compare", "demo", "explain", "serve"])
-def test_a_command_that_asks_no_gateway_has_no_options_for_one(command: str) -> None:
-    shown = CliRunner().invoke(main, [command, "--help"]).output
+FULL_DISK = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL_DISK.exists(), reason="this system has no /dev/full")
+def test_one_whose_output_finds_a_full_disk_says_so() -> None:
+    with (
+        FULL_DISK.open("wb") as full,
+        process(*command("explain", "019"), stdout=full.fileno()) as explained,
+    ):
+        _, err = explained.communicate(timeout=60)
+
+    assert (explained.returncode, err) == (
+        1,
+        "Error: cannot write the output: No space left on device\n",
+    )
+
+
+@pytest.mark.parametrize("name", ["compare", "demo", "explain", "serve"])
+def test_a_command_that_asks_no_gateway_has_no_options_for_one(name: str) -> None:
+    shown = CliRunner().invoke(main, [name, "--help"]).output
 
     assert "--json" in shown
     assert "--endpoint-url" not in shown
