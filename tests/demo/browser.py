@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Literal
 
-from playwright.async_api import Browser, Page, Request, ViewportSize, async_playwright
+from playwright.async_api import Browser, Page, Request, ViewportSize, async_playwright, expect
 
 from tests.requirements import missing
 
@@ -18,6 +18,9 @@ CHROMIUMS: Final = (Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chr
 DESK: Final = ViewportSize(width=1440, height=900)
 PHONE: Final = ViewportSize(width=360, height=740)
 Scheme = Literal["light", "dark"]
+# A page that is slow to render is loaded again after a pause of up to 5 s, so on a busy machine the
+# 5 s that Playwright waits are not enough.
+_PATIENCE_MS: Final = 20_000
 
 
 class WatchedPage:
@@ -48,6 +51,7 @@ async def launch() -> AsyncIterator[Browser]:
     executable = next((each for each in CHROMIUMS if each.exists()), None)
     if executable is None:
         missing("browser", f"none of {', '.join(map(str, CHROMIUMS))} is on this machine")
+    expect.set_options(timeout=_PATIENCE_MS)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=executable,
@@ -69,7 +73,7 @@ async def open_page(
     )
     try:
         watched = WatchedPage(await context.new_page())
-        watched.page.set_default_timeout(20_000)
+        watched.page.set_default_timeout(_PATIENCE_MS)
         yield watched
         # A request that the page makes at the end is cut off; its handler would raise.
         await watched.page.unroute_all(behavior="ignoreErrors")
