@@ -92,11 +92,24 @@ class Kind:
             _refuse_mistyped(name, read.get(name))
         return read
 
+    @property
+    def match_schemas(self) -> Mapping[str, Mapping[str, object]]:
+        """The JSON schemas of the fields for which `read` refuses some values."""
+        schemas = {name: {"type": ["null", _json_type(name)]} for name in self.plain}
+        return schemas | {name: {"enum": [*each.matched]} for name, each in self.values.items()}
+
 
 def _refuse_mistyped(name: str, value: object) -> None:
-    kind, noun = (int, "an integer") if name == "service_id" else (str, "text")
-    if value is not None and not isinstance(value, kind):
+    kind, noun = _TYPES[_json_type(name)]
+    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
         raise ImpossibleValue(f"{name} {shortened(value)} is not {noun}")
+
+
+def _json_type(name: str) -> str:
+    return "integer" if name == "service_id" else "string"
+
+
+_TYPES: Final = {"integer": (int, "an integer"), "string": (str, "text")}
 
 
 def timeless(shown: Callable[[Any], Shown]) -> Callable[[Any, datetime], Shown]:

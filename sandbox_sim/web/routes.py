@@ -96,14 +96,14 @@ class Body(NamedTuple):
     None if any body is accepted.
     optional: an empty body counts as an empty object.
     match_fields: the fields that `match` can name, if the model has `match`.
-    match_values: the values of those fields that have a fixed set, as JSON.
+    match_schemas: the JSON schemas of those fields for which it refuses some values.
     """
 
     model: Any
     optional: bool = False
     media_type: str = JSON
     match_fields: tuple[str, ...] = ()
-    match_values: Mapping[str, Sequence[str | None]] = MappingProxyType({})
+    match_schemas: Mapping[str, Mapping[str, object]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,19 +74,19 @@ class InboxRoutes:
 
     def routes(self) -> Sequence[Route]:
         route = partial(Route, group="Inbox")
-        fields = inbox.SHOWN_FIELDS
-        values = {name: each.matched for name, each in inbox.FIELD_VALUES.items()}
+        kind = inbox_of("{name}")
         return [
             route(
                 "GET", f"{_INBOX}/messages", self.messages, "list the deliveries, newest first",
                 answers=(Answer(ListOf("messages", InboxMessageView)),),
-                query=list_query(fields, inbox.FIELD_VALUES),
+                query=list_query(kind.fields, kind.values),
             ),
             route(
                 "POST", f"{_INBOX}/wait", self.wait, "wait for deliveries",
                 answers=(Answer(ListOf("messages", InboxMessageView, has_next=False)),),
                 body=Body(
-                    Wait, optional=True, match_fields=fields, match_values=values
+                    Wait, optional=True, match_fields=kind.fields,
+                    match_schemas=kind.match_schemas,
                 ),
                 errors=(TIMEOUT,),
             ),

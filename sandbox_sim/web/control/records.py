@@ -190,8 +190,9 @@ class RecordRoutes:
         plural, kind, view = of
         route = partial(Route, group="SMS" if plural == "sms" else plural.capitalize())
         path = f"/_sandbox/{plural}"
-        values = {name: each.matched for name, each in kind.values.items()}
-        search = Body(Search, optional=True, match_fields=kind.fields, match_values=values)
+        search = Body(
+            Search, optional=True, match_fields=kind.fields, match_schemas=kind.match_schemas
+        )
         query = list_query(kind.fields, kind.values)
         listed = view
         if kind is TRANSACTIONS:

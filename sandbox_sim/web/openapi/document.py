@@ -228,8 +228,10 @@ class Models:
         if not body.match_fields:
             return schema
         names = "|".join(map(re.escape, body.match_fields))
-        values = {name: {"enum": [*each]} for name, each in body.match_values.items()}
-        match = {"propertyNames": {"pattern": f"^({names})(\\..*)?$"}, "properties": values}
+        match = {
+            "propertyNames": {"pattern": f"^({names})(\\..*)?$"},
+            "properties": body.match_schemas,
+        }
         return {"allOf": [schema, {"properties": {"match": match}}]}
 
     def parameters(self, query: Query) -> Sequence[Schema]:

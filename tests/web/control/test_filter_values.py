@@ -37,6 +37,7 @@ async def test_lists_and_searches_refuse_it_at_once_and_list_the_values(sandbox:
         ("callbacks", "network_transaction_id", 1.5, "network_transaction_id 1.5 is not text"),
         ("sms", "customer_number", 244000001, "customer_number 244000001 is not text"),
         ("requests", "service_id", "55", "service_id '55' is not an integer"),
+        ("requests", "service_id", True, "service_id True is not an integer"),
     ],
 )
 async def test_searches_refuse_a_value_of_another_type(

@@ -166,6 +166,8 @@ def test_a_search_names_the_values_of_a_field(document: Schema) -> None:
     match = body["allOf"][1]["properties"]["match"]
 
     assert match["properties"]["mode"] == {"enum": ["S", "P", None]}
+    assert match["properties"]["id"] == {"type": ["null", "string"]}
+    assert match["properties"]["service_id"] == {"type": ["null", "integer"]}
 
 
 @pytest.mark.parametrize("profile", Profile)
