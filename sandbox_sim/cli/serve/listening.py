@@ -46,8 +46,11 @@ def stopped_by(
 
     before_end: called just before SIGINT ends the process at once.
     """
-    ignored = {each for each in codes if signal.getsignal(each) == signal.SIG_IGN}
-    codes = {number: codes[number] for number in codes.keys() - ignored | {signal.SIGTERM}}
+    codes = {
+        number: code
+        for number, code in codes.items()
+        if number == signal.SIGTERM or signal.getsignal(number) != signal.SIG_IGN
+    }
     loop = asyncio.get_running_loop()
     stop: asyncio.Future[int] = loop.create_future()
 

@@ -11,15 +11,15 @@ from click.testing import CliRunner
 from sandbox_sim.cli import main
 from tests.cli.asking import control, on, printed
 from tests.cli.every_command import COMMANDS
-from tests.cli.processes import command, process
+from tests.cli.processes import running
 from tests.conftest import Sandbox
 
 
 async def test_each_does_its_work_and_exits_0(sandbox: Sandbox) -> None:
-    for typed in COMMANDS.strip().splitlines():
-        result = await on(sandbox, *typed.split())
+    for command in COMMANDS.strip().splitlines():
+        result = await on(sandbox, *command.split())
 
-        assert (typed, result.exit_code, result.stderr) == (typed, 0, "")
+        assert (command, result.exit_code, result.stderr) == (command, 0, "")
         assert result.stdout
 
 
@@ -41,8 +41,8 @@ async def test_a_list_as_json_is_the_answer_of_the_control_api(
     await sandbox.collect()
     await sandbox.sms()
     await sandbox.advance(seconds=1)
-    for typed in ("overrides add --status 003", "faults add --timeout", "snapshot save now"):
-        await printed(sandbox, *typed.split(), "--service-id", 55)
+    for command in ("overrides add --status 003", "faults add --timeout", "snapshot save now"):
+        await printed(sandbox, *command.split(), "--service-id", 55)
 
     result = await on(sandbox, "--json", *words.split())
 
@@ -56,19 +56,18 @@ FULL_DISK = Path("/dev/full")
 def test_one_whose_output_finds_a_full_disk_says_so() -> None:
     with (
         FULL_DISK.open("wb") as full,
-        process(*command("explain", "019"), stdout=full.fileno()) as explained,
+        running("explain", "019", stdout=full.fileno()) as explained,
     ):
-        _, err = explained.communicate(timeout=60)
+        code = explained.wait(60)
+        assert explained.stderr is not None
+        err = explained.stderr.read()
 
-    assert (explained.returncode, err) == (
-        1,
-        "Error: cannot write the output: No space left on device\n",
-    )
+    assert (code, err) == (1, "Error: cannot write the output: No space left on device\n")
 
 
-@pytest.mark.parametrize("name", ["compare", "demo", "explain", "serve"])
-def test_a_command_that_asks_no_gateway_has_no_options_for_one(name: str) -> None:
-    shown = CliRunner().invoke(main, [name, "--help"]).output
+@pytest.mark.parametrize("command", ["compare", "demo", "explain", "serve"])
+def test_a_command_that_asks_no_gateway_has_no_options_for_one(command: str) -> None:
+    shown = CliRunner().invoke(main, [command, "--help"]).output
 
     assert "--json" in shown
     assert "--endpoint-url" not in shown
