@@ -51,6 +51,8 @@ _KEEPALIVE_S = 1.0
 # This many idle connections are kept for the next callbacks; others are closed after the response.
 KEPT_IDLE: Final = 32
 
+_NO_CONTENT: Final = (b"HTTP/1.1 204", b"HTTP/1.0 204")
+
 # Seconds of real time for the body; the status alone decides.
 _BODY_TIMEOUT_S: Final = 2.0
 
@@ -203,6 +205,30 @@ def _socket(address_info: tuple[Any, Any, int, str, tuple[Any, ...]]) -> socket.
     return _Socket(family, kind, protocol, check.sockets)
 
 
+class _ResponseHandler(ResponseHandler):
+    """Drops the body that some receivers send with a 204.
+
+    HTTP forbids it, so aiohttp would read it as the next answer and fail with both.
+    """
+
+    def data_received(self, data: bytes) -> None:
+        if data.startswith(_NO_CONTENT):
+            head, end, body = data.partition(b"\r\n\r\n")
+            if body:
+                self.force_close()
+                data = head + end
+        super().data_received(data)
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Opens connections that `_ResponseHandler` reads."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        handler: type[ResponseHandler] = _ResponseHandler
+        self._factory = partial(handler, loop=self._loop)
+
+
 class HttpCallbackSender:
     """Posts callbacks; an async context manager that owns the connections.
 
@@ -242,7 +268,7 @@ class HttpCallbackSender:
 
     async def __aenter__(self) -> Self:
         trusts = True if self._trusted is None else client_context(self._trusted)
-        self._connector = aiohttp.TCPConnector(
+        self._connector = _Connector(
             limit=0,
             resolver=self._resolver,
             socket_factory=_socket,

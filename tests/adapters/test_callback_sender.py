@@ -58,6 +58,17 @@ class TestTheAnswer:
             )
             assert answer.duration_ms >= 0
 
+    @pytest.mark.parametrize("header", ["X-By: Django", "Connection: close"])
+    async def test_the_body_of_a_204_which_http_forbids_is_not_read(
+        self, sender: HttpCallbackSender, listen: Listen, header: str
+    ) -> None:
+        url = await listen(Receiver(http("204 No Content", b"ok", header)))
+
+        for _ in range(2):
+            answer = await post(sender, url)
+
+            assert (answer.status_code, answer.body, answer.problem) == (204, "", None)
+
     async def test_the_first_four_kib_of_the_body_are_kept(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
