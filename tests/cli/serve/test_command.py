@@ -169,6 +169,7 @@ def test_under_nohup_it_outlives_its_terminal() -> None:
 SIGNALS_AT_THE_END = """
 import atexit, signal
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup, before the tests, has it ignored
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     atexit.register(signal.raise_signal, number)
 """
