@@ -110,10 +110,13 @@ _COUNT: Final = (
     "RETURNING kept"
 )
 
-_DELETE_OLDEST: Final = (
-    "DELETE FROM requests WHERE number IN (SELECT number FROM requests "
-    "WHERE service_id = ? AND coalesce(mode, 'S') = ? ORDER BY number LIMIT ?)"
-)
+# For each mode. Postgres knows how many rows meet these conditions, so it reads the oldest by an
+# index. Of `coalesce(mode, 'S') = 'S'` it expects few, and would read and sort all of the service.
+DELETE_OLDEST: Final = {
+    mode: "DELETE FROM requests WHERE number IN (SELECT number FROM requests "
+    f"WHERE service_id = ? AND {condition} ORDER BY number LIMIT ?)"
+    for mode, condition in (("S", OF_MODE_S["requests"]), ("P", "mode = 'P'"))
+}
 
 _COUNT_DROPPED: Final = (
     "UPDATE journals SET kept = kept - ?, dropped = dropped + ? WHERE service_id = ? AND mode = ?"
@@ -130,11 +133,12 @@ class SqlJournal(SqlBase):
             for entry in entries
         )
         # Every server locks the rows in this order, so that two servers cannot deadlock.
-        for key in sorted(added):
-            ((kept,),) = await self._fetch(_COUNT, *key, added[key])
+        for service_id, mode in sorted(added):
+            of = service_id, mode
+            ((kept,),) = await self._fetch(_COUNT, *of, added[of])
             if (excess := kept - KEPT_REQUESTS) > 0:
-                await self._fetch(_DELETE_OLDEST, *key, excess)
-                await self._fetch(_COUNT_DROPPED, excess, excess, *key)
+                await self._fetch(DELETE_OLDEST[mode], service_id, excess)
+                await self._fetch(_COUNT_DROPPED, excess, excess, *of)
         self._note(EventType.REQUEST, *entries)
 
     async def list_entries(self, listing: Listing) -> Sequence[JournalEntry]:

@@ -26,7 +26,7 @@ OF_MODE_S: Final = {
     **dict.fromkeys(("transactions", "callbacks", "transfers", "wallets"), "mode = 'S'"),
     **dict.fromkeys(("messages", "journals"), "mode = 'S'"),
     "jobs": f"kind NOT IN ({_LIVE_KINDS})",
-    "requests": "coalesce(mode, 'S') = 'S'",
+    "requests": "(mode = 'P') IS NOT TRUE",
 }
 
 

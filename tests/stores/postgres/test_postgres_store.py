@@ -19,6 +19,8 @@ from sandbox_sim.records.messages import HistoryQuery
 from sandbox_sim.stores.postgres import postgres_store
 from sandbox_sim.stores.postgres.postgres_connection import CONNECTIONS, migrate
 from sandbox_sim.stores.sql.ledger import SqlLedger
+from sandbox_sim.stores.sql.messages import DELETE_OLDEST
+from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
 from tests import postgres
 from tests.live_records import PAYOUT, paid_in
@@ -27,6 +29,7 @@ from tests.sample_records import (
     SERVICE,
     account_of,
     delivery,
+    entry,
     job,
     message,
     posting,
@@ -319,3 +322,17 @@ async def test_units_get_a_connection_in_the_order_in_which_they_ask(one: Store)
     await asyncio.gather(*(ask(number) for number in range(150)))
 
     assert began == asked
+
+
+@pytest.mark.parametrize("mode", ServiceMode)
+async def test_the_oldest_requests_are_deleted_without_sorting_all(
+    one: Store, url: str, mode: ServiceMode
+) -> None:
+    await unit_of(one).add_entries([entry(f"R{n}", mode=mode) for n in range(2000)])
+    statement = DELETE_OLDEST[mode].replace("?", "{}").format(SERVICE, 50)
+
+    plan = await postgres.execute(
+        url, "SET search_path TO sandbox_sim", "ANALYZE requests", f"EXPLAIN {statement}"
+    )
+
+    assert "Sort" not in str(plan)
