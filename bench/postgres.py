@@ -24,7 +24,7 @@ from tests.kit.servers import free_port
 CORES_FOR_TWO: Final = 5
 
 _BARE: Final = "bare handler without a store"
-_YARDSTICK: Final = "bare handler with the same statement"
+_YARDSTICK: Final = "bare handler with the same statements"
 _ONE, _TWO = "one process", "two processes"
 
 

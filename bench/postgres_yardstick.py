@@ -1,13 +1,15 @@
-"""The yardstick of the Postgres store: a bare aiohttp and asyncpg handler with the same statement.
+"""The yardstick of the Postgres store: a bare aiohttp and asyncpg handler with the same statements.
 
 It checks Basic auth, parses the body with orjson, runs the statement of a payment of ours in tables
-that a server of ours has made, over as many connections, and answers a fixed 202.
+that a server of ours has made, over as many connections, and answers a fixed 202. In the background
+it saves each request in the journal by our statements, as many of them together as we do.
 """
 
+import asyncio
 import itertools
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
 import asyncpg
@@ -16,9 +18,13 @@ from aiohttp import web
 
 from bench.requests import AUTHORIZATION
 from bench.yardstick import ANSWER
+from sandbox_sim.control.journal import IN_ONE_UNIT, TOGETHER_S
+from sandbox_sim.records.journal import KEPT_REQUESTS
 from sandbox_sim.stores.postgres.postgres_connection import CONNECTIONS, SCHEMA
+from sandbox_sim.stores.sql.rows import ENTRY
 
 POOL: Final = web.AppKey("pool", asyncpg.Pool)
+NOTED: Final = web.AppKey("noted", list[tuple[object, ...]])
 
 _COLUMNS: Final = (
     *("operation", "service_id", "transaction_id", "reference", "amount"),
@@ -41,13 +47,32 @@ STATEMENT: Final = (
     f"added1 AS ({_adding('jobs', _JOB, 4 + len(_COLUMNS))}) SELECT is_unused FROM first"
 )
 
+ADD_ENTRY: Final = (
+    f"INSERT INTO requests ({', '.join(ENTRY.columns)}) VALUES "
+    f"({', '.join(f'${place}' for place in range(1, len(ENTRY.columns) + 1))})"
+)
+COUNT: Final = (
+    "INSERT INTO journals (service_id, mode, kept, dropped) VALUES ($1, 'S', $2, 0) "
+    "ON CONFLICT (service_id, mode) DO UPDATE SET kept = journals.kept + $2 RETURNING kept"
+)
+DELETE_OLDEST: Final = (
+    "DELETE FROM requests WHERE number IN (SELECT number FROM requests "
+    "WHERE service_id = $1 AND (mode = 'P') IS NOT TRUE ORDER BY number LIMIT $2)"
+)
+COUNT_DROPPED: Final = (
+    "UPDATE journals SET kept = kept - $2, dropped = dropped + $2 "
+    "WHERE service_id = $1 AND mode = 'S'"
+)
+
 
 async def answer(request: web.Request) -> web.Response:
     if request.headers.get("Authorization") != AUTHORIZATION:
         return web.Response(status=401)
-    body = orjson.loads(await request.read())
+    raw = await request.read()
+    body, number = orjson.loads(raw), next(_NUMBERS)
     async with request.app[POOL].acquire() as connection:
-        await connection.fetch(STATEMENT, *_values(body, next(_NUMBERS)))
+        await connection.fetch(STATEMENT, *_values(body, number))
+    request.app[NOTED].append(_entry(raw, body, number))
     return web.Response(body=ANSWER, status=202, content_type="application/json")
 
 
@@ -68,6 +93,55 @@ def _values(body: dict[str, Any], number: int) -> tuple[object, ...]:
     return (number, service_id, transaction_id, *transaction, *job)
 
 
+def _entry(raw: bytes, body: dict[str, Any], number: int) -> tuple[object, ...]:
+    """The values of `ADD_ENTRY`."""
+    given = {
+        "id": f"b18f8a9a-{number}",
+        "at": time.time_ns() // 1000,
+        "service_id": body["service_id"],
+        "operation": "collect",
+        "transaction_id": body["transaction_id"],
+        "method": "POST",
+        "path": "/make_payment",
+        "request": raw.decode(),
+        "http_status": 202,
+        "code": "202",
+        "rule": "sandbox.3",
+        "why": "allowlisted number, last digit 0 to 8",
+        "warnings": "[]",
+        "answer": ANSWER.decode(),
+        "duration_ms": 1.5,
+        "mode": "S",
+    }
+    return tuple(given[name] for name in ENTRY.columns)
+
+
+async def save_entries(app: web.Application) -> AsyncIterator[None]:
+    """Save what was noted, until the end, as `sandbox_sim.control.journal` does."""
+
+    async def save_forever() -> None:
+        while True:
+            await asyncio.sleep(TOGETHER_S)
+            noted, app[NOTED][:] = [*app[NOTED]], []
+            for first in range(0, len(noted), IN_ONE_UNIT):
+                await _save(app[POOL], noted[first : first + IN_ONE_UNIT])
+
+    app[NOTED] = []
+    task = asyncio.create_task(save_forever())
+    yield
+    task.cancel()
+
+
+async def _save(pool: asyncpg.Pool, entries: Sequence[tuple[object, ...]]) -> None:
+    service_id = entries[0][ENTRY.columns.index("service_id")]
+    async with pool.acquire() as connection, connection.transaction():
+        await connection.executemany(ADD_ENTRY, entries)
+        kept = await connection.fetchval(COUNT, service_id, len(entries))
+        if (excess := kept - KEPT_REQUESTS) > 0:
+            await connection.fetch(DELETE_OLDEST, service_id, excess)
+            await connection.fetch(COUNT_DROPPED, service_id, excess)
+
+
 async def _no_reset(_connection: object) -> None:
     """Do nothing: a bare handler leaves no state in a session."""
 
@@ -86,7 +160,7 @@ async def pool(app: web.Application) -> AsyncIterator[None]:
 if __name__ == "__main__":
     app = web.Application()
     app.router.add_post("/make_payment", answer)
-    app.cleanup_ctx.append(pool)
+    app.cleanup_ctx.extend([pool, save_entries])
     web.run_app(
         app,
         host="127.0.0.1",
