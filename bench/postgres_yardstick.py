@@ -21,6 +21,8 @@ from bench.yardstick import ANSWER
 from sandbox_sim.control.journal import IN_ONE_UNIT, TOGETHER_S
 from sandbox_sim.records.journal import KEPT_REQUESTS
 from sandbox_sim.stores.postgres.postgres_connection import CONNECTIONS, SCHEMA
+from sandbox_sim.stores.postgres.postgres_store import with_numbered_parameters
+from sandbox_sim.stores.sql import messages
 from sandbox_sim.stores.sql.rows import ENTRY
 
 POOL: Final = web.AppKey("pool", asyncpg.Pool)
@@ -47,21 +49,9 @@ STATEMENT: Final = (
     f"added1 AS ({_adding('jobs', _JOB, 4 + len(_COLUMNS))}) SELECT is_unused FROM first"
 )
 
-ADD_ENTRY: Final = (
-    f"INSERT INTO requests ({', '.join(ENTRY.columns)}) VALUES "
-    f"({', '.join(f'${place}' for place in range(1, len(ENTRY.columns) + 1))})"
-)
-COUNT: Final = (
-    "INSERT INTO journals (service_id, mode, kept, dropped) VALUES ($1, 'S', $2, 0) "
-    "ON CONFLICT (service_id, mode) DO UPDATE SET kept = journals.kept + $2 RETURNING kept"
-)
-DELETE_OLDEST: Final = (
-    "DELETE FROM requests WHERE number IN (SELECT number FROM requests "
-    "WHERE service_id = $1 AND (mode = 'P') IS NOT TRUE ORDER BY number LIMIT $2)"
-)
-COUNT_DROPPED: Final = (
-    "UPDATE journals SET kept = kept - $2, dropped = dropped + $2 "
-    "WHERE service_id = $1 AND mode = 'S'"
+_ADD_ENTRY, _COUNT_KEPT, _DELETE_OLDEST, _COUNT_DROPPED = map(
+    with_numbered_parameters,
+    (messages.ADD_ENTRY, messages.COUNT_KEPT, messages.DELETE_OLDEST["S"], messages.COUNT_DROPPED),
 )
 
 
@@ -94,7 +84,7 @@ def _values(body: dict[str, Any], number: int) -> tuple[object, ...]:
 
 
 def _entry(raw: bytes, body: dict[str, Any], number: int) -> tuple[object, ...]:
-    """The values of `ADD_ENTRY`."""
+    """The values of `messages.ADD_ENTRY`."""
     given = {
         "id": f"b18f8a9a-{number}",
         "at": time.time_ns() // 1000,
@@ -135,11 +125,11 @@ async def save_entries(app: web.Application) -> AsyncIterator[None]:
 async def _save(pool: asyncpg.Pool, entries: Sequence[tuple[object, ...]]) -> None:
     service_id = entries[0][ENTRY.columns.index("service_id")]
     async with pool.acquire() as connection, connection.transaction():
-        await connection.executemany(ADD_ENTRY, entries)
-        kept = await connection.fetchval(COUNT, service_id, len(entries))
+        await connection.executemany(_ADD_ENTRY, entries)
+        kept = await connection.fetchval(_COUNT_KEPT, service_id, "S", len(entries))
         if (excess := kept - KEPT_REQUESTS) > 0:
-            await connection.fetch(DELETE_OLDEST, service_id, excess)
-            await connection.fetch(COUNT_DROPPED, service_id, excess)
+            await connection.fetch(_DELETE_OLDEST, service_id, excess)
+            await connection.fetch(_COUNT_DROPPED, excess, excess, service_id, "S")
 
 
 async def _no_reset(_connection: object) -> None:

@@ -15,7 +15,7 @@ NOT_OF_TEXTS = {
     "_first_lines",
     "_exactly",
     "_add_if_unused",
-    "_with_numbered_parameters",
+    "with_numbered_parameters",
     "_short_body",
     *("named", "wallet_of", "_ends", "_router"),
 }

@@ -238,7 +238,7 @@ class PostgresUnit(SqlUnit):
 
     async def _run(self, statement: str, values: Row) -> Sequence[Row]:
         found = await self._connection.fetch(
-            _with_numbered_parameters(statement), *values, timeout=self._timeout
+            with_numbered_parameters(statement), *values, timeout=self._timeout
         )
         # asyncpg's records behave like tuples but are not typed as sequences.
         return cast("Sequence[Row]", found)
@@ -250,7 +250,7 @@ class PostgresUnit(SqlUnit):
     async def _execute_many(self, statement: str, values: Iterable[Row]) -> None:
         await self._begin()
         self.wrote = True
-        await self._connection.executemany(_with_numbered_parameters(statement), values)
+        await self._connection.executemany(with_numbered_parameters(statement), values)
 
     async def _lock(self, *key: object) -> None:
         number = _lock_number(key)
@@ -320,7 +320,7 @@ class PostgresUnit(SqlUnit):
 
 
 @lru_cache(maxsize=1024)
-def _with_numbered_parameters(statement: str) -> str:
+def with_numbered_parameters(statement: str) -> str:
     """The statement with `$1`, `$2` and so on in place of its `?`."""
     first, *rest = statement.split("?")
     return first + "".join(f"${number}{part}" for number, part in enumerate(rest, 1))

@@ -102,9 +102,9 @@ def _history_filters(query: HistoryQuery) -> tuple[str, Sequence[object]]:
     )
 
 
-_ADD_ENTRY = insert("requests", rows.ENTRY.columns)
+ADD_ENTRY = insert("requests", rows.ENTRY.columns)
 
-_COUNT: Final = (
+COUNT_KEPT: Final = (
     "INSERT INTO journals (service_id, mode, kept, dropped) VALUES (?, ?, ?, 0) "
     "ON CONFLICT (service_id, mode) DO UPDATE SET kept = journals.kept + excluded.kept "
     "RETURNING kept"
@@ -118,7 +118,7 @@ DELETE_OLDEST: Final = {
     for mode, condition in (("S", OF_MODE_S["requests"]), ("P", "mode = 'P'"))
 }
 
-_COUNT_DROPPED: Final = (
+COUNT_DROPPED: Final = (
     "UPDATE journals SET kept = kept - ?, dropped = dropped + ? WHERE service_id = ? AND mode = ?"
 )
 
@@ -127,7 +127,7 @@ class SqlJournal(SqlBase):
     """The part of a `Unit` that stores the journal."""
 
     async def add_entries(self, entries: Sequence[JournalEntry]) -> None:
-        await self._execute_many(_ADD_ENTRY, [rows.ENTRY.row(entry) for entry in entries])
+        await self._execute_many(ADD_ENTRY, [rows.ENTRY.row(entry) for entry in entries])
         added = Counter(
             (entry.service_id or NO_SERVICE, (entry.mode or ServiceMode.SANDBOX).value)
             for entry in entries
@@ -135,10 +135,10 @@ class SqlJournal(SqlBase):
         # Every server locks the rows in this order, so that two servers cannot deadlock.
         for service_id, mode in sorted(added):
             of = service_id, mode
-            ((kept,),) = await self._fetch(_COUNT, *of, added[of])
+            ((kept,),) = await self._fetch(COUNT_KEPT, *of, added[of])
             if (excess := kept - KEPT_REQUESTS) > 0:
                 await self._fetch(DELETE_OLDEST[mode], service_id, excess)
-                await self._fetch(_COUNT_DROPPED, excess, excess, *of)
+                await self._fetch(COUNT_DROPPED, excess, excess, *of)
         self._note(EventType.REQUEST, *entries)
 
     async def list_entries(self, listing: Listing) -> Sequence[JournalEntry]:
