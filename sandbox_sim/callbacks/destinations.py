@@ -78,16 +78,15 @@ def reached_range(network: Range) -> Range:
     A whole range of `TRANSLATED` stays as it is: an entry `2002::/16` means that way of reaching
     IPv4, and not every IPv4 address. So does each range in `64:ff9b:1::/48`.
     """
-    is_unspecified = network.num_addresses == 1 and network.network_address.is_unspecified
-    if isinstance(network, IPv4Network):
-        return IPv4Network(_LOOPBACK_4) if is_unspecified else network
-    if is_unspecified:
-        return IPv6Network(_LOOPBACK_6)
-    if network.subnet_of(MAPPED):
-        return _ipv4_range(network, MAPPED.prefixlen)
-    for prefix in (NAT64, SIX_TO_FOUR):
-        if network.subnet_of(prefix) and network != prefix:
-            return _ipv4_range(network, prefix.prefixlen)
+    if isinstance(network, IPv6Network):
+        if network.subnet_of(MAPPED):
+            return _ipv4_range(network, MAPPED.prefixlen)
+        for prefix in (NAT64, SIX_TO_FOUR):
+            if network.subnet_of(prefix) and network != prefix:
+                return _ipv4_range(network, prefix.prefixlen)
+    # Only after those: newer Pythons also call `::ffff:0.0.0.0` unspecified, which is IPv4.
+    if network.num_addresses == 1 and network.network_address.is_unspecified:
+        return ip_network(_loopback_if_unspecified(network.network_address))
     return network
 
 
