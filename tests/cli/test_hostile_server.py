@@ -367,7 +367,9 @@ class TestEndless:
         with writing(*parts, endlessly=endlessly) as url, pytest.raises(Unreachable) as raised:
             RunningGateway(url).send("GET", "/", {}, timeout_s=0.5)
 
-        assert "no answer within 0.5 s" in str(raised.value) or "larger" in str(raised.value)
+        # Python 3.14 counts heads itself.
+        ends = "no answer within 0.5 s|larger|more than 100 interim responses"
+        assert re.search(ends, str(raised.value))
 
     def test_a_list_without_an_end(self, server: tuple[str, Answer]) -> None:
         url, says = server

@@ -77,7 +77,8 @@ class Server:
             with urllib.request.urlopen(request, timeout=SOON) as response:  # noqa: S310
                 return response.status, json.loads(response.read() or b"{}")
         except HTTPError as error:
-            return error.code, json.loads(error.read())
+            with error:
+                return error.code, json.loads(error.read())
 
     def status(self, transaction_id: str) -> str:
         _, body = self.post("/get_transaction_status", transaction_id=transaction_id)

@@ -113,8 +113,9 @@ def test_a_phone_in_the_network_scans_its_way_to_the_screen() -> None:
         with urllib.request.urlopen(as_browser(), timeout=SOON) as stranger:  # noqa: S310
             assert "/_sandbox/login?" in stranger.url
         other = ready["phone_url"].partition("code=")[0] + "code=guessed"
-        with pytest.raises(urllib.error.HTTPError, match="404"):
+        with pytest.raises(urllib.error.HTTPError, match="404") as refused:
             urllib.request.urlopen(other, timeout=SOON)  # noqa: S310
+        refused.value.close()
 
 
 class TestLan:
