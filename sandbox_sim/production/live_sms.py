@@ -3,13 +3,16 @@
 A send is accepted in one unit of work: the units are charged, and each recipient gets a message, an
 attempt and a job. The job sends the message; what the network decides is recorded as for payments:
 SENT, or FAILED and, in the same unit, REFUNDED with the refund posted.
+
+A message that did not reach a network because of the network, such as an SMSC that restarts, stays
+queued and is sent in a new attempt, for five minutes: no client waits for the answer.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Final, NamedTuple
@@ -36,6 +39,13 @@ _RULE: Final = "D39"
 
 # How many messages are being submitted at once.
 SENDS_AT_ONCE: Final = 16
+
+# The first pause of a message for which no network could be reached. Each is twice the one before:
+# 5, 10, 20, 40, 80 and 160 s, in all 5 minutes and 15 seconds.
+FIRST_PAUSE: Final = timedelta(seconds=5)
+
+# How many times all networks of the route are tried.
+MOST_ROUNDS: Final = 7
 
 
 log = logging.getLogger("sandbox_sim.networks")
@@ -184,14 +194,17 @@ class LiveSms:
         judged = self.recorder.judge(attempt, result.report, now)
         not_sent = judged.change is Change.ENDED and judged.attempt.outcome is Outcome.NOT_SENT
         following = self._following(attempt.network) if not_sent else None
+        pause = timedelta(0)
+        if not_sent and following is None and result.network_fault:
+            following, pause = self._after_a_pause(attempt)
         if following is None:
             await self.recorder.save(unit, attempt, judged, now)
             return
-        # Nothing reached the first network, so the next one is tried, with a new reference.
+        # Nothing reached the network, so there is another attempt, with a new reference.
         await unit.save_attempt(judged.attempt)
         again = self._outgoing(following, attempt.number + 1, now, outgoing.request)
         await unit.add_attempt(again.attempt, processor.written(again.request))
-        await unit.add_job(_sending_job(again.attempt, now))
+        await unit.add_job(_sending_job(again.attempt, now + pause))
 
     def _candidates(self) -> Sequence[ConfiguredNetwork]:
         found = self.networks.candidates(Operation.SMS, "")
@@ -202,6 +215,14 @@ class LiveSms:
         names = [each.name for each in self._candidates()]
         rest = names[names.index(network) + 1 :] if network in names else []
         return self.networks.by_name[rest[0]] if rest else None
+
+    def _after_a_pause(self, attempt: Attempt) -> tuple[ConfiguredNetwork | None, timedelta]:
+        """The network to try again after no network could be reached, and after which pause."""
+        candidates = self._candidates()
+        rounds = attempt.number // max(len(candidates), 1)
+        if not candidates or rounds >= MOST_ROUNDS:
+            return None, timedelta(0)
+        return candidates[0], FIRST_PAUSE * 2 ** max(rounds - 1, 0)
 
     def _request(self, request: SmsRequest, message: Message, our_address: str) -> SubmitRequest:
         """The message as it goes out; `_outgoing` puts the ids of the attempt into it."""

@@ -98,7 +98,11 @@ async def test_a_failure_is_refunded_in_the_books(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "result", [SubmitResult(Outcome.REFUSED, code="019", reason="no such number"), NOT_SENT]
+    "result",
+    [
+        SubmitResult(Outcome.REFUSED, code="019", reason="no such number"),
+        SubmitResult(Outcome.NOT_SENT, reason="the sender has other characters"),
+    ],
 )
 async def test_what_the_network_did_not_take_is_refunded(desk: Desk, result: SubmitResult) -> None:
     desk.first.results.append(result)
@@ -108,6 +112,57 @@ async def test_what_the_network_did_not_take_is_refunded(desk: Desk, result: Sub
     await desk.run_due()
     await desk.run_due()
 
+    assert await statuses(desk) == ["REFUNDED"]
+    assert (await desk.balances())[UNITS] == 10
+
+
+async def test_a_message_waits_for_a_network_that_cannot_be_reached(desk: Desk) -> None:
+    desk.first.results.extend([NOT_SENT] * 2)
+    desk.second.results.append(NOT_SENT)
+    await send(desk)
+    await desk.run_due()
+    await desk.run_due()
+    assert (len(desk.first.submits), len(desk.second.submits)) == (1, 1)
+
+    await desk.wait(seconds=4)
+    assert len(desk.first.submits) == 1
+    await desk.wait(seconds=1)
+    await desk.run_due()
+
+    assert (len(desk.first.submits), len(desk.second.submits)) == (2, 2)
+    assert await statuses(desk) == ["QUEUED"]
+    assert (await desk.balances())[UNITS] == 9
+
+
+async def test_the_rest_of_a_bulk_is_not_refunded_because_the_breaker_opens() -> None:
+    desk = await a_desk(100)
+    desk.first.results.extend([LOST] * 5)
+    desk.second.results.extend([NOT_SENT] * 5)
+    await send(desk, *(f"02440000{number:02}" for number in range(20)))
+    for _ in range(4):
+        await desk.run_due()
+    for _ in range(4):
+        await desk.wait(seconds=35)
+
+    assert await statuses(desk) == ["QUEUED"] * 20
+    taken = [each.party for each in (*desk.first.submits, *desk.second.submits[5:])]
+    assert len(taken) == len(set(taken)) == 20
+
+
+async def test_a_message_is_refunded_once_no_network_could_be_reached_for_five_minutes(
+    desk: Desk,
+) -> None:
+    desk.first.results.extend([NOT_SENT] * 10)
+    desk.second.results.extend([NOT_SENT] * 10)
+    await send(desk)
+    for pause in (5, 10, 20, 40, 80, 160):
+        await desk.run_due()
+        await desk.run_due()
+        assert await statuses(desk) == ["QUEUED"]
+        await desk.wait(seconds=pause)
+    await desk.run_due()
+
+    assert len(await unit_of(desk.store).list_attempts(AttemptQuery())) == 2 * 7
     assert await statuses(desk) == ["REFUNDED"]
     assert (await desk.balances())[UNITS] == 10
 
