@@ -83,6 +83,21 @@ async def test_the_text_and_the_parameters_are_read(each: Sending) -> None:
     assert len(each.reports) == len(rows)
 
 
+async def test_a_receipt_that_quotes_a_message_in_ucs_2_is_read(each: Sending) -> None:
+    text = "id:7F sub:001 stat:DELIVRD err:000 text:Y\u025bma wo \U0001f600"
+    header, ucs2 = b"\x06\x08\x04\x00\x01\x01\x01", text.encode("utf-16-be")
+    octets = [
+        ucs2,
+        header + ucs2,
+        "id:\u0254 stat:DELIVRD".encode("utf-16-be"),
+        b"id:7F stat:DELIVRD",
+    ]
+    for each_text, esm_class in zip(octets, (0x04, 0x44, 0x04, 0x04), strict=True):
+        assert await each.smsc.deliver(each_text, esm_class, data_coding=8) == 0
+
+    assert each.reports == [(ARRIVED, "7f"), (ARRIVED, "7f"), (ARRIVED, "?"), (ARRIVED, "7f")]
+
+
 @pytest.mark.parametrize(
     ("form", "answered", "written"),
     [
