@@ -99,7 +99,7 @@ class Production:
         await self.asking.bring_back()
         await self.sms.ask_about_restored()
         await self.networks.open(self._events_of)
-        loops = self.exchanges, self.notifications
+        loops = self.exchanges, self.notifications, self.asking
         tasks = [asyncio.create_task(each.run_forever()) for each in loops]
         try:
             yield
