@@ -179,8 +179,8 @@ class NetworkNotifications:
                 await self.clock.pause(STORE_PAUSE_S)
 
     async def _take(self, network: str, notification: Notification, unit: Unit) -> None:
-        attempt = await self._record(unit, network, notification, self.clock.now())
         raw = self._event(network, notification)
+        attempt = await self._record(unit, raw, notification, raw.received_at)
         if attempt is not None:
             scrubber = self._scrubber(network)
             await unit.add_exchanges([exchange_of(raw, attempt.id, scrubber)])
@@ -317,7 +317,7 @@ class NetworkNotifications:
         matched = ""
         for each in notifications:
             if may is Standing.COUNTS:
-                attempt = await self._record(unit, kept.raw.network, each, now)
+                attempt = await self._record(unit, kept.raw, each, now)
             else:
                 attempt = await self._matching(unit, kept.raw.network, each)
                 if attempt is not None:
@@ -342,19 +342,20 @@ class NetworkNotifications:
         return None
 
     async def _record(
-        self, unit: Unit, network: str, notification: Notification, now: datetime
+        self, unit: Unit, raw: RawNotification, notification: Notification, now: datetime
     ) -> Attempt | None:
         """Record the report of a proven notification; returns its attempt, or None."""
         report = notification.report
         if notification.part_id:
-            found = await unit.find_message_part(network, notification.part_id)
+            found = await unit.find_message_part(raw.network, notification.part_id)
             attempt = None if found is None else await unit.attempt(found.attempt_id)
-            if found is None or attempt is None:
+            # An SMSC that restarts may give an identifier again, to a message that came later.
+            if found is None or attempt is None or raw.received_at < attempt.created_at:
                 return None
             outcome = await self._report_part(unit, attempt, found.number, report.outcome)
             report = report._replace(outcome=outcome)
         else:
-            attempt = await self._matching(unit, network, notification)
+            attempt = await self._matching(unit, raw.network, notification)
         if attempt is not None:
             await self.recorder.record(unit, attempt, report, now)
         return attempt
