@@ -278,12 +278,16 @@ TLS_END_S: Final = 1.0
 NOT_OPEN: Final = "the network is not open"
 
 
+# An SMSC says so for a while after a server of ours died: its connection is still open there.
+ALREADY_BOUND: Final = "ESME_RALYBND"
+
+
 class BindRefused(Exception):
     """The SMSC refuses the bind with this status."""
 
     def __init__(self, status: str) -> None:
         super().__init__(f"the SMSC refuses the bind: {status}")
-        self.network_fault = status in pdus.SYSTEM_ERRORS
+        self.network_fault = status in pdus.SYSTEM_ERRORS | pdus.THROTTLED | {ALREADY_BOUND}
 
 
 @dataclass(eq=False, repr=False)

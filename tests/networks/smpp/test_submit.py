@@ -180,7 +180,12 @@ async def test_a_refusal_that_comes_too_late_fails_the_message(each: Sending) ->
 
 @pytest.mark.parametrize(
     ("status", "name", "is_fault"),
-    [(0x0E, "ESME_RINVPASWD", False), (RSYSERR, "ESME_RSYSERR", True)],
+    [
+        (0x0E, "ESME_RINVPASWD", False),
+        (RSYSERR, "ESME_RSYSERR", True),
+        (0x05, "ESME_RALYBND", True),
+        (RTHROTTLED, "ESME_RTHROTTLED", True),
+    ],
 )
 async def test_an_smsc_that_does_not_take_the_account_is_no_network_fault(
     status: int, name: str, *, is_fault: bool
