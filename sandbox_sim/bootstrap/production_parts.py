@@ -104,11 +104,10 @@ class Production:
         try:
             yield
         finally:
-            await self.processor.close(CLOSING_S)
+            await asyncio.gather(self.processor.close(CLOSING_S), self.sms.close(CLOSING_S))
             await self.asking.background.close()
             await self.asking.rechecks.close()
             await self.notifications.background.close()
-            await self.sms.background.close()
             await self.networks.close()
             for task in tasks:
                 task.cancel()

@@ -11,6 +11,7 @@ queued and is sent in a new attempt, for five minutes: no client waits for the a
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -71,6 +72,7 @@ class LiveSms:
 
     def __post_init__(self) -> None:
         self._sending = asyncio.Semaphore(SENDS_AT_ONCE)
+        self._is_closing = False
         self.background = BackgroundJobs(self.store, self.clock, self._run)
 
     async def send(self, request: SmsRequest, our_address: Callable[[], str]) -> Reply:
@@ -136,6 +138,17 @@ class LiveSms:
         balance = await unit.balance(charge.debit)
         return None if balance is None else int(balance.available)
 
+    async def close(self, grace: float) -> None:
+        """Begin no further message, and wait for those under way, for `grace` seconds at most.
+
+        Nothing says whether a message that is cut off was sent.
+        """
+        self._is_closing = True
+        with suppress(TimeoutError):
+            async with self.clock.timeout(grace):
+                await self.background.wait_idle()
+        await self.background.close()
+
     async def ask_about_restored(self) -> None:
         """Ask about queued messages of a restored backup: they may have been sent after the backup.
 
@@ -157,6 +170,8 @@ class LiveSms:
 
     async def _run(self, job: Job) -> None:
         async with self._sending:
+            if self._is_closing:
+                return  # the job stays, and the next server that claims it sends the message
             outgoing = await self.store.run(partial(self._begin, job))
             if outgoing is None:
                 return

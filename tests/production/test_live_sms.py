@@ -10,6 +10,7 @@ import pytest
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import SubmitRequest, SubmitResult
+from sandbox_sim.production import live_sms
 from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.decisions import ForceNeeded
 from sandbox_sim.production.manual_actions import Decision
@@ -22,6 +23,7 @@ from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, TAKES_ALL, Desk
 from tests.production.texting import FIRST, SECOND, UNITS, a_desk, messages, send, statuses
 from tests.sample_records import SERVICE, postings_of
+from tests.turns import turns
 from tests.units import unit_of
 
 pytestmark = [pytest.mark.decision("D32"), pytest.mark.decision("D39")]
@@ -278,6 +280,31 @@ async def test_a_crash_while_it_is_sent_sends_nothing_twice(desk: Desk) -> None:
 
     assert len(desk.first.submits) == 1
     assert await statuses(desk) == ["SENT"]
+
+
+async def test_a_stop_waits_for_the_messages_under_way_and_begins_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live_sms, "SENDS_AT_ONCE", 1)
+    desk = await a_desk()
+    desk.first.blocked = asyncio.Event()
+    await send(desk, FIRST, SECOND)
+    for job in await unit_of(desk.store).claim_due(desk.clock.now(), 2):
+        desk.sms.background.start(job)
+    await desk.first.arrived.wait()
+
+    closing = asyncio.create_task(desk.sms.close(60))
+    await turns()
+    assert not closing.done()
+    desk.first.blocked.set()
+    await closing
+
+    attempts = await unit_of(desk.store).list_attempts(AttemptQuery())
+    assert sorted((each.submits, str(each.outcome)) for each in attempts) == [
+        (0, "unknown"),
+        (1, "pending"),
+    ]
+    assert len(desk.first.submits) == 1
 
 
 async def test_history_and_balance_are_those_of_mode_p(desk: Desk) -> None:
