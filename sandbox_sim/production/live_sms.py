@@ -4,8 +4,8 @@ A send is accepted in one unit of work: the units are charged, and each recipien
 attempt and a job. The job sends the message; what the network decides is recorded as for payments:
 SENT, or FAILED and, in the same unit, REFUNDED with the refund posted.
 
-A message that did not reach a network because of the network, such as an SMSC that restarts, stays
-queued and is sent in a new attempt, for five minutes: no client waits for the answer.
+A message that no network could take, such as while its SMSC restarts or for too many messages at
+once, stays queued and is sent in a new attempt, for five minutes: no client waits for the answer.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from sandbox_sim.records.attempts import Attempt, Change
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.ledger import SMS_UNITS, Overdrawn, Reason, unopened, wallet_of
 from sandbox_sim.records.messages import HistoryQuery, Message, SmsRequest
-from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.reports import NEVER_TAKEN, Outcome
 from sandbox_sim.sms import sandbox_rules, sms, sms_encoding
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.response_codes import Code, Reply
@@ -41,7 +41,7 @@ _RULE: Final = "D39"
 # How many messages are being submitted at once.
 SENDS_AT_ONCE: Final = 16
 
-# The first pause of a message for which no network could be reached. Each is twice the one before:
+# The first pause of a message that no network could take. Each is twice the one before:
 # 5, 10, 20, 40, 80 and 160 s, in all 5 minutes and 15 seconds.
 FIRST_PAUSE: Final = timedelta(seconds=5)
 
@@ -207,15 +207,15 @@ class LiveSms:
             return
         now = self.clock.now()
         judged = self.recorder.judge(attempt, result.report, now)
-        not_sent = judged.change is Change.ENDED and judged.attempt.outcome is Outcome.NOT_SENT
-        following = self._following(attempt.network) if not_sent else None
+        ended = judged.attempt.outcome if judged.change is Change.ENDED else None
+        following = self._following(attempt.network) if ended is Outcome.NOT_SENT else None
         pause = timedelta(0)
-        if not_sent and following is None and result.network_fault:
+        if following is None and ended in NEVER_TAKEN and _passes_by_itself(result):
             following, pause = self._after_a_pause(attempt)
         if following is None:
             await self.recorder.save(unit, attempt, judged, now)
             return
-        # Nothing reached the network, so there is another attempt, with a new reference.
+        # The network did not take the message, so there is another attempt, with a new reference.
         await unit.save_attempt(judged.attempt)
         again = self._outgoing(following, attempt.number + 1, now, outgoing.request)
         await unit.add_attempt(again.attempt, processor.written(again.request))
@@ -232,7 +232,7 @@ class LiveSms:
         return self.networks.by_name[rest[0]] if rest else None
 
     def _after_a_pause(self, attempt: Attempt) -> tuple[ConfiguredNetwork | None, timedelta]:
-        """The network to try again after no network could be reached, and after which pause."""
+        """The network to try again after none took the message, and after which pause."""
         candidates = self._candidates()
         rounds = attempt.number // max(len(candidates), 1)
         if not candidates or rounds >= MOST_ROUNDS:
@@ -282,6 +282,11 @@ class LiveSms:
             request, attempt_id=attempt_id, reference=reference, notification_url=address
         )
         return _Outgoing(attempt, named)
+
+
+def _passes_by_itself(result: SubmitResult) -> bool:
+    """Whether the network may take the same message a little later."""
+    return result.network_fault or result.code == Code.TOO_MANY_REQUESTS
 
 
 def _sending_job(attempt: Attempt, due_at: datetime) -> Job:

@@ -118,6 +118,20 @@ async def test_what_the_network_did_not_take_is_refunded(desk: Desk, result: Sub
     assert (await desk.balances())[UNITS] == 10
 
 
+async def test_a_message_that_the_network_refuses_because_of_its_load_is_sent_later(
+    desk: Desk,
+) -> None:
+    desk.first.results.append(SubmitResult(Outcome.REFUSED, code="429", reason="HTTP 429"))
+    await send(desk)
+    await desk.run_due()
+    assert await statuses(desk) == ["QUEUED"]
+
+    await desk.wait(seconds=5)
+
+    assert (len(desk.first.submits), len(desk.second.submits)) == (2, 0)
+    assert (await desk.balances())[UNITS] == 9
+
+
 async def test_a_message_waits_for_a_network_that_cannot_be_reached(desk: Desk) -> None:
     desk.first.results.extend([NOT_SENT] * 2)
     desk.second.results.append(NOT_SENT)
