@@ -5,7 +5,7 @@ attempt and a job. The job sends the message; what the network decides is record
 SENT, or FAILED and, in the same unit, REFUNDED with the refund posted.
 
 A message that no network could take, such as while its SMSC restarts or for too many messages at
-once, stays queued and is sent in a new attempt, for five minutes: no client waits for the answer.
+once, stays queued and is sent in a new attempt, for five to ten minutes: no client waits for it.
 """
 
 import asyncio
@@ -41,8 +41,8 @@ _RULE: Final = "D39"
 # How many messages are being submitted at once.
 SENDS_AT_ONCE: Final = 16
 
-# The first pause of a message that no network could take. Each is twice the one before:
-# 5, 10, 20, 40, 80 and 160 s, in all 5 minutes and 15 seconds.
+# The first pause of a message that no network could take. Each is twice the one before, 5, 10, 20,
+# 40, 80 and 160 s, and up to as long again, so that the messages of a bulk do not all come at once.
 FIRST_PAUSE: Final = timedelta(seconds=5)
 
 # How many times all networks of the route are tried.
@@ -237,7 +237,7 @@ class LiveSms:
         rounds = attempt.number // max(len(candidates), 1)
         if not candidates or rounds >= MOST_ROUNDS:
             return None, timedelta(0)
-        return candidates[0], FIRST_PAUSE * 2 ** max(rounds - 1, 0)
+        return candidates[0], FIRST_PAUSE * 2 ** max(rounds - 1, 0) * (1 + self.ids.draw())
 
     def _request(self, request: SmsRequest, message: Message, our_address: str) -> SubmitRequest:
         """The message as it goes out; `_outgoing` puts the ids of the attempt into it."""

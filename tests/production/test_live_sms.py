@@ -126,7 +126,7 @@ async def test_a_message_that_the_network_refuses_because_of_its_load_is_sent_la
     await desk.run_due()
     assert await statuses(desk) == ["QUEUED"]
 
-    await desk.wait(seconds=5)
+    await desk.wait(seconds=10)
 
     assert (len(desk.first.submits), len(desk.second.submits)) == (2, 0)
     assert (await desk.balances())[UNITS] == 9
@@ -142,12 +142,29 @@ async def test_a_message_waits_for_a_network_that_cannot_be_reached(desk: Desk) 
 
     await desk.wait(seconds=4)
     assert len(desk.first.submits) == 1
-    await desk.wait(seconds=1)
+    await desk.wait(seconds=6)
     await desk.run_due()
 
     assert (len(desk.first.submits), len(desk.second.submits)) == (2, 2)
     assert await statuses(desk) == ["QUEUED"]
     assert (await desk.balances())[UNITS] == 9
+
+
+async def test_the_messages_of_a_bulk_are_not_all_sent_again_at_once() -> None:
+    desk = await a_desk(100)
+    desk.first.results.extend([SubmitResult(Outcome.REFUSED, code="429", reason="HTTP 429")] * 20)
+    await send(desk, *(f"02440000{number:02}" for number in range(20)))
+    await desk.run_due()
+    assert len(desk.first.submits) == 20
+
+    counts = []
+    for seconds in (5, 1, 1, 1, 1, 1):
+        before = len(desk.first.submits)
+        await desk.wait(seconds=seconds)
+        counts.append(len(desk.first.submits) - before)
+
+    assert (counts[0], sum(counts)) == (0, 20)
+    assert max(counts) < 10
 
 
 async def test_the_rest_of_a_bulk_is_not_refunded_because_the_breaker_opens() -> None:
@@ -171,7 +188,7 @@ async def test_a_message_is_refunded_once_no_network_could_be_reached_for_five_m
     desk.first.results.extend([NOT_SENT] * 10)
     desk.second.results.extend([NOT_SENT] * 10)
     await send(desk)
-    for pause in (5, 10, 20, 40, 80, 160):
+    for pause in (10, 20, 40, 80, 160, 320):
         await desk.run_due()
         await desk.run_due()
         assert await statuses(desk) == ["QUEUED"]
