@@ -38,7 +38,7 @@ from sandbox_sim.records.attempts import (
 from sandbox_sim.records.jobs import Job, JobKind
 
 # How often it is checked, in real time, whether the machine's clock was set back, and by how much.
-CLOCK_CHECKED_EACH_S: Final = 60.0
+CLOCK_CHECKED_EACH_S: Final = 5.0
 
 SET_BACK: Final = timedelta(minutes=1)
 
