@@ -48,7 +48,7 @@ async def test_a_message_is_queued_charged_and_sent(desk: Desk) -> None:
         answer["processing_id"]
     )
     assert shown is not None
-    assert shown["open_because"] == ["network first gives no outcome; not asked yet"]
+    assert shown["open_because"] == ["it is not sent yet; network first is next"]
 
     await desk.run_due()
     (request,) = desk.first.submits
