@@ -305,11 +305,11 @@ def receipt_of(delivered: "DeliverSm") -> Receipt | None:
 
 
 def _text_of(delivered: "DeliverSm", parameters: Mapping[int, bytes]) -> str:
-    """The text of a receipt: in UCS-2 where it quotes such a message, though not by every SMSC."""
+    """The text of a receipt. Where it quotes a message in UCS-2, some SMSCs write all of it so."""
     octets = bytes(delivered.short_message) or parameters.get(_MESSAGE_PAYLOAD, b"")
     if delivered.esm_class & HAS_HEADER and octets:
         octets = octets[octets[0] + 1 :]
-    if delivered.data_coding != UCS2 or b"\0" not in octets:
+    if delivered.data_coding != UCS2 or not octets.startswith(b"\0"):
         return octets.decode("latin-1")
     return octets.decode("utf-16-be", "replace").encode("ascii", "replace").decode()
 
