@@ -99,16 +99,15 @@ class Production:
         await self.asking.bring_back()
         await self.sms.ask_about_restored()
         await self.networks.open(self._events_of)
-        loops = self.exchanges, self.notifications
+        loops = self.exchanges, self.notifications, self.asking
         tasks = [asyncio.create_task(each.run_forever()) for each in loops]
         try:
             yield
         finally:
-            await self.processor.close(CLOSING_S)
+            await asyncio.gather(self.processor.close(CLOSING_S), self.sms.close(CLOSING_S))
             await self.asking.background.close()
             await self.asking.rechecks.close()
             await self.notifications.background.close()
-            await self.sms.background.close()
             await self.networks.close()
             for task in tasks:
                 task.cancel()

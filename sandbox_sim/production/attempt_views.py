@@ -151,13 +151,20 @@ def waits_because(attempt: Attempt, schedule: PollingSchedule, now: datetime) ->
     return found
 
 
-def open_because(attempt: Attempt) -> str:
-    """What the network of an open attempt said last, and when it is asked next."""
+def open_because(attempt: Attempt, *, has_status: bool = True) -> str:
+    """What the network of an open attempt said last, and when it is asked next.
+
+    has_status: whether it can be asked; otherwise only its reports bring the outcome.
+    """
+    if not attempt.submits:
+        return f"it is not sent yet; network {attempt.network} is next"
     outcome = Outcome.FAILED if attempt.failing_since else attempt.outcome
     report = Report(outcome, Source.STATUS, found=not attempt.missed, reason=attempt.reason)
     said = [words_of(attempt.network, report)]
     if attempt.failing_since:
         said.append("it counts if the network still says so when it is asked next")
+    if not has_status:
+        return "; ".join((*said, "it cannot be asked, and reports by itself"))
     asked = {0: "not asked yet", 1: "asked once"}.get(attempt.polls, f"asked {attempt.polls} times")
     following = "" if attempt.next_ask_at is None else f", next at {iso(attempt.next_ask_at)}"
     return "; ".join((*said, asked + following))
@@ -204,7 +211,7 @@ class LiveRecordReader:
                 for each in attempts
             ],
             "waiting": [reason for each in attempts for reason in self._reasons(each)],
-            "open_because": [open_because(each) for each in attempts if each.is_open],
+            "open_because": [self._open_because(each) for each in attempts if each.is_open],
             "entries": await _entries(unit, network_transaction_id),
         }
 
@@ -265,7 +272,7 @@ class LiveRecordReader:
             {
                 **await self._shown(unit, each),
                 "waiting": [*self._reasons(each)],
-                "open_because": [open_because(each)],
+                "open_because": [self._open_because(each)],
             }
             for each in found
         ]
@@ -273,6 +280,10 @@ class LiveRecordReader:
     async def _shown(self, unit: Unit, attempt: Attempt) -> TransactionView:
         transaction = await transaction_or_stand_in(unit, attempt)
         return transactions.shown(transaction, self._clock.now())
+
+    def _open_because(self, attempt: Attempt) -> str:
+        has_status = self._networks.terms(attempt.network).has_status
+        return open_because(attempt, has_status=has_status)
 
     def _reasons(self, attempt: Attempt) -> Sequence[str]:
         schedule = self._networks.terms(attempt.network).schedule

@@ -60,8 +60,8 @@ class Breaker(NamedTuple):
         """The breaker afterwards, and whether a submit may be sent now."""
         if self.opened_at is None:
             return self, True
-        probing = self.probe_at is not None and now < self.probe_at + PROBE_ENDS_AFTER
-        if now < self.opened_at + OPEN_FOR or probing:
+        probing = self.probe_at is not None and _is_within(now, self.probe_at, PROBE_ENDS_AFTER)
+        if probing or _is_within(now, self.opened_at, OPEN_FOR):
             return self, False
         return self._replace(probe_at=now), True
 
@@ -80,3 +80,11 @@ class Breaker(NamedTuple):
     def after_answer(self) -> "Breaker":
         """The breaker after any answer of the network, a decline too."""
         return Breaker()
+
+
+def _is_within(now: datetime, began: datetime, span: timedelta) -> bool:
+    """Whether the span has not ended; it has if the machine's clock was set back before it began.
+
+    Otherwise the breaker would stay open for as long as the clock was set back.
+    """
+    return began <= now < began + span

@@ -3,13 +3,17 @@
 A send is accepted in one unit of work: the units are charged, and each recipient gets a message, an
 attempt and a job. The job sends the message; what the network decides is recorded as for payments:
 SENT, or FAILED and, in the same unit, REFUNDED with the refund posted.
+
+A message that no network could take, such as while its SMSC restarts or for too many messages at
+once, stays queued and is sent in a new attempt, for five to ten minutes: no client waits for it.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Final, NamedTuple
@@ -26,7 +30,7 @@ from sandbox_sim.records.attempts import Attempt, Change
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.ledger import SMS_UNITS, Overdrawn, Reason, unopened, wallet_of
 from sandbox_sim.records.messages import HistoryQuery, Message, SmsRequest
-from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.reports import NEVER_TAKEN, Outcome
 from sandbox_sim.sms import sandbox_rules, sms, sms_encoding
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.response_codes import Code, Reply
@@ -36,6 +40,13 @@ _RULE: Final = "D39"
 
 # How many messages are being submitted at once.
 SENDS_AT_ONCE: Final = 16
+
+# The first pause of a message that no network could take. Each is twice the one before, 5, 10, 20,
+# 40, 80 and 160 s, and up to as long again, so that the messages of a bulk do not all come at once.
+FIRST_PAUSE: Final = timedelta(seconds=5)
+
+# How many times all networks of the route are tried.
+MOST_ROUNDS: Final = 7
 
 
 log = logging.getLogger("sandbox_sim.networks")
@@ -61,6 +72,7 @@ class LiveSms:
 
     def __post_init__(self) -> None:
         self._sending = asyncio.Semaphore(SENDS_AT_ONCE)
+        self._is_closing = False
         self.background = BackgroundJobs(self.store, self.clock, self._run)
 
     async def send(self, request: SmsRequest, our_address: Callable[[], str]) -> Reply:
@@ -126,6 +138,17 @@ class LiveSms:
         balance = await unit.balance(charge.debit)
         return None if balance is None else int(balance.available)
 
+    async def close(self, grace: float) -> None:
+        """Begin no further message, and wait for those under way, for `grace` seconds at most.
+
+        Nothing says whether a message that is cut off was sent.
+        """
+        self._is_closing = True
+        with suppress(TimeoutError):
+            async with self.clock.timeout(grace):
+                await self.background.wait_idle()
+        await self.background.close()
+
     async def ask_about_restored(self) -> None:
         """Ask about queued messages of a restored backup: they may have been sent after the backup.
 
@@ -147,6 +170,8 @@ class LiveSms:
 
     async def _run(self, job: Job) -> None:
         async with self._sending:
+            if self._is_closing:
+                return  # the job stays, and the next server that claims it sends the message
             outgoing = await self.store.run(partial(self._begin, job))
             if outgoing is None:
                 return
@@ -182,16 +207,19 @@ class LiveSms:
             return
         now = self.clock.now()
         judged = self.recorder.judge(attempt, result.report, now)
-        not_sent = judged.change is Change.ENDED and judged.attempt.outcome is Outcome.NOT_SENT
-        following = self._following(attempt.network) if not_sent else None
+        ended = judged.attempt.outcome if judged.change is Change.ENDED else None
+        following = self._following(attempt.network) if ended is Outcome.NOT_SENT else None
+        pause = timedelta(0)
+        if following is None and ended in NEVER_TAKEN and _passes_by_itself(result):
+            following, pause = self._after_a_pause(attempt)
         if following is None:
             await self.recorder.save(unit, attempt, judged, now)
             return
-        # Nothing reached the first network, so the next one is tried, with a new reference.
+        # The network did not take the message, so there is another attempt, with a new reference.
         await unit.save_attempt(judged.attempt)
         again = self._outgoing(following, attempt.number + 1, now, outgoing.request)
         await unit.add_attempt(again.attempt, processor.written(again.request))
-        await unit.add_job(_sending_job(again.attempt, now))
+        await unit.add_job(_sending_job(again.attempt, now + pause))
 
     def _candidates(self) -> Sequence[ConfiguredNetwork]:
         found = self.networks.candidates(Operation.SMS, "")
@@ -202,6 +230,14 @@ class LiveSms:
         names = [each.name for each in self._candidates()]
         rest = names[names.index(network) + 1 :] if network in names else []
         return self.networks.by_name[rest[0]] if rest else None
+
+    def _after_a_pause(self, attempt: Attempt) -> tuple[ConfiguredNetwork | None, timedelta]:
+        """The network to try again after none took the message, and after which pause."""
+        candidates = self._candidates()
+        rounds = attempt.number // max(len(candidates), 1)
+        if not candidates or rounds >= MOST_ROUNDS:
+            return None, timedelta(0)
+        return candidates[0], FIRST_PAUSE * 2 ** max(rounds - 1, 0) * (1 + self.ids.draw())
 
     def _request(self, request: SmsRequest, message: Message, our_address: str) -> SubmitRequest:
         """The message as it goes out; `_outgoing` puts the ids of the attempt into it."""
@@ -246,6 +282,11 @@ class LiveSms:
             request, attempt_id=attempt_id, reference=reference, notification_url=address
         )
         return _Outgoing(attempt, named)
+
+
+def _passes_by_itself(result: SubmitResult) -> bool:
+    """Whether the network may take the same message a little later."""
+    return result.network_fault or result.code == Code.TOO_MANY_REQUESTS
 
 
 def _sending_job(attempt: Attempt, due_at: datetime) -> Job:

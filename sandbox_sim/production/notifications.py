@@ -179,8 +179,8 @@ class NetworkNotifications:
                 await self.clock.pause(STORE_PAUSE_S)
 
     async def _take(self, network: str, notification: Notification, unit: Unit) -> None:
-        attempt = await self._record(unit, network, notification, self.clock.now())
         raw = self._event(network, notification)
+        attempt = await self._record(unit, raw, notification, raw.received_at)
         if attempt is not None:
             scrubber = self._scrubber(network)
             await unit.add_exchanges([exchange_of(raw, attempt.id, scrubber)])
@@ -263,7 +263,11 @@ class NetworkNotifications:
         try:
             return may, self.networks.by_name[raw.network].network.parse(raw), ""
         except UnreadableNotification as error:
-            return Standing.REFUSED, (), f"it cannot be read: {error}"
+            note = f"it cannot be read: {error}"
+            by_address = _named_by_address(raw)
+            if may is Standing.COUNTS or not by_address.attempt_id:
+                return Standing.REFUSED, (), note
+            return may, [by_address], note
 
     def _standing(self, raw: RawNotification) -> Standing:
         """The standing of a notification: whether it counts, is a hint, or is refused."""
@@ -289,8 +293,7 @@ class NetworkNotifications:
         self, unit: Unit, raw: RawNotification, said: Iterable[Notification]
     ) -> Attempt | None:
         """The attempt that a notification names by its address or its content, or None."""
-        by_address = Notification(Outcome.UNKNOWN, attempt_id=raw.path.strip("/"))
-        for each in (by_address, *said):
+        for each in (_named_by_address(raw), *said):
             attempt = await self._matching(unit, raw.network, each)
             if attempt is not None:
                 return attempt
@@ -314,7 +317,7 @@ class NetworkNotifications:
         matched = ""
         for each in notifications:
             if may is Standing.COUNTS:
-                attempt = await self._record(unit, kept.raw.network, each, now)
+                attempt = await self._record(unit, kept.raw, each, now)
             else:
                 attempt = await self._matching(unit, kept.raw.network, each)
                 if attempt is not None:
@@ -324,7 +327,7 @@ class NetworkNotifications:
                 scrubber = self._scrubber(kept.raw.network)
                 await unit.add_exchanges([exchange_of(kept.raw, attempt.id, scrubber)])
         if matched:
-            applied = kept._replace(state=NotificationState.APPLIED, attempt_id=matched, note="")
+            applied = kept._replace(state=NotificationState.APPLIED, attempt_id=matched, note=note)
             return await self._save_done(unit, applied._replace(tries=tries))
         unmatched = kept._replace(
             state=NotificationState.UNMATCHED, tries=tries, note="it belongs to no attempt"
@@ -339,19 +342,20 @@ class NetworkNotifications:
         return None
 
     async def _record(
-        self, unit: Unit, network: str, notification: Notification, now: datetime
+        self, unit: Unit, raw: RawNotification, notification: Notification, now: datetime
     ) -> Attempt | None:
         """Record the report of a proven notification; returns its attempt, or None."""
         report = notification.report
         if notification.part_id:
-            found = await unit.find_message_part(network, notification.part_id)
+            found = await unit.find_message_part(raw.network, notification.part_id)
             attempt = None if found is None else await unit.attempt(found.attempt_id)
-            if found is None or attempt is None:
+            # An SMSC that restarts may give an identifier again, to a message that came later.
+            if found is None or attempt is None or raw.received_at < attempt.created_at:
                 return None
             outcome = await self._report_part(unit, attempt, found.number, report.outcome)
             report = report._replace(outcome=outcome)
         else:
-            attempt = await self._matching(unit, network, notification)
+            attempt = await self._matching(unit, raw.network, notification)
         if attempt is not None:
             await self.recorder.record(unit, attempt, report, now)
         return attempt
@@ -380,6 +384,11 @@ class NetworkNotifications:
             ids = await unit.find_attempts(network, network_id=notification.network_id)
         attempt = await unit.attempt(ids[0]) if len(ids) == 1 else None
         return attempt if attempt is not None and attempt.network == network else None
+
+
+def _named_by_address(raw: RawNotification) -> Notification:
+    """A notification that only has an address, which may name an attempt."""
+    return Notification(Outcome.UNKNOWN, attempt_id=raw.path.strip("/"))
 
 
 def _reading_job(number: int, due_at: datetime) -> Job:

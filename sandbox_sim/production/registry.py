@@ -197,7 +197,7 @@ class Networks:
         self._breakers[name] = breaker
         if not admitted:
             reason = f"the circuit breaker of network {name} is open"
-            result = SubmitResult(Outcome.NOT_SENT, reason=reason)
+            result = SubmitResult(Outcome.NOT_SENT, reason=reason, network_fault=True)
         else:
             result = await self._submitted(name, request)
             self._note(name, result, is_probe=breaker.is_open)

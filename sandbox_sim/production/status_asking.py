@@ -10,12 +10,14 @@ if the network allows that. A replica may have a network that this server has no
 server plans the job again, until the replica claims it.
 """
 
+import asyncio
 import logging
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
+from typing import Final
 
-from sandbox_sim.ports import Clock, Store, Unit
+from sandbox_sim.ports import Clock, Store, StoreError, Unit
 from sandbox_sim.ports.network import StatusQuery, StatusResult, SubmitRequest, SubmitResult
 from sandbox_sim.production import processor
 from sandbox_sim.production.background_jobs import BackgroundJobs
@@ -35,6 +37,12 @@ from sandbox_sim.records.attempts import (
 )
 from sandbox_sim.records.jobs import Job, JobKind
 
+# How often it is checked, in real time, whether the machine's clock was set back, and by how much.
+CLOCK_CHECKED_EACH_S: Final = 5.0
+
+SET_BACK: Final = timedelta(minutes=1)
+
+
 log = logging.getLogger("sandbox_sim.networks")
 
 
@@ -51,10 +59,37 @@ class StatusAsking:
         self.background = BackgroundJobs(self.store, self.clock, self._ask)
         self.rechecks = BackgroundJobs(self.store, self.clock, self._recheck)
 
+    async def run_forever(self) -> None:
+        """Bring status queries forward after the machine's clock was set back; never returns.
+
+        They would wait for as long as it was set back.
+        """
+        began = self._boot_time()
+        while True:
+            await self.clock.wait_at_most(asyncio.Event(), CLOCK_CHECKED_EACH_S)
+            back = began - self._boot_time()
+            if back >= SET_BACK:
+                log.error(
+                    "the clock of the machine was set back by %s: what was planned before waits up "
+                    "to that long, status queries for an hour at most; see transactions list",
+                    timedelta(seconds=round(back.total_seconds())),
+                )
+                try:
+                    await self.bring_back()
+                except StoreError as error:
+                    log.error("status queries wait for the store: %s", error)  # noqa: TRY400
+                    continue
+            began -= back
+
+    def _boot_time(self) -> datetime:
+        """When real time was 0; it changes only if the machine's clock is set."""
+        return self.clock.machine_now() - timedelta(seconds=self.clock.monotonic())
+
     async def bring_back(self) -> None:
         """Bring status queries forward that are later than any schedule allows.
 
-        Earlier releases accepted any time that a network named, such as the year 2099.
+        Earlier releases accepted any time that a network named, such as the year 2099, and the
+        machine's clock may have been set back.
         """
         late = self.clock.now() + LONGEST_PAUSE
         jobs = await self.store.run(lambda unit: unit.jobs_after(late))

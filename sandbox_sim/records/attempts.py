@@ -108,8 +108,11 @@ class PollingSchedule:
 def ask_after_hint(
     last_asked_at: datetime | None, now: datetime, between: timedelta = BETWEEN_HINTS
 ) -> datetime:
-    """When to ask because of a hint: now, or as soon as the last question is old enough."""
-    if last_asked_at is None:
+    """When to ask because of a hint: now, or as soon as the last question is old enough.
+
+    A last question in the future is one from before the machine's clock was set back.
+    """
+    if last_asked_at is None or last_asked_at > now:
         return now
     return max(now, last_asked_at + between)
 

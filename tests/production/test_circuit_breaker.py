@@ -48,3 +48,14 @@ def test_a_fault_of_a_submit_that_left_before_does_not_keep_it_open() -> None:
 
     assert breaker.opened_at == NOON
     assert breaker.admit(NOON + OPEN_FOR)[1]
+
+
+def test_a_clock_that_is_set_back_does_not_keep_it_open() -> None:
+    earlier = NOON - timedelta(hours=3)
+
+    probing, admitted = after_faults(5).admit(earlier)
+    assert admitted
+    assert not probing.admit(earlier)[1]
+
+    much_earlier = earlier - timedelta(hours=3)
+    assert probing.admit(much_earlier)[1]

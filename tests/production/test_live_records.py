@@ -110,6 +110,14 @@ def test_what_is_open_says_what_its_network_said_last_and_when_it_is_asked_next(
     assert open_because(attempt(**fields)) == f"network mtn {why}"
 
 
+def test_what_is_open_at_a_network_without_a_status_query_waits_for_its_report() -> None:
+    sent = attempt(outcome=Outcome.PENDING, next_ask_at=NOON)
+
+    because = open_because(sent, has_status=False)
+
+    assert because == "network mtn says pending; it cannot be asked, and reports by itself"
+
+
 async def test_what_is_open_for_long_is_counted_and_what_waits_for_a_person_apart(
     desk: Desk,
 ) -> None:

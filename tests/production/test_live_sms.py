@@ -10,6 +10,7 @@ import pytest
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import SubmitRequest, SubmitResult
+from sandbox_sim.production import live_sms
 from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.production.decisions import ForceNeeded
 from sandbox_sim.production.manual_actions import Decision
@@ -22,6 +23,7 @@ from sandbox_sim.values.vocabulary import Wallet
 from tests.production.desk import FAILED, LOST, NOT_SENT, SIGNED, SUCCEEDED, TAKES_ALL, Desk
 from tests.production.texting import FIRST, SECOND, UNITS, a_desk, messages, send, statuses
 from tests.sample_records import SERVICE, postings_of
+from tests.turns import turns
 from tests.units import unit_of
 
 pytestmark = [pytest.mark.decision("D32"), pytest.mark.decision("D39")]
@@ -46,7 +48,7 @@ async def test_a_message_is_queued_charged_and_sent(desk: Desk) -> None:
         answer["processing_id"]
     )
     assert shown is not None
-    assert shown["open_because"] == ["network first gives no outcome; not asked yet"]
+    assert shown["open_because"] == ["it is not sent yet; network first is next"]
 
     await desk.run_due()
     (request,) = desk.first.submits
@@ -98,7 +100,11 @@ async def test_a_failure_is_refunded_in_the_books(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "result", [SubmitResult(Outcome.REFUSED, code="019", reason="no such number"), NOT_SENT]
+    "result",
+    [
+        SubmitResult(Outcome.REFUSED, code="019", reason="no such number"),
+        SubmitResult(Outcome.NOT_SENT, reason="the sender has other characters"),
+    ],
 )
 async def test_what_the_network_did_not_take_is_refunded(desk: Desk, result: SubmitResult) -> None:
     desk.first.results.append(result)
@@ -108,6 +114,88 @@ async def test_what_the_network_did_not_take_is_refunded(desk: Desk, result: Sub
     await desk.run_due()
     await desk.run_due()
 
+    assert await statuses(desk) == ["REFUNDED"]
+    assert (await desk.balances())[UNITS] == 10
+
+
+async def test_a_message_that_the_network_refuses_because_of_its_load_is_sent_later(
+    desk: Desk,
+) -> None:
+    desk.first.results.append(SubmitResult(Outcome.REFUSED, code="429", reason="HTTP 429"))
+    await send(desk)
+    await desk.run_due()
+    assert await statuses(desk) == ["QUEUED"]
+
+    await desk.wait(seconds=10)
+
+    assert (len(desk.first.submits), len(desk.second.submits)) == (2, 0)
+    assert (await desk.balances())[UNITS] == 9
+
+
+async def test_a_message_waits_for_a_network_that_cannot_be_reached(desk: Desk) -> None:
+    desk.first.results.extend([NOT_SENT] * 2)
+    desk.second.results.append(NOT_SENT)
+    await send(desk)
+    await desk.run_due()
+    await desk.run_due()
+    assert (len(desk.first.submits), len(desk.second.submits)) == (1, 1)
+
+    await desk.wait(seconds=4)
+    assert len(desk.first.submits) == 1
+    await desk.wait(seconds=6)
+    await desk.run_due()
+
+    assert (len(desk.first.submits), len(desk.second.submits)) == (2, 2)
+    assert await statuses(desk) == ["QUEUED"]
+    assert (await desk.balances())[UNITS] == 9
+
+
+async def test_the_messages_of_a_bulk_are_not_all_sent_again_at_once() -> None:
+    desk = await a_desk(100)
+    desk.first.results.extend([SubmitResult(Outcome.REFUSED, code="429", reason="HTTP 429")] * 20)
+    await send(desk, *(f"02440000{number:02}" for number in range(20)))
+    await desk.run_due()
+    assert len(desk.first.submits) == 20
+
+    counts = []
+    for seconds in (5, 1, 1, 1, 1, 1):
+        before = len(desk.first.submits)
+        await desk.wait(seconds=seconds)
+        counts.append(len(desk.first.submits) - before)
+
+    assert (counts[0], sum(counts)) == (0, 20)
+    assert max(counts) < 10
+
+
+async def test_the_rest_of_a_bulk_is_not_refunded_because_the_breaker_opens() -> None:
+    desk = await a_desk(100)
+    desk.first.results.extend([LOST] * 5)
+    desk.second.results.extend([NOT_SENT] * 5)
+    await send(desk, *(f"02440000{number:02}" for number in range(20)))
+    for _ in range(4):
+        await desk.run_due()
+    for _ in range(4):
+        await desk.wait(seconds=35)
+
+    assert await statuses(desk) == ["QUEUED"] * 20
+    taken = [each.party for each in (*desk.first.submits, *desk.second.submits[5:])]
+    assert len(taken) == len(set(taken)) == 20
+
+
+async def test_a_message_is_refunded_once_no_network_could_be_reached_for_five_minutes(
+    desk: Desk,
+) -> None:
+    desk.first.results.extend([NOT_SENT] * 10)
+    desk.second.results.extend([NOT_SENT] * 10)
+    await send(desk)
+    for pause in (10, 20, 40, 80, 160, 320):
+        await desk.run_due()
+        await desk.run_due()
+        assert await statuses(desk) == ["QUEUED"]
+        await desk.wait(seconds=pause)
+    await desk.run_due()
+
+    assert len(await unit_of(desk.store).list_attempts(AttemptQuery())) == 2 * 7
     assert await statuses(desk) == ["REFUNDED"]
     assert (await desk.balances())[UNITS] == 10
 
@@ -223,6 +311,31 @@ async def test_a_crash_while_it_is_sent_sends_nothing_twice(desk: Desk) -> None:
 
     assert len(desk.first.submits) == 1
     assert await statuses(desk) == ["SENT"]
+
+
+async def test_a_stop_waits_for_the_messages_under_way_and_begins_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live_sms, "SENDS_AT_ONCE", 1)
+    desk = await a_desk()
+    desk.first.blocked = asyncio.Event()
+    await send(desk, FIRST, SECOND)
+    for job in await unit_of(desk.store).claim_due(desk.clock.now(), 2):
+        desk.sms.background.start(job)
+    await desk.first.arrived.wait()
+
+    closing = asyncio.create_task(desk.sms.close(60))
+    await turns()
+    assert not closing.done()
+    desk.first.blocked.set()
+    await closing
+
+    attempts = await unit_of(desk.store).list_attempts(AttemptQuery())
+    assert sorted((each.submits, str(each.outcome)) for each in attempts) == [
+        (0, "unknown"),
+        (1, "pending"),
+    ]
+    assert len(desk.first.submits) == 1
 
 
 async def test_history_and_balance_are_those_of_mode_p(desk: Desk) -> None:

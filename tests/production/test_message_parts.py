@@ -117,6 +117,20 @@ async def test_a_report_that_comes_before_the_answer_is_kept_until_the_part_is_k
     assert (kept.state, kept.attempt_id) == (NotificationState.APPLIED, attempt_id)
 
 
+async def test_a_report_is_not_about_a_message_that_was_sent_after_it_came(desk: Desk) -> None:
+    await sent(desk, pages=1)
+    await report(desk, "a", FAILED, "UNDELIV")
+    await desk.wait(seconds=1)
+
+    attempt_id = await sent(desk, pages=1)
+    await taken(desk, attempt_id, "a", total=1)
+    await desk.wait(seconds=2)
+    assert await statuses(desk) == ["QUEUED", "QUEUED"]
+    await report(desk, "a")
+
+    assert await statuses(desk) == ["QUEUED", "SENT"]
+
+
 async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_a_day(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:

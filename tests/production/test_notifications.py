@@ -212,19 +212,22 @@ async def test_one_that_proves_nothing_and_names_no_attempt_is_counted_and_not_s
     assert "unproven notifications were dropped" in caplog.text
 
 
-async def test_one_that_cannot_be_read_is_stored_where_its_address_names_an_attempt(
+async def test_one_that_cannot_be_read_makes_us_ask_where_its_address_names_an_attempt(
     desk: Desk,
 ) -> None:
     (attempt,) = await desk.attempts()
+    desk.first.statuses.append(SUCCEEDED)
 
     await desk.notifications.receive(unproven(attempt.id))
+    await desk.run_due()
     await desk.run_due()
 
     (found,) = await stored(desk)
     assert (found.state, found.note) == (
-        NotificationState.REFUSED,
+        NotificationState.APPLIED,
         "it cannot be read: it is not valid JSON",
     )
+    assert [each.outcome for each in await desk.attempts()] == [Outcome.SUCCEEDED]
 
 
 async def test_a_flood_of_those_that_name_nothing_does_not_hold_back_the_proven_ones(

@@ -1,5 +1,6 @@
 """Asking for the outcome of open attempts: schedule, repeated submits, final outcomes (D39)."""
 
+import asyncio
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -17,6 +18,7 @@ from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from tests.production.desk import FAILED, LOST, NOT_FOUND, SUCCEEDED, Desk
 from tests.sample_records import NOW, SERVICE
+from tests.turns import turns
 from tests.units import unit_of
 
 PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
@@ -201,6 +203,29 @@ async def test_the_start_brings_back_what_was_put_off_too_long(desk: Desk) -> No
     kinds = await desk.wait(seconds=1)
 
     assert kinds.count(JobKind.ASK_NETWORK) == len(desk.first.queries) == 1
+
+
+async def test_a_machine_clock_that_is_set_back_brings_status_queries_forward(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    await pay(desk)
+    await put_off(desk, timedelta(hours=30))
+    machine = desk.clock.machine_now()
+    monkeypatch.setattr(desk.clock, "monotonic", lambda: 5.0)
+    monkeypatch.setattr(desk.clock, "machine_now", lambda: machine)
+    watching = asyncio.create_task(desk.asking.run_forever())
+    for later in (timedelta(seconds=-59), timedelta(hours=-30)):
+        await turns()
+        monkeypatch.setattr(desk.clock, "machine_now", lambda later=later: machine + later)
+        (before,) = await desk.attempts()
+        desk.clock.move_to(desk.clock.now())
+    await turns()
+    watching.cancel()
+    (after,) = await desk.attempts()
+
+    assert before.next_ask_at == NOW + timedelta(hours=30)
+    assert after.next_ask_at == desk.clock.now() + timedelta(hours=1)
+    assert "the clock of the machine was set back by 1 day, 5:59:01" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -58,3 +58,7 @@ def test_a_hint_asks_at_once_but_not_twice_in_a_second() -> None:
     assert ask_after_hint(None, NOON) == NOON
     assert ask_after_hint(NOON - timedelta(seconds=5), NOON) == NOON
     assert ask_after_hint(NOON, NOON) == NOON + timedelta(seconds=1)
+
+
+def test_a_hint_after_the_clock_was_set_back_asks_at_once() -> None:
+    assert ask_after_hint(NOON + timedelta(hours=3), NOON) == NOON

@@ -57,7 +57,7 @@ class AnswerReader:
     def echo(self, document: Mapping[str, Any]) -> Echo:
         """The reference, amount and currency that the network repeats."""
         fields = self._fields
-        currency = self._text(document, fields.currency)
+        currency = self._text(document, fields.currency).upper()
         amount = amount_of(_member(document, fields.amount))
         minor = amount_of(_member(document, fields.amount_minor))
         if minor is not None:

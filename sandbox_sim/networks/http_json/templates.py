@@ -40,8 +40,12 @@ def hex_of(reference: str) -> str:
 
 
 def from_hex(reference: str) -> str:
-    """The UUID that `hex_of` took the hyphens from; another text unchanged."""
-    found = _HEX_UUID.fullmatch(reference)
+    """The UUID, in lower case with its hyphens; another text unchanged.
+
+    Networks repeat it without hyphens, where it was sent so, or in upper case.
+    """
+    text = reference.lower()
+    found = _UUID.fullmatch(text) or _HEX_UUID.fullmatch(text)
     return "-".join(found.groups()) if found else reference
 
 

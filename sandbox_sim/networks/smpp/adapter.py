@@ -231,7 +231,8 @@ class Smpp:
         except NotWritten as error:
             return SubmitResult(Outcome.NOT_SENT, reason=str(error), network_fault=True)
         except NoSmppResponse as error:
-            return SubmitResult(Outcome.UNKNOWN, reason=str(error), network_fault=True)
+            fault = error.network_fault
+            return SubmitResult(Outcome.UNKNOWN, reason=str(error), network_fault=fault)
 
     async def _taken(self, attempt_id: str, part: Part, answer: Pdu) -> None:
         """Save the identifier of a part that the SMSC took."""

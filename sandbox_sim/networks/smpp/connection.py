@@ -98,7 +98,15 @@ class NotWritten(Exception):
 
 
 class NoSmppResponse(Exception):
-    """The request may have arrived, and no answer came; the text says why."""
+    """The request may have arrived, and no answer came; the text says why.
+
+    network_fault: whether the circuit breaker counts it. Of the requests that end with their
+    connection only one counts: one lost connection says nothing about the next one.
+    """
+
+    def __init__(self, problem: str, *, network_fault: bool = True) -> None:
+        super().__init__(problem)
+        self.network_fault = network_fault
 
 
 @dataclass(eq=False, repr=False)
@@ -205,9 +213,9 @@ class SmscConnection:
             return
         self.problem = problem
         self._pauses.end()
-        for waiting in self._answers.values():
-            if not waiting.done():
-                waiting.set_exception(NoSmppResponse(problem))
+        waiting = [each for each in self._answers.values() if not each.done()]
+        for number, each in enumerate(waiting):
+            each.set_exception(NoSmppResponse(problem, network_fault=number == 0))
         self._late.clear()
         if self.writer.transport.get_write_buffer_size():
             self.writer.transport.abort()  # it would wait for an SMSC that does not read
@@ -270,12 +278,16 @@ TLS_END_S: Final = 1.0
 NOT_OPEN: Final = "the network is not open"
 
 
+# An SMSC says so for a while after a server of ours died: its connection is still open there.
+ALREADY_BOUND: Final = "ESME_RALYBND"
+
+
 class BindRefused(Exception):
     """The SMSC refuses the bind with this status."""
 
     def __init__(self, status: str) -> None:
         super().__init__(f"the SMSC refuses the bind: {status}")
-        self.network_fault = status in pdus.SYSTEM_ERRORS
+        self.network_fault = status in pdus.SYSTEM_ERRORS | pdus.THROTTLED | {ALREADY_BOUND}
 
 
 @dataclass(eq=False, repr=False)

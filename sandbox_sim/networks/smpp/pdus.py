@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from sandbox_sim.networks.smpp.outgoing import HAS_HEADER, UCS2
 from sandbox_sim.networks.smpp.settings import ReceiptIds
 from sandbox_sim.records.reports import Outcome
 
@@ -286,8 +287,7 @@ def receipt_of(delivered: "DeliverSm") -> Receipt | None:
     kind = delivered.esm_class & _KIND
     if kind not in {_RECEIPT, _INTERMEDIATE} and _RECEIPTED_MESSAGE_ID not in parameters:
         return None
-    octets = bytes(delivered.short_message) or parameters.get(_MESSAGE_PAYLOAD, b"")
-    text = _QUOTED.split(octets.decode("latin-1"), maxsplit=1)[0]
+    text = _QUOTED.split(_text_of(delivered, parameters), maxsplit=1)[0]
     written = _found(_STATE, text).upper()
     state = parameters.get(_MESSAGE_STATE, b"")
     numbered = _NUMBERED.get(state[0], "") if len(state) == 1 else ""
@@ -302,6 +302,16 @@ def receipt_of(delivered: "DeliverSm") -> Receipt | None:
         identifier(parameters.get(_RECEIPTED_MESSAGE_ID, b"").partition(b"\0")[0]),
         reason if outcome is Outcome.FAILED else "",
     )
+
+
+def _text_of(delivered: "DeliverSm", parameters: Mapping[int, bytes]) -> str:
+    """The text of a receipt. Where it quotes a message in UCS-2, some SMSCs write all of it so."""
+    octets = bytes(delivered.short_message) or parameters.get(_MESSAGE_PAYLOAD, b"")
+    if delivered.esm_class & HAS_HEADER and octets:
+        octets = octets[octets[0] + 1 :]
+    if delivered.data_coding != UCS2 or not octets.startswith(b"\0"):
+        return octets.decode("latin-1")
+    return octets.decode("utf-16-be", "replace").encode("ascii", "replace").decode()
 
 
 def key_of_answer(message_id: str, form: ReceiptIds) -> str:

@@ -116,6 +116,9 @@ FIELDS: dict[str, Any] = {
         ({"sum": 10.5, "cur": "GHS"}, Echo(None, Decimal("0.105"), "GHS")),
         ({"sum": "ten", "cur": 7, "id": None}, Echo(None, None, "7")),
         ({"id": REFERENCE.replace("-", "")}, Echo(REFERENCE)),
+        ({"id": REFERENCE.upper()}, Echo(REFERENCE)),
+        ({"id": REFERENCE.replace("-", "").upper()}, Echo(REFERENCE)),
+        ({"id": "R1", "sum": "1050", "cur": "ghs"}, Echo("R1", Decimal("10.50"), "GHS")),
     ],
 )
 async def test_what_the_network_repeats_is_read_exactly(

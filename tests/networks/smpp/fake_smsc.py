@@ -95,7 +95,9 @@ class FakeSmsc:
         """Send these octets to the last that bound."""
         self._bound[-1].write(octets)
 
-    def deliver(self, text: str = "", esm_class: int = RECEIPT, **tlvs: Any) -> asyncio.Future[int]:
+    def deliver(
+        self, text: str | bytes = "", esm_class: int = RECEIPT, data_coding: int = 0, **tlvs: Any
+    ) -> asyncio.Future[int]:
         """Send a `deliver_sm`; the future has the status that it is answered with.
 
         tlvs: `message_id`, `state`, or `payload`.
@@ -111,8 +113,9 @@ class FakeSmsc:
         pdu = DeliverSm(
             "233244000001",
             "Shop",
-            text.encode("latin-1"),
+            text.encode("latin-1") if isinstance(text, str) else text,
             esm_class=esm_class,
+            data_coding=data_coding,
             sequence_number=self._sequence,
             tlvs=parameters,
         )

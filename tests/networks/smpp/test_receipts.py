@@ -83,6 +83,24 @@ async def test_the_text_and_the_parameters_are_read(each: Sending) -> None:
     assert len(each.reports) == len(rows)
 
 
+async def test_a_receipt_that_quotes_a_message_in_ucs_2_is_read(each: Sending) -> None:
+    written = "id:7F sub:001 stat:DELIVRD err:000 text:"
+    quoted = "Y\u025bma wo \U0001f600".encode("utf-16-be")
+    ucs2, header = written.encode("utf-16-be") + quoted, b"\x06\x08\x04\x00\x01\x01\x01"
+    rows = [
+        (ucs2, 0x04, "7f"),
+        (header + ucs2, 0x44, "7f"),
+        ("id:\u0254 stat:DELIVRD".encode("utf-16-be"), 0x04, "?"),
+        # Some SMSCs repeat the data_coding of the message, and write only its text in UCS-2.
+        (written.encode() + quoted, 0x04, "7f"),
+        (written.encode(), 0x04, "7f"),
+    ]
+    for octets, esm_class, part_id in rows:
+        assert await each.smsc.deliver(octets, esm_class, data_coding=8) == 0
+        assert each.reports[-1] == (ARRIVED, part_id)
+    assert len(each.reports) == len(rows)
+
+
 @pytest.mark.parametrize(
     ("form", "answered", "written"),
     [

@@ -125,6 +125,19 @@ async def test_a_lost_answer_is_unknown_and_the_message_is_never_sent_again(
     assert len(each.smsc.submits) == 1
 
 
+async def test_a_lost_connection_is_one_network_fault_for_all_that_wait_for_an_answer(
+    each: Sending,
+) -> None:
+    each.smsc.replies.extend([Broken.SILENCE] * 6)
+    submitting = [each.begin() for _ in range(6)]
+    await until(lambda: each.smsc.silences == 6)
+    each.smsc.drop()
+    results = await asyncio.gather(*submitting)
+
+    assert {result.outcome for result in results} == {Outcome.UNKNOWN}
+    assert [result.network_fault for result in results].count(True) == 1
+
+
 async def test_an_answer_that_takes_too_long_is_unknown_and_still_counts_when_it_comes(
     each: Sending,
 ) -> None:
@@ -167,7 +180,12 @@ async def test_a_refusal_that_comes_too_late_fails_the_message(each: Sending) ->
 
 @pytest.mark.parametrize(
     ("status", "name", "is_fault"),
-    [(0x0E, "ESME_RINVPASWD", False), (RSYSERR, "ESME_RSYSERR", True)],
+    [
+        (0x0E, "ESME_RINVPASWD", False),
+        (RSYSERR, "ESME_RSYSERR", True),
+        (0x05, "ESME_RALYBND", True),
+        (RTHROTTLED, "ESME_RTHROTTLED", True),
+    ],
 )
 async def test_an_smsc_that_does_not_take_the_account_is_no_network_fault(
     status: int, name: str, *, is_fault: bool
