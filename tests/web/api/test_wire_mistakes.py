@@ -69,6 +69,36 @@ class TestBodies:
             "Bad request: the body begins with a byte order mark; send JSON in UTF-8 without it",
         )
 
+    @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+    async def test_another_encoding(self, sandbox: Sandbox, encoding: str) -> None:
+        body = json.dumps(sandbox.payment(nickname="Adjoé"), ensure_ascii=False).encode(encoding)
+
+        answer = await exchange(sandbox, request_bytes("/make_payment", body))
+
+        assert (answer.status, answer.body["response_message"]) == (
+            400,
+            "Bad request: the body is not in UTF-8; send JSON in UTF-8",
+        )
+
+    @pytest.mark.parametrize(
+        ("body", "kind"),
+        [
+            (b"[]", "an array"),
+            (b'"{}"', "a string"),
+            (b"4111111111111111", "a number"),
+            (b"0.5", "a number"),
+            (b"true", "true"),
+            (b" null ", "null"),
+        ],
+    )
+    async def test_no_object(self, sandbox: Sandbox, body: bytes, kind: str) -> None:
+        """PHP encodes an empty array as []; a body that was encoded twice is a string."""
+        answer = await exchange(sandbox, request_bytes("/make_payment", body))
+
+        assert answer.body["response_message"] == "Bad request: the body must be a JSON object"
+        why = f"the body must be a JSON object (it is {kind}) (/_sandbox/rules#D5)"
+        assert answer.headers["x-sandbox-why"] == why
+
     async def test_an_empty_one(self, sandbox: Sandbox) -> None:
         answer = await exchange(sandbox, request_bytes("/sms/send", b""))
 
