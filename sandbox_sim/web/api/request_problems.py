@@ -260,7 +260,8 @@ def _problem(detail: ErrorDetails) -> tuple[str, str]:
             tags = f"must be one of {context['expected_tags']}"
             return str(context["discriminator"]).strip("'"), tags
         case "literal_error":
-            return field, f"must be one of {context['expected']}".replace(" or ", ", ")
+            expected = context["expected"].replace(" or ", ", ")
+            return field, f"must be {'one of ' if ',' in expected else ''}{expected}"
         case "string_too_long":
             return field, TOO_LONG.format(context["max_length"])
         case "string_pattern_mismatch":

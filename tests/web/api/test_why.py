@@ -48,6 +48,7 @@ async def test_the_reason_names_the_value_and_the_setting(sandbox: Sandbox) -> N
         ("bulk", {"recipients": ["024 40"]}, "'024 40' is not a string of 9 to 15 digits"),
         ("collect", {"amount": "10"}, "amount must be a number, without quotes (it is '10')"),
         ("collect", {"trans_type": "CTN"}, "one of 'CTM', 'DTTW', 'MTC' (it is 'CTN')"),
+        ("airtime", {"trans_type": "CTM"}, "trans_type must be 'ATP' (it is 'CTM')"),
     ]
     for operation, fields, why in rows:
         answer = await getattr(sandbox, operation)(**fields)
