@@ -31,9 +31,14 @@ T = TypeVar("T")
 
 log = logging.getLogger("sandbox_sim.requests")
 
-_TLS_ON_A_PLAIN_PORT: Final = (
-    "the client speaks TLS (https), and this port is plain HTTP: use http://"
-)
+# What the client speaks, by a part of the message of aiohttp's parser.
+_OTHER_PROTOCOLS: Final = {
+    "HTTPS traffic": "the client speaks TLS (https), and this port is plain HTTP: use http://",
+    "Pause on PRI/Upgrade": (
+        "the client speaks HTTP/2, and this port speaks HTTP/1.1: turn prior knowledge of HTTP/2 "
+        "off"
+    ),
+}
 # These requests wait for long, so they end as soon as the client has ended its side.
 _LASTING: Final = ("/wait", "/events")
 
@@ -147,9 +152,7 @@ class GatewayProtocol(web.RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("the answer has already begun")
         if status < 500:
-            why = "the request is not valid HTTP"
-            if _is_tls(exc):
-                why = _TLS_ON_A_PLAIN_PORT
+            why = _why_unreadable(exc)
             reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=status)
             log.info("%s: 400, by rule D5: %s", request.remote, why)
         elif is_goodbye(exc, request):
@@ -172,9 +175,11 @@ class GatewayProtocol(web.RequestHandler):
             super().log_exception(*args, **kw)
 
 
-def _is_tls(error: BaseException | None) -> bool:
-    """Whether the bytes could not be parsed because the client speaks TLS."""
-    return isinstance(error, HttpProcessingError) and "HTTPS" in str(error)
+def _why_unreadable(error: BaseException | None) -> str:
+    """The reason why the bytes could not be parsed."""
+    parsing = str(error) if isinstance(error, HttpProcessingError) else ""
+    found = (why for mark, why in _OTHER_PROTOCOLS.items() if mark in parsing)
+    return next(found, "the request is not valid HTTP")
 
 
 async def run_while_connected(

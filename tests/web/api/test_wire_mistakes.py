@@ -14,6 +14,10 @@ from tests.web.wire import exchange, request_bytes
 
 pytestmark = pytest.mark.decision("D36")
 
+SPEAKS_HTTP_2 = (
+    "the client speaks HTTP/2, and this port speaks HTTP/1.1: turn prior knowledge of HTTP/2 off"
+)
+
 FORM = b"Content-Type: application/x-www-form-urlencoded"
 
 
@@ -40,6 +44,21 @@ class TestTls:
         assert answer.status == 400
         assert "use http://" in answer.headers["x-sandbox-why"]
         assert "use http://" in answer.body["response_message"]
+
+
+@pytest.mark.decision("D5")
+async def test_http_2_without_tls(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
+    """Such a client expects no HTTP/1.1, so it cannot show the answer: the log has the reason."""
+    caplog.set_level("INFO", "sandbox_sim")
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+    for bytes_of_client in (preface, preface + bytes.fromhex("000000040000000000")):
+        caplog.clear()
+        answer = await exchange(sandbox, bytes_of_client)
+
+        assert (answer.status, answer.code) == (400, "400")
+        assert answer.body["response_message"] == f"Bad request: {SPEAKS_HTTP_2}"
+        assert SPEAKS_HTTP_2 in caplog.text
 
 
 class TestBodies:
