@@ -13,6 +13,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
@@ -39,6 +40,10 @@ _OTHER_PROTOCOLS: Final = {
         "off"
     ),
 }
+# The words of the parser, without the bytes of the client, which follow an empty line.
+_WORDS: Final = re.compile(
+    r"(?:Bad status line:\s+)?([A-Z][A-Za-z'` /-]+)[:.]?(?:\n\n.*)?", re.DOTALL
+)
 # These requests wait for long, so they end as soon as the client has ended its side.
 _LASTING: Final = ("/wait", "/events")
 
@@ -177,9 +182,12 @@ class GatewayProtocol(web.RequestHandler):
 
 def _why_unreadable(error: BaseException | None) -> str:
     """The reason why the bytes could not be parsed."""
-    parsing = str(error) if isinstance(error, HttpProcessingError) else ""
-    found = (why for mark, why in _OTHER_PROTOCOLS.items() if mark in parsing)
-    return next(found, "the request is not valid HTTP")
+    parsing = error.message if isinstance(error, HttpProcessingError) else ""
+    for mark, why in _OTHER_PROTOCOLS.items():
+        if mark in parsing:
+            return why
+    words = _WORDS.fullmatch(parsing)
+    return "the request is not valid HTTP" + (f": {words[1]}" if words else "")
 
 
 async def run_while_connected(

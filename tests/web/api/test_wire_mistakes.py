@@ -61,6 +61,43 @@ async def test_http_2_without_tls(sandbox: Sandbox, caplog: pytest.LogCaptureFix
         assert SPEAKS_HTTP_2 in caplog.text
 
 
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ([], "Missing 'Host' header in request"),
+        ([b"Host: gateway", b"Host: gateway"], "Duplicate 'Host' header found"),
+        (
+            [b"Host: gateway", b"Authorization: Basic c2Fu\nZGJ="],
+            "Missing expected CR after header value",
+        ),
+        ([b"Host: gateway", b"Content Type: text/plain"], "Invalid header token"),
+        ([b"Host: gateway", b"Content-Length: two"], "Invalid character in Content-Length"),
+    ],
+)
+async def test_http_written_by_hand(sandbox: Sandbox, lines: list[bytes], reason: str) -> None:
+    """As modems and sockets of PHP send it. The bytes of the client, perhaps keys, are left out."""
+    request = b"\r\n".join([b"POST /make_payment HTTP/1.1", *lines, b"", b""])
+
+    answer = await exchange(sandbox, request)
+
+    why = f"the request is not valid HTTP: {reason}"
+    assert answer.body["response_message"] == f"Bad request: {why}"
+    assert answer.headers["x-sandbox-why"] == f"{why} (/_sandbox/rules#D5)"
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize(
+    "request_line", [b"hello 4111111111111111", b"GET /" + b"4" * 9000 + b" HTTP/1.1"]
+)
+async def test_what_the_client_sent_is_not_repeated(sandbox: Sandbox, request_line: bytes) -> None:
+    answer = await exchange(sandbox, request_line + b"\r\n\r\n")
+
+    assert answer.body["response_message"].startswith("Bad request: the request is not valid HTTP")
+    assert "hello" not in str(answer.body)
+    assert "4444" not in str(answer.body)
+
+
 class TestBodies:
     async def test_a_form(self, sandbox: Sandbox) -> None:
         rows = [
