@@ -109,6 +109,7 @@ def _store_in_group(context: click.Context, option: click.Parameter, value: Any)
     default=_DEFAULT_ENDPOINT,
     show_default=True,
     envvar=["SANDBOX_SIM_ENDPOINT_URL", "SANDBOX_SIM_URL"],
+    show_envvar=True,
     help="The running gateway that a command talks to.",
 )
 @click.option(

@@ -37,6 +37,14 @@ MISREAD: Final = (
     *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
 )
 
+_START_ONE: Final = (
+    "start a gateway with `sandbox-sim serve`, or give its address with --endpoint-url"
+)
+_TRUST_IT: Final = (
+    "name the file of its authority in the environment variable SSL_CERT_FILE, and use a name of "
+    "the certificate"
+)
+
 
 class CommandFailed(click.ClickException):
     """A command failed: exit code 1, with this message on stderr."""
@@ -54,13 +62,10 @@ class WrongUsage(CommandFailed):
 
 
 class Unreachable(CommandFailed):
-    """There was no HTTP answer; `reason` says why."""
+    """There was no HTTP answer; `reason` says why, and `advice` what to do."""
 
-    def __init__(self, address: str, reason: str) -> None:
-        super().__init__(
-            f"{address} cannot be reached ({reason}): start a gateway with `sandbox-sim serve`, "
-            "or give its address with --endpoint-url"
-        )
+    def __init__(self, address: str, reason: str, advice: str = _START_ONE) -> None:
+        super().__init__(f"{address} cannot be reached ({reason}): {advice}")
         self.reason = reason
 
 
@@ -218,6 +223,7 @@ class RunningGateway:
             raise Unreachable(self.address, f"no answer within {timeout_s:g} s") from None
         except OSError as error:
             self._refuse_plain_http(error)
+            self._refuse_certificate(error)
             raise Unreachable(self.address, error.strerror or str(error)) from None
         except (http.client.HTTPException, ValueError) as error:
             self._refuse_plain_http(error)
@@ -243,6 +249,14 @@ class RunningGateway:
             ssl.get_server_certificate((host, port), timeout=_BRIEFLY_S)  # verifies nothing
             secure = self.address.replace("http", "https", 1)
             raise CommandFailed(f"{self.address} serves HTTPS only: use --endpoint-url {secure}")
+
+    def _refuse_certificate(self, error: OSError) -> None:
+        """Raise `Unreachable` with other advice if the certificate is not trusted."""
+        # Only `ssl.SSLCertVerificationError` has it; `ssl` takes long to import.
+        refused = getattr(error, "verify_message", None)
+        if refused:
+            reason = f"its certificate is not trusted: {refused}"
+            raise Unreachable(self.address, reason, _TRUST_IT)
 
     def _connection(self, timeout_s: float) -> http.client.HTTPConnection:
         host = self._host or ""

@@ -107,13 +107,23 @@ def _field(request: SmsRequest, index: int) -> str:
     return f"recipients[{index}]" if request.bulk else "customer_number"
 
 
+def _instead(recipients: object) -> str:
+    """What came in place of an array: PHP sends an array with a gap in its keys as an object."""
+    match recipients:
+        case dict():
+            return ", not an object"
+        case str():
+            return ", not a string"
+        case _:
+            return ""
+
+
 def _recipients(request: SmsRequest) -> list[str] | Reply:
     """The recipients as a list of strings, or the rejection with code 389 or 390."""
     found = request.recipients
     if not isinstance(found, list) or not found:
-        return Reply(
-            Code.BAD_RECIPIENTS, "D24", "recipients must be an array with at least one number"
-        )
+        why = f"recipients must be an array with at least one number{_instead(found)}"
+        return Reply(Code.BAD_RECIPIENTS, "D24", why)
     if request.bulk:
         for index, number in enumerate(found):
             if not isinstance(number, str) or not _RECIPIENT.fullmatch(number):

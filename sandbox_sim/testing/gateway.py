@@ -284,5 +284,6 @@ def _duration(seconds: float, minutes: float, hours: float) -> timedelta:
     __tracebackhide__ = True
     by = timedelta(seconds=seconds, minutes=minutes, hours=hours)
     if not timedelta() <= by <= _A_YEAR:
-        raise ValueError(f"the clock can move by 0 seconds to {_A_YEAR.days} days, not by {by}")
+        given = f"{by.total_seconds()} seconds"
+        raise ValueError(f"the clock can move by 0 seconds to {_A_YEAR.days} days, not by {given}")
     return by

@@ -182,6 +182,7 @@ class Server:
         """Run `work` on the event loop of the server without blocking the loop of the caller."""
         __tracebackhide__ = True
         self._refuse_in_a_fork(work)
+        self._refuse_without_asyncio(work)
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     def _refuse_in_a_fork(self, work: Coroutine[Any, Any, object]) -> None:
@@ -193,6 +194,17 @@ class Server:
             "the gateway runs in the parent process: this forked process can only send requests to "
             "it; read its records and move its clock in the parent"
         )
+
+    def _refuse_without_asyncio(self, work: Coroutine[Any, Any, object]) -> None:
+        __tracebackhide__ = True
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            work.close()
+            raise RuntimeError(
+                "gateway.aio needs the event loop of asyncio: on another one, such as trio, run "
+                "the blocking call in a thread"
+            ) from None
 
     def _refuse_to_hang(self, instead: str) -> None:
         called = [each for each in self.gateway.deliveries.receivers if each != self.url]

@@ -135,3 +135,16 @@ async def test_it_is_an_async_context_manager(receiver: str) -> None:
 async def test_it_stops_though_the_application_never_answered(receiver: str) -> None:
     async with SandboxGateway(settle_delay_ms=0) as gateway:
         collected(gateway, callback_url=receiver)
+
+
+@pytest.mark.parametrize("call", ["advance", "retry_callbacks", "wait_callback"])
+def test_on_an_event_loop_that_is_not_of_asyncio_the_error_says_what_to_do(
+    gateway: SandboxGateway, call: str
+) -> None:
+    """`send` starts the coroutine without a loop of asyncio, as trio does."""
+    collected(gateway)
+
+    with pytest.raises(RuntimeError, match="such as trio, run the blocking call in a thread"):
+        getattr(gateway.aio, call)().send(None)
+
+    gateway.callbacks.expect_none()

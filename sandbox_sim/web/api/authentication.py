@@ -166,7 +166,10 @@ class Authentication:
 
     def _authenticate(self, header: str) -> Client | Reply:
         if not header:
-            return _unauthenticated("the Authorization header is missing")
+            return _unauthenticated(
+                "the Authorization header is missing: send it with every request, because the "
+                "gateway does not ask for it"
+            )
         scheme, _, credentials = header.partition(" ")
         if scheme.lower() != "basic":
             return _unauthenticated("the Authorization header is not of the form Basic <base64>")

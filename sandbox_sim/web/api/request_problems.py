@@ -158,9 +158,37 @@ def _of_no_object(found: Mapping[str, str], raw: bytes) -> Problems:
         text = "the body is a form; send JSON, with Content-Type: application/json"
     elif raw.startswith(_BYTE_ORDER_MARKS):
         text = "the body begins with a byte order mark; send JSON in UTF-8 without it"
+    elif not _is_utf8(raw):
+        text = "the body is not in UTF-8; send JSON in UTF-8"
     else:
         text = "; ".join(f"{field} {problem}" for field, problem in found.items())
-    return Problems(text, text)
+    return Problems(text, text + _kind(raw))
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _kind(raw: bytes) -> str:
+    """What the body is in place of an object, in brackets; empty if it is not JSON."""
+    try:
+        body = from_json(raw)
+    except ValueError:
+        return ""
+    match body:
+        case list():
+            kind = "an array"
+        case str():
+            kind = "a string"
+        case bool() | None:
+            kind = json.dumps(body)
+        case _:
+            kind = "a number"
+    return f" (it is {kind})"
 
 
 def _parsed(raw: bytes) -> object:
@@ -232,7 +260,8 @@ def _problem(detail: ErrorDetails) -> tuple[str, str]:
             tags = f"must be one of {context['expected_tags']}"
             return str(context["discriminator"]).strip("'"), tags
         case "literal_error":
-            return field, f"must be one of {context['expected']}".replace(" or ", ", ")
+            expected = context["expected"].replace(" or ", ", ")
+            return field, f"must be {'one of ' if ',' in expected else ''}{expected}"
         case "string_too_long":
             return field, TOO_LONG.format(context["max_length"])
         case "string_pattern_mismatch":

@@ -13,6 +13,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Coroutine
 from typing import Any, Final, TypeVar
 
@@ -31,8 +32,17 @@ T = TypeVar("T")
 
 log = logging.getLogger("sandbox_sim.requests")
 
-_TLS_ON_A_PLAIN_PORT: Final = (
-    "the client speaks TLS (https), and this port is plain HTTP: use http://"
+# What the client speaks, by a part of the message of aiohttp's parser.
+_OTHER_PROTOCOLS: Final = {
+    "HTTPS traffic": "the client speaks TLS (https), and this port is plain HTTP: use http://",
+    "Pause on PRI/Upgrade": (
+        "the client speaks HTTP/2, and this port speaks HTTP/1.1: turn prior knowledge of HTTP/2 "
+        "off"
+    ),
+}
+# The words of the parser, without the bytes of the client, which follow an empty line.
+_WORDS: Final = re.compile(
+    r"(?:Bad status line:\s+)?([A-Z][A-Za-z'` /-]+)[:.]?(?:\n\n.*)?", re.DOTALL
 )
 # These requests wait for long, so they end as soon as the client has ended its side.
 _LASTING: Final = ("/wait", "/events")
@@ -147,9 +157,7 @@ class GatewayProtocol(web.RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("the answer has already begun")
         if status < 500:
-            why = "the request is not valid HTTP"
-            if _is_tls(exc):
-                why = _TLS_ON_A_PLAIN_PORT
+            why = _why_unreadable(exc)
             reply = Reply(Code.BAD_REQUEST, "D5", why, f"Bad request: {why}", http_status=status)
             log.info("%s: 400, by rule D5: %s", request.remote, why)
         elif is_goodbye(exc, request):
@@ -172,9 +180,14 @@ class GatewayProtocol(web.RequestHandler):
             super().log_exception(*args, **kw)
 
 
-def _is_tls(error: BaseException | None) -> bool:
-    """Whether the bytes could not be parsed because the client speaks TLS."""
-    return isinstance(error, HttpProcessingError) and "HTTPS" in str(error)
+def _why_unreadable(error: BaseException | None) -> str:
+    """The reason why the bytes could not be parsed."""
+    parsing = error.message if isinstance(error, HttpProcessingError) else ""
+    for mark, why in _OTHER_PROTOCOLS.items():
+        if mark in parsing:
+            return why
+    words = _WORDS.fullmatch(parsing)
+    return "the request is not valid HTTP" + (f": {words[1]}" if words else "")
 
 
 async def run_while_connected(

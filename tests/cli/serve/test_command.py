@@ -305,6 +305,7 @@ class TestReadyz:
             result = in_process("readyz")
 
         assert (result.exit_code, result.output) == (0, "ready\n")
+        assert variable in in_process("--help").output
 
     @pytest.mark.parametrize(
         "answer",

@@ -57,6 +57,26 @@ def test_tls_makes_an_authority_that_the_commands_and_the_inbox_trust(tmp_path: 
         assert f"callback to {found[1]}/_sandbox/inbox/trigger: acknowledged" in paid.stdout
 
 
+def test_another_user_gives_the_commands_the_authority_by_a_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running("serve", "--port", 0, "--tls", "--store", "memory:") as server:
+        url = first_line(server).split()[-1]
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
+
+        refused = ended("--endpoint-url", url, "clock", "show")
+        assert refused.returncode == 1
+        assert refused.stderr == (
+            f"{url} cannot be reached (its certificate is not trusted: unable to get local issuer "
+            "certificate): name the file of its authority in the environment variable "
+            "SSL_CERT_FILE, and use a name of the certificate\n"
+        )
+
+        authority = tmp_path / "sandbox-sim" / "tls" / "authority.pem"
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+        assert ended("--endpoint-url", url, "clock", "show").returncode == 0
+
+
 def test_an_authority_that_cannot_be_used_stops_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

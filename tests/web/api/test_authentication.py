@@ -60,6 +60,17 @@ async def test_a_stranger_gets_401(sandbox: Sandbox) -> None:
         }
 
 
+@pytest.mark.decision("D3", "D36")
+async def test_a_client_that_waits_to_be_asked_finds_that_it_must_not(sandbox: Sandbox) -> None:
+    """As Java's `Authenticator` and .NET's `Credentials` do; auth.1 wants the header each time."""
+    answer = await ask(sandbox, None, b"User-Agent: tests")
+
+    assert answer.headers["x-sandbox-why"] == (
+        "the Authorization header is missing: send it with every request, because the gateway does "
+        "not ask for it (/_sandbox/rules#D3)"
+    )
+
+
 @pytest.mark.spec("auth.4")
 @pytest.mark.decision("D3", "D9")
 async def test_every_path_says_401_to_a_stranger(sandbox: Sandbox) -> None:

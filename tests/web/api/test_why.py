@@ -42,9 +42,13 @@ async def test_the_reason_names_the_value_and_the_setting(sandbox: Sandbox) -> N
             {"recipients": ["0244000001", "0540010000"]},
             f"recipients[1] '0540010000' {NOT_LISTED}",
         ),
+        ("bulk", {"recipients": {"1": "0244000001"}}, "one number, not an object (/_sandbox"),
+        ("bulk", {"recipients": "0244000001"}, "one number, not a string (/_sandbox"),
+        ("bulk", {"recipients": []}, "an array with at least one number (/_sandbox"),
         ("bulk", {"recipients": ["024 40"]}, "'024 40' is not a string of 9 to 15 digits"),
         ("collect", {"amount": "10"}, "amount must be a number, without quotes (it is '10')"),
         ("collect", {"trans_type": "CTN"}, "one of 'CTM', 'DTTW', 'MTC' (it is 'CTN')"),
+        ("airtime", {"trans_type": "CTM"}, "trans_type must be 'ATP' (it is 'CTM')"),
     ]
     for operation, fields, why in rows:
         answer = await getattr(sandbox, operation)(**fields)

@@ -14,6 +14,10 @@ from tests.web.wire import exchange, request_bytes
 
 pytestmark = pytest.mark.decision("D36")
 
+SPEAKS_HTTP_2 = (
+    "the client speaks HTTP/2, and this port speaks HTTP/1.1: turn prior knowledge of HTTP/2 off"
+)
+
 FORM = b"Content-Type: application/x-www-form-urlencoded"
 
 
@@ -42,6 +46,58 @@ class TestTls:
         assert "use http://" in answer.body["response_message"]
 
 
+@pytest.mark.decision("D5")
+async def test_http_2_without_tls(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
+    """Such a client expects no HTTP/1.1, so it cannot show the answer: the log has the reason."""
+    caplog.set_level("INFO", "sandbox_sim")
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+    for bytes_of_client in (preface, preface + bytes.fromhex("000000040000000000")):
+        caplog.clear()
+        answer = await exchange(sandbox, bytes_of_client)
+
+        assert (answer.status, answer.code) == (400, "400")
+        assert answer.body["response_message"] == f"Bad request: {SPEAKS_HTTP_2}"
+        assert SPEAKS_HTTP_2 in caplog.text
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ([], "Missing 'Host' header in request"),
+        ([b"Host: gateway", b"Host: gateway"], "Duplicate 'Host' header found"),
+        (
+            [b"Host: gateway", b"Authorization: Basic c2Fu\nZGJ="],
+            "Missing expected CR after header value",
+        ),
+        ([b"Host: gateway", b"Content Type: text/plain"], "Invalid header token"),
+        ([b"Host: gateway", b"Content-Length: two"], "Invalid character in Content-Length"),
+    ],
+)
+async def test_http_written_by_hand(sandbox: Sandbox, lines: list[bytes], reason: str) -> None:
+    """As modems and sockets of PHP send it. The bytes of the client, perhaps keys, are left out."""
+    request = b"\r\n".join([b"POST /make_payment HTTP/1.1", *lines, b"", b""])
+
+    answer = await exchange(sandbox, request)
+
+    why = f"the request is not valid HTTP: {reason}"
+    assert answer.body["response_message"] == f"Bad request: {why}"
+    assert answer.headers["x-sandbox-why"] == f"{why} (/_sandbox/rules#D5)"
+
+
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize(
+    "request_line", [b"hello 4111111111111111", b"GET /" + b"4" * 9000 + b" HTTP/1.1"]
+)
+async def test_what_the_client_sent_is_not_repeated(sandbox: Sandbox, request_line: bytes) -> None:
+    answer = await exchange(sandbox, request_line + b"\r\n\r\n")
+
+    assert answer.body["response_message"].startswith("Bad request: the request is not valid HTTP")
+    assert "hello" not in str(answer.body)
+    assert "4444" not in str(answer.body)
+
+
 class TestBodies:
     async def test_a_form(self, sandbox: Sandbox) -> None:
         rows = [
@@ -68,6 +124,36 @@ class TestBodies:
             400,
             "Bad request: the body begins with a byte order mark; send JSON in UTF-8 without it",
         )
+
+    @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+    async def test_another_encoding(self, sandbox: Sandbox, encoding: str) -> None:
+        body = json.dumps(sandbox.payment(nickname="Adjoé"), ensure_ascii=False).encode(encoding)
+
+        answer = await exchange(sandbox, request_bytes("/make_payment", body))
+
+        assert (answer.status, answer.body["response_message"]) == (
+            400,
+            "Bad request: the body is not in UTF-8; send JSON in UTF-8",
+        )
+
+    @pytest.mark.parametrize(
+        ("body", "kind"),
+        [
+            (b"[]", "an array"),
+            (b'"{}"', "a string"),
+            (b"4111111111111111", "a number"),
+            (b"0.5", "a number"),
+            (b"true", "true"),
+            (b" null ", "null"),
+        ],
+    )
+    async def test_no_object(self, sandbox: Sandbox, body: bytes, kind: str) -> None:
+        """PHP encodes an empty array as []; a body that was encoded twice is a string."""
+        answer = await exchange(sandbox, request_bytes("/make_payment", body))
+
+        assert answer.body["response_message"] == "Bad request: the body must be a JSON object"
+        why = f"the body must be a JSON object (it is {kind}) (/_sandbox/rules#D5)"
+        assert answer.headers["x-sandbox-why"] == why
 
     async def test_an_empty_one(self, sandbox: Sandbox) -> None:
         answer = await exchange(sandbox, request_bytes("/sms/send", b""))
