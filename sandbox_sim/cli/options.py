@@ -7,7 +7,6 @@ braces are JSON. For all other cases there is `--match-json`.
 
 import functools
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -15,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from sandbox_sim.values.clients import SANDBOX_CLIENT
-from sandbox_sim.values.timestamps import seconds_of
+from sandbox_sim.values.timestamps import A_WAIT, is_wait, seconds_of
 
 C = TypeVar("C", bound=Callable[..., Any])
 Command = Callable[..., Any]
@@ -85,22 +84,24 @@ def fields_option(*names: str, says: str) -> Callable[[Command], Command]:
     return click.option(*names, multiple=True, metavar="FIELD=VALUE", callback=pairs, help=text)
 
 
-class _Seconds(click.FloatRange):
-    """A number of seconds in a range; `nan` is in none, though click takes it."""
+class _Wait(click.ParamType[float]):
+    """How long to wait at most, in seconds."""
+
+    name = "seconds"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the seconds, or fail."""
-        seconds: float = super().convert(value, param, ctx)
-        if math.isnan(seconds):
-            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        seconds: float = click.FLOAT.convert(value, param, ctx)
+        if not is_wait(seconds):
+            self.fail(f"{value} is not {A_WAIT}", param, ctx)
         return seconds
 
 
 def timeout_option(says: str, default: float = 10) -> Callable[[Command], Command]:
     """The option for the longest time to wait, in seconds."""
-    kind: dict[str, Any] = {"type": _Seconds(0, 600), "metavar": "SECONDS"}
+    kind: dict[str, Any] = {"type": _Wait(), "metavar": "SECONDS"}
     return click.option("--timeout", default=default, show_default=True, help=says, **kind)
 
 

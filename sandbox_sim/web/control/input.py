@@ -18,6 +18,7 @@ from sandbox_sim.records.ledger import ManualEntry
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.transactions import STATUS_WORDS
 from sandbox_sim.values.redaction import nearest, redact_text
+from sandbox_sim.values.timestamps import A_WAIT, LONGEST_WAIT_S
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
 from sandbox_sim.web.routes import FORM
 
@@ -177,7 +178,7 @@ class Wait(Input):
 
     match: dict[str, Any] = Field({}, description="an object with fields and their values")
     count: int = Field(1, ge=1, le=1000, description="an integer from 1 to 1000")
-    timeout_s: float = Field(5, ge=0, le=600, description="a number of seconds from 0 to 600")
+    timeout_s: float = Field(5, ge=0, le=LONGEST_WAIT_S, description=A_WAIT)
 
 
 class Deleted(TypedDict):
