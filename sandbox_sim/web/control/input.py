@@ -28,6 +28,8 @@ MAX_LIMIT: Final = 100
 
 LARGEST_INTEGER: Final = 2**63 - 1
 
+AFTER: Final = "the id of the last item of the previous page, without NUL characters"
+
 SERVICE_ID: Final = f"an integer from 1 to {LARGEST_INTEGER}"
 
 _NO_NUL: Final = r"^[^\x00]*$"  # no database takes it
@@ -153,7 +155,7 @@ class PageQuery(Input):
 class ServiceListQuery(PageQuery):
     """The query of a list of one service, or of all, whose ids are texts."""
 
-    after: str | None = Field(None, description="the id of the last item of the previous page")
+    after: Text | None = Field(None, description=AFTER)
     service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
 
     @property

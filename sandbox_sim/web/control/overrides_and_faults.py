@@ -115,6 +115,7 @@ class UserRuleRoutes:
             route(
                 "GET", path, self.list, f"list {self.plural}",
                 answers=(Answer(ListOf(self.plural, self.view)),), query=Query(ServiceListQuery),
+                errors=(NOT_FOUND,),
             ),
             route(
                 "POST", path, self.add, f"add one of the {self.plural}",

@@ -129,6 +129,7 @@ class StateRoutes:
             route(
                 "GET", "/_sandbox/snapshots", self.list, "list snapshots",
                 answers=(Answer(ListOf("snapshots", SnapshotView)),), query=Query(ServiceListQuery),
+                errors=(NOT_FOUND,),
             ),
             route(
                 "POST", "/_sandbox/snapshots", self.save,

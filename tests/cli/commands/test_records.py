@@ -58,6 +58,12 @@ class TestList:
 
         assert [columns(line)[2] for line in lines[1:]] == ["T1"]
 
+    async def test_nothing_comes_after_an_unknown_one(self, paid: Sandbox) -> None:
+        result = await on(paid, "transactions", "list", "--after", "T1")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith("after 'T1' is not the id of a record of this list, or")
+
     async def test_where_there_is_none_it_says_so(self, sandbox: Sandbox) -> None:
         for kind, words in [
             ("requests", "requests"),
