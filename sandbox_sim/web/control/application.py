@@ -222,7 +222,9 @@ def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
             return answer
         case web.HTTPRequestEntityTooLarge():
             text = "The body is larger than the setting max_body_bytes allows"
-            return error_response(errors.BODY_TOO_LARGE, text)
+            answer = error_response(errors.BODY_TOO_LARGE, text)
+            answer.force_close()  # the body is not read, and the next request would be taken for it
+            return answer
     code = failure.reason.lower().replace(" ", "_")
     return error_response(ErrorCode(failure.status, code, ""), failure.reason)
 
