@@ -47,7 +47,7 @@ _SETTLED: Final = timedelta(minutes=5)
 NO_RECEIVER: Final = "https://callback.invalid/compare"
 # The newest deliveries of a case; older ones are not compared.
 _NEWEST: Final = Listing(None, None, 100)
-_PENDING: Final = ('"002"', '"ACKNOWLEDGED"', '"QUEUED"')
+_PENDING: Final = ("002", "ACKNOWLEDGED", "QUEUED")
 _QUERIES: Final = frozenset(each.row.path for each in Operation if each not in ACTIONS)
 
 
@@ -120,7 +120,7 @@ class Side:
         asked = {name: request[name] for name in names}
         while self._clock.monotonic() < deadline:
             reply = await self._post(path, asked, {})
-            if not any(word in reply.text for word in _PENDING):
+            if not any(f'"{word}"' in reply.text for word in _PENDING):
                 return
             await self._clock.pause(_BETWEEN_S)
 
@@ -181,6 +181,13 @@ class OwnGateway(NamedTuple):
     url: str
     session: ClientSession
     auth: tuple[str, str]
+
+    @property
+    def longest_s(self) -> float:
+        """How long a payment or SMS takes at most until it ends, in seconds of gateway time."""
+        present = self.gateway.behaviour.present
+        each = (present.settle_delay_ms, present.card_auto_complete_ms, present.sms_transition_ms)
+        return max(each) / 1000
 
     async def observe(self, plan: Plan) -> Mapping[str, Observed]:
         """Send every case, move the clock until all are settled, and return what was observed."""
@@ -295,12 +302,34 @@ async def _callbacks(
     clock = SystemClock()
     deadline = clock.monotonic() + timeout_s
     for each, first in zip(plan.cases, firsts, strict=True):
-        code = first.fields.get("response_code")
-        is_payment = each.case.path not in _QUERIES and "callback_url" in each.request
-        if is_payment and (code == "202" or "redirect_url" in first.fields):
+        if _has_callback(each, first.fields):
             left = deadline - clock.monotonic()
             await ours.deliveries("theirs", each.number, max(left, 0.001))
     return [callback_fields(await ours.deliveries("theirs", each.number)) for each in plan.cases]
+
+
+def without_unfinished(
+    plan: Plan, observed: Mapping[str, Observed]
+) -> tuple[Mapping[str, Observed], Sequence[str]]:
+    """What was observed, without what is not compared because the other side has not ended it.
+
+    Returns too the names of these cases: no callback has come, or the status is still pending.
+    """
+    found = dict(observed)
+    for each in plan.cases:
+        seen = found[each.case.name]
+        if seen.callback == callback_fields(()) and _has_callback(each, seen.answer):
+            seen = seen._replace(callback={})
+        if _is_query(each) and any(value in _PENDING for value in seen.later.values()):
+            seen = seen._replace(later={})
+        found[each.case.name] = seen
+    return found, [name for name, seen in found.items() if seen != observed[name]]
+
+
+def _has_callback(prepared: Prepared, answer: Fields) -> bool:
+    """Whether the first request is a payment with a callback, and was accepted."""
+    is_payment = prepared.case.path not in _QUERIES and "callback_url" in prepared.request
+    return is_payment and (answer.get("response_code") == "202" or "redirect_url" in answer)
 
 
 def _is_early(prepared: Prepared) -> bool:
