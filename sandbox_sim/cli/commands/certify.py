@@ -130,7 +130,7 @@ def run(
     """Run the cases. Exit 1 if one failed, 3 if one is inconclusive and none failed."""
     try:
         configuration, cases = load_configuration(file), load(folders)
-        check_names(configuration.not_applicable, cases)
+        check_names(configuration.not_applicable, cases, f"{file}: not_applicable: ")
         replaced = {"limit": limit, "at_once": at_once}
         configuration = _with(configuration, replaced)
         wanted = chosen(cases, names)
