@@ -7,6 +7,7 @@ callbacks to inboxes of our gateway.
 
 import base64
 import json
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -18,6 +19,7 @@ from aiohttp import ClientSession, ClientTimeout, web
 from sandbox_sim import __version__
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.bootstrap import Gateway, build
+from sandbox_sim.cli.client import WrongUsage
 from sandbox_sim.cli.compare.cases import (
     Fields,
     Observed,
@@ -170,8 +172,7 @@ class Side:
                 text = content.decode("utf-8", "replace")
                 return _Reply(answer.status, answer.headers, text)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            words = str(error) or type(error).__name__
-            raise NoHttpAnswer(f"{self._url}{path} cannot be reached: {words}") from None
+            raise NoHttpAnswer(f"{self._url}{path} cannot be reached: {_in_words(error)}") from None
 
 
 class OwnGateway(NamedTuple):
@@ -247,7 +248,10 @@ class OwnGateway(NamedTuple):
 async def own_gateway(
     settings: Settings, session: ClientSession, *, port: int = 0
 ) -> AsyncIterator[OwnGateway]:
-    """Run a gateway with these settings on 127.0.0.1, with a frozen clock and state in memory."""
+    """Run a gateway with these settings on 127.0.0.1, with a frozen clock and state in memory.
+
+    Raises `WrongUsage` if it cannot listen on the port.
+    """
     chosen = settings.model_copy(update={"host": "127.0.0.1", "port": port, "store": "memory:"})
     clock = SystemClock()
     clock.freeze()
@@ -255,7 +259,11 @@ async def own_gateway(
     runner = GatewayRunner(gateway.app, shutdown_timeout=0.1)
     try:
         await runner.setup()
-        await web.TCPSite(runner, chosen.host, chosen.port).start()
+        try:
+            await web.TCPSite(runner, chosen.host, chosen.port).start()
+        except OSError as error:
+            hint = "end what listens there, or choose another port"
+            raise WrongUsage(f"--port {port}: {_in_words(error)}; {hint}") from None
         url = f"http://127.0.0.1:{runner.addresses[0][1]}"
         first = chosen.credentials[0]
         auth = (first.client_key, first.secret_key.get_secret_value())
@@ -330,6 +338,15 @@ def _has_callback(prepared: Prepared, answer: Fields) -> bool:
     """Whether the first request is a payment with a callback, and was accepted."""
     is_payment = prepared.case.path not in _QUERIES and "callback_url" in prepared.request
     return is_payment and (answer.get("response_code") == "202" or "redirect_url" in answer)
+
+
+def _in_words(error: Exception) -> str:
+    """The reason of the system, without the names of classes and addresses around it."""
+    words = str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ClientSSLError) or not isinstance(error, OSError):
+        return words  # the number of a TLS error is not one of the system
+    number = error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or words
 
 
 def _is_early(prepared: Prepared) -> bool:

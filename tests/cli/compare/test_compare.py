@@ -1,6 +1,7 @@
 """`sandbox-sim compare` against a second sandbox gateway, with the same and with other settings."""
 
 import json
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -186,6 +187,25 @@ def test_what_cannot_be_compared_exits_2(words: tuple[str, ...], says: str) -> N
 
     assert result.exit_code == 2
     assert says in result.stderr
+
+
+def test_a_side_that_is_not_there_is_named_in_words() -> None:
+    result = compare("http://127.0.0.1:9")
+
+    assert result.stderr == (
+        "http://127.0.0.1:9/get_account_balance cannot be reached: Connection refused\n"
+    )
+
+
+def test_a_port_that_is_taken_exits_2() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = compare("http://127.0.0.1:9", "--port", str(port))
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"--port {port}: Address already in use; end what listens there, or choose another port\n"
+    )
 
 
 def test_refused_credentials_exit_2() -> None:
