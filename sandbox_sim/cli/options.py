@@ -7,6 +7,7 @@ braces are JSON. For all other cases there is `--match-json`.
 
 import functools
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -21,9 +22,16 @@ Command = Callable[..., Any]
 Pairs = Sequence[tuple[str, str]]
 Query = Sequence[tuple[str, object]]
 
+
+class Integer(click.IntRange):
+    """An integer in a range; click's own name for it, in its messages, is "integer range"."""
+
+    name = "integer"
+
+
 # The control API has the same bounds.
 LIMIT_OF_LISTS: Final = 100
-MOST_FOUND: Final = click.IntRange(1, 1000)
+MOST_FOUND: Final = Integer(1, 1000)
 # Longer addresses are cut in the error message.
 _SHOWN_CHARACTERS: Final = 80
 # Fields that hold numbers, by the last part of their name. `amount` is a number in requests only;
@@ -93,9 +101,12 @@ class _Wait(click.ParamType[float]):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the seconds, or fail."""
-        seconds: float = click.FLOAT.convert(value, param, ctx)
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = math.nan
         if not is_wait(seconds):
-            self.fail(f"{value} is not {A_WAIT}", param, ctx)
+            self.fail(f"{value!r} is not {A_WAIT}", param, ctx)
         return seconds
 
 
@@ -105,10 +116,18 @@ def timeout_option(says: str, default: float = 10) -> Callable[[Command], Comman
     return click.option("--timeout", default=default, show_default=True, help=says, **kind)
 
 
+def _file(_context: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
+    """Refuse an empty text, which a `Path` takes for the working directory."""
+    if file == Path():
+        raise click.BadParameter("must be a file")
+    return file
+
+
 config_option = click.option(
     "--config",
     "config_file",
     type=click.Path(path_type=Path),
+    callback=_file,
     envvar="SANDBOX_SIM_CONFIG",
     help="TOML file with settings.",
 )
@@ -233,7 +252,7 @@ def selecting(
         fields_option("--where", says="Only records whose field has this value"),
         click.option(
             "--limit",
-            type=click.IntRange(1, LIMIT_OF_LISTS),
+            type=Integer(1, LIMIT_OF_LISTS),
             default=20,
             show_default=True,
             help="How many records at most.",

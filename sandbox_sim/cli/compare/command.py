@@ -31,7 +31,7 @@ from sandbox_sim.cli.compare.sides import (
     own_gateway,
     without_unfinished,
 )
-from sandbox_sim.cli.options import address, credential_options, timeout_option
+from sandbox_sim.cli.options import Integer, address, credential_options, timeout_option
 from sandbox_sim.cli.tables import shortened, table
 from sandbox_sim.settings.loading import Loaded, as_toml
 from sandbox_sim.settings.schema import Settings
@@ -78,7 +78,7 @@ class _Other(NamedTuple):
 @click.option(
     "--service-id",
     "service_ids",
-    type=click.IntRange(1),
+    type=Integer(1),
     multiple=True,
     help="Use this service; may be repeated. By default each case has a new one.",
 )
@@ -88,9 +88,7 @@ class _Other(NamedTuple):
     callback=address,
     help="The address of a tunnel to --port of this machine, for callbacks from other machines.",
 )
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port that receives callbacks."
-)
+@click.option("--port", type=Integer(0, 65535), default=0, help="Port that receives callbacks.")
 @timeout_option("The longest time to wait for callbacks, and for final statuses.")
 @settings_options(exit_code=2)
 @click.pass_obj
