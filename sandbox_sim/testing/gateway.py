@@ -285,7 +285,8 @@ class Awaitables:
 
 def _duration(seconds: float, minutes: float, hours: float) -> timedelta:
     __tracebackhide__ = True
-    by = timedelta(seconds=seconds, minutes=minutes, hours=hours)
-    if not timedelta() <= by <= _A_YEAR:
-        raise ValueError(f"the clock can move by 0 seconds to {_A_YEAR.days} days, not by {by}")
-    return by
+    total = seconds + 60 * minutes + 3600 * hours
+    if not 0 <= total <= _A_YEAR.total_seconds():  # nan is neither
+        range_ = f"0 seconds to {_A_YEAR.days} days"
+        raise ValueError(f"the clock can move by {range_}, not by {total:g} seconds")
+    return timedelta(seconds=seconds, minutes=minutes, hours=hours)

@@ -1,5 +1,6 @@
 """A test controls the time: it advances the clock, also to the next callback."""
 
+import math
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,7 +25,10 @@ class TestTime:
         assert status(gateway)["response_code"] == "027"
         assert gateway.now == datetime(2026, 1, 1, 9, 15, tzinfo=UTC)
 
-    @pytest.mark.parametrize("by", [{"seconds": -1}, {"hours": 24 * 400}])
+    @pytest.mark.parametrize(
+        "by",
+        [{"seconds": -1}, {"hours": 24 * 400}, {"seconds": math.nan}, {"minutes": math.inf}],
+    )
     def test_goes_neither_back_nor_off_the_calendar(
         self, gateway: SandboxGateway, by: dict[str, float]
     ) -> None:
