@@ -1,5 +1,6 @@
 """How the commands reach a gateway, and what they print if they cannot."""
 
+import asyncio
 import signal
 import socket
 
@@ -171,6 +172,21 @@ async def test_words_that_are_not_utf_8_are_no_crash(sandbox: Sandbox) -> None:
 
         assert result.exit_code in {0, 1}
         assert isinstance(result.exception, SystemExit | None)
+
+
+@pytest.mark.parametrize(
+    ("charset", "shown"), [("utf-8", "sɛn 🎉"), ("cp1252", r"s\u025bn \U0001f389")]
+)
+async def test_what_the_terminal_cannot_show_is_escaped(
+    sandbox: Sandbox, charset: str, shown: str
+) -> None:
+    await sandbox.sms(msg_body="sɛn 🎉")
+    words = ["--endpoint-url", sandbox.url, "sms", "list"]
+
+    result = await asyncio.to_thread(CliRunner(charset=charset).invoke, main, words)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[1].endswith(shown)
 
 
 async def test_a_base_path_is_part_of_the_address(start_sandbox: StartSandbox) -> None:
