@@ -9,6 +9,7 @@ import functools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -173,6 +174,29 @@ class Duration(click.ParamType[float]):
 
 
 DURATION: Final = Duration()
+
+
+class Day(click.DateTime):
+    """A day such as 2026-01-31, or a time of one of the other formats.
+
+    example: of a time. A day has no offset from UTC.
+    """
+
+    def __init__(self, times: Sequence[str] = (), example: str = "") -> None:
+        super().__init__(["%Y-%m-%d", *times])
+        self._wanted = "a day such as 2026-01-31"
+        if example:
+            self._wanted += f" or a time such as {example}"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return the beginning of the day or the time, or fail."""
+        try:
+            found: datetime = super().convert(value, param, ctx)
+        except click.BadParameter:  # it lists the formats with their codes
+            self.fail(f"{value!r} is not {self._wanted}", param, ctx)
+        return found
 
 
 class Filter(NamedTuple):
