@@ -242,6 +242,8 @@ def _object(
         document = {} if text is None else json.loads(text)
     except ValueError as error:
         raise click.BadParameter(f"is not valid JSON: {error}") from None
+    except RecursionError:
+        raise click.BadParameter("is not valid JSON: it is too deep") from None
     if not isinstance(document, dict):
         raise click.BadParameter("must be a JSON object with the fields and their values")
     return document

@@ -290,6 +290,7 @@ class TestWrongUsage:
             ("callbacks wait --match =5", "=5 does not have the form field=value"),
             ("callbacks wait --match-json [1]", "must be a JSON object"),
             ("callbacks wait --match-json {", "is not valid JSON"),
+            (f"callbacks wait --match-json {'[' * 100_000}", "is not valid JSON: it is too deep"),
             ("callbacks wait --timeout -1", "--timeout': '-1' is not a number of seconds from 0"),
             ("callbacks wait --timeout nan", "'nan' is not a number of seconds from 0 to 600"),
             ("callbacks wait --timeout inf", "'inf' is not a number of seconds from 0 to 600"),
