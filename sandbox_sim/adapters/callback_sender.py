@@ -51,6 +51,8 @@ _KEEPALIVE_S = 1.0
 # This many idle connections are kept for the next callbacks; others are closed after the response.
 KEPT_IDLE: Final = 32
 
+_STATUS_NO_CONTENT: Final = 204
+
 _NO_CONTENT: Final = (b"HTTP/1.1 204", b"HTTP/1.0 204")
 
 # Seconds of real time for the body; the status alone decides.
@@ -346,6 +348,8 @@ class HttpCallbackSender:
             raise _TooManyInterim
         data.status = head.code
         on_status()
+        if head.code == _STATUS_NO_CONTENT and _announces_body(head.headers):
+            protocol.force_close()  # its body may come when the next callback has the connection
         if content.is_eof():  # the body nearly always comes with the status
             await _read_first_bytes(content, data.body)
         else:
@@ -374,6 +378,11 @@ async def _post(
     await writer.write_headers(f"POST {request.url.raw_path_qs} HTTP/1.1", sent)
     await writer.write_eof(body)
     return protocol
+
+
+def _announces_body(headers: Mapping[str, str]) -> bool:
+    length = headers.get(hdrs.CONTENT_LENGTH, "0")
+    return length != "0" or hdrs.TRANSFER_ENCODING in headers
 
 
 async def _read_first_bytes(content: aiohttp.StreamReader, kept: bytearray) -> None:

@@ -44,7 +44,8 @@ def from_files(cert: str, key: str) -> ssl.SSLContext:
         try:
             Path(path).expanduser().open("rb").close()
         except (OSError, RuntimeError) as error:
-            raise TlsError(f"{path} cannot be read: {error}") from None
+            why = getattr(error, "strerror", None) or error
+            raise TlsError(f"{path} cannot be read: {why}") from None
     try:
         paths = Path(cert).expanduser(), Path(key).expanduser()
         context.load_cert_chain(*paths, password=_no_passphrase)

@@ -132,19 +132,19 @@ class ConfiguredApplication:
         """Why a case cannot be tried with it: certify.toml lacks what the case needs."""
         configuration = self._configuration
         if case.sms and configuration.application.receipts != "sms":
-            return 'application.receipts in certify.toml is not "sms"'
+            return f'application.receipts in {configuration.file} is not "sms"'
         if case.restarts("application") and configuration.application.restart is None:
-            return "certify.toml has no application.restart"
+            return f"{configuration.file} has no application.restart"
         if configuration.card_order is None and case.is_about_cards:
-            return "certify.toml has no [card_order]"
+            return f"{configuration.file} has no [card_order]"
         if configuration.refund is None and "refund" in case.verbs:
-            return "certify.toml has no [refund]"
+            return f"{configuration.file} has no [refund]"
         for name in ("phone", "amount"):
             differs = {getattr(each, name) for each in case.orders} != {
                 Placed.model_fields[name].default
             }
             if differs and not any(map(configuration.order.names, (name, f"{name}_233"))):
-                return f"the order in certify.toml has no {{{name}}}"
+                return f"the order in {configuration.file} has no {{{name}}}"
         return None
 
     def place(self, order: Placed, reference: str, within: timedelta) -> str:
@@ -185,7 +185,9 @@ class ConfiguredApplication:
         for state, words in self._configuration.words.items():
             if word in words:
                 return state
-        raise ApplicationUnreachable(f"state: {word!r} is not listed in [words]")
+        raise ApplicationUnreachable(
+            f"state: {word!r} is not listed in [words] of {self._configuration.file}"
+        )
 
     def receipts(self, order: str) -> int | None:
         """How many receipts it sent."""

@@ -90,7 +90,7 @@ def open_bench(
         if port is not None:
             values["port"] = port
         values["port"] = values["port"] or held.enter_context(free_port())
-        settings = settings_from({**values, "quiet": True}, "[gateway] of certify.toml")
+        settings = settings_from({**values, "quiet": True}, f"[gateway] of {configuration.file}")
         url = f"{settings.scheme}://{client_host(settings.host, settings.port)}"
         if front is None:
             bench = CertifyBench(configuration, make(settings, None), url)
@@ -99,8 +99,9 @@ def open_bench(
         try:
             bench.start()
         except OSError as error:
+            place, why = f"{configuration.file}: gateway.port", error.strerror or error
             raise FileError(
-                f"gateway.port: the gateway cannot start: {error.strerror or error}; "
+                f"{place}: the gateway cannot start: {why}; "
                 "end what listens there, or choose another port"
             ) from None
         try:

@@ -197,13 +197,13 @@ def chosen(cases: Sequence[CertifyCase], names: Sequence[str]) -> Sequence[Certi
 
     Raises `FileError` for a name that no case has.
     """
-    check_names(names, cases)
+    check_names(names, cases, "")
     return [case for case in cases if case.control or not names or case.name in names]
 
 
-def check_names(names: Iterable[str], cases: Sequence[CertifyCase]) -> None:
-    """Raise `FileError` for a name that no case has."""
+def check_names(names: Iterable[str], cases: Sequence[CertifyCase], place: str) -> None:
+    """Raise `FileError` for a name that no case has. place: where the names stand, and `: `."""
     known = [case.name for case in cases]
     for name in names:
         if name not in known:
-            raise FileError(f"there is no case {name}; {suggestion(name, known)}")
+            raise FileError(f"{place}there is no case {name}; {suggestion(name, known)}")

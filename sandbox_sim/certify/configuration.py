@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, SecretStr, field_validator, model_validator
 
 from sandbox_sim.certify.cases import State
 from sandbox_sim.certify.files import Duration, FileError, Table, read
@@ -158,6 +158,19 @@ class Configuration(CertifyTerms):
     refund: Question | None = None
     state: Question
     words: dict[State, list[str]]
+    _file: str = PrivateAttr(TEMPLATE.name)
+
+    @classmethod
+    def of_file(cls, file: Path) -> Self:
+        """The configuration in a file. Raises `FileError`."""
+        found = read(file, cls)
+        found._file = str(file)  # noqa: SLF001 -- of its own class
+        return found
+
+    @property
+    def file(self) -> str:
+        """The file, as messages name it."""
+        return self._file
 
     @field_validator("words")
     @classmethod
@@ -237,4 +250,4 @@ def load(file: Path) -> Configuration:
     """Read the file. Raises `FileError`."""
     if not file.exists():
         raise FileError(f"{file}: there is no such file; sandbox-sim certify init {file} writes it")
-    return read(file, Configuration)
+    return Configuration.of_file(file)

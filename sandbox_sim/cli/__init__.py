@@ -3,7 +3,9 @@
 import copy
 import errno
 import os
+import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 from typing import Any, Final
 
 import click
@@ -123,6 +125,9 @@ def _store_in_group(context: click.Context, option: click.Parameter, value: Any)
 @click.pass_context
 def main(context: click.Context, endpoint_url: str, token: str | None, as_json: bool) -> None:
     """A stand-in for a Ghanaian payment, airtime, bill and SMS gateway."""
+    # Where the encoding is not UTF-8, a terminal or a file cannot have every character.
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
     # Colour appears on terminals only, and never if NO_COLOR is set (https://no-color.org).
     context.color = False if os.environ.get("NO_COLOR") else None
     context.obj = {"endpoint_url": endpoint_url, "token": token, "as_json": as_json}

@@ -37,9 +37,7 @@ MISREAD: Final = (
     *(LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError),
 )
 
-_START_ONE: Final = (
-    "start a gateway with `sandbox-sim serve`, or give its address with --endpoint-url"
-)
+_START_ONE: Final = "start a gateway with `sandbox-sim serve`, or give its address with"
 _TRUST_IT: Final = (
     "name the file of its authority in the environment variable SSL_CERT_FILE, and use a name of "
     "the certificate"
@@ -64,7 +62,7 @@ class WrongUsage(CommandFailed):
 class Unreachable(CommandFailed):
     """There was no HTTP answer; `reason` says why, and `advice` what to do."""
 
-    def __init__(self, address: str, reason: str, advice: str = _START_ONE) -> None:
+    def __init__(self, address: str, reason: str, advice: str) -> None:
         super().__init__(f"{address} cannot be reached ({reason}): {advice}")
         self.reason = reason
 
@@ -118,20 +116,29 @@ class _Deadline:
 
 
 class RunningGateway:
-    """A running gateway. `token` is sent to the control API only."""
+    """A running gateway. `token` is sent to the control API only.
 
-    def __init__(self, endpoint_url: str, token: str | None = None) -> None:
+    option: the one that names the address, for messages.
+    """
+
+    def __init__(
+        self, endpoint_url: str, token: str | None = None, option: str = "--endpoint-url"
+    ) -> None:
+        """Raises `WrongUsage`."""
         self.address = endpoint_url.rstrip("/")
+        self._option = option
         if token is not None and not token.isprintable():
             raise WrongUsage("--token has characters that an HTTP header cannot carry")
         self._token = token
+        problem = f"{option} {endpoint_url!r} is not an http:// or https:// address"
         try:
             parts = urlsplit(self.address)
             self._host, self._port = parts.hostname, parts.port
         except ValueError as error:
-            raise WrongUsage(f"--endpoint-url {endpoint_url}: {error}") from None
-        if parts.scheme not in {"http", "https"} or not self._host:
-            raise WrongUsage(f"--endpoint-url {endpoint_url} is not an http:// or https:// address")
+            raise WrongUsage(f"{problem}: {error}") from None
+        has_blanks = any(map(str.isspace, endpoint_url))
+        if has_blanks or parts.scheme not in {"http", "https"} or not self._host:
+            raise WrongUsage(problem)
         self._tls = parts.scheme == "https"
         self._base_path = parts.path
 
@@ -207,7 +214,7 @@ class RunningGateway:
         raw = None
         if body is not None:
             sent["Content-Type"] = "application/json"
-            raw = json.dumps(body).encode()
+            raw = _encoded(body)
         try:
             connection = self._connection(timeout_s)
             try:
@@ -220,16 +227,19 @@ class RunningGateway:
             finally:
                 connection.close()
         except TimeoutError:
-            raise Unreachable(self.address, f"no answer within {timeout_s:g} s") from None
+            raise self._unreachable(f"no answer within {timeout_s:g} s") from None
         except OSError as error:
             self._refuse_plain_http(error)
             self._refuse_certificate(error)
-            raise Unreachable(self.address, error.strerror or str(error)) from None
+            raise self._unreachable(error.strerror or str(error)) from None
         except (http.client.HTTPException, ValueError) as error:
             self._refuse_plain_http(error)
-            raise Unreachable(self.address, str(error) or type(error).__name__) from None
+            raise self._unreachable(str(error) or type(error).__name__) from None
         names = {name.lower(): value for name, value in response.getheaders()}
         return ReceivedAnswer(response.status, names, text)
+
+    def _unreachable(self, reason: str) -> Unreachable:
+        return Unreachable(self.address, reason, f"{_START_ONE} {self._option}")
 
     def _refuse_plain_http(self, error: Exception) -> None:
         """Raise `CommandFailed` if plain HTTP failed on a port that speaks TLS.
@@ -248,7 +258,7 @@ class RunningGateway:
         with suppress(OSError):
             ssl.get_server_certificate((host, port), timeout=_BRIEFLY_S)  # verifies nothing
             secure = self.address.replace("http", "https", 1)
-            raise CommandFailed(f"{self.address} serves HTTPS only: use --endpoint-url {secure}")
+            raise CommandFailed(f"{self.address} serves HTTPS only: use {self._option} {secure}")
 
     def _refuse_certificate(self, error: OSError) -> None:
         """Raise `Unreachable` with other advice if the certificate is not trusted."""
@@ -292,7 +302,7 @@ class RunningGateway:
         if 300 <= answer.status < 400:
             where = answer.headers.get("location", "another address")
             raise CommandFailed(
-                f"{says} and redirects to {where}: set --endpoint-url to the gateway's own address"
+                f"{says} and redirects to {where}: set {self._option} to the gateway's own address"
             )
         try:
             document = answer.document
@@ -309,6 +319,15 @@ class RunningGateway:
         if status == 401:
             return f"{message}: give it with --token or SANDBOX_SIM_TOKEN"
         return str(message or f"{self.address} answers HTTP {status}")
+
+
+def _encoded(body: Mapping[str, object]) -> bytes:
+    """The body as JSON. Raises `WrongUsage` for an argument that is not UTF-8."""
+    try:
+        return json.dumps(body, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        word = error.object[: error.end].rpartition('"')[2]
+        raise WrongUsage(f"{word} is not valid UTF-8: use a terminal with UTF-8") from None
 
 
 def _read(response: http.client.HTTPResponse) -> bytes:

@@ -9,22 +9,30 @@ import functools
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
 from sandbox_sim.values.clients import SANDBOX_CLIENT
-from sandbox_sim.values.timestamps import seconds_of
+from sandbox_sim.values.timestamps import A_WAIT, is_wait, seconds_of
 
 C = TypeVar("C", bound=Callable[..., Any])
 Command = Callable[..., Any]
 Pairs = Sequence[tuple[str, str]]
 Query = Sequence[tuple[str, object]]
 
+
+class Integer(click.IntRange):
+    """An integer in a range; click's own name for it, in its messages, is "integer range"."""
+
+    name = "integer"
+
+
 # The control API has the same bounds.
 LIMIT_OF_LISTS: Final = 100
-MOST_FOUND: Final = click.IntRange(1, 1000)
+MOST_FOUND: Final = Integer(1, 1000)
 # Longer addresses are cut in the error message.
 _SHOWN_CHARACTERS: Final = 80
 # Fields that hold numbers, by the last part of their name. `amount` is a number in requests only;
@@ -85,29 +93,42 @@ def fields_option(*names: str, says: str) -> Callable[[Command], Command]:
     return click.option(*names, multiple=True, metavar="FIELD=VALUE", callback=pairs, help=text)
 
 
-class _Seconds(click.FloatRange):
-    """A number of seconds in a range; `nan` is in none, though click takes it."""
+class _Wait(click.ParamType[float]):
+    """How long to wait at most, in seconds."""
+
+    name = "seconds"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the seconds, or fail."""
-        seconds: float = super().convert(value, param, ctx)
-        if math.isnan(seconds):
-            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = math.nan
+        if not is_wait(seconds):
+            self.fail(f"{value!r} is not {A_WAIT}", param, ctx)
         return seconds
 
 
 def timeout_option(says: str, default: float = 10) -> Callable[[Command], Command]:
     """The option for the longest time to wait, in seconds."""
-    kind: dict[str, Any] = {"type": _Seconds(0, 600), "metavar": "SECONDS"}
+    kind: dict[str, Any] = {"type": _Wait(), "metavar": "SECONDS"}
     return click.option("--timeout", default=default, show_default=True, help=says, **kind)
+
+
+def _file(_context: click.Context, _param: click.Parameter, file: Path | None) -> Path | None:
+    """Refuse an empty text, which a `Path` takes for the working directory."""
+    if file == Path():
+        raise click.BadParameter("must be a file")
+    return file
 
 
 config_option = click.option(
     "--config",
     "config_file",
     type=click.Path(path_type=Path),
+    callback=_file,
     envvar="SANDBOX_SIM_CONFIG",
     help="TOML file with settings.",
 )
@@ -155,6 +176,29 @@ class Duration(click.ParamType[float]):
 DURATION: Final = Duration()
 
 
+class Day(click.DateTime):
+    """A day such as 2026-01-31, or a time of one of the other formats.
+
+    example: of a time. A day has no offset from UTC.
+    """
+
+    def __init__(self, times: Sequence[str] = (), example: str = "") -> None:
+        super().__init__(["%Y-%m-%d", *times])
+        self._wanted = "a day such as 2026-01-31"
+        if example:
+            self._wanted += f" or a time such as {example}"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Return the beginning of the day or the time, or fail."""
+        try:
+            found: datetime = super().convert(value, param, ctx)
+        except click.BadParameter:  # it lists the formats with their codes
+            self.fail(f"{value!r} is not {self._wanted}", param, ctx)
+        return found
+
+
 class Filter(NamedTuple):
     """A field with its own option, which by default has the name of the field.
 
@@ -198,6 +242,8 @@ def _object(
         document = {} if text is None else json.loads(text)
     except ValueError as error:
         raise click.BadParameter(f"is not valid JSON: {error}") from None
+    except RecursionError:
+        raise click.BadParameter("is not valid JSON: it is too deep") from None
     if not isinstance(document, dict):
         raise click.BadParameter("must be a JSON object with the fields and their values")
     return document
@@ -232,7 +278,7 @@ def selecting(
         fields_option("--where", says="Only records whose field has this value"),
         click.option(
             "--limit",
-            type=click.IntRange(1, LIMIT_OF_LISTS),
+            type=Integer(1, LIMIT_OF_LISTS),
             default=20,
             show_default=True,
             help="How many records at most.",

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from sandbox_sim.events.activity_log import LogThrottle
 from sandbox_sim.ports import Clock, Store, StoreError
 from sandbox_sim.records.journal import KEPT_REQUESTS, JournalEntry
 
@@ -26,6 +27,7 @@ class Journal:
         self._clock = clock
         self._noted: list[JournalEntry] = []
         self._any = asyncio.Event()
+        self._logged = LogThrottle(clock)
         self._saving = asyncio.Lock()
 
     def note(self, entry: JournalEntry) -> None:
@@ -42,7 +44,7 @@ class Journal:
             await self.save()
 
     async def save(self) -> None:
-        """Save all noted entries; those that the store cannot take are dropped with a log line."""
+        """Save all noted entries. Those that the store cannot take are dropped, and logged."""
         async with self._saving:
             self._any.clear()
             entries, self._noted = self._noted[-KEPT_REQUESTS:], []
@@ -53,4 +55,6 @@ class Journal:
         try:
             await self._store.run(lambda unit: unit.add_entries(entries))
         except StoreError as error:
-            log.error("%d requests are not in the journal: %s", len(entries), error)  # noqa: TRY400
+            if count := self._logged.due(len(entries)):
+                requests = "1 request is" if count == 1 else f"{count} requests are"
+                log.error("%s not in the journal: %s", requests, error)  # noqa: TRY400

@@ -17,7 +17,7 @@ from sandbox_sim.overrides.behaviour import undo_changes
 from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.ports import Clock, Store, Topic, Unit
 from sandbox_sim.records.callbacks import CallbackRecord, DeliveryState
-from sandbox_sim.records.listing import Listing, merged_page
+from sandbox_sim.records.listing import Listing, page_of_all
 from sandbox_sim.records.snapshots import Snapshot
 from sandbox_sim.records.transactions import Status, TransactionRecord
 
@@ -208,7 +208,10 @@ class Snapshots:
         return await self.store.run(lambda unit: unit.delete_snapshot(name))
 
     async def list(self, listing: Listing) -> Sequence[Snapshot]:
-        """A page of the snapshots, newest first. Those of all services belong to no service."""
+        """A page of the snapshots, newest first. Those of all services belong to no service.
+
+        Raises `UnknownAfter`.
+        """
         every = await self.store.run(lambda unit: unit.snapshots())
         asked = [each for each in every if listing.service_id in {None, each.service_id}]
-        return merged_page([asked], listing, attrgetter("name"), attrgetter("taken_at"))
+        return page_of_all(asked, listing, attrgetter("name"))

@@ -27,6 +27,7 @@ from sandbox_sim.records.listing import (
     FieldValues,
     ImpossibleValue,
     Listing,
+    UnknownAfter,
     compiled_match,
     prefilter_field,
     read_match,
@@ -319,6 +320,15 @@ class RecordSearch:
         found = search.found[:limit]
         follows = len(search.found) > limit and found
         return Found(found, str(found[-1][kind.name]) if follows else None)
+
+    async def page(
+        self, kind: Kind, match: Mapping[str, object], limit: int, after: str | None
+    ) -> Found:
+        """`find` for someone who names `after`. Raises `UnknownAfter`."""
+        found = await self.find(kind, match, limit, after)
+        if after is None or found.records or await self.newest(kind, {kind.name: after}):
+            return found
+        raise UnknownAfter(after)
 
     async def newest(
         self, kind: Kind, match: Mapping[str, object], *, since: datetime | None = None

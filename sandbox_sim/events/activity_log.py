@@ -25,9 +25,9 @@ class LogThrottle:
         self._next = clock.monotonic()
         self._count = 0
 
-    def due(self) -> int:
-        """Count one more event; returns how many to report now, or 0 to log nothing."""
-        self._count += 1
+    def due(self, more: int = 1) -> int:
+        """Count more events; returns how many to report now, or 0 to log nothing."""
+        self._count += more
         now = self._clock.monotonic()
         if now < self._next:
             return 0

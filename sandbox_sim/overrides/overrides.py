@@ -13,7 +13,7 @@ from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters
 from sandbox_sim.ports import Clock, Ids, Store, StoreError, Topic, Unit
 from sandbox_sim.records import callbacks
 from sandbox_sim.records.events import EventType
-from sandbox_sim.records.listing import Listing, merged_page
+from sandbox_sim.records.listing import Listing, page_of_all
 from sandbox_sim.records.overrides import (
     MAX_USER_RULES,
     Match,
@@ -83,10 +83,13 @@ class UserRules:
         return rule
 
     async def listed(self, kind: UserRuleKind, listing: Listing) -> Sequence[UserRule]:
-        """A page of the rules of a kind, newest first, with their present counts."""
+        """A page of the rules of a kind, newest first, with their present counts.
+
+        Raises `UnknownAfter`.
+        """
         rules = await self._store.run(lambda unit: unit.user_rules())
         asked = [rule for rule in rules if _is_of(rule, kind, listing.service_id)]
-        return merged_page([asked], listing, attrgetter("id"), attrgetter("created_at"))
+        return page_of_all(asked, listing, attrgetter("id"))
 
     async def clear(self, kind: UserRuleKind, service_id: int | None) -> int:
         """Delete the rules of one service, or all of the kind; returns how many there were."""

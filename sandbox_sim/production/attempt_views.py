@@ -16,6 +16,7 @@ from sandbox_sim.records import transactions
 from sandbox_sim.records.attempts import Attempt, AttemptQuery, KeptDecision, PollingSchedule
 from sandbox_sim.records.exchanges import Exchange
 from sandbox_sim.records.ledger import LedgerQuery, NumberedPosting, shown_line
+from sandbox_sim.records.listing import UnknownAfter
 from sandbox_sim.records.reports import Outcome, Report, Source, status_of
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord, TransactionView
 from sandbox_sim.values.clients import ServiceMode
@@ -216,8 +217,16 @@ class LiveRecordReader:
         }
 
     async def attempts(self, query: AttemptQuery) -> Sequence[Attempt]:
-        """A page of attempts, newest first."""
-        return await self._store.run(lambda unit: unit.list_attempts(query))
+        """A page of attempts, newest first. Raises `UnknownAfter`."""
+
+        async def work(unit: Unit) -> Sequence[Attempt]:
+            found = await unit.list_attempts(query)
+            after = query.after
+            if after is not None and not found and await unit.attempt(after) is None:
+                raise UnknownAfter(after)
+            return found
+
+        return await self._store.run(work)
 
     async def waiting(self) -> Sequence[Mapping[str, Any]]:
         """The transactions that wait for a person, newest first, each with the reasons.

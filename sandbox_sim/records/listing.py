@@ -42,6 +42,25 @@ def merged_page(
     return list(itertools.islice(merged, listing.limit))
 
 
+class UnknownAfter(LookupError):
+    """`after` names no record of a list: it is wrong, or the record was deleted between pages."""
+
+    field = "after"
+
+    def __init__(self, after: str) -> None:
+        super().__init__(
+            f"after {shortened(after)} is not the id of a record of this list, or the record was "
+            "deleted: read the list from its beginning"
+        )
+
+
+def page_of_all(records: Sequence[T], listing: Listing, id_of: Callable[[T], str]) -> list[T]:
+    """One page of a list, newest first, of which all records are here. Raises `UnknownAfter`."""
+    if listing.after is not None and listing.after not in map(id_of, records):
+        raise UnknownAfter(listing.after)
+    return merged_page([records], listing, id_of, id_of)
+
+
 def matches(document: Mapping[str, object], match: Mapping[str, object]) -> bool:
     """Whether every field of `match` has exactly this value in the document.
 

@@ -101,8 +101,10 @@ def read_toml(file: Path) -> Mapping[str, Any]:
         return tomllib.loads(file.read_text("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # also for bytes that are not UTF-8, and integers that are too long
         raise ConfigError(f"{file}: is not TOML: {error}") from None
+    except RecursionError:
+        raise ConfigError(f"{file}: is not TOML: it is too deep") from None
 
 
 def _environment() -> Mapping[str, str]:
@@ -133,7 +135,7 @@ def _decoded(texts: Mapping[str, str], origin: str) -> tuple[dict[str, Any], Seq
         source.env_vars = {name: text}
         try:
             values |= source()
-        except SettingsError:
+        except (SettingsError, RecursionError):
             kind = "a list" if isinstance(_default(name), list) else "a table"
             problems.append(f"{name} (from {origin}): must be {kind}, {_example(name, origin)}")
     return values, problems

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from decimal import Decimal, InvalidOperation
-from types import MappingProxyType, MemberDescriptorType
+from types import MappingProxyType
 from typing import Final, Generic, TypeVar, overload
 
 from sandbox_sim.records.listing import ImpossibleValue, read_match
@@ -150,9 +150,9 @@ class Records(Sequence[R], Generic[R]):
 
     def _refuse_unknown(self, wanted: Mapping[str, object]) -> None:
         __tracebackhide__ = True
+        known = _types(self._kind)
         for name in wanted:
-            if not isinstance(vars(self._kind).get(name), MemberDescriptorType | property):
-                known = [*_types(self._kind)]
+            if name not in known:
                 hint = suggestion(name, known)
                 inside = f"; for the body write body={{{name!r}: …}}" if "body" in known else ""
                 raise TypeError(f"a {self._kind.noun} has no field {name!r}; {hint}{inside}")

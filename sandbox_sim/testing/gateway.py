@@ -12,7 +12,7 @@ from sandbox_sim.settings.schema import Settings
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Transaction
 from sandbox_sim.testing.server import Server
-from sandbox_sim.testing.service_gateway import ServiceGateway, send, service_ids
+from sandbox_sim.testing.service_gateway import ServiceGateway, refuse_wait, send, service_ids
 from sandbox_sim.testing.view import View
 
 if TYPE_CHECKING:
@@ -131,10 +131,12 @@ class SandboxGateway(ServiceGateway):
         """Return the newest callback with these fields, after an attempt at its receiver.
 
         Moves the clock from job to job until there is such a callback. If no job is due, it waits
-        up to `timeout_s` of real time for a request of the application, and then raises
-        `AssertionError`. `state="delivered"` waits until the receiver has acknowledged it.
+        up to `timeout_s` of real time, at most 600 seconds, for a request of the application, and
+        then raises `AssertionError`. With `state="delivered"` it waits until the receiver has
+        acknowledged the callback.
         """
         __tracebackhide__ = True
+        refuse_wait(timeout_s)
         work = self._view.callback(timeout_s, wanted)
         return self._server.run(work, "await gateway.aio.wait_callback(…)")
 
@@ -276,14 +278,15 @@ class Awaitables:
     async def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """`SandboxGateway.wait_callback`."""
         __tracebackhide__ = True
+        refuse_wait(timeout_s)
         server, view = self._parts()
         return await server.awaited(view.callback(timeout_s, wanted))
 
 
 def _duration(seconds: float, minutes: float, hours: float) -> timedelta:
     __tracebackhide__ = True
-    by = timedelta(seconds=seconds, minutes=minutes, hours=hours)
-    if not timedelta() <= by <= _A_YEAR:
-        given = f"{by.total_seconds()} seconds"
-        raise ValueError(f"the clock can move by 0 seconds to {_A_YEAR.days} days, not by {given}")
-    return by
+    total = seconds + 60 * minutes + 3600 * hours
+    if not 0 <= total <= _A_YEAR.total_seconds():  # nan is neither
+        range_ = f"0 seconds to {_A_YEAR.days} days"
+        raise ValueError(f"the clock can move by {range_}, not by {total} seconds")
+    return timedelta(seconds=seconds, minutes=minutes, hours=hours)

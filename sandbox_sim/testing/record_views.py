@@ -1,4 +1,8 @@
-"""The read-only records of tests: callbacks, deliveries, payments, SMS and requests."""
+"""The read-only records of tests: callbacks, deliveries, payments, SMS and requests.
+
+They have no slots: with them, Python raises an obscure `TypeError` where a test sets a property or
+an unknown field.
+"""
 
 import json
 from collections.abc import Mapping
@@ -27,7 +31,7 @@ def _moment(value: Any, kind: object) -> Any:
     return datetime.fromisoformat(value) if is_time and value is not None else value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Callback:
     """A callback to the application under test.
 
@@ -107,7 +111,7 @@ class Callback:
         return str(self.body["customer_number"])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Delivery:
     """A request to an inbox of the gateway.
 
@@ -136,7 +140,7 @@ class Delivery:
         return cls(**_fields_of_view(view, cls, body=parse_json(view["body"], view["body"])))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Transaction:
     """A payment that was accepted or declined.
 
@@ -182,7 +186,7 @@ class Transaction:
         return cls(**_fields_of_view(view, cls, **own))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Sms:
     """An SMS.
 
@@ -215,7 +219,7 @@ class Sms:
         return cls(**_fields_of_view(view, cls, to=view["customer_number"], text=view["message"]))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """A request to the gateway and its answer.
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Delivery, Request, Sms, Transaction
-from sandbox_sim.testing.service_gateway import ServiceGateway, send, service_ids
+from sandbox_sim.testing.service_gateway import ServiceGateway, refuse_wait, send, service_ids
 from sandbox_sim.values.clients import SANDBOX_CLIENT
 
 VARIABLE: Final = "SANDBOX_SIM_URL"
@@ -101,9 +101,10 @@ class RemoteGateway(ServiceGateway):
     def wait_callback(self, *, timeout_s: float = 5, **wanted: object) -> Callback:
         """Return the newest callback with these fields, after an attempt at its receiver.
 
-        Raises `AssertionError` after `timeout_s` of real time.
+        Raises `AssertionError` after `timeout_s` of real time, which is at most 600 seconds.
         """
         __tracebackhide__ = True
+        refuse_wait(timeout_s)
         Records(Callback, ()).where(**wanted)  # refuses wrong fields
         until = _CLOCK.monotonic() + timeout_s
         while True:

@@ -18,7 +18,7 @@ from sandbox_sim import __version__
 from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Request, Sms
-from sandbox_sim.values.timestamps import iso
+from sandbox_sim.values.timestamps import A_WAIT, is_wait, iso
 
 R = TypeVar("R", bound=Records[Any])
 
@@ -219,6 +219,13 @@ def service_ids(allowed: Sequence[int]) -> Iterator[int]:
         return itertools.cycle(allowed)
     first = 10**8 + int(RandomIds().record_id()[:7], 16)
     return (number for number in itertools.count(first) if number % 10 != 9)
+
+
+def refuse_wait(timeout_s: object) -> None:
+    """Raise `ValueError` if a test cannot wait that long."""
+    __tracebackhide__ = True
+    if not is_wait(timeout_s):
+        raise ValueError(f"timeout_s must be {A_WAIT}, not {timeout_s!r}")
 
 
 def _given(**fields: object) -> dict[str, object]:

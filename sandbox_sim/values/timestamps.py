@@ -33,6 +33,19 @@ def iso(moment: datetime) -> str:
     return moment.replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
+# What a person may wait, in seconds of real time; longer is a mistake.
+LONGEST_WAIT_S: Final = 600
+
+A_WAIT: Final = f"a number of seconds from 0 to {LONGEST_WAIT_S}"
+
+
+def is_wait(seconds: object) -> bool:
+    """Whether a value is `A_WAIT`; `nan` and booleans are not."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return False
+    return 0 <= seconds <= LONGEST_WAIT_S
+
+
 _PART: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)(ms|s|m|h|d)?")
 _SECONDS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 

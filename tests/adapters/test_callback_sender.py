@@ -69,6 +69,45 @@ class TestTheAnswer:
 
             assert (answer.status_code, answer.body, answer.problem) == (204, "", None)
 
+    @pytest.mark.parametrize(
+        ("announced", "body"),
+        [("Content-Length: 2", b"ok"), ("Transfer-Encoding: chunked", b"2\r\nok\r\n0\r\n\r\n")],
+    )
+    async def test_the_body_of_a_204_does_not_reach_the_next_callback_when_it_is_late(
+        self, sender: HttpCallbackSender, listen: Listen, announced: str, body: bytes
+    ) -> None:
+        head = f"HTTP/1.1 204 No Content\r\n{announced}\r\n\r\n".encode()
+
+        async def write_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(head)
+            await reader.readuntil(b"\r\n\r\n")  # the next callback
+            writer.write(body)
+            await writer.drain()
+
+        receiver = Receiver(behave=write_late)
+        url = await listen(receiver)
+        for connections in (1, 2):
+            answer = await post(sender, url)
+
+            assert (answer.status_code, answer.body, answer.problem) == (204, "", None)
+            assert len(receiver.writers) == connections
+
+    async def test_a_204_that_announces_no_body_leaves_the_connection_open(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
+        async def answer_two(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(http("204 No Content"))
+            await reader.readuntil(BODY)
+            writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+            await writer.drain()
+
+        receiver = Receiver(behave=answer_two)
+        url = await listen(receiver)
+        for _ in range(2):
+            assert (await post(sender, url)).status_code == 204
+
+        assert len(receiver.writers) == 1
+
     async def test_the_first_four_kib_of_the_body_are_kept(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:

@@ -1,5 +1,6 @@
 """How the commands reach a gateway, and what they print if they cannot."""
 
+import asyncio
 import signal
 import socket
 
@@ -86,12 +87,27 @@ class TestSomebodyElse:
         assert result.stderr == f"{url} answers HTTP 200: it is not a gateway\n"
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8233", "ftp://127.0.0.1", "http://", "http://a:port"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("127.0.0.1:8233", "ftp://127.0.0.1", "http://", "http://a:port", ""),
+        *("http://127.0.0.1:1 /", "http://a b:1", "http://127.0.0.1:1/a b"),
+    ],
+)
 def test_an_address_that_is_not_http_is_wrong_usage(url: str) -> None:
     result = in_process("--endpoint-url", url, "sms", "list")
 
     assert (result.exit_code, result.stdout) == (2, "")
-    assert url in result.stderr
+    assert result.stderr.startswith(f"--endpoint-url {url!r} is not an http:// or https:// address")
+
+
+def test_listen_names_its_own_option(nowhere: str) -> None:
+    forwarded = ("--forward-to", "http://127.0.0.1:1")
+    wrong = in_process("listen", "--from", "shop", *forwarded)
+    unreachable = in_process("listen", "--from", nowhere, *forwarded)
+
+    assert wrong.stderr == "--from 'shop' is not an http:// or https:// address\n"
+    assert unreachable.stderr.endswith("or give its address with --from\n")
 
 
 class TestTheToken:
@@ -134,18 +150,43 @@ class TestTheToken:
         assert b"Authorization: Basic a2V5OnNlY3JldA==\r\n" in asked[0]
 
 
-async def test_words_that_are_no_utf_8_are_no_crash(sandbox: Sandbox) -> None:
+async def test_words_that_are_not_utf_8_are_refused(sandbox: Sandbox) -> None:
+    for words in (
+        ("trigger", "sms", "--no-wait", "--set", "msg_body=Akwaaba \udcff"),
+        ("sms", "find", "--status", "SE\udcff"),
+    ):
+        result = await on(sandbox, *words)
+
+        assert result.exit_code == 2
+        assert result.stderr.endswith("\\udcff is not valid UTF-8: use a terminal with UTF-8\n")
+
+
+async def test_words_that_are_not_utf_8_are_no_crash(sandbox: Sandbox) -> None:
     rows = [
         ("callbacks", "show", "\udcff"),
         ("sms", "list", "--where", "status=\udcff"),
         ("trigger", "sms", "--client-key", "\udcff"),
-        ("trigger", "sms", "--no-wait", "--set", "msg_body=\udcff"),
     ]
     for words in rows:
         result = await on(sandbox, *words)
 
         assert result.exit_code in {0, 1}
         assert isinstance(result.exception, SystemExit | None)
+
+
+@pytest.mark.parametrize(
+    ("charset", "shown"), [("utf-8", "sɛn 🎉"), ("cp1252", r"s\u025bn \U0001f389")]
+)
+async def test_what_the_terminal_cannot_show_is_escaped(
+    sandbox: Sandbox, charset: str, shown: str
+) -> None:
+    await sandbox.sms(msg_body="sɛn 🎉")
+    words = ["--endpoint-url", sandbox.url, "sms", "list"]
+
+    result = await asyncio.to_thread(CliRunner(charset=charset).invoke, main, words)
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[1].endswith(shown)
 
 
 async def test_a_base_path_is_part_of_the_address(start_sandbox: StartSandbox) -> None:

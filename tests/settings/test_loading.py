@@ -118,6 +118,17 @@ class TestTheFile:
 
         assert config_error(file).startswith(f"{file}: is not TOML: ")
 
+    @pytest.mark.parametrize("content", ["a = " + "[" * 20_000, "port = " + "9" * 5000])
+    def test_one_that_no_parser_can_read_is_told(self, file: Path, content: str) -> None:
+        file.write_text(content)
+
+        assert config_error(file).startswith(f"{file}: is not TOML: ")
+
+    def test_a_list_that_is_too_deep_is_told(self) -> None:
+        said = config_error(allowed_prefixes="[" * 20_000)
+
+        assert said.startswith("allowed_prefixes (from flag): must be a list, such as ")
+
     def test_an_empty_one_changes_nothing(self, file: Path) -> None:
         file.touch()
 

@@ -9,7 +9,7 @@ import pytest
 
 from sandbox_sim import SandboxGateway
 from sandbox_sim.testing.remote import RemoteGateway
-from tests.testing.conftest import collected, status, texted
+from tests.testing.conftest import NO_WAITS, collected, status, texted
 
 AUTH = ("sandbox_key", "sandbox_secret")
 
@@ -104,6 +104,16 @@ def test_what_never_comes_is_told_with_what_came_instead(remote: RemoteGateway) 
         remote.wait_callback(transaction_id="T1", timeout_s=0)
 
     assert "was answered 015: " in str(raised.value)
+
+
+@pytest.mark.parametrize("timeout_s", NO_WAITS)
+async def test_a_wrong_timeout_is_refused_at_once(remote: RemoteGateway, timeout_s: Any) -> None:
+    refusal = f"timeout_s must be a number of seconds from 0 to 600, not {timeout_s!r}"
+
+    with pytest.raises(ValueError, match=f"^{refusal}$"):
+        remote.wait_callback(timeout_s=timeout_s)
+    with pytest.raises(ValueError, match=f"^{refusal}$"):
+        await remote.aio.wait_callback(timeout_s=timeout_s)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,14 @@
 """A test controls the time: it advances the clock, also to the next callback."""
 
+import math
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import requests
 
 from sandbox_sim import SandboxGateway
-from tests.testing.conftest import collected, compact, status
+from tests.testing.conftest import NO_WAITS, collected, compact, status
 
 
 class TestTime:
@@ -25,17 +27,33 @@ class TestTime:
 
     @pytest.mark.parametrize(
         ("by", "named"),
-        [({"seconds": -1}, "-1.0 seconds"), ({"hours": 24 * 400}, "34560000.0 seconds")],
+        [
+            ({"seconds": -1}, "-1"),
+            ({"hours": 24 * 400}, "34560000"),
+            ({"seconds": math.nan}, "nan"),
+            ({"minutes": math.inf}, "inf"),
+        ],
     )
     def test_goes_neither_back_nor_off_the_calendar(
         self, gateway: SandboxGateway, by: dict[str, float], named: str
     ) -> None:
-        sentence = f"the clock can move by 0 seconds to 366 days, not by {named}$"
+        sentence = f"the clock can move by 0 seconds to 366 days, not by {named} seconds$"
         with pytest.raises(ValueError, match=sentence):
             gateway.advance(**by)
 
 
 class TestWaitingForACallback:
+    @pytest.mark.parametrize("timeout_s", NO_WAITS)
+    async def test_refuses_a_wrong_timeout_at_once(
+        self, gateway: SandboxGateway, timeout_s: Any
+    ) -> None:
+        refusal = f"timeout_s must be a number of seconds from 0 to 600, not {timeout_s!r}"
+
+        with pytest.raises(ValueError, match=f"^{refusal}$"):
+            gateway.wait_callback(timeout_s=timeout_s)
+        with pytest.raises(ValueError, match=f"^{refusal}$"):
+            await gateway.aio.wait_callback(timeout_s=timeout_s)
+
     def test_moves_the_clock_to_it(self, gateway: SandboxGateway) -> None:
         collected(gateway)
 

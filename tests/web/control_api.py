@@ -30,6 +30,14 @@ def assert_error(answer: Seen | Answer, status: int, *named: str) -> None:
         assert name in answer.body["error"]["message"]
 
 
+def assert_unknown(answer: Seen, after: str) -> None:
+    """Assert the error of a list that has no record with this id."""
+    text = f"after {after!r} is not the id of a record of this list, or the record was deleted"
+    message = f"{text}: read the list from its beginning"
+    error = {"code": "not_found", "message": message, "field": "after"}
+    assert (answer.status, answer.body) == (404, {"error": error})
+
+
 async def get(sandbox: Sandbox, path: str) -> Any:
     """GET a path below /_sandbox/, and return the JSON of the answer."""
     seen = await ask(sandbox, "GET", f"/_sandbox/{path}")

@@ -26,6 +26,7 @@ from sandbox_sim.certify.runner import plan_side_by_side, run as run_cases
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run
 from sandbox_sim.cli.client import CommandFailed, WrongUsage
 from sandbox_sim.cli.commands.configuration import write_new
+from sandbox_sim.cli.options import Integer
 from sandbox_sim.settings.loading import ConfigError
 from sandbox_sim.settings.schema import certify_report
 from sandbox_sim.testing import SandboxGateway
@@ -102,7 +103,7 @@ def _duration(
 )
 @click.option(
     "--at-once",
-    type=click.IntRange(1, 64),
+    type=Integer(1, 64),
     help="How many cases run at once; overrides the file. See Cases at once in the docs.",
 )
 @click.option(
@@ -130,7 +131,7 @@ def run(
     """Run the cases. Exit 1 if one failed, 3 if one is inconclusive and none failed."""
     try:
         configuration, cases = load_configuration(file), load(folders)
-        check_names(configuration.not_applicable, cases)
+        check_names(configuration.not_applicable, cases, f"{file}: not_applicable: ")
         replaced = {"limit": limit, "at_once": at_once}
         configuration = _with(configuration, replaced)
         wanted = chosen(cases, names)

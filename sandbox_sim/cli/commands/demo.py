@@ -18,6 +18,7 @@ from pydantic import SecretStr
 from sandbox_sim import logs
 from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.cli.commands.configuration import settings_options
+from sandbox_sim.cli.options import Integer
 from sandbox_sim.cli.serve.listening import (
     CODES,
     bound_sockets,
@@ -63,7 +64,7 @@ _ELSEWHERE: Final = "203.0.113.1"
 @settings_options("port", "store")
 @click.option(
     "--shop-port",
-    type=click.IntRange(0, 65535),
+    type=Integer(0, 65535),
     default=SHOP_PORT,
     show_default=True,
     help="Port of the shop; 0 picks a free one.",

@@ -32,7 +32,7 @@ from sandbox_sim.callbacks.receiver_checks import (
 )
 from sandbox_sim.cli.client import CommandFailed, RunningGateway
 from sandbox_sim.cli.commands.configuration import load_or_exit
-from sandbox_sim.cli.options import address, config_option
+from sandbox_sim.cli.options import Integer, address, config_option
 from sandbox_sim.cli.sample_payments import GatewayPayments
 from sandbox_sim.records.callbacks import CallbackRecord, Profile
 from sandbox_sim.settings.schema import A_DAY_S, Settings
@@ -282,7 +282,7 @@ def _timeout(
 )
 @click.option(
     "--service-id",
-    type=click.IntRange(1),
+    type=Integer(1),
     help="The service that the receiver sends in status queries; by default one of the doctor.",
 )
 @config_option

@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from sandbox_sim.cli.client import Session, asks
-from sandbox_sim.cli.options import Filter, Query, selecting
+from sandbox_sim.cli.options import Day, Filter, Query, selecting
 from sandbox_sim.cli.tables import more, table
 
 _ACCOUNTS = "sms, collection, payout or airtime"
@@ -231,7 +231,8 @@ _currency = click.option(
 @click.argument("service_id", type=int)
 @click.option(
     "--until",
-    type=click.DateTime(["%Y-%m-%d"]),
+    type=Day(),
+    metavar="DAY",
     required=True,
     help="The last day of the period, in UTC.",
 )

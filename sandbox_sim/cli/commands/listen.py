@@ -64,7 +64,11 @@ def listen(
     They are posted to the address of --forward-to. The gateway records the answer from there as
     the answer of the receiver. When this command ends, callbacks go to their receivers again.
     """
-    gateway = RunningGateway(from_url or obj["endpoint_url"], obj["token"] or None)
+    token = obj["token"] or None
+    if from_url is None:
+        gateway = RunningGateway(obj["endpoint_url"], token)
+    else:
+        gateway = RunningGateway(from_url, token, "--from")
     gateway.control("GET", "clock")  # a wrong address or token gets a clear message here
 
     def tell(told: Told) -> None:

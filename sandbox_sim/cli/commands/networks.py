@@ -7,7 +7,7 @@ from typing import Final
 import click
 
 from sandbox_sim.cli.client import Session, asks
-from sandbox_sim.cli.options import config_option, set_option
+from sandbox_sim.cli.options import Integer, config_option, set_option
 from sandbox_sim.cli.tables import Shown, fields, listing
 from sandbox_sim.records.exchanges import NotificationState
 
@@ -62,7 +62,7 @@ def prove(
     type=click.Choice([each.value for each in NotificationState]),
     help="Only notifications in this state; failed and refused ones need your attention.",
 )
-@click.option("--limit", type=click.IntRange(1), default=20, show_default=True, help="How many.")
+@click.option("--limit", type=Integer(1), default=20, show_default=True, help="How many.")
 @asks
 def notifications(session: Session, network: str | None, state: str | None, limit: int) -> None:
     """List the stored notifications of networks, newest first."""

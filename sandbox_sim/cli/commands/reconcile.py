@@ -12,7 +12,7 @@ import click
 
 from sandbox_sim.cli import tables
 from sandbox_sim.cli.client import Session, asks
-from sandbox_sim.cli.options import LIMIT_OF_LISTS
+from sandbox_sim.cli.options import LIMIT_OF_LISTS, Day
 from sandbox_sim.cli.record_commands import every_record
 from sandbox_sim.operations import PAYMENTS
 from sandbox_sim.production.reconciliation import (
@@ -37,8 +37,9 @@ from sandbox_sim.values.timestamps import iso
 # The operations that bring money into a wallet.
 _BRING_MONEY: Final = frozenset(each.value for each in PAYMENTS if each.row.fills)
 
-# A day has no offset from UTC, a time always has one.
-_DAY_OR_TIME: Final = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S.%f%z"])
+# A time always has an offset from UTC.
+_TIMES: Final = ("%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%dT%H:%M:%S.%f%z")
+_DAY_OR_TIME: Final = Day(_TIMES, "2026-01-31T09:30:00Z")
 _PERIOD: Final[Mapping[str, Any]] = {"type": _DAY_OR_TIME, "metavar": "DAY|TIME"}
 
 

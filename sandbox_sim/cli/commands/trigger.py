@@ -17,6 +17,7 @@ from sandbox_sim.cli.client import (
     asks,
 )
 from sandbox_sim.cli.options import (
+    Integer,
     Pairs,
     address,
     credential_options,
@@ -82,7 +83,7 @@ class _Outcome(NamedTuple):
     callback=address,
     help="Address of your receiver; by default the built-in inbox, …/_sandbox/inbox/trigger.",
 )
-@click.option("--service-id", type=click.IntRange(1), default=55, show_default=True)
+@click.option("--service-id", type=Integer(1), default=55, show_default=True)
 @credential_options
 @click.option("--wait/--no-wait", default=True, help="Wait for the outcome; the default.")
 @timeout_option("The longest time to wait.")

@@ -216,7 +216,8 @@ class Observed(NamedTuple):
     """What one side did in one case.
 
     answer, later: the answers to the first and the second request.
-    callback: the first delivery; empty if callbacks cannot be received.
+    callback: the first delivery.
+    Of the other side, `later` and `callback` are empty if they are not compared.
     earlier: the second answer, if the second request was sent at once. The payment may be settled
     by then or not, so two sides agree if either `earlier` or `later` is the same.
     rules: the rules that decided the two answers; of our side only.
@@ -267,7 +268,7 @@ def differences(
     name: str, ours: Observed, theirs: Observed, *, fresh: bool
 ) -> Sequence[Difference]:
     """All differences between the two sides in a case."""
-    later = _compared("later", ours.later, theirs.later, fresh)
+    later = _compared("later", ours.later, theirs.later, fresh) if theirs.later else []
     if ours.earlier and theirs.earlier:
         later = min(later, _compared("later", ours.earlier, theirs.earlier, fresh), key=len)
     of_answer = _compared("answer", ours.answer, theirs.answer, fresh)

@@ -29,8 +29,9 @@ from sandbox_sim.cli.compare.sides import (
     client_session,
     observe_other,
     own_gateway,
+    without_unfinished,
 )
-from sandbox_sim.cli.options import address, credential_options, timeout_option
+from sandbox_sim.cli.options import Integer, address, credential_options, timeout_option
 from sandbox_sim.cli.tables import shortened, table
 from sandbox_sim.settings.loading import Loaded, as_toml
 from sandbox_sim.settings.schema import Settings
@@ -77,7 +78,7 @@ class _Other(NamedTuple):
 @click.option(
     "--service-id",
     "service_ids",
-    type=click.IntRange(1),
+    type=Integer(1),
     multiple=True,
     help="Use this service; may be repeated. By default each case has a new one.",
 )
@@ -87,9 +88,7 @@ class _Other(NamedTuple):
     callback=address,
     help="The address of a tunnel to --port of this machine, for callbacks from other machines.",
 )
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port that receives callbacks."
-)
+@click.option("--port", type=Integer(0, 65535), default=0, help="Port that receives callbacks.")
 @timeout_option("The longest time to wait for callbacks, and for final statuses.")
 @settings_options(exit_code=2)
 @click.pass_obj
@@ -147,6 +146,9 @@ async def _compare(other: _Other, settings: Settings, chosen: Plan) -> tuple[Fin
         side = Side(session, other.url, auth, SystemClock(), inbox)
         await _check_access(side, chosen)
         theirs = await observe_other(chosen, side, own, receives=receives, timeout_s=other.timeout)
+        late: Sequence[str] = ()
+        if other.timeout < own.longest_s:
+            theirs, late = without_unfinished(chosen, theirs)
         ours = await own.observe(chosen)
 
         async def run(changed: Mapping[str, Any], some: Plan) -> Observations:
@@ -154,12 +156,19 @@ async def _compare(other: _Other, settings: Settings, chosen: Plan) -> tuple[Fin
                 return await tried.observe(some)
 
         findings = await find(chosen, settings, ours, theirs, run)
-    remarks = (
-        []
-        if receives
-        else ["callbacks: the other side cannot send them to this machine; use --receive-at"]
-    )
+    remarks = [_unfinished(late, other.timeout, own.longest_s)] if late else []
+    if not receives:
+        text = "callbacks: the other side cannot send them to this machine; use --receive-at"
+        remarks.append(text)
     return findings, remarks
+
+
+def _unfinished(cases: Sequence[str], timeout_s: float, longest_s: float) -> str:
+    """Why what the other side did not end in these cases is not compared."""
+    return (
+        f"{_counted(cases)}: the other side did not end them within {timeout_s:g} s, and ours "
+        f"takes up to {longest_s:g} s; use a longer --timeout"
+    )
 
 
 @contextmanager
@@ -227,17 +236,22 @@ def _last_line(findings: Findings) -> str:
     if not found:
         return "no difference"
     cases = list(dict.fromkeys(each.case for each in findings.differences))
-    named = ", ".join(cases[:_NAMED_CASES])
-    more = len(cases) - _NAMED_CASES
-    named += f" and {more} more" if more > 0 else ""
     fields = "1 field differs" if found == 1 else f"{found} fields differ"
-    differs = f"{fields} in {len(cases)} {'case' if len(cases) == 1 else 'cases'} ({named})"
+    differs = f"{fields} in {_counted(cases)}"
     if not findings.settings:
         return f"{differs}; no setting of sandbox_sim changes this"
     values = ", ".join(f"{name} = {as_toml(value)}" for name, value in findings.settings.items())
     without = found - len(findings.causes)
     but = f", except for {without} of the fields" if without else ""
     return f"{differs}; these settings would remove the differences{but}: {values}"
+
+
+def _counted(cases: Sequence[str]) -> str:
+    """How many cases there are, and the names of the first ones."""
+    named = ", ".join(cases[:_NAMED_CASES])
+    more = len(cases) - _NAMED_CASES
+    named += f" and {more} more" if more > 0 else ""
+    return f"{len(cases)} {'case' if len(cases) == 1 else 'cases'} ({named})"
 
 
 def _settings(findings: Findings) -> Iterator[str]:

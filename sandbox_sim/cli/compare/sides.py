@@ -7,6 +7,7 @@ callbacks to inboxes of our gateway.
 
 import base64
 import json
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -18,6 +19,7 @@ from aiohttp import ClientSession, ClientTimeout, web
 from sandbox_sim import __version__
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.bootstrap import Gateway, build
+from sandbox_sim.cli.client import WrongUsage
 from sandbox_sim.cli.compare.cases import (
     Fields,
     Observed,
@@ -47,7 +49,7 @@ _SETTLED: Final = timedelta(minutes=5)
 NO_RECEIVER: Final = "https://callback.invalid/compare"
 # The newest deliveries of a case; older ones are not compared.
 _NEWEST: Final = Listing(None, None, 100)
-_PENDING: Final = ('"002"', '"ACKNOWLEDGED"', '"QUEUED"')
+_PENDING: Final = ("002", "ACKNOWLEDGED", "QUEUED")
 _QUERIES: Final = frozenset(each.row.path for each in Operation if each not in ACTIONS)
 
 
@@ -120,7 +122,7 @@ class Side:
         asked = {name: request[name] for name in names}
         while self._clock.monotonic() < deadline:
             reply = await self._post(path, asked, {})
-            if not any(word in reply.text for word in _PENDING):
+            if not any(f'"{word}"' in reply.text for word in _PENDING):
                 return
             await self._clock.pause(_BETWEEN_S)
 
@@ -170,8 +172,7 @@ class Side:
                 text = content.decode("utf-8", "replace")
                 return _Reply(answer.status, answer.headers, text)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            words = str(error) or type(error).__name__
-            raise NoHttpAnswer(f"{self._url}{path} cannot be reached: {words}") from None
+            raise NoHttpAnswer(f"{self._url}{path} cannot be reached: {_in_words(error)}") from None
 
 
 class OwnGateway(NamedTuple):
@@ -181,6 +182,13 @@ class OwnGateway(NamedTuple):
     url: str
     session: ClientSession
     auth: tuple[str, str]
+
+    @property
+    def longest_s(self) -> float:
+        """How long a payment or SMS takes at most until it ends, in seconds of gateway time."""
+        present = self.gateway.behaviour.present
+        each = (present.settle_delay_ms, present.card_auto_complete_ms, present.sms_transition_ms)
+        return max(each) / 1000
 
     async def observe(self, plan: Plan) -> Mapping[str, Observed]:
         """Send every case, move the clock until all are settled, and return what was observed."""
@@ -240,7 +248,10 @@ class OwnGateway(NamedTuple):
 async def own_gateway(
     settings: Settings, session: ClientSession, *, port: int = 0
 ) -> AsyncIterator[OwnGateway]:
-    """Run a gateway with these settings on 127.0.0.1, with a frozen clock and state in memory."""
+    """Run a gateway with these settings on 127.0.0.1, with a frozen clock and state in memory.
+
+    Raises `WrongUsage` if it cannot listen on the port.
+    """
     chosen = settings.model_copy(update={"host": "127.0.0.1", "port": port, "store": "memory:"})
     clock = SystemClock()
     clock.freeze()
@@ -248,7 +259,11 @@ async def own_gateway(
     runner = GatewayRunner(gateway.app, shutdown_timeout=0.1)
     try:
         await runner.setup()
-        await web.TCPSite(runner, chosen.host, chosen.port).start()
+        try:
+            await web.TCPSite(runner, chosen.host, chosen.port).start()
+        except OSError as error:
+            hint = "end what listens there, or choose another port"
+            raise WrongUsage(f"--port {port}: {_in_words(error)}; {hint}") from None
         url = f"http://127.0.0.1:{runner.addresses[0][1]}"
         first = chosen.credentials[0]
         auth = (first.client_key, first.secret_key.get_secret_value())
@@ -295,12 +310,43 @@ async def _callbacks(
     clock = SystemClock()
     deadline = clock.monotonic() + timeout_s
     for each, first in zip(plan.cases, firsts, strict=True):
-        code = first.fields.get("response_code")
-        is_payment = each.case.path not in _QUERIES and "callback_url" in each.request
-        if is_payment and (code == "202" or "redirect_url" in first.fields):
+        if _has_callback(each, first.fields):
             left = deadline - clock.monotonic()
             await ours.deliveries("theirs", each.number, max(left, 0.001))
     return [callback_fields(await ours.deliveries("theirs", each.number)) for each in plan.cases]
+
+
+def without_unfinished(
+    plan: Plan, observed: Mapping[str, Observed]
+) -> tuple[Mapping[str, Observed], Sequence[str]]:
+    """What was observed, without what is not compared because the other side has not ended it.
+
+    Returns too the names of these cases: no callback has come, or the status is still pending.
+    """
+    found = dict(observed)
+    for each in plan.cases:
+        seen = found[each.case.name]
+        if seen.callback == callback_fields(()) and _has_callback(each, seen.answer):
+            seen = seen._replace(callback={})
+        if _is_query(each) and any(value in _PENDING for value in seen.later.values()):
+            seen = seen._replace(later={})
+        found[each.case.name] = seen
+    return found, [name for name, seen in found.items() if seen != observed[name]]
+
+
+def _has_callback(prepared: Prepared, answer: Fields) -> bool:
+    """Whether the first request is a payment with a callback, and was accepted."""
+    is_payment = prepared.case.path not in _QUERIES and "callback_url" in prepared.request
+    return is_payment and (answer.get("response_code") == "202" or "redirect_url" in answer)
+
+
+def _in_words(error: Exception) -> str:
+    """The reason of the system, without the names of classes and addresses around it."""
+    words = str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ClientSSLError) or not isinstance(error, OSError):
+        return words  # the number of a TLS error is not one of the system
+    number = error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or words
 
 
 def _is_early(prepared: Prepared) -> bool:

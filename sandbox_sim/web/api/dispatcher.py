@@ -270,7 +270,10 @@ def encoded_body(headers: Mapping[str, str]) -> str | None:
 
 
 async def read_body(request: IncomingRequest, read: ReadBody) -> bytes:
-    """The body, after a `100 Continue` if the client waits for it. Raises if it is encoded."""
+    """The body, after a `100 Continue` if the client waits for it.
+
+    Raises if it is encoded or too large.
+    """
     if encoded_body(request.headers) is not None:
         raise web.HTTPUnsupportedMediaType
     if hdrs.EXPECT in request.headers:
@@ -279,7 +282,14 @@ async def read_body(request: IncomingRequest, read: ReadBody) -> bytes:
 
 
 async def expect(request: IncomingRequest) -> None:
-    """Answer `Expect: 100-continue`; ignore any other expectation."""
-    wanted = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue"
-    if wanted and request.transport is not None:
+    """Answer `Expect: 100-continue`; ignore any other expectation.
+
+    Raises `HTTPRequestEntityTooLarge`, so that the client does not send such a body.
+    """
+    if request.headers.get(hdrs.EXPECT, "").lower() != "100-continue":
+        return
+    length = int(request.headers.get(hdrs.CONTENT_LENGTH, 0))  # the parser refuses other texts
+    if length > request.client_max_size:
+        raise web.HTTPRequestEntityTooLarge(request.client_max_size, length)
+    if request.transport is not None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")

@@ -32,9 +32,9 @@ _HIDDEN: Final = "the log of the server says why"
 
 
 class StoreFailures:
-    """Describes a `StoreError`, whose text can name a path, a database or an index.
+    """Describes a `StoreError` to clients, and logs it at most once a second.
 
-    shown: whether clients get that text; else it is logged, at most once a second.
+    shown: whether clients get its text, which can name a path, a database or an index.
     """
 
     def __init__(self, clock: Clock, *, shown: bool) -> None:
@@ -43,11 +43,10 @@ class StoreFailures:
 
     def reason(self, error: StoreError) -> str:
         """Why the state could not be read or saved, as far as a client may know."""
-        if self._shown:
-            return str(error)
         if count := self._logged.due():
-            log.error("the store failed in %d requests, the last time because: %s", count, error)
-        return _HIDDEN
+            requests = "1 request" if count == 1 else f"{count} requests"
+            log.error("the store failed in %s, the last time because: %s", requests, error)
+        return str(error) if self._shown else _HIDDEN
 
 
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}

@@ -21,6 +21,7 @@ from sandbox_sim.overrides.behaviour import ChangeRefused
 from sandbox_sim.payments.refunds import RefundRefused
 from sandbox_sim.ports import StoreError
 from sandbox_sim.production.decisions import CannotAsk, ForceNeeded, IllegalSettlement
+from sandbox_sim.records.listing import UnknownAfter
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.web.api.dispatcher import encoded_body, expect
 from sandbox_sim.web.api.responses import StoreFailures
@@ -44,6 +45,7 @@ log = logging.getLogger("sandbox_sim.requests")
 _REFUSALS: Final[Mapping[type[Exception], ErrorCode]] = {
     BadInput: errors.BAD_REQUEST,
     ChangeRefused: errors.BAD_REQUEST,
+    UnknownAfter: errors.NOT_FOUND,
     AmbiguousId: errors.AMBIGUOUS,
     BadEntry: errors.ENTRY_REFUSED,
     RefundRefused: errors.NOT_REFUNDED,
@@ -220,7 +222,9 @@ def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
             return answer
         case web.HTTPRequestEntityTooLarge():
             text = "The body is larger than the setting max_body_bytes allows"
-            return error_response(errors.BODY_TOO_LARGE, text)
+            answer = error_response(errors.BODY_TOO_LARGE, text)
+            answer.force_close()  # the body is not read, and the next request would be taken for it
+            return answer
     code = failure.reason.lower().replace(" ", "_")
     return error_response(ErrorCode(failure.status, code, ""), failure.reason)
 

@@ -138,7 +138,12 @@ class InboxRoutes:
         kind = inbox_of(inbox_name(request))
         after = request.query.get("after", "").replace("\x00", "") or None
         found = await self.records.find(kind, {}, DEFAULT_LIMIT, after)
-        context = {"name": kind.inbox, "messages": found.records, "next": found.next}
+        context = {
+            "name": kind.inbox,
+            "messages": found.records,
+            "next": found.next,
+            "after": after,
+        }
         context["whole"] = f"{CONTROL_PREFIX}/inbox/{kind.inbox}/messages"
         return await self.templates.page(request, "inbox.html", context)
 

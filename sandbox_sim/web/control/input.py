@@ -18,6 +18,7 @@ from sandbox_sim.records.ledger import ManualEntry
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.transactions import STATUS_WORDS
 from sandbox_sim.values.redaction import nearest, redact_text
+from sandbox_sim.values.timestamps import A_WAIT, LONGEST_WAIT_S
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER, MAX_REFERENCE
 from sandbox_sim.web.routes import FORM
 
@@ -26,6 +27,8 @@ DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
 
 LARGEST_INTEGER: Final = 2**63 - 1
+
+AFTER: Final = "the id of the last item of the previous page, without NUL characters"
 
 SERVICE_ID: Final = f"an integer from 1 to {LARGEST_INTEGER}"
 
@@ -152,7 +155,7 @@ class PageQuery(Input):
 class ServiceListQuery(PageQuery):
     """The query of a list of one service, or of all, whose ids are texts."""
 
-    after: str | None = Field(None, description="the id of the last item of the previous page")
+    after: Text | None = Field(None, description=AFTER)
     service_id: QueryServiceId | None = Field(None, description=SERVICE_ID)
 
     @property
@@ -177,7 +180,7 @@ class Wait(Input):
 
     match: dict[str, Any] = Field({}, description="an object with fields and their values")
     count: int = Field(1, ge=1, le=1000, description="an integer from 1 to 1000")
-    timeout_s: float = Field(5, ge=0, le=600, description="a number of seconds from 0 to 600")
+    timeout_s: float = Field(5, ge=0, le=LONGEST_WAIT_S, description=A_WAIT)
 
 
 class Deleted(TypedDict):

@@ -31,7 +31,7 @@ from sandbox_sim.records.exchanges import (
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.peer_input import storable
-from sandbox_sim.web.control.errors import BODY_TOO_LARGE, RequestRefused, error_response
+from sandbox_sim.web.control.errors import BODY_TOO_LARGE, NOT_FOUND, RequestRefused, error_response
 from sandbox_sim.web.control.input import A_TIME, ListQuery, Moment, ServiceListQuery, Text
 from sandbox_sim.web.routes import Answer, ErrorCode, ListOf, Query, Reply, Route
 
@@ -224,7 +224,7 @@ class NetworkRoutes:
                 "GET", "/_sandbox/attempts", self.attempts,
                 "list the attempts at networks, newest first",
                 answers=(Answer(ListOf("attempts", NetworkAttemptView)),),
-                query=Query(AttemptListQuery),
+                query=Query(AttemptListQuery), errors=(NOT_FOUND,),
             ),
         ]  # fmt: skip
 

@@ -43,6 +43,7 @@ from sandbox_sim.web.control.input import (
     StatusWord,
     worded,
 )
+from sandbox_sim.web.control.records import no_such
 from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
 
 _AMOUNT = "a number above 0"
@@ -115,6 +116,7 @@ class UserRuleRoutes:
             route(
                 "GET", path, self.list, f"list {self.plural}",
                 answers=(Answer(ListOf(self.plural, self.view)),), query=Query(ServiceListQuery),
+                errors=(NOT_FOUND,),
             ),
             route(
                 "POST", path, self.add, f"add one of the {self.plural}",
@@ -156,7 +158,7 @@ class UserRuleRoutes:
     async def remove(self, request: web.Request) -> Deleted:
         rule_id = request.match_info["id"]
         if not await self.rules.remove(self.kind, rule_id):
-            raise RequestRefused(NOT_FOUND, f"{self.plural} has no {rule_id!r}")
+            raise no_such(self.plural, rule_id)
         return {"deleted": 1}
 
 

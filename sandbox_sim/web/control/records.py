@@ -33,7 +33,7 @@ from sandbox_sim.records.listing import (
     ImpossibleValue,
     Listing,
     compiled_match,
-    merged_page,
+    page_of_all,
 )
 from sandbox_sim.records.messages import MessageView
 from sandbox_sim.records.transactions import TransactionView
@@ -41,6 +41,7 @@ from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.errors import RequestRefused
 from sandbox_sim.web.control.input import (
+    AFTER,
     LARGEST_INTEGER,
     MOST_OPEN_S,
     BadInput,
@@ -117,9 +118,7 @@ class Search(Wait):
 class RecordListQuery(PageQuery):
     """The query of the lists, in addition to a filter for each field."""
 
-    after: Text | None = Field(
-        None, description="the id of the last item of the previous page, without NUL characters"
-    )
+    after: Text | None = Field(None, description=AFTER)
 
 
 class TransactionListQuery(RecordListQuery):
@@ -201,7 +200,7 @@ class RecordRoutes:
         routes = [
             route(
                 "GET", path, partial(self.list, of), f"list {plural}, newest first",
-                answers=(Answer(page),), query=query,
+                answers=(Answer(page),), query=query, errors=(errors.NOT_FOUND,),
             ),
             route(
                 "POST", f"{path}/find", partial(self.find, of), f"find {plural}, newest first",
@@ -316,18 +315,18 @@ def list_query(fields: tuple[str, ...], values: Mapping[str, FieldValues]) -> Qu
 async def page_of(
     records: RecordSearch, kind: Kind, plural: str, request: web.Request, asked: RecordListQuery
 ) -> dict[str, object]:
-    """The page of a list for a query."""
-    found = await records.find(kind, _filters(request, kind), asked.page_size, asked.after)
+    """The page of a list for a query. Raises `UnknownAfter`."""
+    found = await records.page(kind, _filters(request, kind), asked.page_size, asked.after)
     return {plural: found.records, "next": found.next}
 
 
 def _page_of(
     request: web.Request, asked: TransactionListQuery, every: Sequence[Mapping[str, Any]]
 ) -> dict[str, object]:
-    """A page of the transactions that pass the filters of the query."""
+    """A page of the transactions that pass the filters. Raises `UnknownAfter`."""
     accepts, id_of = compiled_match(_filters(request, TRANSACTIONS)), _NETWORK_ID
-    listing = Listing(after=asked.after, limit=asked.page_size + 1)
-    found = merged_page([filter(accepts, every)], listing, id_of, id_of)
+    begin = Listing(after=asked.after, limit=len(every))
+    found = [*filter(accepts, page_of_all(every, begin, id_of))]
     page, following = asked.page(found, id_of)
     return {"transactions": page, "next": following}
 

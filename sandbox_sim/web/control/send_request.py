@@ -111,6 +111,7 @@ class _LocalRequest:
         pair = base64.b64encode(f"{client.client_key}:{client.secret_key}".encode()).decode()
         self.path = path
         self.scheme = behind.scheme
+        self.client_max_size = behind.client_max_size
         self.headers = CIMultiDict(
             {
                 hdrs.HOST: behind.headers[hdrs.HOST],

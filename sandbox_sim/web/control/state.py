@@ -25,6 +25,7 @@ from sandbox_sim.web.control.input import (
     ServiceBody,
     ServiceListQuery,
 )
+from sandbox_sim.web.control.records import no_such
 from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
 from sandbox_sim.web.transport.requests import PublicAddress
 
@@ -129,6 +130,7 @@ class StateRoutes:
             route(
                 "GET", "/_sandbox/snapshots", self.list, "list snapshots",
                 answers=(Answer(ListOf("snapshots", SnapshotView)),), query=Query(ServiceListQuery),
+                errors=(NOT_FOUND,),
             ),
             route(
                 "POST", "/_sandbox/snapshots", self.save,
@@ -183,13 +185,13 @@ class StateRoutes:
         name = request.match_info["name"]
         restored = await self.snapshots.restore(name) if is_valid_name(name) else None
         if restored is None:
-            raise _no_such(name)
+            raise no_such("snapshots", name)
         return shown(restored)
 
     async def delete(self, request: web.Request) -> Deleted:
         name = request.match_info["name"]
         if not (is_valid_name(name) and await self.snapshots.delete(name)):
-            raise _no_such(name)
+            raise no_such("snapshots", name)
         return {"deleted": 1}
 
     async def back_up(self, _request: web.Request, _asked: Nothing) -> BackupView:
@@ -207,7 +209,3 @@ class StateRoutes:
         found = await self.snapshots.list(asked.listing)
         page, following = asked.page(found, attrgetter("name"))
         return {"snapshots": [shown(each) for each in page], "next": following}
-
-
-def _no_such(name: str) -> RequestRefused:
-    return RequestRefused(NOT_FOUND, f"snapshots has no {name!r}")

@@ -336,7 +336,8 @@ class DashboardRoutes:
     async def _content(self, asked: Asked, settings: TimelineSettings) -> Mapping[str, Any]:
         """The content of the view."""
         content: dict[str, Any] = {
-            "rows": (), "next": None, "open": "", "chosen": bool(asked.open), "timeline": None,
+            "rows": (), "after": asked.after, "next": None,
+            "open": "", "chosen": bool(asked.open), "timeline": None,
             "postings": (), "rules": (), "profiles": [*Profile],
             "fault_statuses": FAULT_STATUSES,
             "samples": samples_json(settings.url),

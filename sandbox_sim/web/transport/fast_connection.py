@@ -70,6 +70,7 @@ class PlainRequest:
     method: ClassVar = hdrs.METH_POST
     version: ClassVar = HttpVersion11
     keep_alive: ClassVar = True
+    client_max_size: ClassVar = _MOST_BYTES
     content: ClassVar = EMPTY_PAYLOAD
 
     def __init__(

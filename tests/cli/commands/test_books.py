@@ -58,6 +58,7 @@ async def test_wrong_usage(late: Sandbox) -> None:
         (("topup", 55, 20, "--reason", "stock"), "are for --mode P"),
         (("reverse", 1), "Missing option '--reason'"),
         (("resolve", "T1", *WHY), "Missing option '--to'"),
+        (("close", 55, "--until", "friday", *WHY), "'friday' is not a day such as 2026-01-31\n"),
         (("resolve", "shop", "T1", "--to", "fees", *WHY), "give [SERVICE_ID] ID"),
     ]
     for words, says in rows:

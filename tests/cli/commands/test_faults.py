@@ -77,7 +77,10 @@ async def test_those_of_a_service_are_listed_and_taken_out(sandbox: Sandbox) -> 
 async def test_one_that_is_not_there(sandbox: Sandbox) -> None:
     result = await on(sandbox, "faults", "clear", "F0")
 
-    assert (result.exit_code, result.stderr) == (1, "faults has no 'F0'\n")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "there is no 'F0' among the faults, or it was deleted\n",
+    )
 
 
 async def test_wrong_usage(sandbox: Sandbox) -> None:

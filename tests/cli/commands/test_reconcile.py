@@ -171,3 +171,12 @@ async def test_the_period_may_begin_and_end_at_a_time(
 
     assert (result.exit_code, result.stderr) == (missing, "")
     assert f"{missing} missing there" in result.stdout
+
+
+async def test_what_is_neither_a_day_nor_a_time(production: Sandbox, statement: Path) -> None:
+    result = await on(production, "reconcile", "closed", statement, "--since", "monday")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith(
+        "'monday' is not a day such as 2026-01-31 or a time such as 2026-01-31T09:30:00Z\n"
+    )

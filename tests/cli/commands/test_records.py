@@ -58,6 +58,12 @@ class TestList:
 
         assert [columns(line)[2] for line in lines[1:]] == ["T1"]
 
+    async def test_nothing_comes_after_an_unknown_one(self, paid: Sandbox) -> None:
+        result = await on(paid, "transactions", "list", "--after", "T1")
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert result.stderr.startswith("after 'T1' is not the id of a record of this list, or")
+
     async def test_where_there_is_none_it_says_so(self, sandbox: Sandbox) -> None:
         for kind, words in [
             ("requests", "requests"),
@@ -278,13 +284,17 @@ class TestWrongUsage:
             ("transactions show 55 T1 more", "SERVICE_ID"),
             ("transactions settle 55 T1", "T1 is not one of 000, 001, 003"),
             ("transactions list --limit 0", "0 is not in the range"),
+            ("transactions list --limit few", "'few' is not a valid integer."),
             ("transactions list --open-longer-than soon", "'soon' is not a duration, such as 90"),
             ("transactions list --where nw", "nw does not have the form field=value"),
             ("callbacks wait --match =5", "=5 does not have the form field=value"),
             ("callbacks wait --match-json [1]", "must be a JSON object"),
             ("callbacks wait --match-json {", "is not valid JSON"),
-            ("callbacks wait --timeout -1", "-1.0 is not in the range"),
-            ("callbacks wait --timeout nan", "'nan' is not a number of seconds"),
+            (f"callbacks wait --match-json {'[' * 100_000}", "is not valid JSON: it is too deep"),
+            ("callbacks wait --timeout -1", "--timeout': '-1' is not a number of seconds from 0"),
+            ("callbacks wait --timeout nan", "'nan' is not a number of seconds from 0 to 600"),
+            ("callbacks wait --timeout inf", "'inf' is not a number of seconds from 0 to 600"),
+            ("callbacks wait --timeout soon", "'soon' is not a number of seconds from 0"),
             ("callbacks resend", "give the ID of a callback, or --failed"),
             ("callbacks resend C1 --failed", "give the ID of a callback, or --failed"),
             ("callbacks resend C1 --service-id 55", "filters need --failed"),

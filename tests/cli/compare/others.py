@@ -14,6 +14,6 @@ AT_ONCE = {"settle_delay_ms": 0, "sms_transition_ms": 0, "card_auto_complete_ms"
 @contextmanager
 def other_gateway(**settings: Any) -> Iterator[SandboxGateway]:
     """A running gateway with these settings."""
-    with SandboxGateway(**AT_ONCE, **settings) as gateway:
+    with SandboxGateway(**{**AT_ONCE, **settings}) as gateway:
         send("POST", f"{gateway.url}/_sandbox/clock/resume", {}, None)
         yield gateway

@@ -1,6 +1,8 @@
 """`sandbox-sim compare` against a second sandbox gateway, with the same and with other settings."""
 
 import json
+import socket
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ from click.testing import CliRunner, Result
 from sandbox_sim.cli import main
 from sandbox_sim.cli.compare import cases
 from sandbox_sim.testing.service_gateway import send
-from tests.cli.compare.others import other_gateway
+from tests.cli.compare.others import AT_ONCE, other_gateway
 from tests.cli.processes import ended
 
 # Each setting that `compare` knows changes some of them, and some of them no setting changes. The
@@ -140,6 +142,38 @@ def test_given_services_and_callbacks_of_another_key_set() -> None:
     assert "canary" not in result.output
 
 
+class TestASideThatTakesLong:
+    """Its card pages stay open, so there is no callback, and each status stays pending."""
+
+    @pytest.fixture
+    def url(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+        slow, needed = {"02-card-success", "07-status-successful"}, {"12-sms-balance-success"}
+        chosen = [case for case in cases.load() if case.name in slow | needed]
+        monkeypatch.setattr(cases, "load", lambda: chosen)
+        with other_gateway(card_auto_complete_ms=0, settle_delay_ms=3_600_000) as other:
+            yield other.url
+
+    def test_is_not_compared_where_the_timeout_is_shorter_than_ours_takes(self, url: str) -> None:
+        result = compare(url, "--timeout", "0.2")
+
+        assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "no difference")
+        assert (
+            "2 cases (02-card-success, 07-status-successful): the other side did not end them "
+            "within 0.2 s, and ours takes up to 3 s; use a longer --timeout"
+        ) in result.stdout
+
+    def test_differs_where_it_had_as_long_as_ours(self, url: str) -> None:
+        quick = (f"--set={name}={value}" for name, value in AT_ONCE.items())
+        result = compare(url, "--timeout", "0.2", *quick, "--json")
+
+        report = json.loads(result.stdout)
+        found = {(each["case"], each["part"], each["field"]) for each in report["differences"]}
+        assert result.exit_code == 1
+        assert ("02-card-success", "callback", "deliveries") in found
+        assert ("07-status-successful", "later", "response_data.status") in found
+        assert report["not_compared"] == []
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -153,6 +187,25 @@ def test_what_cannot_be_compared_exits_2(words: tuple[str, ...], says: str) -> N
 
     assert result.exit_code == 2
     assert says in result.stderr
+
+
+def test_a_side_that_is_not_there_is_named_in_words() -> None:
+    result = compare("http://127.0.0.1:9")
+
+    assert result.stderr == (
+        "http://127.0.0.1:9/get_account_balance cannot be reached: Connection refused\n"
+    )
+
+
+def test_a_port_that_is_taken_exits_2() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = compare("http://127.0.0.1:9", "--port", str(port))
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"--port {port}: Address already in use; end what listens there, or choose another port\n"
+    )
 
 
 def test_refused_credentials_exit_2() -> None:

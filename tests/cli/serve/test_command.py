@@ -239,6 +239,10 @@ class TestItDoesNotStart:
             (("--set", "settle_delay_ms=-1"), "settle_delay_ms (from flag): "),
             (("--config", "/nowhere.toml"), "/nowhere.toml: cannot be read: "),
             (
+                ("--cert", "nowhere.pem", "--key", "nowhere.pem"),
+                "cert (from flag): nowhere.pem cannot be read: No such file or directory\n",
+            ),
+            (
                 ("--host", "0.0.0.0"),
                 "control_token (from default): must be set because host 0.0.0.0 is",
             ),
@@ -249,6 +253,12 @@ class TestItDoesNotStart:
 
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr.startswith(words)
+
+    def test_with_an_empty_file_name(self) -> None:
+        result = in_process("serve", "--config", "")
+
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr.endswith("Invalid value for '--config': must be a file\n")
 
     def test_without_the_package_that_its_store_needs_and_says_how_to_get_it(
         self, monkeypatch: pytest.MonkeyPatch

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.production.client import live
 from tests.production.settings import BUILT_IN, LIVE
-from tests.web.control_api import assert_error, get, ids, only, post
+from tests.web.control_api import ask, assert_error, assert_unknown, get, ids, only, post
 
 # The carrier takes every payment, its answer is lost, and it decides after five minutes.
 SLOW: Mapping[str, Any] = {
@@ -58,6 +58,12 @@ class TestOpenLongerThan:
         listed = [*first["transactions"], *second["transactions"]]
         assert sorted(each["transaction_id"] for each in listed) == ["P1", "S1"]
         assert second["next"] is None
+
+    async def test_no_page_begins_after_an_unknown_record(self, both: Sandbox) -> None:
+        for path in ("attempts?", "transactions?waiting=true&"):
+            assert_unknown(await ask(both, "GET", f"/_sandbox/{path}after=X1"), "X1")
+        (attempt,) = (await get(both, "attempts"))["attempts"]
+        assert (await get(both, f"attempts?after={attempt['id']}"))["attempts"] == []
 
     async def test_one_of_mode_p_says_what_its_network_said_and_what_is_next(
         self, both: Sandbox

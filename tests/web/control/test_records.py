@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.control_api import DEAD, ask, assert_error, get, ids, only, post
+from tests.web.control_api import DEAD, ask, assert_error, assert_unknown, get, ids, only, post
 
 
 class TestLists:
@@ -64,6 +64,48 @@ class TestLists:
         assert states == {"233244000001": "SENT", "233244000009": "REFUNDED"}
         one = await get(sandbox, f"sms/{messages[0]['processing_id']}")
         assert one == messages[0]
+
+
+class TestPages:
+    @pytest.mark.parametrize("store", ["memory:", "sqlite:{}/state.sqlite3"])
+    async def test_none_begins_after_an_unknown_record(
+        self, start_sandbox: StartSandbox, tmp_path: Path, store: str
+    ) -> None:
+        sandbox = await start_sandbox(store=store.format(tmp_path))
+        await sandbox.collect()
+
+        for path in (
+            *("requests?", "transactions?", "callbacks?", "sms?", "inbox/orders/messages?"),
+            *("overrides?", "faults?", "snapshots?"),
+            *("transactions?waiting=true&", "transactions?open_longer_than_s=0&"),
+        ):
+            assert_unknown(await ask(sandbox, "GET", f"/_sandbox/{path}after=X1"), "X1")
+
+    async def test_one_after_the_oldest_record_is_empty(self, sandbox: Sandbox) -> None:
+        await sandbox.collect()
+        await sandbox.advance(seconds=1)
+
+        for plural, name in (
+            *(("transactions", "network_transaction_id"), ("callbacks", "id"), ("requests", "id")),
+            ("inbox/orders/messages", "id"),
+        ):
+            listed = plural.rpartition("/")[2]
+            (oldest,) = (await get(sandbox, plural))[listed]
+            page = await get(sandbox, f"{plural}?after={oldest[name]}")
+
+            assert (page[listed], page["next"]) == ([], None)
+
+    async def test_a_record_that_was_deleted_between_two_pages_is_named(
+        self, sandbox: Sandbox
+    ) -> None:
+        for name in ("T1", "T2"):
+            await sandbox.collect(transaction_id=name)
+        first = await get(sandbox, "transactions?limit=1")
+        await post(sandbox, "reset")
+
+        answer = await ask(sandbox, "GET", f"/_sandbox/transactions?after={first['next']}")
+
+        assert_unknown(answer, first["next"])
 
 
 class TestSearches:

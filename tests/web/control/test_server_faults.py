@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientError, web
 
+from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.ports import StoreError
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.web.control.health import HealthRoutes
@@ -79,6 +80,26 @@ async def test_clients_of_a_server_for_others_learn_nothing_about_its_store(
     assert "db.test" not in str([paid, *answers])
     assert "transactions_by_id" not in str([paid, *answers])
     assert FAILURE in caplog.text
+
+
+async def test_the_operator_gets_one_line_about_many_requests(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first failure has a line at once, and those of each second share the next one."""
+    now = [sandbox.gateway.clock.monotonic() + 10]
+    monkeypatch.setattr(SystemClock, "monotonic", lambda *_: now[0])
+    without_store(monkeypatch)
+    await sandbox.collect()
+    for _ in range(3):
+        await sandbox.collect()
+    now[0] += 1
+    await ask(sandbox, "GET", "/_sandbox/readyz")
+
+    lines = [each.getMessage() for each in caplog.records if each.levelno == logging.ERROR]
+    assert [each for each in lines if "journal" not in each] == [
+        f"the store failed in 1 request, the last time because: {FAILURE}",
+        f"the store failed in 4 requests, the last time because: {FAILURE}",
+    ]
 
 
 async def test_on_loopback_they_learn_what_is_wrong_with_it(

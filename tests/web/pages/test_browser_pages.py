@@ -145,6 +145,14 @@ class TestInbox:
         assert "no. 0<" not in newest
         assert "no. 0<" in oldest
 
+    async def test_a_page_whose_deliveries_were_deleted_meanwhile_leads_to_the_newest(
+        self, sandbox: Sandbox, browser: ClientSession
+    ) -> None:
+        _, html = await ask(browser, f"{sandbox.inbox_url('orders')}?after=gone")
+
+        assert "Nothing older" in html
+        assert '<a class="button" href="?">Show the newest</a>' in html
+
 
 class TestLogin:
     async def login(

@@ -163,6 +163,22 @@ class TestSearch:
         for query in ("q=service:x", "q=%00", "after=%00~", "open=t:x:y", "view=nothing&open=zz"):
             assert "sandbox_sim" in await page(sandbox, f"?{query}")
 
+    async def test_a_page_whose_records_were_deleted_meanwhile_leads_to_the_newest(
+        self, sandbox: Sandbox
+    ) -> None:
+        for number in range(51):
+            await sandbox.collect(transaction_id=f"T{number}")
+        older = re.search(r'id="older" href="([^"]*)"', await page(sandbox, "?view=requests"))
+        assert older is not None
+        await sandbox.gateway.manual_actions.reset(None)
+        await sandbox.collect()
+
+        html = await page(sandbox, unescape(older[1]))
+
+        assert rows(html) == []
+        assert "Nothing older" in html
+        assert '<a class="button" href="?view=requests">Show the newest</a>' in html
+
 
 class TestTimeline:
     async def test_it_goes_from_the_request_to_the_next_attempt(self, sandbox: Sandbox) -> None:

@@ -79,6 +79,40 @@ async def test_without_credentials_it_is_401_and_the_end_of_the_connection(
     assert (await sandbox.status()).code == "027"
 
 
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize("path", [b"/make_payment", b"/_sandbox/reset", b"/_sandbox/inbox/orders"])
+async def test_a_body_that_is_too_large_is_413_without_being_asked_for(
+    start_sandbox: StartSandbox, path: bytes
+) -> None:
+    """The server sends no `100 Continue` before, and reads no request after it."""
+    sandbox = await start_sandbox(max_body_bytes=9999)
+    reader, writer = await connected(sandbox)
+    writer.write(head(EXPECT, credentials=True).replace(b"/make_payment", path))
+
+    answer = await answered(reader)
+
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"the setting max_body_bytes" in answer
+    assert b"\r\nConnection: close\r\n" in answer
+    writer.write(PLAIN)
+    writer.write_eof()
+    async with asyncio.timeout(10):
+        assert await reader.read() == b""
+    writer.close()
+    assert (await sandbox.status()).code == "027"
+
+
+@pytest.mark.decision("D5")
+async def test_a_body_that_is_just_small_enough_is_asked_for(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(max_body_bytes=10_000)
+    reader, writer = await connected(sandbox)
+    writer.write(head(EXPECT, credentials=True))
+
+    async with asyncio.timeout(10):
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+    writer.close()
+
+
 async def test_what_comes_in_place_of_the_body_is_no_request(sandbox: Sandbox) -> None:
     """A client that sends its next request in place of the body gets no answer to it."""
     reader, writer = await connected(sandbox)

@@ -1,0 +1,29 @@
+"""The journal is saved in the background; what a store cannot take is counted in the log."""
+
+import pytest
+
+from sandbox_sim.control.journal import Journal
+from tests.conftest import Works
+from tests.fakes import FailingStore
+from tests.sample_records import entry
+
+
+async def test_a_store_that_fails_gets_one_line_a_second(
+    works: Works, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(works.clock, "monotonic", lambda: now[0])
+    store = FailingStore(works.store)
+    journal = Journal(store, works.clock)
+    store.failures = 4
+
+    for at, names in ((0.0, "a"), (0.5, "bc"), (0.9, "d"), (1.0, "e")):
+        now[0] = at
+        for name in names:
+            journal.note(entry(name))
+        await journal.save()
+
+    assert [each.getMessage() for each in caplog.records] == [
+        "1 request is not in the journal: the disk is full",
+        "4 requests are not in the journal: the disk is full",
+    ]
