@@ -95,8 +95,6 @@ class RequestView(TypedDict):
     ]
 
 
-SHOWN_FIELDS: Final = tuple(RequestView.__annotations__)
-
 FIELD_VALUES: Final[Mapping[str, FieldValues]] = {
     "operation": values_of(Operation, optional=True),
     "response_code": values_of(CATALOGUE),
