@@ -10,7 +10,6 @@ from sandbox_sim.control.record_search import (
     MESSAGES,
     REQUESTS,
     TRANSACTIONS,
-    Kind,
     RecordSearch,
     begun,
 )
@@ -67,7 +66,8 @@ class Details:
         self, service_id: int, network_id: str, settings: TimelineSettings
     ) -> Timeline | None:
         match = {"service_id": service_id, "network_transaction_id": network_id}
-        payment, live = await self._one(TRANSACTIONS, match), None
+        payment: Any = await self.records.newest(TRANSACTIONS, match)
+        live = None
         if payment is None or payment["mode"] == "P":
             # A transaction of mode P that its network did not take is not stored: its attempt is.
             live = await self._attempts(network_id, service_id)
@@ -93,7 +93,7 @@ class Details:
         )  # fmt: skip
 
     async def _of_request(self, name: str, settings: TimelineSettings) -> Timeline | None:
-        entry = await self._one(REQUESTS, {"id": name})
+        entry: Any = await self.records.newest(REQUESTS, {"id": name})
         if entry is None:
             return None
         service_id, transaction_id = entry["service_id"], entry["transaction_id"]
@@ -109,7 +109,7 @@ class Details:
         return of_request(entry, settings)
 
     async def _of_callback(self, name: str, settings: TimelineSettings) -> Timeline | None:
-        callback = await self._one(CALLBACKS, {"id": name})
+        callback: Any = await self.records.newest(CALLBACKS, {"id": name})
         if callback is None:
             return None
         service_id, network_id = callback["service_id"], callback["network_transaction_id"]
@@ -122,7 +122,7 @@ class Details:
         return Timeline("Callback", about, badge, steps)
 
     async def _of_message(self, name: str, settings: TimelineSettings) -> Timeline | None:
-        message = await self._one(MESSAGES, {"processing_id": name})
+        message: Any = await self.records.newest(MESSAGES, {"processing_id": name})
         if message is None:
             return None
         subject = message["batch_id"] or message["processing_id"]
@@ -156,9 +156,6 @@ class Details:
         query = LedgerQuery(service_id=of_service, subject=subject, mode=ServiceMode(mode))
         page = await self.ledger.page(query)
         return [shown_line(line) for line in reversed(page.lines)]
-
-    async def _one(self, kind: Kind, match: Mapping[str, object]) -> Any:
-        return await self.records.newest(kind, match)
 
 
 def _pays(entry: Mapping[str, Any]) -> bool:
