@@ -7,6 +7,7 @@ waits: it would wait until gateway time reaches it again, for hours if the clock
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, NamedTuple
 
 from sandbox_sim.control.scheduler import Scheduler
@@ -142,10 +143,7 @@ class ClockControl:
 
         Raises `ClockCannotGoBack` where a record waits that was created later than that.
         """
-
-        async def check() -> None:
-            await refuse_if_records_wait(self._store, self._clock)
-
+        check = partial(refuse_if_records_wait, self._store, self._clock)
         await self._change(lambda: self._clock.set_to(ClockState()), check)
 
     async def _change(
