@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
+from typing import Annotated, Any, Final, Literal, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -24,7 +24,7 @@ from sandbox_sim.control.record_search import (
     RecordIds,
     RecordSearch,
 )
-from sandbox_sim.production.attempt_views import TransactionDetails
+from sandbox_sim.production.attempt_views import LiveRecordReader, TransactionDetails
 from sandbox_sim.records.callbacks import CallbackView
 from sandbox_sim.records.listing import (
     ImpossibleValue,
@@ -49,9 +49,6 @@ from sandbox_sim.web.control.input import (
 )
 from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
 from sandbox_sim.web.transport.gateway_protocol import run_while_connected
-
-if TYPE_CHECKING:
-    from sandbox_sim.production.attempt_views import LiveRecordReader
 
 
 async def answer_of_wait(
@@ -139,7 +136,7 @@ class RecordRoutes:
     records: RecordSearch
     ids: RecordIds
     pending: OpenTransactions
-    live: "LiveRecordReader | None" = None
+    live: LiveRecordReader | None = None
 
     def routes(self) -> Sequence[Route]:
         """The routes of all kinds."""

@@ -17,7 +17,7 @@ from sandbox_sim.control.manual_actions import ManualActions
 from sandbox_sim.control.record_search import RecordIds
 from sandbox_sim.payments.refunds import CollectionKey, RefundOrder, Refunds
 from sandbox_sim.ports import Clock
-from sandbox_sim.production.attempt_views import TransactionDetails
+from sandbox_sim.production.attempt_views import LiveRecordReader, TransactionDetails
 from sandbox_sim.records.transactions import Status, TransactionView, shown
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.redaction import redact_text
@@ -45,7 +45,6 @@ from sandbox_sim.web.routes import Answer, Body, ErrorCode, Reply, Route
 from sandbox_sim.web.transport.requests import PublicAddress
 
 if TYPE_CHECKING:
-    from sandbox_sim.production.attempt_views import LiveRecordReader
     from sandbox_sim.production.manual_actions import LiveActions
     from sandbox_sim.production.status_asking import StatusAsking
 
@@ -142,7 +141,7 @@ class TransactionActionRoutes:
     public_address: PublicAddress
     _: KW_ONLY
     live_actions: "LiveActions | None"
-    live_records: "LiveRecordReader | None"
+    live_records: LiveRecordReader | None
     asking: "StatusAsking | None"
 
     def routes(self) -> Sequence[Route]:

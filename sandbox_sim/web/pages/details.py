@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sandbox_sim.control.record_search import (
     CALLBACKS,
@@ -16,6 +16,7 @@ from sandbox_sim.control.record_search import (
 from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.operations import PAYMENTS, Operation
 from sandbox_sim.ports import Store
+from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.records.ledger import LedgerQuery, shown_line
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.pages.callback_steps import callback_steps
@@ -23,9 +24,6 @@ from sandbox_sim.web.pages.listing import Badge
 from sandbox_sim.web.pages.network_steps import live_steps
 from sandbox_sim.web.pages.steps import Timeline, TimelineSettings
 from sandbox_sim.web.pages.timeline import of_message, of_payment, of_request
-
-if TYPE_CHECKING:  # serve starts faster without what only production needs
-    from sandbox_sim.production.attempt_views import LiveRecordReader
 
 _MOST_CALLBACKS: Final = 20
 _MOST_REQUESTS: Final = 20
@@ -45,7 +43,7 @@ class Details:
     store: Store
     records: RecordSearch
     ledger: Ledger
-    live: "LiveRecordReader | None"
+    live: LiveRecordReader | None
 
     async def timeline(self, key: str, settings: TimelineSettings) -> Timeline | None:
         """The timeline of the record with this `Row.key`."""
