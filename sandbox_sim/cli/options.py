@@ -85,7 +85,7 @@ def fields_option(*names: str, says: str) -> Callable[[Command], Command]:
     return click.option(*names, multiple=True, metavar="FIELD=VALUE", callback=pairs, help=text)
 
 
-class _Seconds(click.FloatRange):
+class Seconds(click.FloatRange):
     """A number of seconds in a range; `nan` is in none, though click takes it."""
 
     def convert(
@@ -100,7 +100,7 @@ class _Seconds(click.FloatRange):
 
 def timeout_option(says: str, default: float = 10) -> Callable[[Command], Command]:
     """The option for the longest time to wait, in seconds."""
-    kind: dict[str, Any] = {"type": _Seconds(0, 600), "metavar": "SECONDS"}
+    kind: dict[str, Any] = {"type": Seconds(0, 600), "metavar": "SECONDS"}
     return click.option("--timeout", default=default, show_default=True, help=says, **kind)
 
 
