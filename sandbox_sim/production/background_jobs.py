@@ -48,11 +48,6 @@ class BackgroundJobs:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def wait_idle(self) -> None:
-        """Return when no work is under way."""
-        while self._tasks:
-            await asyncio.wait(self._tasks)
-
     async def close(self) -> None:
         """Cancel what is under way; the jobs stay claimed until the store is closed."""
         for task in self._tasks:
