@@ -28,7 +28,6 @@ from sandbox_sim.records.listing import (
     ImpossibleValue,
     Listing,
     compiled_match,
-    prefilter_field,
     read_match,
     shortened,
 )
@@ -184,7 +183,7 @@ def selective_field(kind: Kind, match: Mapping[str, object]) -> tuple[str, objec
     transaction_id = match.get("transaction_id")
     masked = isinstance(transaction_id, str) and "*" in transaction_id
     fields = (name for name in kind.plain if not (masked and name == "transaction_id"))
-    return prefilter_field(match, tuple(fields))
+    return next(((name, match[name]) for name in fields if name in match), None)
 
 
 def _named(match: Mapping[str, object]) -> tuple[str, ...]:
