@@ -24,7 +24,7 @@ from typing import Final, NamedTuple, TypeVar, cast
 import asyncpg
 from cachetools import LRUCache
 
-from sandbox_sim.ports import AnswerGate, Clock, DataRefused, JobLost, StoreError, Topic, Unit
+from sandbox_sim.ports import AnswerGate, Clock, DataRefused, JobLost, StoreError, Topic
 from sandbox_sim.records.jobs import Job
 from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE, TransactionRecord
 from sandbox_sim.stores.change_notifier import ChangeNotifier
@@ -444,15 +444,12 @@ class PostgresStore(ChangeNotifier):
         self.relay.close()
         await self._channel.close()
 
-    async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+    async def run(self, work: Callable[[PostgresUnit], Awaitable[T]]) -> T:
         """Run `work` in a transaction and return its result after the commit.
 
         `work` runs again, up to six times in all, where it conflicts with other units. Raises what
         it raised, or `StoreError`.
         """
-        return await self._run(work)
-
-    async def _run(self, work: Callable[[PostgresUnit], Awaitable[T]]) -> T:
         try:
             return await _retried(partial(self._try, work))
         except (*POSTGRES_ERRORS, StoreError) as error:
@@ -527,17 +524,17 @@ class PostgresStore(ChangeNotifier):
             now = self.clock.now()
             if self._cleanup_at is None or now >= self._cleanup_at:
                 self._cleanup_at = now + CLEANUP_INTERVAL
-                await self._run(lambda unit: unit.delete_expired(now))
+                await self.run(lambda unit: unit.delete_expired(now))
                 await self._drop_transactions(now)
         except StoreError as error:
             log.warning("expired records could not be deleted: %s", error)
 
     async def _drop_transactions(self, now: datetime) -> None:
         """Drop transactions beyond those that are kept, in steps beside other units."""
-        excess = await self._run(lambda unit: unit.transactions_beyond(self.keep_transactions))
+        excess = await self.run(lambda unit: unit.transactions_beyond(self.keep_transactions))
         while excess > 0:
             step = min(excess, DROPPED_AT_ONCE)
-            dropped = await self._run(partial(_drop, step, now))
+            dropped = await self.run(partial(_drop, step, now))
             excess = excess - dropped if dropped == step else 0
 
     def _as_store_error(self, error: BaseException) -> BaseException:
