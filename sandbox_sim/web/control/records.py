@@ -4,7 +4,7 @@ Every kind of record has the same routes: its list, one record, and `find`, `cou
 The journal of requests can also be emptied.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -47,7 +47,7 @@ from sandbox_sim.web.control.input import (
     Text,
     Wait,
 )
-from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
+from sandbox_sim.web.routes import Answer, Body, ErrorCode, ListOf, Query, Reply, Route
 from sandbox_sim.web.transport.gateway_protocol import run_while_connected
 
 
@@ -78,11 +78,6 @@ _NUMBERS: Final = frozenset(
 _NETWORK_ID: Final = itemgetter("network_transaction_id")
 
 _SWITCHES: Final = frozenset({"unacknowledged"})
-
-# A transaction by any of its ids, of any service or of one.
-TRANSACTION: Final = "/_sandbox/transactions/{id}"
-
-TRANSACTION_OF_SERVICE: Final = "/_sandbox/transactions/{service_id}/{id}"
 
 
 class Search(Wait):
@@ -142,17 +137,10 @@ class RecordRoutes:
         """The routes of all kinds."""
         return [
             *(route for kind in KINDS for route in self._routes_of(kind)),
-            Route(
-                "GET", TRANSACTION, self.transaction,
-                "show the transaction with this identifier, with its timeline",
-                "Transactions", (Answer(TransactionDetails),), query=Query(ModeQuery),
-                errors=(errors.NOT_FOUND, errors.AMBIGUOUS),
-            ),
-            Route(
-                "GET", TRANSACTION_OF_SERVICE, self.transaction,
-                "show the transaction of a service with this identifier, with its timeline",
-                "Transactions", (Answer(TransactionDetails),), query=Query(ModeQuery),
-                errors=(errors.BAD_REQUEST, errors.NOT_FOUND),
+            *transaction_routes(
+                partial(Route, "GET", handler=self.transaction, query=Query(ModeQuery)), "",
+                "show the transaction{} with this identifier, with its timeline",
+                (Answer(TransactionDetails),), (errors.NOT_FOUND,),
             ),
             Route(
                 "GET", "/_sandbox/callbacks/{id}", self.callback,
@@ -277,6 +265,32 @@ class RecordRoutes:
     async def clear_requests(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
         """Empty the journal of the service in the query, or of all; mode P is kept."""
         return {"deleted": await self.records.clear_requests(asked.service_id)}
+
+
+def transaction_routes(
+    route: Callable[..., Route],
+    action: str,
+    summary: str,
+    answers: tuple[Answer, ...],
+    refusals: tuple[ErrorCode, ...],
+) -> Sequence[Route]:
+    """The routes of an action on a transaction by any of its ids, of any service or of one.
+
+    route: makes one of them. action: the end of the path. summary: with `{}` where the second one
+    names the service.
+    """
+    made = partial(route, group="Transactions", answers=answers)
+    path = "/_sandbox/transactions"
+    return [
+        made(
+            path=f"{path}/{{id}}{action}", summary=summary.format(""),
+            errors=(*refusals, errors.AMBIGUOUS),
+        ),
+        made(
+            path=f"{path}/{{service_id}}/{{id}}{action}", summary=summary.format(" of a service"),
+            errors=(*refusals, errors.BAD_REQUEST),
+        ),
+    ]  # fmt: skip
 
 
 def list_query(kind: Kind) -> Query:
