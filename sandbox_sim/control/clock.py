@@ -41,7 +41,7 @@ async def refuse_if_records_wait(store: Store, clock: Clock) -> None:
     later: list[LaterRecord] = []
     for first in range(0, len(jobs), _IN_ONE_UNIT):
         some = jobs[first : first + _IN_ONE_UNIT]
-        found = await _created_after(store, some, machine)
+        found = await store.run(partial(_created_after, machine, some))
         later += [each for each in found if each not in later]
         if len(later) > _LISTED:
             break
@@ -50,13 +50,10 @@ async def refuse_if_records_wait(store: Store, clock: Clock) -> None:
 
 
 async def _created_after(
-    store: Store, jobs: Sequence[Job], machine: datetime
+    machine: datetime, jobs: Sequence[Job], unit: Unit
 ) -> Sequence[LaterRecord]:
-    async def work(unit: Unit) -> Sequence[LaterRecord]:
-        records = [await _record_of(unit, job) for job in jobs]
-        return [each for each in records if each is not None and each.created_at > machine]
-
-    return await store.run(work)
+    records = [await _record_of(unit, job) for job in jobs]
+    return [each for each in records if each is not None and each.created_at > machine]
 
 
 async def _record_of(unit: Unit, job: Job) -> LaterRecord | None:
