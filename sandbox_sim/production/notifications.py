@@ -444,27 +444,25 @@ class ExchangeLog:
             raise
 
 
+@dataclass(frozen=True, eq=False)
 class NetworkEventSink:
     """The `NetworkEvents` of one network."""
 
-    def __init__(
-        self, network: str, exchanges: ExchangeLog, notifications: NetworkNotifications
-    ) -> None:
-        self._network = network
-        self._exchanges = exchanges
-        self._notifications = notifications
+    network: str
+    exchanges: ExchangeLog
+    notifications: NetworkNotifications
 
     def exchanged(self, exchange: Exchange) -> None:
         """As `NetworkEvents.exchanged`."""
-        self._exchanges.note(exchange)
+        self.exchanges.note(exchange)
 
     async def notified(self, notification: Notification) -> None:
         """As `NetworkEvents.notified`."""
-        await self._notifications.notified(self._network, notification)
+        await self.notifications.notified(self.network, notification)
 
     async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
         """As `NetworkEvents.part_taken`."""
         # Cleaned as `Notification.part_id` is, which has to match it.
         key = identifier(network_id)
-        part = MessagePart(self._network, attempt_id, number, total, key)
-        await self._notifications.part_taken(part)
+        part = MessagePart(self.network, attempt_id, number, total, key)
+        await self.notifications.part_taken(part)
