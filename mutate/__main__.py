@@ -51,7 +51,7 @@ TESTS: Final = (
     *("tests/web/pages/test_card_page.py", "tests/web/pages/test_handset.py"),
     *("tests/test_fixtures.py", "tests/test_operations.py"),
 )
-LIBRARIES: Final = ("aiohttp.web", "aiohttp_jinja2", "asyncpg", "click", "pydantic_settings")
+LIBRARIES: Final = ("aiohttp.web", "aiohttp_jinja2", "asyncpg", "click")
 MOST_SURVIVORS: Final = 0.05
 TESTS_S: Final = 6.0  # so many seconds of the processor for the tests of one mutant
 # A mutant outside of functions may be noticed by any test of its module.

@@ -10,14 +10,17 @@ import ast
 import json
 import re
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sandbox_sim.explanations import Rule, introduction, rules
+from sandbox_sim import explanations
+from sandbox_sim.explanations import Rule, rules
 from sandbox_sim.settings.schema import defaults
 
 ROOT: Final = Path(__file__).parent.parent
@@ -29,6 +32,12 @@ CITATION: Final = re.compile(
     r'|\bstates\.(?:transactions|sms)\b|(?<=")(?:codes|errors|limits)(?=")'
 )
 RANGE: Final = re.compile(r"\b(D|[a-z]+\.)([0-9]{1,2}) to \1([0-9]{1,2})\b")
+
+
+def _introduction() -> str:
+    """The beginning of the page, which rules.toml has."""
+    text = (files(explanations) / "rules.toml").read_text("utf-8")
+    return str(tomllib.loads(text)["introduction"])
 
 
 class Claim(NamedTuple):
@@ -166,7 +175,7 @@ def render() -> str:
     for test in sorted(claimed_by, key=lambda t: (t[:4] != "web/", len(claimed_by[t]), t)):
         for rule in claimed_by[test]:
             holders[rule].append(test)
-    parts = [introduction()]
+    parts = [_introduction()]
     for is_ours, group in groupby(rules(), key=lambda rule: rule.id.startswith("D")):
         rows = [_row(rule, cited[rule.id], holders[rule.id]) for rule in group]
         section = "What sandbox_sim chose" if is_ours else "What the interface states"

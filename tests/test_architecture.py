@@ -138,7 +138,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
 
-    heavy = {"aiohttp", "pydantic", "pydantic_settings", "click", "cachetools", "yarl"}
+    heavy = {"aiohttp", "pydantic", "click", "cachetools", "yarl"}
     assert heavy.isdisjoint(result.stdout.split())
 
 
@@ -176,7 +176,7 @@ def test_a_server_starts_without_other_commands_pages_production_and_the_interfa
     )
     assert commands == {f"sandbox_sim.cli.{each}" for each in needed}
     unneeded = (
-        *("asyncpg", "cryptography", "faker", "jinja2", "prometheus_client", "pydantic_settings"),
+        *("asyncpg", "cryptography", "faker", "jinja2", "prometheus_client"),
         *("segno", "trustme", "sandbox_sim.bootstrap.routes", "sandbox_sim.demo"),
         *("sandbox_sim.bootstrap.production_parts", "sandbox_sim.web.pages"),
         *("sandbox_sim.networks", "sandbox_sim.web.openapi", "sandbox_sim.ports.network"),

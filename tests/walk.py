@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import sandbox_sim
 from sandbox_sim.testing import SandboxGateway
 from tests.kit.requests import collection
+from tests.turns import idle
 
 PACKAGE: Final = Path(sandbox_sim.__file__).parent
 # Between the answer and the settlement, so that their files can be told apart.
@@ -103,11 +104,11 @@ def walk() -> tuple[frozenset[str], frozenset[str]]:
         server.run(server.gateway.clock_control.resume())
         _pay(gateway, client, receiver.url, "before")
         receiver.called.get(timeout=_SOON)
-        server.run(server.gateway.deliveries.wait_idle())
+        server.run(idle(server.gateway.deliveries))
         server.run(_record(recorder))
         _pay(gateway, client, receiver.url, "walked")
         receiver.called.get(timeout=_SOON)
-        server.run(server.gateway.deliveries.wait_idle())
+        server.run(idle(server.gateway.deliveries))
         server.run(_record(None))
     return recorder.to_the_answer, frozenset(recorder.files)
 

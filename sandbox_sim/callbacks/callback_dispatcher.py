@@ -226,8 +226,6 @@ class CallbackDispatcher:
         self._logged_cut_offs = LogThrottle(clock)
         # The callback of each sender until it has had its attempt and the sender goes on.
         self._in_hand: dict[asyncio.Task[None], CallbackRecord] = {}
-        self._idle = asyncio.Event()
-        self._idle.set()
         self._closing = False
         # How many attempts may still begin in this turn of the event loop.
         self._left_in_turn = IN_ONE_TURN
@@ -288,10 +286,6 @@ class CallbackDispatcher:
             finally:
                 self._queue.waits.remove(wait)
 
-    async def wait_idle(self) -> None:
-        """Return when every callback taken so far has had its attempt."""
-        await self._idle.wait()
-
     async def abandon(self, service_id: int | None) -> None:
         """Cancel the attempts of a service, or of all (None), and record nothing of them.
 
@@ -349,7 +343,6 @@ class CallbackDispatcher:
             and self._starting < self._queue.takeable
             and self._may_begin()
         ):
-            self._idle.clear()
             self._starting += 1
             task = asyncio.create_task(self._work())
             self._senders[task] = None
@@ -381,8 +374,6 @@ class CallbackDispatcher:
             self._starting -= 1
         self._note_attempted(task)
         self._start_senders()
-        if not self._senders:
-            self._idle.set()
 
     def _cutter_ended(self, _: asyncio.Task[None]) -> None:
         self._cutter = None

@@ -93,10 +93,14 @@ def fields_option(*names: str, says: str) -> Callable[[Command], Command]:
     return click.option(*names, multiple=True, metavar="FIELD=VALUE", callback=pairs, help=text)
 
 
-class _Wait(click.ParamType[float]):
-    """How long to wait at most, in seconds."""
+class Seconds(click.ParamType[float]):
+    """A number of seconds that `allows` accepts; `allowed` describes it in an error."""
 
     name = "seconds"
+
+    def __init__(self, allows: Callable[[float], bool], allowed: str) -> None:
+        self._allows = allows
+        self._allowed = allowed
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
@@ -106,14 +110,14 @@ class _Wait(click.ParamType[float]):
             seconds = float(value)
         except ValueError:
             seconds = math.nan
-        if not is_wait(seconds):
-            self.fail(f"{value!r} is not {A_WAIT}", param, ctx)
+        if not self._allows(seconds):
+            self.fail(f"{value!r} is not {self._allowed}", param, ctx)
         return seconds
 
 
 def timeout_option(says: str, default: float = 10) -> Callable[[Command], Command]:
     """The option for the longest time to wait, in seconds."""
-    kind: dict[str, Any] = {"type": _Wait(), "metavar": "SECONDS"}
+    kind: dict[str, Any] = {"type": Seconds(is_wait, A_WAIT), "metavar": "SECONDS"}
     return click.option("--timeout", default=default, show_default=True, help=says, **kind)
 
 

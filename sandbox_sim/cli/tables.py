@@ -84,7 +84,7 @@ def table(
     widths[-1] = 0
     yield click.style(_line(headings, widths), bold=True)
     for row in cells:
-        yield _coloured(row, widths)
+        yield _line(row, widths, status_word)
 
 
 def _width(cells: Iterable[str]) -> int:
@@ -92,16 +92,10 @@ def _width(cells: Iterable[str]) -> int:
     return max((length for length in map(len, cells) if length <= _SHOWN_CHARACTERS), default=0)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
-    return _GAP.join(padded).rstrip()
-
-
-def _coloured(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """The line of a record; states have a colour."""
+def _line(cells: Sequence[str], widths: Sequence[int], styled: Callable[[str], str] = str) -> str:
+    """The line of a row. styled: adds the colour of a cell, which takes no width."""
     padded = [
-        status_word(cell) + " " * (width - len(cell))
-        for cell, width in zip(cells, widths, strict=True)
+        styled(cell) + " " * (width - len(cell)) for cell, width in zip(cells, widths, strict=True)
     ]
     return _GAP.join(padded).rstrip()
 

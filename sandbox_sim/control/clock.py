@@ -7,6 +7,7 @@ waits: it would wait until gateway time reaches it again, for hours if the clock
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final, NamedTuple
 
 from sandbox_sim.control.scheduler import Scheduler
@@ -40,7 +41,7 @@ async def refuse_if_records_wait(store: Store, clock: Clock) -> None:
     later: list[LaterRecord] = []
     for first in range(0, len(jobs), _IN_ONE_UNIT):
         some = jobs[first : first + _IN_ONE_UNIT]
-        found = await _created_after(store, some, machine)
+        found = await store.run(partial(_created_after, machine, some))
         later += [each for each in found if each not in later]
         if len(later) > _LISTED:
             break
@@ -49,13 +50,10 @@ async def refuse_if_records_wait(store: Store, clock: Clock) -> None:
 
 
 async def _created_after(
-    store: Store, jobs: Sequence[Job], machine: datetime
+    machine: datetime, jobs: Sequence[Job], unit: Unit
 ) -> Sequence[LaterRecord]:
-    async def work(unit: Unit) -> Sequence[LaterRecord]:
-        records = [await _record_of(unit, job) for job in jobs]
-        return [each for each in records if each is not None and each.created_at > machine]
-
-    return await store.run(work)
+    records = [await _record_of(unit, job) for job in jobs]
+    return [each for each in records if each is not None and each.created_at > machine]
 
 
 async def _record_of(unit: Unit, job: Job) -> LaterRecord | None:
@@ -142,10 +140,7 @@ class ClockControl:
 
         Raises `ClockCannotGoBack` where a record waits that was created later than that.
         """
-
-        async def check() -> None:
-            await refuse_if_records_wait(self._store, self._clock)
-
+        check = partial(refuse_if_records_wait, self._store, self._clock)
         await self._change(lambda: self._clock.set_to(ClockState()), check)
 
     async def _change(

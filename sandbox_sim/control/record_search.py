@@ -29,7 +29,6 @@ from sandbox_sim.records.listing import (
     Listing,
     UnknownAfter,
     compiled_match,
-    prefilter_field,
     read_match,
     shortened,
 )
@@ -58,8 +57,9 @@ _LONG_S: Final = 0.012
 class Kind:
     """One kind of record: how a page of it is read, shown, and named.
 
+    plural: its name in paths and answers. view: the `TypedDict` of one in answers.
     shown: the record as the control API shows it at a time.
-    name: the field with the id of a record. fields: all fields that are shown.
+    name: the field with the id of a record.
     plain: the attributes that are shown unchanged and never change, the most selective first. By
     them a search skips most records without the cost of showing them.
     indexed: those of `plain` by which databases find records without reading others.
@@ -70,16 +70,22 @@ class Kind:
     """
 
     type: EventType
+    plural: str
+    view: Any
     listed: Callable[[Unit, Listing], Awaitable[Sequence[Any]]]
     shown: Callable[[Any, datetime], Shown]
     name: str
-    fields: tuple[str, ...]
     plain: tuple[str, ...]
     indexed: tuple[str, ...] = ()
     values: Mapping[str, FieldValues] = field(default_factory=dict, hash=False)
     inbox: str | None = None
     phone: str | None = None
     time: str = "at"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """All fields that are shown."""
+        return tuple(self.view.__annotations__)
 
     def read(self, match: Mapping[str, object]) -> dict[str, object]:
         """The match with words replaced by values, and a phone number in the form of the records.
@@ -178,7 +184,7 @@ def selective_field(kind: Kind, match: Mapping[str, object]) -> tuple[str, objec
     transaction_id = match.get("transaction_id")
     masked = isinstance(transaction_id, str) and "*" in transaction_id
     fields = (name for name in kind.plain if not (masked and name == "transaction_id"))
-    return prefilter_field(match, tuple(fields))
+    return next(((name, match[name]) for name in fields if name in match), None)
 
 
 def _named(match: Mapping[str, object]) -> tuple[str, ...]:
@@ -204,10 +210,11 @@ _LARGEST_SERVICE_ID: Final = 2**63 - 1
 
 TRANSACTIONS: Final = Kind(
     EventType.TRANSACTION,
+    "transactions",
+    transactions.TransactionView,
     lambda unit, listing: unit.list_transactions(listing),
     transactions.shown,
     "network_transaction_id",
-    transactions.SHOWN_FIELDS,
     plain=("network_transaction_id", "refund_of", "transaction_id", "service_id"),
     indexed=("network_transaction_id", "refund_of", "transaction_id"),
     values=transactions.FIELD_VALUES,
@@ -216,10 +223,11 @@ TRANSACTIONS: Final = Kind(
 
 CALLBACKS: Final = Kind(
     EventType.CALLBACK,
+    "callbacks",
+    callbacks.CallbackView,
     lambda unit, listing: unit.list_callbacks(listing),
     timeless(callbacks.shown),
     "id",
-    callbacks.SHOWN_FIELDS,
     plain=("id", "network_transaction_id", "transaction_id", "service_id"),
     indexed=("id",),
     values=callbacks.FIELD_VALUES,
@@ -228,10 +236,11 @@ CALLBACKS: Final = Kind(
 
 MESSAGES: Final = Kind(
     EventType.SMS,
+    "sms",
+    messages.MessageView,
     lambda unit, listing: unit.list_messages(listing),
     timeless(messages.shown),
     "processing_id",
-    messages.SHOWN_FIELDS,
     plain=("processing_id", "batch_id", "customer_number", "message", "service_id"),
     indexed=("processing_id", "batch_id"),
     values=messages.FIELD_VALUES,
@@ -242,10 +251,11 @@ MESSAGES: Final = Kind(
 
 REQUESTS: Final = Kind(
     EventType.REQUEST,
+    "requests",
+    journal.RequestView,
     lambda unit, listing: unit.list_entries(listing),
     timeless(journal.shown),
     "id",
-    journal.SHOWN_FIELDS,
     plain=(
         "id",
         "transaction_id",
@@ -266,10 +276,11 @@ def inbox_of(name: str) -> Kind:
     name = redact_text(name)  # as it is kept
     return Kind(
         EventType.INBOX,
+        "messages",
+        inbox.InboxMessageView,
         lambda unit, listing: unit.inbox_messages(name, listing._replace(service_id=None)),
         timeless(inbox.shown),
         "id",
-        inbox.SHOWN_FIELDS,
         plain=("id", "method", "signature"),
         values=inbox.FIELD_VALUES,
         inbox=name,

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -67,6 +68,7 @@ class _Followed:
         return self.follows(callback.id)
 
 
+@dataclass(eq=False, repr=False)
 class Scheduler:
     """Runs each job with the handler of its kind; several jobs share one unit of work.
 
@@ -74,44 +76,39 @@ class Scheduler:
     then the job is finished in the same unit.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        deliveries: CallbackDispatcher,
-        handlers: Mapping[JobKind, JobHandler],
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._deliveries = deliveries
-        self._handlers = handlers
+    store: Store
+    clock: Clock
+    deliveries: CallbackDispatcher
+    handlers: Mapping[JobKind, JobHandler]
+
+    def __post_init__(self) -> None:
         self._wake = asyncio.Event()
         self._asleep_until: datetime | None = None
         self._one_at_a_time = asyncio.Lock()
         # The jobs that ran since `advance` began; None while it does not run.
         self._ran: list[Job] | None = None
         self._followed = _Followed()
-        store.watch_jobs(self._notice)
+        self.store.watch_jobs(self._notice)
 
     async def run_forever(self) -> None:
         """Run jobs as they fall due, and log what fails; never returns."""
         while True:
             try:
-                if await self.run_due(self._clock.now(), IN_ONE_TURN):
-                    await self._clock.pause(0)
+                if await self.run_due(self.clock.now(), IN_ONE_TURN):
+                    await self.clock.pause(0)
                     continue
                 self._wake.clear()
                 self._asleep_until = None
                 self._asleep_until = await self._next_due()
             except StoreError as error:
                 log.error("the jobs wait for the store: %s", error)  # noqa: TRY400
-                await self._clock.pause(STORE_PAUSE_S)
+                await self.clock.pause(STORE_PAUSE_S)
                 continue
             except Exception:
                 log.exception("the jobs could not be run; trying again in %s", PAUSE)
                 self._wake.clear()
-                self._asleep_until = self._clock.now() + PAUSE
-            await self._clock.wait(self._wake, self._asleep_until)
+                self._asleep_until = self.clock.now() + PAUSE
+            await self.clock.wait(self._wake, self._asleep_until)
 
     async def run_due(self, now: datetime, limit: int = BATCH) -> Sequence[Job]:
         """Run the jobs that are due at `now`, at most `limit`; returns them, in order.
@@ -120,7 +117,7 @@ class Scheduler:
         """
         async with self._one_at_a_time:
             try:
-                jobs, afterwards = await self._store.run(lambda unit: self._batch(unit, now, limit))
+                jobs, afterwards = await self.store.run(lambda unit: self._batch(unit, now, limit))
             except Exception as error:
                 if not isinstance(error, StoreError):
                     log.exception("a job failed; trying each by itself")
@@ -136,16 +133,16 @@ class Scheduler:
 
         During `advance` it stops when none of them is for a record that is followed.
         """
-        now, followed = self._clock.now(), self._followed
+        now, followed = self.clock.now(), self._followed
         while True:
             ran = jobs = await self.run_due(now)
             while len(jobs) == BATCH:
                 jobs = await self.run_due(now)
                 ran = [*ran, *jobs]
-            attempts = list(filter(followed.follows_callback, self._deliveries.taken))
+            attempts = list(filter(followed.follows_callback, self.deliveries.taken))
             if not attempts and not any(followed.follows(job.subject) for job in ran):
                 return
-            await self._deliveries.wait_for(attempts)
+            await self.deliveries.wait_for(attempts)
 
     async def step(self) -> bool:
         """Move the clock to the next due time and run what is due; False if there is no job.
@@ -155,10 +152,10 @@ class Scheduler:
         due = await self._next_due()
         if due is None:
             return False
-        self._clock.move_to(max(due, self._clock.now()))
-        arrived = self._clock.state
-        await self._store.run(lambda unit: unit.save_clock(arrived))
-        while await self.run_due(self._clock.now()):
+        self.clock.move_to(max(due, self.clock.now()))
+        arrived = self.clock.state
+        await self.store.run(lambda unit: unit.save_clock(arrived))
+        while await self.run_due(self.clock.now()):
             pass
         return True
 
@@ -174,9 +171,9 @@ class Scheduler:
         end is saved and announced, because real time has passed meanwhile; then other servers
         follow.
         """
-        target = self._clock.now() + by
-        goal = self._clock.state.moved(by)
-        await self._store.run(lambda unit: unit.save_clock(goal))
+        target = self.clock.now() + by
+        goal = self.clock.state.moved(by)
+        await self.store.run(lambda unit: unit.save_clock(goal))
         ran = self._ran = []
         self._followed = await self._records_until(target)
         try:
@@ -185,22 +182,22 @@ class Scheduler:
         finally:
             self._ran = None
             self._followed = _Followed()
-        self._clock.move_to(max(target, self._clock.now()))
-        arrived = self._clock.state
+        self.clock.move_to(max(target, self.clock.now()))
+        arrived = self.clock.state
 
         async def arrive(unit: Unit) -> None:
             await unit.save_clock(arrived)
             await unit.announce(Topic.CLOCK)
 
-        await self._store.run(arrive)
+        await self.store.run(arrive)
         return ran
 
     async def _records_until(self, target: datetime) -> _Followed:
         """The records with a job due by then, or a callback that is being sent."""
         async with self._one_at_a_time:
-            jobs = await self._store.run(lambda unit: unit.jobs_after(_BEGINNING))
+            jobs = await self.store.run(lambda unit: unit.jobs_after(_BEGINNING))
             subjects = [job.subject for job in jobs if job.due_at <= target]
-            subjects += [callback.id for callback in self._deliveries.taken]
+            subjects += [callback.id for callback in self.deliveries.taken]
         return _Followed(subjects, FOLLOWED_MEANWHILE)
 
     async def _stop_on_the_way(self, target: datetime, least: timedelta) -> None:
@@ -210,12 +207,12 @@ class Scheduler:
         """
         arrived = False
         while not arrived and (job := await self._next_job()) and job.due_at <= target:
-            now = self._clock.now()
+            now = self.clock.now()
             stop = max(job.due_at, now)
             if not self._followed.follows(job.subject):
                 arrived = now >= target
                 stop = max(stop, min(now + least, target))
-            self._clock.move_to(stop)
+            self.clock.move_to(stop)
             await self.settle()
 
     async def _batch(
@@ -226,7 +223,7 @@ class Scheduler:
         return jobs, [act for act in found if act is not None]
 
     async def _handle(self, unit: Unit, job: Job, now: datetime) -> Afterwards | None:
-        act = await self._handlers[job.kind](unit, job, now)
+        act = await self.handlers[job.kind](unit, job, now)
         if act is None:
             await unit.finish(job)
         return act
@@ -234,21 +231,21 @@ class Scheduler:
     async def _one(self, now: datetime) -> tuple[Sequence[Job], list[Afterwards]]:
         """Run the next job alone; put it off if it fails."""
         try:
-            return await self._store.run(lambda unit: self._batch(unit, now, 1))
+            return await self.store.run(lambda unit: self._batch(unit, now, 1))
         except Exception as error:
             # If the store is unavailable, this raises too, and the job keeps its due time. If its
             # disk is full, this may still fit, and the job is tried again soon.
             is_away = isinstance(error, StoreError) and not isinstance(error, DataRefused)
-            jobs = await self._store.run(lambda unit: _put_off(unit, now, is_away=is_away))
+            jobs = await self.store.run(lambda unit: _put_off(unit, now, is_away=is_away))
             for job in jobs:
                 log.exception("%s %s failed; it is put off", job.kind, job.subject)
             return jobs, []
 
     async def _next_due(self) -> datetime | None:
-        return await self._store.run(lambda unit: unit.next_due())
+        return await self.store.run(lambda unit: unit.next_due())
 
     async def _next_job(self) -> Job | None:
-        return next(iter(await self._store.run(lambda unit: unit.next_jobs(1))), None)
+        return next(iter(await self.store.run(lambda unit: unit.next_jobs(1))), None)
 
     def _notice(self, due_at: datetime) -> None:
         if self._asleep_until is None or due_at < self._asleep_until:

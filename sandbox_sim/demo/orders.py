@@ -198,9 +198,7 @@ class Order:
         """
         facts = {"source": source, "detail": detail, "transaction_id": transaction.transaction_id}
         if transaction.status is not Status.PENDING:
-            if status is transaction.status:
-                return Effect.REPEATED
-            if status is Status.PENDING:  # older news than what the shop knows
+            if status in {transaction.status, Status.PENDING}:  # pending is older news
                 return Effect.REPEATED
             self._contradict(transaction, status, now, facts)
             return Effect.CONTRADICTED

@@ -157,7 +157,7 @@ class Pages:
             web.post("/buy/{product}", self.buy),
             web.get("/orders/{key}", self.order),
             web.get("/orders/{key}/version", self.order_version),
-            web.get("/orders/{key}/return", self.back_from_payment_page),
+            web.get("/orders/{key}/return", self.check),
             web.post("/orders/{key}/check", self.check),
             web.post("/orders/{key}/again", self.pay_again),
             web.get("/office", self.office),
@@ -205,16 +205,14 @@ class Pages:
         order = self._order(request)
         return web.json_response({"version": order.version, "waiting": order.is_waiting})
 
-    async def back_from_payment_page(self, request: web.Request) -> web.Response:
-        """The `landing_page`. That the customer came back does not mean paid: ask."""
-        order = self._order(request)
-        await self._ask(order)
-        return _redirect(f"/orders/{order.key}")
-
     async def check(self, request: web.Request) -> web.Response:
-        """Ask for the status because the customer wants to know."""
+        """Ask for the status because the customer wants to know, or is at the `landing_page`.
+
+        That the customer came back from the payment page does not mean paid.
+        """
         order = self._order(request)
-        await self._ask(order)
+        for transaction in list(order.transactions):
+            await self.checkout.ask(order, transaction)
         return _redirect(f"/orders/{order.key}")
 
     async def pay_again(self, request: web.Request) -> web.Response:
@@ -246,10 +244,6 @@ class Pages:
             return web.json_response({"error": str(error)}, status=400)
         effect = self.checkout.take_event(event)
         return web.json_response({"result": effect or "no such order"})
-
-    async def _ask(self, order: Order) -> None:
-        for transaction in list(order.transactions):
-            await self.checkout.ask(order, transaction)
 
     def _form(
         self,

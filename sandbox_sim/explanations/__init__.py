@@ -71,11 +71,6 @@ def field_meanings() -> Mapping[str, str]:
     return _document("fields.toml")
 
 
-def introduction() -> str:
-    """The beginning of docs/fidelity.md."""
-    return str(_document("rules.toml")["introduction"])
-
-
 @cache
 def _document(name: str) -> dict[str, Any]:
     return tomllib.loads((_FOLDER / name).read_text("utf-8"))

@@ -49,7 +49,7 @@ class BackgroundJobs:
         task.add_done_callback(self._tasks.discard)
 
     async def wait_idle(self) -> None:
-        """Return when no work is under way."""
+        """Wait until no job is running."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from sandbox_sim.events.activity_log import LogThrottle
 from sandbox_sim.ports import STORE_PAUSE_S, Clock, DataRefused, Store, StoreError, Unit
@@ -71,6 +71,14 @@ _WRITTEN: Final = ("outcome", "attempt_id", "reference", "network_id", "part_id"
 
 
 log = logging.getLogger("sandbox_sim.networks")
+
+
+class _Understood(NamedTuple):
+    """What a notification may do, its content, and what is wrong with it, in words."""
+
+    standing: Standing
+    notifications: Sequence[Notification] = ()
+    note: str = ""
 
 
 @dataclass(eq=False, repr=False)
@@ -238,9 +246,7 @@ class NetworkNotifications:
         if kept is None or kept.raw.network not in self.networks.by_name:
             await self.store.run(partial(self._leave_to_another, job, kept))
             return
-        standing_of_it, notifications, note = self._understood(kept.raw)
-        work = partial(self._apply, job, kept, standing_of_it, notifications, note)
-        await self.store.run(work)
+        await self.store.run(partial(self._apply, job, kept, self._understood(kept.raw)))
 
     async def _leave_to_another(self, job: Job, kept: KeptNotification | None, unit: Unit) -> None:
         """End a job for a network that this server has not got; another server may have it."""
@@ -253,21 +259,20 @@ class NetworkNotifications:
             await unit.save_raw_notification(kept._replace(tries=tries))
             await unit.add_job(_reading_job(kept.number, again))
 
-    def _understood(self, raw: RawNotification) -> tuple[Standing, Sequence[Notification], str]:
-        """The standing of a notification, its content, and what is wrong with it, in words."""
+    def _understood(self, raw: RawNotification) -> _Understood:
         if raw.method == EVENT:
-            return Standing.COUNTS, [_notification_of(raw.body)], ""
+            return _Understood(Standing.COUNTS, [_notification_of(raw.body)])
         may = self._standing(raw)
         if may is Standing.REFUSED:
-            return may, (), "it is unproven and the network cannot be asked"
+            return _Understood(may, note="it is unproven and the network cannot be asked")
         try:
-            return may, self.networks.by_name[raw.network].network.parse(raw), ""
+            return _Understood(may, self.networks.by_name[raw.network].network.parse(raw))
         except UnreadableNotification as error:
             note = f"it cannot be read: {error}"
             by_address = _named_by_address(raw)
             if may is Standing.COUNTS or not by_address.attempt_id:
-                return Standing.REFUSED, (), note
-            return may, [by_address], note
+                return _Understood(Standing.REFUSED, note=note)
+            return _Understood(may, [by_address], note)
 
     def _standing(self, raw: RawNotification) -> Standing:
         """The standing of a notification: whether it counts, is a hint, or is refused."""
@@ -300,14 +305,9 @@ class NetworkNotifications:
         return None
 
     async def _apply(
-        self,
-        job: Job,
-        kept: KeptNotification,
-        may: Standing,
-        notifications: Sequence[Notification],
-        note: str,
-        unit: Unit,
+        self, job: Job, kept: KeptNotification, understood: _Understood, unit: Unit
     ) -> None:
+        may, notifications, note = understood
         await unit.finish(job)
         now, tries = self.clock.now(), kept.tries + 1
         if may is Standing.REFUSED:
@@ -453,27 +453,25 @@ class ExchangeLog:
             raise
 
 
+@dataclass(frozen=True, eq=False)
 class NetworkEventSink:
     """The `NetworkEvents` of one network."""
 
-    def __init__(
-        self, network: str, exchanges: ExchangeLog, notifications: NetworkNotifications
-    ) -> None:
-        self._network = network
-        self._exchanges = exchanges
-        self._notifications = notifications
+    network: str
+    exchanges: ExchangeLog
+    notifications: NetworkNotifications
 
     def exchanged(self, exchange: Exchange) -> None:
         """As `NetworkEvents.exchanged`."""
-        self._exchanges.note(exchange)
+        self.exchanges.note(exchange)
 
     async def notified(self, notification: Notification) -> None:
         """As `NetworkEvents.notified`."""
-        await self._notifications.notified(self._network, notification)
+        await self.notifications.notified(self.network, notification)
 
     async def part_taken(self, attempt_id: str, number: int, total: int, network_id: str) -> None:
         """As `NetworkEvents.part_taken`."""
         # Cleaned as `Notification.part_id` is, which has to match it.
         key = identifier(network_id)
-        part = MessagePart(self._network, attempt_id, number, total, key)
-        await self._notifications.part_taken(part)
+        part = MessagePart(self.network, attempt_id, number, total, key)
+        await self.notifications.part_taken(part)

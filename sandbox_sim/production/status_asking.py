@@ -227,9 +227,10 @@ class StatusAsking:
             before = before._replace(next_ask_at=None)
         judged = self.recorder.judge(before, result.report, now)
         judged = self._as_late_as_asked(judged, result, now)
-        again = await self._repeat(unit, judged.attempt, now)
+        terms, again = self.networks.terms(before.network), None
+        if may_submit_again(judged.attempt, terms, now):
+            again = processor.read(await unit.saved_request(before.id))
         if again is not None:
-            terms = self.networks.terms(before.network)
             later = now + terms.timeout + terms.schedule.poll_after
             submitted = judged.attempt.submitted()._replace(next_ask_at=later)
             judged = judged._replace(attempt=submitted)
@@ -256,11 +257,6 @@ class StatusAsking:
         if after.is_open and given_up and not schedule.given_up(before.created_at, since):
             name = after.id, after.network
             log.error("attempt %s at %s has no outcome and waits for a person", *name)
-
-    async def _repeat(self, unit: Unit, attempt: Attempt, now: datetime) -> SubmitRequest | None:
-        if not may_submit_again(attempt, self.networks.terms(attempt.network), now):
-            return None
-        return processor.read(await unit.saved_request(attempt.id))
 
     async def _record_repeat(self, attempt_id: str, answer: SubmitResult, unit: Unit) -> None:
         attempt = await unit.attempt(attempt_id)

@@ -29,7 +29,7 @@ as the network calls it pending, and until it is given up whatever it says. The 
 carry out the request, and the service could spend them a second time.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -116,14 +116,6 @@ def ask_after_hint(
         return now
     return max(now, last_asked_at + between)
 
-
-# What an outcome may become. A report of UNKNOWN changes no outcome.
-TRANSITIONS: Final[Mapping[Outcome, frozenset[Outcome]]] = {
-    Outcome.UNKNOWN: frozenset({Outcome.PENDING, *FINAL}),
-    Outcome.PENDING: frozenset({Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED}),
-    **{outcome: frozenset() for outcome in FINAL},
-    Outcome.SUCCEEDED: frozenset({Outcome.REVERSED}),
-}
 
 # The operations by which money leaves us.
 MONEY_OUT: Final = frozenset(each for each in PAYMENTS if each.row.spends)

@@ -283,7 +283,6 @@ class CallbackView(TypedDict):
 
 _attempt, _callback = viewer(AttemptView), viewer(CallbackView)
 
-SHOWN_FIELDS: Final = tuple(CallbackView.__annotations__)
 
 FIELD_VALUES: Final = {
     "state": values_of(DeliveryState),

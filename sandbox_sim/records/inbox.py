@@ -66,9 +66,6 @@ class InboxMessageView(TypedDict):
     signature: Annotated[Signature, "checked with the secret key of every credential set"]
 
 
-SHOWN_FIELDS: Final = tuple(InboxMessageView.__annotations__)
-
-
 FIELD_VALUES: Final[Mapping[str, FieldValues]] = {"signature": values_of(get_args(Signature))}
 
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypedDict
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.listing import FieldValues, values_of
 from sandbox_sim.values.clients import ServiceMode
-from sandbox_sim.values.json_text import parse_json
+from sandbox_sim.values.json_text import parse_json, viewer
 from sandbox_sim.values.redaction import (
     mask_long_numbers,
     redact_body,
@@ -20,7 +20,7 @@ from sandbox_sim.values.redaction import (
     redact_text,
 )
 from sandbox_sim.values.response_codes import CATALOGUE
-from sandbox_sim.values.timestamps import Timestamp, iso
+from sandbox_sim.values.timestamps import Timestamp
 from sandbox_sim.values.vocabulary import CARD_OPTIONS
 
 # The limits of the journal: requests of one service, and bytes of each request.
@@ -95,7 +95,7 @@ class RequestView(TypedDict):
     ]
 
 
-SHOWN_FIELDS: Final = tuple(RequestView.__annotations__)
+_request = viewer(RequestView)
 
 FIELD_VALUES: Final[Mapping[str, FieldValues]] = {
     "operation": values_of(Operation, optional=True),
@@ -135,22 +135,9 @@ def shown(entry: JournalEntry) -> RequestView:
     """An entry as the control API shows it; a body that is JSON is shown parsed."""
     request = entry.request.decode("utf-8", "replace")
     answer = entry.answer.decode("utf-8", "replace")
-    return {
-        "id": entry.id,
-        "at": iso(entry.at),
-        "service_id": entry.service_id,
-        "operation": entry.operation,
-        "transaction_id": entry.transaction_id,
-        "method": entry.method,
-        "path": entry.path,
-        "request": parse_json(request, request),
-        "http_status": entry.http_status,
-        "response_code": entry.code,
-        "code": entry.code,
-        "rule": entry.rule,
-        "why": entry.why,
-        "warnings": list(entry.warnings),
-        "answer": parse_json(answer, answer),
-        "duration_ms": round(entry.duration_ms, 3),
-        "mode": entry.mode and entry.mode.value,
-    }
+    return _request(
+        entry,
+        request=parse_json(request, request),
+        answer=parse_json(answer, answer),
+        duration_ms=round(entry.duration_ms, 3),
+    )

@@ -78,16 +78,6 @@ def compiled_match(match: Mapping[str, object]) -> Callable[[Mapping[str, object
     return lambda document: document.get(first, _ABSENT) == value and matches(document, match)
 
 
-def prefilter_field(
-    match: Mapping[str, object], unmasked: Iterable[str]
-) -> tuple[str, object] | None:
-    """The first of these attributes that `match` names, with the value it must have, or None.
-
-    Comparing it first rules out most records without converting them.
-    """
-    return next(((name, match[name]) for name in unmasked if name in match), None)
-
-
 def _inside(document: object, name: str) -> object:
     for part in name.split("."):
         document = document.get(part, _ABSENT) if isinstance(document, Mapping) else _ABSENT

@@ -197,9 +197,6 @@ class MessageView(_OfService, HistoryItem):
     mode: Annotated[str, ServiceMode]
 
 
-SHOWN_FIELDS: Final = tuple(MessageView.__annotations__)
-
-
 _item, _view = viewer(HistoryItem), viewer(MessageView)
 
 

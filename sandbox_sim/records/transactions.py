@@ -371,8 +371,6 @@ class TransactionView(TypedDict):
     refund_reason: Annotated[str, "why; empty for any other payment"]
 
 
-SHOWN_FIELDS: Final = tuple(TransactionView.__annotations__)
-
 FIELD_VALUES: Final[Mapping[str, FieldValues]] = {
     "status": STATUS_VALUES,
     "mode": values_of(ServiceMode),

@@ -122,23 +122,17 @@ def _network_variables() -> Mapping[str, str]:
 
 
 def _decoded(texts: Mapping[str, str], origin: str) -> tuple[dict[str, Any], Sequence[str]]:
-    """Parse texts as pydantic-settings does, JSON for lists and tables; returns problems too."""
-    if not any(isinstance(_default(name), list | dict | BaseModel) for name in texts):
-        return dict(texts), []
-    # Imported only here, because the import takes longer than the rest of a start.
-    from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError  # noqa: PLC0415
-
-    source = EnvSettingsSource(cast("type[BaseSettings]", Settings))
+    """The texts, with lists and tables parsed as JSON, and problems. `null` leaves a default."""
     values: dict[str, Any] = {}
     problems = []
     for name, text in texts.items():
-        source.env_vars = {name: text}
+        default = _default(name)
         try:
-            values |= source()
-        except (SettingsError, RecursionError):
-            kind = "a list" if isinstance(_default(name), list) else "a table"
+            values[name] = json.loads(text) if isinstance(default, list | dict) else text
+        except (ValueError, RecursionError):
+            kind = "a list" if isinstance(default, list) else "a table"
             problems.append(f"{name} (from {origin}): must be {kind}, {_example(name, origin)}")
-    return values, problems
+    return {name: value for name, value in values.items() if value is not None}, problems
 
 
 def _unknown(names: Iterable[str], place: str) -> Iterator[str]:

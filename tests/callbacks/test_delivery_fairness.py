@@ -13,6 +13,7 @@ from sandbox_sim.records.callbacks import DeliveryState
 from tests.conftest import Works, to
 from tests.fakes import NO_DESCRIPTORS, NOT_THERE
 from tests.sample_records import NOW, SERVICE, callback
+from tests.turns import idle
 
 SLOW, QUICK = "http://slow.test/callback", "http://quick.test/callback"
 
@@ -34,7 +35,7 @@ class TestFairness:
         await works.start()
 
         works.sender.let_go()
-        await asyncio.wait_for(works.deliveries.wait_idle(), 1)
+        await asyncio.wait_for(idle(works.deliveries), 1)
 
         assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
         assert len(works.sender.posts) == 100
@@ -55,7 +56,7 @@ class TestAbandoned:
 
         await works.deliveries.abandon(SERVICE)
 
-        await asyncio.wait_for(works.deliveries.wait_idle(), 1)
+        await asyncio.wait_for(idle(works.deliveries), 1)
         assert works.sender.at_work[SLOW] == 0
         assert works.deliveries.receivers == ()
         assert set((await works.states()).values()) == {DeliveryState.PENDING}
@@ -69,7 +70,7 @@ class TestAbandoned:
 
         await works.deliveries.abandon(SERVICE)
         works.sender.let_go()
-        await asyncio.wait_for(works.deliveries.wait_idle(), 1)
+        await asyncio.wait_for(idle(works.deliveries), 1)
 
         assert len(works.sender.posts) == PER_RECEIVER + 8
 
@@ -82,7 +83,7 @@ class TestBounds:
         assert works.sender.at_work[SLOW] == PER_RECEIVER
 
         works.sender.let_go()
-        await asyncio.wait_for(works.deliveries.wait_idle(), 1)
+        await asyncio.wait_for(idle(works.deliveries), 1)
 
         assert works.sender.most_at_work[SLOW] == PER_RECEIVER
         assert len(works.sender.posts) == PER_RECEIVER + 8
@@ -98,7 +99,7 @@ class TestBounds:
 
         works.sender.let_go()
         works.sender.most_at_work.clear()
-        await asyncio.wait_for(works.deliveries.wait_idle(), 1)
+        await asyncio.wait_for(idle(works.deliveries), 1)
 
         assert works.sender.most_at_work[SLOW] == 1
         assert set((await works.states()).values()) == {DeliveryState.RETRYING}
@@ -131,7 +132,7 @@ class TestBounds:
             await works.jobs.settle()
         else:
             await works.start()
-            await works.deliveries.wait_idle()
+            await idle(works.deliveries)
         await answering
 
         assert (len(at) > 100 - PER_RECEIVER) is not advances
@@ -244,7 +245,7 @@ class TestCuttingOff:
         cut_off = works.sender.urls[0]
 
         works.sender.let_go()
-        await asyncio.wait_for(works.deliveries.wait_idle(), 5)
+        await asyncio.wait_for(idle(works.deliveries), 5)
 
         assert works.sender.urls.count(cut_off) == 2
         assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
@@ -320,7 +321,7 @@ class TestTheGate:
         assert works.sender.posts == []
 
         works.deliveries.gate.release("10000000001")
-        await asyncio.wait_for(works.deliveries.wait_idle(), 1)
+        await asyncio.wait_for(idle(works.deliveries), 1)
 
         assert await works.states() == {"C1": DeliveryState.DELIVERED}
 

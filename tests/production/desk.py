@@ -57,6 +57,7 @@ from sandbox_sim.values.response_codes import Reply
 from sandbox_sim.values.vocabulary import Wallet
 from tests.fakes import FailingStore
 from tests.sample_records import SERVICE, every, transaction, violations
+from tests.turns import idle
 from tests.units import unit_of
 
 LIVE = ServiceMode.PRODUCTION
@@ -224,10 +225,10 @@ class Desk:
         for job in jobs:
             if job.kind in handlers:
                 handlers[job.kind].start(job)
-        await self.asking.background.wait_idle()
-        await self.notifications.background.wait_idle()
-        await self.sms.background.wait_idle()
-        await self.asking.rechecks.wait_idle()
+        await idle(self.asking.background)
+        await idle(self.notifications.background)
+        await idle(self.sms.background)
+        await idle(self.asking.rechecks)
         for job in jobs:
             if job.kind in handlers:
                 with pytest.raises(JobLost):  # it is done, or was put off

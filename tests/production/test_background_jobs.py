@@ -11,7 +11,7 @@ from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.fakes import WatchedClock
 from tests.sample_records import NOW, SERVICE, after
-from tests.turns import turns
+from tests.turns import idle, turns
 from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D39")
@@ -37,7 +37,7 @@ class Working:
             (job,) = await unit_of(self.store).claim_due(self.clock.now(), 1)
             jobs = BackgroundJobs(self.store, self.clock, self._work, self._give_up)
             jobs.start(job)
-            await jobs.wait_idle()
+            await idle(jobs)
 
     async def _work(self, job: Job) -> None:
         self.tried.append(self.clock.now())

@@ -18,7 +18,7 @@ from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
 from tests.production.desk import FAILED, LOST, NOT_FOUND, SUCCEEDED, Desk
 from tests.sample_records import NOW, SERVICE
-from tests.turns import turns
+from tests.turns import idle, turns
 from tests.units import unit_of
 
 PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
@@ -146,7 +146,7 @@ async def test_a_question_is_asked_again_when_the_store_is_back(desk: Desk) -> N
     desk.store.failures, desk.store.error = 1, StoreError("away")
 
     desk.asking.background.start(job)
-    await desk.asking.background.wait_idle()
+    await idle(desk.asking.background)
 
     assert await desk.status() is Status.SUCCESSFUL
 

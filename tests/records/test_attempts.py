@@ -11,7 +11,6 @@ from sandbox_sim.operations import Operation
 from sandbox_sim.production.attempt_views import waits_because
 from sandbox_sim.records.attempts import (
     MONEY_OUT,
-    TRANSITIONS,
     Attempt,
     AttemptQuery,
     Change,
@@ -31,6 +30,14 @@ pytestmark = pytest.mark.decision("D39")
 TERMS = Terms()
 
 LATER = NOON + timedelta(minutes=1)
+
+# What an outcome may become. A report of UNKNOWN changes no outcome.
+TRANSITIONS = {
+    Outcome.UNKNOWN: {Outcome.PENDING, *FINAL},
+    Outcome.PENDING: {Outcome.SUCCEEDED, Outcome.FAILED, Outcome.REVERSED},
+    **{outcome: set[Outcome]() for outcome in FINAL},
+    Outcome.SUCCEEDED: {Outcome.REVERSED},
+}
 
 OPEN = (Outcome.UNKNOWN, Outcome.PENDING)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from sandbox_sim.callbacks import bodies
+from sandbox_sim.control.record_search import CALLBACKS, MESSAGES, TRANSACTIONS
 from sandbox_sim.records import callbacks, messages, transactions
 from sandbox_sim.records.listing import matches
 from tests.records.samples import NOON, message, transaction
@@ -33,6 +34,6 @@ def test_every_field_must_have_that_very_value(match: dict[str, object], expecte
 def test_the_fields_that_can_be_asked_for_are_those_that_are_shown() -> None:
     callback = bodies.compose(transaction(), callbacks.Profile.TRANS, None, "C1", NOON)
 
-    assert tuple(transactions.shown(transaction(), NOON)) == transactions.SHOWN_FIELDS
-    assert tuple(callbacks.shown(callback)) == callbacks.SHOWN_FIELDS
-    assert tuple(messages.shown(message())) == messages.SHOWN_FIELDS
+    assert tuple(transactions.shown(transaction(), NOON)) == TRANSACTIONS.fields
+    assert tuple(callbacks.shown(callback)) == CALLBACKS.fields
+    assert tuple(messages.shown(message())) == MESSAGES.fields

@@ -265,16 +265,13 @@ def snapshot(folder: Path, report: Path | None = None) -> Snapshot:
 
 def wait_for_change(folder: Path, before: Snapshot, report: Path | None = None) -> None:
     """Wait until a source file differs from `before`, and then until the changes have ended."""
-    now = snapshot(folder, report)
-    while now == before:
-        Event().wait(_EVERY_S)
-        now = snapshot(folder, report)
+    seen = before
     while True:
-        Event().wait(_EVERY_S)
-        later = snapshot(folder, report)
-        if later == now:
+        now = snapshot(folder, report)
+        if now == seen != before:
             return
-        now = later
+        seen = now
+        Event().wait(_EVERY_S)
 
 
 def _changed_at(folder: Path) -> Iterator[tuple[Path, int]]:

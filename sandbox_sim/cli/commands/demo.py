@@ -17,6 +17,7 @@ from pydantic import SecretStr
 
 from sandbox_sim import logs
 from sandbox_sim.adapters.clock_and_ids import RandomIds
+from sandbox_sim.cli.client import CommandFailed
 from sandbox_sim.cli.commands.configuration import settings_options
 from sandbox_sim.cli.options import Integer
 from sandbox_sim.cli.serve.listening import (
@@ -86,8 +87,7 @@ def demo(obj: Mapping[str, Any], loaded: Loaded, shop_port: int, *, lan: bool) -
 def demo_settings(loaded: Loaded) -> Settings:
     """The settings of the user; those that are not set get the defaults of the demonstration."""
     if loaded.settings.scheme != "http":
-        click.echo("tls: the demo serves plain HTTP; leave out tls, cert and key", err=True)
-        raise SystemExit(1)
+        raise CommandFailed("tls: the demo serves plain HTTP; leave out tls, cert and key")
     by_itself = loaded.settings.approval == "auto" and "approval" in loaded.origins
     wanted = {**DEMO_SETTINGS, **(_WITHOUT_HANDSET if by_itself else {})}
     demo_only = {name: value for name, value in wanted.items() if name not in loaded.origins}
@@ -108,30 +108,27 @@ def lan_address() -> str | None:
 def settings_in_lan(settings: Settings, address: str | None) -> Settings:
     """The settings with this address as host, and a random control token if none is set.
 
-    Exits with 1 if production is on, or if the address is None and no host is set.
+    Raises `CommandFailed` if production is on, or if the address is None and no host is set.
     """
     if settings.production:
-        click.echo(
-            "--lan: everyone who scans the QR code gets access; leave out production", err=True
-        )
-        raise SystemExit(1)
+        text = "--lan: everyone who scans the QR code gets access; leave out production"
+        raise CommandFailed(text)
     is_unnamed = settings.loopback or settings.host in LISTENS_ON_ALL
     host = address if is_unnamed else settings.host
     if host is None:
         text = "--lan: the address of this machine in its network is not known"
-        click.echo(f"{text}; name it: --set host=192.168.1.5 --set control_token=SECRET", err=True)
-        raise SystemExit(1)
+        example = "--set host=192.168.1.5 --set control_token=SECRET"
+        raise CommandFailed(f"{text}; name it: {example}")
     token = settings.control_token if settings.token else SecretStr(RandomIds().token())
     return settings.model_copy(update={"host": host, "control_token": token})
 
 
 def _client(settings: Settings) -> Client:
-    """The credentials of the shop: the first set of mode S. Exits with 1 if there is none."""
+    """The credentials of the shop: the first set of mode S. Raises `CommandFailed`."""
     for each in settings.clients().values():
         if each.mode is ServiceMode.SANDBOX:
             return each
-    click.echo("credentials: the demo needs a set of mode S", err=True)
-    raise SystemExit(1)
+    raise CommandFailed("credentials: the demo needs a set of mode S")
 
 
 async def _serve(settings: Settings, client: Client, shop_port: int, ready: "DemoReady") -> int:

@@ -32,7 +32,7 @@ from sandbox_sim.callbacks.receiver_checks import (
 )
 from sandbox_sim.cli.client import CommandFailed, RunningGateway
 from sandbox_sim.cli.commands.configuration import load_or_exit
-from sandbox_sim.cli.options import Integer, address, config_option
+from sandbox_sim.cli.options import Integer, Seconds, address, config_option
 from sandbox_sim.cli.sample_payments import GatewayPayments
 from sandbox_sim.records.callbacks import CallbackRecord, Profile
 from sandbox_sim.settings.schema import A_DAY_S, Settings
@@ -235,14 +235,6 @@ def _order_command(
     return command
 
 
-def _timeout(
-    _context: click.Context, _param: click.Parameter, seconds: float | None
-) -> float | None:
-    if seconds is not None and not 0 < seconds <= A_DAY_S:
-        raise click.BadParameter(f"must be more than 0 and at most {A_DAY_S} seconds")
-    return seconds
-
-
 @click.command()
 @click.argument("url", callback=address)
 @click.option(
@@ -275,9 +267,8 @@ def _timeout(
 )
 @click.option(
     "--timeout",
-    type=float,
+    type=Seconds(lambda s: 0 < s <= A_DAY_S, f"a number of seconds above 0, up to {A_DAY_S}"),
     metavar="SECONDS",
-    callback=_timeout,
     help="How long the receiver has to answer; by default the setting callback_timeout_s.",
 )
 @click.option(

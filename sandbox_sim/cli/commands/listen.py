@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any, Final
@@ -81,6 +82,7 @@ def listen(
         asyncio.run(forwarding.run_forever())
 
 
+@dataclass(eq=False, repr=False)
 class Forwarding:
     """Gets the callbacks of a gateway and posts them to one address.
 
@@ -88,21 +90,14 @@ class Forwarding:
     tell: called with each event, as `listen --json` prints it.
     """
 
-    def __init__(
-        self,
-        gateway: str,
-        token: str | None,
-        forward_to: str,
-        service_id: int | None,
-        tell: Callable[[Told], None],
-    ) -> None:
-        self._url = f"{gateway}/_sandbox/listen"
-        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._forward_to = forward_to
-        self._query = {"forward_to": forward_to}
-        if service_id is not None:
-            self._query["service_id"] = str(service_id)
-        self._tell = tell
+    gateway: str
+    token: str | None
+    forward_to: str
+    service_id: int | None
+    tell: Callable[[Told], None]
+
+    def __post_init__(self) -> None:
+        self._url = f"{self.gateway}/_sandbox/listen"
         self._clock = SystemClock()
 
     async def run_forever(self) -> None:
@@ -117,22 +112,22 @@ class Forwarding:
                 why = "the gateway closed it"
             except (aiohttp.ClientError, OSError) as error:
                 why = str(error) or type(error).__name__
-            self._tell({"event": "disconnected", "why": why})
+            self.tell({"event": "disconnected", "why": why})
             await self._clock.pause(_RECONNECT_S)
 
     async def run_once(self) -> None:
         """Listen on one connection until it ends."""
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        of_service = {} if self.service_id is None else {"service_id": str(self.service_id)}
         context = client_context(authority_file(authority_folder()))
         connector = aiohttp.TCPConnector(ssl=context, limit=0)
         timeout = aiohttp.ClientTimeout(total=None, sock_read=_SILENT_S)
         async with (
             HttpCallbackSender(self._clock) as sender,
-            aiohttp.ClientSession(
-                connector=connector, headers=self._headers, timeout=timeout
-            ) as session,
+            aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout) as session,
             session.get(
                 self._url,
-                params=self._query,
+                params={"forward_to": self.forward_to, **of_service},
                 read_bufsize=_LONGEST_LINE,
                 allow_redirects=False,  # as every command
             ) as stream,
@@ -146,7 +141,7 @@ class Forwarding:
                     if event == "listening":
                         greeting = json.loads(data)
                         answers = f"{self._url}/{greeting['listener']}/answers"
-                        self._tell({"event": event, "shared": greeting["shared"]})
+                        self.tell({"event": event, "shared": greeting["shared"]})
                         continue
                     work = self._forward(
                         session, sender, answers, _Callback.model_validate_json(data)
@@ -167,7 +162,7 @@ class Forwarding:
     ) -> None:
         """Post one callback, and send the answer to the gateway."""
         response = await sender.send(
-            self._forward_to,
+            self.forward_to,
             callback.headers,
             callback.body.encode(),
             timedelta(seconds=callback.timeout_s),
@@ -180,11 +175,11 @@ class Forwarding:
             "problem": response.problem,
             "failure": None if kind is None else kind.name.lower(),
         }
-        self._tell(
+        self.tell(
             {
                 "event": "callback",
                 "url": callback.url,
-                "forwarded_to": redact_text(self._forward_to),
+                "forwarded_to": redact_text(self.forward_to),
                 "verdict": verdict(response),
                 "duration_ms": response.duration_ms,
             }

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
@@ -78,6 +79,7 @@ class _Reply(NamedTuple):
         return found if isinstance(found, dict) else {}
 
 
+@dataclass(frozen=True, eq=False)
 class Side:
     """A client of one implementation of the interface.
 
@@ -85,20 +87,11 @@ class Side:
     received.
     """
 
-    def __init__(
-        self,
-        session: ClientSession,
-        url: str,
-        auth: tuple[str, str],
-        clock: SystemClock,
-        inbox: Callable[[int], str] | None,
-    ) -> None:
-        self._session = session
-        self._url = url
-        pair = base64.b64encode(":".join(auth).encode()).decode()
-        self._auth = f"Basic {pair}"
-        self._clock = clock
-        self._inbox = inbox
+    session: ClientSession
+    url: str
+    auth: tuple[str, str]
+    clock: SystemClock
+    inbox: Callable[[int], str] | None
 
     async def first(self, prepared: Prepared) -> _Reply:
         """Send the first request of a case, and return the answer."""
@@ -120,19 +113,19 @@ class Side:
         names = ("service_id",) if is_sms else ("service_id", "transaction_id")
         path = "/sms/history" if is_sms else "/get_transaction_status"
         asked = {name: request[name] for name in names}
-        while self._clock.monotonic() < deadline:
+        while self.clock.monotonic() < deadline:
             reply = await self._post(path, asked, {})
             if not any(f'"{word}"' in reply.text for word in _PENDING):
                 return
-            await self._clock.pause(_BETWEEN_S)
+            await self.clock.pause(_BETWEEN_S)
 
     def _filled(self, prepared: Prepared, request: Mapping[str, Any]) -> dict[str, Any]:
         """The body, with the address of our inbox or, without one, of no receiver."""
         body = fill(request, {"url": NO_RECEIVER})
         for name in ("callback_url", "landing_page"):
             if NO_RECEIVER in str(body.get(name, "")):
-                body[name] = self._inbox(prepared.number) if self._inbox else NO_RECEIVER
-        if self._inbox and "landing_page" in body:
+                body[name] = self.inbox(prepared.number) if self.inbox else NO_RECEIVER
+        if self.inbox and "landing_page" in body:
             body["landing_page"] += "-landing"
         return body
 
@@ -146,33 +139,34 @@ class Side:
                 return reply
             asked = reply.headers.get("Retry-After", "1")
             seconds = float(asked) if asked.isdecimal() else 1.0
-            await self._clock.pause(min(seconds, _LONGEST_PAUSE_S))
+            await self.clock.pause(min(seconds, _LONGEST_PAUSE_S))
         return await self._send(path, body, headers)
 
     async def _send(
         self, path: str, body: Mapping[str, object], headers: Mapping[str, str]
     ) -> _Reply:
+        pair = base64.b64encode(":".join(self.auth).encode()).decode()
         sent = {
-            "Authorization": self._auth,
+            "Authorization": f"Basic {pair}",
             "User-Agent": f"sandbox-sim/{__version__}",
             "Content-Type": "application/json",
             **headers,
         }
         try:
-            async with self._session.post(
-                self._url + path, data=json.dumps(body), headers=sent, allow_redirects=False
+            async with self.session.post(
+                self.url + path, data=json.dumps(body), headers=sent, allow_redirects=False
             ) as answer:
                 content = bytearray()
                 async for chunk in answer.content.iter_chunked(65_536):
                     content += chunk
                     if len(content) > _MOST_BYTES:
                         raise NoHttpAnswer(
-                            f"{self._url}{path} answers more than {_MOST_BYTES} bytes"
+                            f"{self.url}{path} answers more than {_MOST_BYTES} bytes"
                         )
                 text = content.decode("utf-8", "replace")
                 return _Reply(answer.status, answer.headers, text)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise NoHttpAnswer(f"{self._url}{path} cannot be reached: {_in_words(error)}") from None
+            raise NoHttpAnswer(f"{self.url}{path} cannot be reached: {_in_words(error)}") from None
 
 
 class OwnGateway(NamedTuple):

@@ -21,6 +21,7 @@ import json
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -122,6 +123,7 @@ class _ReceivedAnnouncement(NamedTuple):
 _ALL_TOPICS: Final = _ReceivedAnnouncement(0, 0, frozenset(Topic))
 
 
+@dataclass(eq=False, repr=False)
 class ServerChannel:
     """Sends and receives notifications.
 
@@ -134,25 +136,18 @@ class ServerChannel:
     on_beat: called at each beat.
     """
 
-    def __init__(
-        self,
-        connect: Callable[[], Awaitable[Connection]],
-        clock: Clock,
-        lease: timedelta,
-        *,
-        on_job: Callable[[datetime], None],
-        on_announcement: Callable[[Iterable[Topic]], Awaitable[bool]],
-        on_beat: Callable[[], None],
-    ) -> None:
+    connect: Callable[[], Awaitable[Connection]]
+    clock: Clock
+    lease: timedelta
+    _: KW_ONLY
+    on_job: Callable[[datetime], None]
+    on_announcement: Callable[[Iterable[Topic]], Awaitable[bool]]
+    on_beat: Callable[[], None]
+
+    def __post_init__(self) -> None:
         self.claims: set[int] = set()
         self.server_pid = 0
         self.joined_others = False
-        self._connect = connect
-        self._clock = clock
-        self._lease = lease
-        self._on_job = on_job
-        self._on_announcement = on_announcement
-        self._on_beat = on_beat
         self._connection: Connection | None = None
         self._connected_at = 0.0
         self._task: asyncio.Task[None] | None = None
@@ -205,7 +200,7 @@ class ServerChannel:
         """Notify the other servers of a due time, so that none sleeps longer than that."""
         # The others will wake for the earlier time that they were notified of, and look for jobs
         # then.
-        if self._last_notified is not None and self._clock.now() < self._last_notified <= due_at:
+        if self._last_notified is not None and self.clock.now() < self._last_notified <= due_at:
             return
         if self._due_to_notify is None or due_at < self._due_to_notify:
             self._due_to_notify = due_at
@@ -239,13 +234,13 @@ class ServerChannel:
 
     async def wait_acknowledged(self, announcement: Announcement) -> None:
         """Wait until all servers have acknowledged, for at most `_ACKNOWLEDGE_S`."""
-        until = self._clock.monotonic() + _ACKNOWLEDGE_S
+        until = self.clock.monotonic() + _ACKNOWLEDGE_S
         while (
             announcement.waiting_for
             and self.server_pid
-            and (left := until - self._clock.monotonic()) > 0
+            and (left := until - self.clock.monotonic()) > 0
         ):
-            await self._clock.wait_at_most(announcement.all_acknowledged, left)
+            await self.clock.wait_at_most(announcement.all_acknowledged, left)
 
     async def _run_forever(self, connection: Connection) -> None:
         """Use one connection after another."""
@@ -271,13 +266,13 @@ class ServerChannel:
         """Send pending notifications at once, and beat regularly, until the connection is lost."""
         while not connection.is_closed():
             await self._beat(connection)
-            beat_at = self._clock.monotonic() + self._lease.total_seconds() / 3
-            while not connection.is_closed() and (left := beat_at - self._clock.monotonic()) > 0:
+            beat_at = self.clock.monotonic() + self.lease.total_seconds() / 3
+            while not connection.is_closed() and (left := beat_at - self.clock.monotonic()) > 0:
                 if self._received and (self._processing is None or self._processing.done()):
                     # In a task of its own: a slow store must not delay a beat.
                     self._processing = asyncio.create_task(self._process_received())
                 await self._send_pending(connection)
-                await self._clock.wait_at_most(self._wake, left)
+                await self.clock.wait_at_most(self._wake, left)
                 self._wake.clear()
 
     async def _send_pending(self, connection: Connection) -> None:
@@ -302,13 +297,13 @@ class ServerChannel:
         self.claims.difference_update(numbers)
         if rows:
             earliest = to_datetime(min(due_at for (due_at,) in rows))
-            self._on_job(earliest)
+            self.on_job(earliest)
             self.notify_job(earliest)
 
     async def _process_received(self) -> None:
         """Process received announcements; those that fail are tried again at the next beat."""
         received, self._received = self._received, []
-        if await self._on_announcement({topic for each in received for topic in each.topics}):
+        if await self.on_announcement({topic for each in received for topic in each.topics}):
             self._to_acknowledge += received
             self._wake.set()
         else:
@@ -321,7 +316,7 @@ class ServerChannel:
         first, *more = str(payload).split()
         if channel == JOBS:
             if sender != self.server_pid:
-                self._on_job(to_datetime(int(first)))
+                self.on_job(to_datetime(int(first)))
             return
         announcer, number = int(first), int(more[0])
         if channel == ACKNOWLEDGEMENTS:
@@ -348,20 +343,20 @@ class ServerChannel:
     async def _beat(self, connection: Connection) -> None:
         if self.claims:
             numbers = [*map(str, self.claims)]
-            await connection.execute(_EXTEND, numbers, self._lease // MICROSECOND)
+            await connection.execute(_EXTEND, numbers, self.lease // MICROSECOND)
         # After an interruption that affected all servers, each first gets the time to extend its
         # own leases.
-        if self._clock.monotonic() - self._connected_at > self._lease.total_seconds():
+        if self.clock.monotonic() - self._connected_at > self.lease.total_seconds():
             freed = await connection.fetch(_FREE_EXPIRED)
             if freed:
                 log.warning("%d jobs with expired leases are free for other servers", len(freed))
         due_at = await connection.fetchval(_NEXT_DUE)
         if due_at is not None:
-            self._on_job(to_datetime(due_at))
-        self._on_beat()
+            self.on_job(to_datetime(due_at))
+        self.on_beat()
 
     async def _connect_and_listen(self) -> Connection:
-        connection = await self._connect()
+        connection = await self.connect()
         try:
             connection.add_termination_listener(self._wake_up)
             for channel in (JOBS, ANNOUNCEMENTS, ACKNOWLEDGEMENTS):
@@ -379,13 +374,13 @@ class ServerChannel:
             raise
         self.server_pid, self._connection = connection.get_server_pid(), connection
         self.joined_others = not is_alone
-        self._connected_at = self._clock.monotonic()
+        self._connected_at = self.clock.monotonic()
         return connection
 
     async def _reconnect(self) -> Connection:
         """Try to connect until it succeeds; announcements in between were missed."""
         while True:
-            await self._clock.wait_at_most(asyncio.Event(), _RECONNECT_S)
+            await self.clock.wait_at_most(asyncio.Event(), _RECONNECT_S)
             try:
                 connection = await self._connect_and_listen()
             except POSTGRES_ERRORS as error:

@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from hashlib import blake2b
@@ -23,7 +24,7 @@ from typing import Final, NamedTuple, TypeVar, cast
 import asyncpg
 from cachetools import LRUCache
 
-from sandbox_sim.ports import AnswerGate, Clock, DataRefused, JobLost, StoreError, Topic, Unit
+from sandbox_sim.ports import AnswerGate, Clock, DataRefused, JobLost, StoreError, Topic
 from sandbox_sim.records.jobs import Job
 from sandbox_sim.records.transactions import KEPT_IN_A_DATABASE, TransactionRecord
 from sandbox_sim.stores.change_notifier import ChangeNotifier
@@ -381,6 +382,7 @@ _CLOSING_S: Final = 2.0
 log = logging.getLogger("sandbox_sim.store")
 
 
+@dataclass(eq=False, repr=False)
 class PostgresStore(ChangeNotifier):
     """The `Store` of several servers behind a load balancer.
 
@@ -390,31 +392,25 @@ class PostgresStore(ChangeNotifier):
     keep_transactions: how many are kept, beside those that are never dropped.
     """
 
-    def __init__(
-        self,
-        url: str,
-        clock: Clock,
-        gate: AnswerGate | None = None,
-        lease: timedelta = LEASE,
-        keep_transactions: int = KEPT_IN_A_DATABASE,
-    ) -> None:
+    url: str
+    clock: Clock
+    gate: AnswerGate | None = None
+    lease: timedelta = LEASE
+    keep_transactions: int = KEPT_IN_A_DATABASE
+
+    def __post_init__(self) -> None:
         super().__init__()
-        self._keep_transactions = keep_transactions
-        self._url = url
-        self._clock = clock
-        self._gate = gate
-        self._lease = lease
         self._asked: AskedFor = LRUCache(_KNOWN_IDS)
         self._pool: PostgresConnections | None = None
         self._channel = ServerChannel(
-            lambda: connect(url),
-            clock,
-            lease,
+            partial(connect, self.url),
+            self.clock,
+            self.lease,
             on_job=self._on_job,
             on_announcement=self._on_announcement,
             on_beat=self._on_beat,
         )
-        self.relay = PostgresRelay(self._channel, clock, lease)
+        self.relay = PostgresRelay(self._channel, self.clock, self.lease)
         self._cleanup_at: datetime | None = None
         self._cleanup: asyncio.Task[None] | None = None
 
@@ -426,7 +422,7 @@ class PostgresStore(ChangeNotifier):
     async def open(self) -> None:
         """Connect and migrate the tables; raises `StoreError` that says why not."""
         try:
-            self._pool = await open_connections(self._url, self._clock)
+            self._pool = await open_connections(self.url, self.clock)
             await _retried(partial(_migrate, self._pool))
             await self._channel.open()
         except BaseException as error:
@@ -448,15 +444,12 @@ class PostgresStore(ChangeNotifier):
         self.relay.close()
         await self._channel.close()
 
-    async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
+    async def run(self, work: Callable[[PostgresUnit], Awaitable[T]]) -> T:
         """Run `work` in a transaction and return its result after the commit.
 
         `work` runs again, up to six times in all, where it conflicts with other units. Raises what
         it raised, or `StoreError`.
         """
-        return await self._run(work)
-
-    async def _run(self, work: Callable[[PostgresUnit], Awaitable[T]]) -> T:
         try:
             return await _retried(partial(self._try, work))
         except (*POSTGRES_ERRORS, StoreError) as error:
@@ -470,11 +463,11 @@ class PostgresStore(ChangeNotifier):
         try:
             unit = PostgresUnit(
                 connection,
-                self._clock,
-                self._gate,
+                self.clock,
+                self.gate,
                 self._channel.claims,
                 self._asked,
-                self._lease,
+                self.lease,
                 server_pid=self._channel.server_pid,
                 tries=tries,
             )
@@ -503,9 +496,9 @@ class PostgresStore(ChangeNotifier):
         """Update claims and notify listeners after a commit."""
         self._channel.claims |= unit.claimed | set(unit.gated.values())
         self._channel.claims -= unit.finished
-        if self._gate is not None:
+        if self.gate is not None:
             for network_id, number in unit.gated.items():
-                self._gate.call_when_released(network_id, partial(self._channel.free_job, number))
+                self.gate.call_when_released(network_id, partial(self._channel.free_job, number))
         for notice in self._watchers if unit.wrote else ():
             notice()
         if unit.earliest_added is not None:
@@ -528,29 +521,29 @@ class PostgresStore(ChangeNotifier):
     async def _clean_up(self) -> None:
         """Delete what has expired, from time to time."""
         try:
-            now = self._clock.now()
+            now = self.clock.now()
             if self._cleanup_at is None or now >= self._cleanup_at:
                 self._cleanup_at = now + CLEANUP_INTERVAL
-                await self._run(lambda unit: unit.delete_expired(now))
+                await self.run(lambda unit: unit.delete_expired(now))
                 await self._drop_transactions(now)
         except StoreError as error:
             log.warning("expired records could not be deleted: %s", error)
 
     async def _drop_transactions(self, now: datetime) -> None:
         """Drop transactions beyond those that are kept, in steps beside other units."""
-        excess = await self._run(lambda unit: unit.transactions_beyond(self._keep_transactions))
+        excess = await self.run(lambda unit: unit.transactions_beyond(self.keep_transactions))
         while excess > 0:
             step = min(excess, DROPPED_AT_ONCE)
-            dropped = await self._run(partial(_drop, step, now))
+            dropped = await self.run(partial(_drop, step, now))
             excess = excess - dropped if dropped == step else 0
 
     def _as_store_error(self, error: BaseException) -> BaseException:
         """A `StoreError` for errors of Postgres; any other error unchanged."""
         if isinstance(error, POSTGRES_ERRORS):
             kind = DataRefused if isinstance(error, DATA_ERRORS) else StoreError
-            return kind(f"{masked(self._url)}: {describe_error(error)}")
+            return kind(f"{masked(self.url)}: {describe_error(error)}")
         if isinstance(error, StoreError):
-            return StoreError(f"{masked(self._url)}: {error}")
+            return StoreError(f"{masked(self.url)}: {error}")
         return error
 
 

@@ -12,6 +12,7 @@ import os
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -111,6 +112,7 @@ class _BatchResult(NamedTuple):
     failed: bool = False
 
 
+@dataclass(eq=False, repr=False)
 class SqliteStore(ChangeNotifier):
     """The default `Store` of `serve`.
 
@@ -118,19 +120,14 @@ class SqliteStore(ChangeNotifier):
     too. keep_transactions: how many are kept, beside those that are never dropped.
     """
 
+    path: Path
+    clock: Clock
+    durability: Durability = "process"
+    keep_transactions: int = KEPT_IN_A_DATABASE
     joined_others = False
 
-    def __init__(
-        self,
-        path: Path,
-        clock: Clock,
-        durability: Durability = "process",
-        keep_transactions: int = KEPT_IN_A_DATABASE,
-    ) -> None:
+    def __post_init__(self) -> None:
         super().__init__()
-        self._path = path
-        self._clock = clock
-        self._synchronous = _SYNCHRONOUS[durability]
         # The units submitted in this iteration of the event loop, and the batches for the thread;
         # None ends it.
         self._pending: list[_WorkItem] = []
@@ -139,7 +136,6 @@ class SqliteStore(ChangeNotifier):
         self._tasks: set[asyncio.Task[None]] = set()
         self._thread: threading.Thread | None = None
         self._cleanup_at: datetime | None = None
-        self._keep_transactions = keep_transactions
         self._excess = 0  # the transactions to drop
         self._files: WatchedFiles
 
@@ -172,7 +168,7 @@ class SqliteStore(ChangeNotifier):
     async def run(self, work: Callable[[Unit], Awaitable[T]]) -> T:
         """Run `work` in the next commit and return its result afterwards; raises what it raised."""
         if self._thread is None:
-            raise StoreError(f"{self._path}: the store is closed")
+            raise StoreError(f"{self.path}: the store is closed")
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
         if not self._pending:
@@ -182,8 +178,8 @@ class SqliteStore(ChangeNotifier):
 
     async def back_up(self) -> Path:
         """Write a copy beside the file; the lock of the file keeps other programs from doing so."""
-        stamp = self._clock.now().strftime("%Y%m%dT%H%M%S.%fZ")
-        copy = self._path.with_name(f"{self._path.stem}-{stamp}.backup{self._path.suffix}")
+        stamp = self.clock.now().strftime("%Y%m%dT%H%M%S.%fZ")
+        copy = self.path.with_name(f"{self.path.stem}-{stamp}.backup{self.path.suffix}")
         done: asyncio.Future[Path] = asyncio.get_running_loop().create_future()
         self._copies.put((copy, done))
         await self.run(_nothing)  # the thread makes the copy after this unit
@@ -257,7 +253,7 @@ class SqliteStore(ChangeNotifier):
 
     def _commit(self, cursor: sqlite3.Cursor, batch: Sequence[_WorkItem]) -> _BatchResult:
         """Run a batch as one transaction; if that fails, run each unit in its own."""
-        unit = _SqliteUnit(cursor, self._clock)
+        unit = _SqliteUnit(cursor, self.clock)
         try:
             self._begin(cursor)
             done = [_execute(item, unit) for item in batch]
@@ -288,11 +284,11 @@ class SqliteStore(ChangeNotifier):
 
     def _clean_up(self, unit: "_SqliteUnit") -> None:
         """Delete what is not kept, the transactions in steps beside the units of a batch."""
-        now = self._clock.now()
+        now = self.clock.now()
         if self._cleanup_at is None or now >= self._cleanup_at:
             self._cleanup_at = now + CLEANUP_INTERVAL
             _run_sync(unit.delete_expired(now))
-            self._excess = _run_sync(unit.transactions_beyond(self._keep_transactions))
+            self._excess = _run_sync(unit.transactions_beyond(self.keep_transactions))
         if self._excess:
             step = min(self._excess, DROPPED_AT_ONCE)
             dropped = _run_sync(unit.drop_transactions(step, now))
@@ -325,15 +321,15 @@ class SqliteStore(ChangeNotifier):
 
     def _connect(self) -> sqlite3.Connection:
         self._make_folder()
-        connection = sqlite3.connect(self._path, timeout=0, isolation_level=None)
+        connection = sqlite3.connect(self.path, timeout=0, isolation_level=None)
         try:
             connection.execute(_LOCK)
             version = self._version(connection)
-            for pragma in (*_PRAGMAS, f"PRAGMA synchronous = {self._synchronous}"):
+            for pragma in (*_PRAGMAS, f"PRAGMA synchronous = {_SYNCHRONOUS[self.durability]}"):
                 connection.execute(pragma)
             self._migrate(connection, version)
             connection.execute("UPDATE jobs SET lease_until = 0 WHERE lease_until > 0")
-            self._files = WatchedFiles(connection, self._path)
+            self._files = WatchedFiles(connection, self.path)
         except BaseException:
             connection.close()
             raise
@@ -341,13 +337,13 @@ class SqliteStore(ChangeNotifier):
 
     def _make_folder(self) -> None:
         """Create the folder, and refuse files for which SQLite's own error is unclear."""
-        if self._path.exists() and not os.access(self._path, os.W_OK):
+        if self.path.exists() and not os.access(self.path, os.W_OK):
             raise StoreError("it cannot be written to")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise StoreError("its folder cannot be made, because a file is in the way") from None
-        if is_empty_with_log(self._path):
+        if is_empty_with_log(self.path):
             raise StoreError(
                 "it is empty, but the file beside it that ends in -wal has its changes; "
                 "restore the file that they belong to, or move both away to start with an empty "
@@ -402,15 +398,15 @@ class SqliteStore(ChangeNotifier):
         if isinstance(error, _PROGRAMMING_ERRORS):
             return error
         if isinstance(error, _DATA_ERRORS):
-            return DataRefused(f"{self._path}: it cannot hold one of the values")
+            return DataRefused(f"{self.path}: it cannot hold one of the values")
         if isinstance(error, sqlite3.Error):
             problem = _describe_error(error)
             is_busy = problem == _REASONS["SQLITE_BUSY"]
-            return (StoreInUse if is_busy else StoreError)(f"{self._path}: {problem}")
+            return (StoreInUse if is_busy else StoreError)(f"{self.path}: {problem}")
         if isinstance(error, OSError):
-            return StoreError(f"{self._path}: {error.strerror}")
+            return StoreError(f"{self.path}: {error.strerror}")
         if isinstance(error, StoreError):
-            return StoreError(f"{self._path}: {error}")
+            return StoreError(f"{self.path}: {error}")
         return error
 
 

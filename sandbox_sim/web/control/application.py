@@ -5,6 +5,7 @@ import logging
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
@@ -62,6 +63,7 @@ _NOTIFICATIONS: Final = [
 ]
 
 
+@dataclass(eq=False, repr=False)
 class ControlApi:
     """Answers the requests to the control API, and the notifications of networks.
 
@@ -69,32 +71,26 @@ class ControlApi:
     notified: handles the notifications of networks; None without networks.
     """
 
-    def __init__(
-        self,
-        routes: Sequence[Route],
-        guard: Guard,
-        prefixes: Sequence[str],
-        notified: Handler | None,
-        templates: Templates,
-        store_failures: StoreFailures,
-    ) -> None:
-        self.routes = routes
-        paths = [(each.method, each.path) for each in routes]
-        if notified is not None:
+    routes: Sequence[Route]
+    guard: Guard
+    prefixes: Sequence[str]
+    notified: Handler | None
+    templates: Templates
+    store_failures: StoreFailures
+
+    def __post_init__(self) -> None:
+        paths = [(each.method, each.path) for each in self.routes]
+        if self.notified is not None:
             paths += _NOTIFICATIONS
-        self.router, places = _router(tuple(paths), tuple(prefixes))
-        repeated = [route for route in routes for _ in prefixes]
+        self.router, places = _router(tuple(paths), tuple(self.prefixes))
+        repeated = [route for route in self.routes for _ in self.prefixes]
         self._routes = dict(zip(places, repeated, strict=False))  # then come the notifications
         self._handlers: dict[web.AbstractRoute, Handler] = {}  # of the routes that were asked for
-        self._notified = notified or _not_called
-        self._guard = guard
-        self._templates = templates
-        self._store_failures = store_failures
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer a request to one of its paths."""
-        answer = await _in_shape(request, self._answer, self._store_failures)
-        return await _for_browser(request, answer, self._templates)
+        answer = await _in_shape(request, self._answer, self.store_failures)
+        return await _for_browser(request, answer, self.templates)
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         match = await self.router.resolve(request)
@@ -107,8 +103,9 @@ class ControlApi:
     def _handler(self, place: web.AbstractRoute) -> Handler:
         if place not in self._handlers:
             route = self._routes.get(place)
+            notified = self.notified or _not_called
             self._handlers[place] = (
-                self._notified if route is None else _handler_of_route(route, self._guard)
+                notified if route is None else _handler_of_route(route, self.guard)
             )
         return self._handlers[place]
 

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 from aiohttp import web
 from pydantic import Field
 
+from sandbox_sim.callbacks.doctor import ReceiverExamination
 from sandbox_sim.callbacks.receiver_checks import ReceiverReport, shown
 from sandbox_sim.control.manual_actions import CallbackRetries, ManualActions
 from sandbox_sim.control.record_search import RecordIds
@@ -27,9 +28,6 @@ from sandbox_sim.web.control.input import (
 )
 from sandbox_sim.web.control.records import no_such
 from sandbox_sim.web.routes import Answer, Body, ListOf, Reply, Route
-
-if TYPE_CHECKING:
-    from sandbox_sim.callbacks.doctor import ReceiverExamination
 
 
 class ResendBody(Input):
@@ -77,7 +75,7 @@ class CallbackActionRoutes:
     retries: CallbackRetries
     manual_actions: ManualActions
     ids: RecordIds
-    examination: Callable[[], "ReceiverExamination"]
+    examination: Callable[[], ReceiverExamination]
 
     def routes(self) -> Sequence[Route]:
         route = partial(Route, group="Callbacks")

@@ -22,8 +22,8 @@ from sandbox_sim.web.control.records import (
     RecordListQuery,
     answer_of_wait,
     list_query,
-    match_of,
     page_of,
+    search_body,
 )
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import (
@@ -79,16 +79,12 @@ class InboxRoutes:
             route(
                 "GET", f"{_INBOX}/messages", self.messages, "list the deliveries, newest first",
                 answers=(Answer(ListOf("messages", InboxMessageView)),),
-                query=list_query(kind.fields, kind.values),
+                query=list_query(kind),
             ),
             route(
                 "POST", f"{_INBOX}/wait", self.wait, "wait for deliveries",
                 answers=(Answer(ListOf("messages", InboxMessageView, has_next=False)),),
-                body=Body(
-                    Wait, optional=True, match_fields=kind.fields,
-                    match_schemas=kind.match_schemas,
-                ),
-                errors=(TIMEOUT,),
+                body=search_body(Wait, kind), errors=(TIMEOUT,),
             ),
             route(
                 "DELETE", _INBOX, self.clear, "empty an inbox",
@@ -131,7 +127,7 @@ class InboxRoutes:
     async def messages(self, request: web.Request, asked: RecordListQuery) -> Reply:
         """The deliveries, newest first; `next` is the value of `after` for the next page."""
         kind = inbox_of(inbox_name(request))
-        return await page_of(self.records, kind, "messages", request, asked)
+        return await page_of(self.records, kind, request, asked)
 
     async def view(self, request: web.Request) -> web.Response:
         """The deliveries as a page, newest first."""
@@ -152,10 +148,7 @@ class InboxRoutes:
 
         `json.trans_ref` in `match` looks inside a body that is JSON.
         """
-        kind = inbox_of(inbox_name(request))
-        match = match_of(asked, kind)
-        waiting = self.records.wait(kind, match, asked.count, asked.timeout_s)
-        return await answer_of_wait(request, waiting, asked, "messages")
+        return await answer_of_wait(self.records, inbox_of(inbox_name(request)), request, asked)
 
     async def clear(self, request: web.Request) -> Deleted:
         """Empty an inbox."""

@@ -17,7 +17,7 @@ from pydantic import Field
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Clock
 from sandbox_sim.production import attempt_views
-from sandbox_sim.production.attempt_views import NetworkAttemptView
+from sandbox_sim.production.attempt_views import LiveRecordReader, NetworkAttemptView
 from sandbox_sim.production.circuit_breaker import BreakerState
 from sandbox_sim.production.network_overview import NetworkOverview, NetworkState
 from sandbox_sim.records.attempts import AttemptQuery
@@ -36,7 +36,6 @@ from sandbox_sim.web.control.input import A_TIME, ListQuery, Moment, ServiceList
 from sandbox_sim.web.routes import Answer, ErrorCode, ListOf, Query, Reply, Route
 
 if TYPE_CHECKING:  # serve starts faster without what only production needs
-    from sandbox_sim.production.attempt_views import LiveRecordReader
     from sandbox_sim.production.notifications import NetworkNotifications
 
 
@@ -200,7 +199,7 @@ class NetworkRoutes:
 
     overview: NetworkOverview
     notifications: "NetworkNotifications | None"
-    live: "LiveRecordReader | None"
+    live: LiveRecordReader | None
 
     def routes(self) -> Sequence[Route]:
         route = partial(Route, group="Networks")

@@ -24,6 +24,14 @@ from sandbox_sim.web.routes import Route
 
 _CLOCK: Final = "/_sandbox/clock/"
 _RULES: Final = ("/_sandbox/overrides", "/_sandbox/faults")
+_CLOCK_FIXED: Final = "gateway time cannot be changed"
+_CONFIG_FIXED: Final = (
+    "settings cannot change while the server runs; configure them and restart the server"
+)
+_NO_SAMPLES: Final = (
+    "no sample callbacks are sent: they would say that payments were made; run sandbox-sim doctor "
+    "URL instead"
+)
 # How many of the transactions with one transaction_id are checked.
 _LOOKED_AT: Final = 100
 _OF_THE_SANDBOX: Final = frozenset(
@@ -50,11 +58,11 @@ def _guarded(
 ) -> Route:
     errors = (*route.errors, PRODUCTION)
     if route.method == "POST" and route.path.startswith(_CLOCK):
-        return replace(route, handler=_refuse_clock, errors=errors)
+        return replace(route, handler=partial(_refuse, _CLOCK_FIXED), errors=errors)
     if route.path == CONFIG and route.method != "GET":
-        return replace(route, handler=_refuse_config, errors=errors)
+        return replace(route, handler=partial(_refuse, _CONFIG_FIXED), errors=errors)
     if route.path == DOCTOR:
-        return replace(route, handler=_refuse_doctor)
+        return replace(route, handler=partial(_refuse, _NO_SAMPLES))
     if (route.method, route.path) in _OF_THE_SANDBOX:
         return replace(
             route, handler=partial(_checked, route, is_only_live, records), errors=errors
@@ -62,20 +70,8 @@ def _guarded(
     return route
 
 
-async def _refuse_clock(_request: web.Request, _asked: object) -> NoReturn:
-    raise RequestRefused(PRODUCTION, "Production is on, so gateway time cannot be changed")
-
-
-async def _refuse_config(_request: web.Request, _asked: object) -> NoReturn:
-    text = "Production is on, so settings cannot change while the server runs"
-    raise RequestRefused(PRODUCTION, f"{text}; configure them and restart the server")
-
-
-async def _refuse_doctor(_request: web.Request, _asked: object) -> NoReturn:
-    text = (
-        "Production is on, so no sample callbacks are sent: they would say that payments were made"
-    )
-    raise RequestRefused(PRODUCTION, f"{text}; run sandbox-sim doctor URL instead")
+async def _refuse(text: str, _request: web.Request, _asked: object) -> NoReturn:
+    raise RequestRefused(PRODUCTION, f"Production is on, so {text}")
 
 
 async def _checked(

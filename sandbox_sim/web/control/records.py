@@ -4,12 +4,12 @@ Every kind of record has the same routes: its list, one record, and `find`, `cou
 The journal of requests can also be emptied.
 """
 
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypedDict
+from typing import Annotated, Any, Final, Literal, TypedDict
 
 from aiohttp import web
 from pydantic import Field
@@ -24,19 +24,14 @@ from sandbox_sim.control.record_search import (
     RecordIds,
     RecordSearch,
 )
-from sandbox_sim.events.waits import WaitResult
-from sandbox_sim.production.attempt_views import TransactionDetails
+from sandbox_sim.production.attempt_views import LiveRecordReader, TransactionDetails
 from sandbox_sim.records.callbacks import CallbackView
-from sandbox_sim.records.journal import RequestView
 from sandbox_sim.records.listing import (
-    FieldValues,
     ImpossibleValue,
     Listing,
     compiled_match,
     page_of_all,
 )
-from sandbox_sim.records.messages import MessageView
-from sandbox_sim.records.transactions import TransactionView
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.control import errors
 from sandbox_sim.web.control.errors import RequestRefused
@@ -53,20 +48,18 @@ from sandbox_sim.web.control.input import (
     Text,
     Wait,
 )
-from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
+from sandbox_sim.web.routes import Answer, Body, ErrorCode, ListOf, Query, Reply, Route
 from sandbox_sim.web.transport.gateway_protocol import run_while_connected
-
-if TYPE_CHECKING:
-    from sandbox_sim.production.attempt_views import LiveRecordReader
 
 
 async def answer_of_wait(
-    request: web.Request, waiting: Coroutine[Any, Any, WaitResult], asked: Wait, plural: str
+    records: RecordSearch, kind: Kind, request: web.Request, asked: Wait
 ) -> Reply:
-    """Wait for the records; HTTP 408 if too few came in time.
+    """Wait until `count` records match; HTTP 408 if too few came in time.
 
     The wait ends at once when the client closes the connection.
     """
+    waiting = records.wait(kind, match_of(asked, kind), asked.count, asked.timeout_s)
     task = await run_while_connected(request, waiting)
     if task.cancelled():
         raise RequestRefused(errors.DISCONNECTED, "The client closed the connection")
@@ -74,23 +67,10 @@ async def answer_of_wait(
     if came.records is None:
         text = f"{came.matching} of {asked.count} came within {asked.timeout_s:g} s"
         raise RequestRefused(errors.TIMEOUT, text)
-    return {plural: came.records}
+    return {kind.plural: came.records}
 
 
-class RecordKind(NamedTuple):
-    """The records of one kind: their name in paths and answers, and how one is shown."""
-
-    plural: str
-    kind: Kind
-    view: Any
-
-
-KINDS: Final = (
-    RecordKind("requests", REQUESTS, RequestView),
-    RecordKind("transactions", TRANSACTIONS, TransactionView),
-    RecordKind("callbacks", CALLBACKS, CallbackView),
-    RecordKind("sms", MESSAGES, MessageView),
-)
+KINDS: Final = (REQUESTS, TRANSACTIONS, CALLBACKS, MESSAGES)
 
 _NUMBERS: Final = frozenset(
     {"service_id", "char_count", "page_count", "units_charged", "http_status"}
@@ -99,11 +79,6 @@ _NUMBERS: Final = frozenset(
 _NETWORK_ID: Final = itemgetter("network_transaction_id")
 
 _SWITCHES: Final = frozenset({"unacknowledged"})
-
-# A transaction by any of its ids, of any service or of one.
-TRANSACTION: Final = "/_sandbox/transactions/{id}"
-
-TRANSACTION_OF_SERVICE: Final = "/_sandbox/transactions/{service_id}/{id}"
 
 
 class Search(Wait):
@@ -155,23 +130,16 @@ class RecordRoutes:
     records: RecordSearch
     ids: RecordIds
     pending: OpenTransactions
-    live: "LiveRecordReader | None" = None
+    live: LiveRecordReader | None = None
 
     def routes(self) -> Sequence[Route]:
         """The routes of all kinds."""
         return [
             *(route for kind in KINDS for route in self._routes_of(kind)),
-            Route(
-                "GET", TRANSACTION, self.transaction,
-                "show the transaction with this identifier, with its timeline",
-                "Transactions", (Answer(TransactionDetails),), query=Query(ModeQuery),
-                errors=(errors.NOT_FOUND, errors.AMBIGUOUS),
-            ),
-            Route(
-                "GET", TRANSACTION_OF_SERVICE, self.transaction,
-                "show the transaction of a service with this identifier, with its timeline",
-                "Transactions", (Answer(TransactionDetails),), query=Query(ModeQuery),
-                errors=(errors.BAD_REQUEST, errors.NOT_FOUND),
+            *transaction_routes(
+                partial(Route, "GET", handler=self.transaction, query=Query(ModeQuery)), "",
+                "show the transaction{} with this identifier, with its timeline",
+                (Answer(TransactionDetails),), (errors.NOT_FOUND,),
             ),
             Route(
                 "GET", "/_sandbox/callbacks/{id}", self.callback,
@@ -185,33 +153,30 @@ class RecordRoutes:
             ),
         ]  # fmt: skip
 
-    def _routes_of(self, of: RecordKind) -> Sequence[Route]:
-        plural, kind, view = of
+    def _routes_of(self, kind: Kind) -> Sequence[Route]:
+        plural, view = kind.plural, kind.view
         route = partial(Route, group="SMS" if plural == "sms" else plural.capitalize())
         path = f"/_sandbox/{plural}"
-        search = Body(
-            Search, optional=True, match_fields=kind.fields, match_schemas=kind.match_schemas
-        )
-        query = list_query(kind.fields, kind.values)
+        search, query = search_body(Search, kind), list_query(kind)
         listed = view
         if kind is TRANSACTIONS:
             query, listed = query._replace(model=TransactionListQuery), TransactionDetails
         page = ListOf(plural, listed, has_dropped=kind is REQUESTS)
         routes = [
             route(
-                "GET", path, partial(self.list, of), f"list {plural}, newest first",
+                "GET", path, partial(self.list, kind), f"list {plural}, newest first",
                 answers=(Answer(page),), query=query, errors=(errors.NOT_FOUND,),
             ),
             route(
-                "POST", f"{path}/find", partial(self.find, of), f"find {plural}, newest first",
+                "POST", f"{path}/find", partial(self.find, kind), f"find {plural}, newest first",
                 answers=(Answer(ListOf(plural, view)),), body=search,
             ),
             route(
-                "POST", f"{path}/count", partial(self.count, of), f"count {plural}",
+                "POST", f"{path}/count", partial(self.count, kind), f"count {plural}",
                 answers=(Answer(Count),), body=search,
             ),
             route(
-                "POST", f"{path}/wait", partial(self.wait, of), f"wait for {plural}",
+                "POST", f"{path}/wait", partial(self.wait, kind), f"wait for {plural}",
                 answers=(Answer(ListOf(plural, view, has_next=False)),), body=search,
                 errors=(errors.TIMEOUT,),
             ),
@@ -219,23 +184,23 @@ class RecordRoutes:
         if kind not in {TRANSACTIONS, CALLBACKS}:  # each of them is found by several ids
             routes.append(
                 route(
-                    "GET", f"{path}/{{id}}", partial(self.one, of), f"show one of the {plural}",
+                    "GET", f"{path}/{{id}}", partial(self.one, kind), f"show one of the {plural}",
                     answers=(Answer(view),), errors=(errors.NOT_FOUND,),
                 ),
             )  # fmt: skip
         return routes
 
     async def list(
-        self, of: RecordKind, request: web.Request, asked: RecordListQuery
+        self, kind: Kind, request: web.Request, asked: RecordListQuery
     ) -> dict[str, object]:
         """List records, newest first; `next` is the value of `after` for the next page."""
         if isinstance(asked, TransactionListQuery):
             chosen = await self._waiting_or_open(asked)
             if chosen is not None:
                 return _page_of(request, asked, chosen)
-        page = await page_of(self.records, of.kind, of.plural, request, asked)
-        if of.kind is REQUESTS:
-            service_id = _filters(request, of.kind).get("service_id")
+        page = await page_of(self.records, kind, request, asked)
+        if kind is REQUESTS:
+            service_id = _filters(request, kind).get("service_id")
             of_one = service_id if isinstance(service_id, int) else None
             page["dropped"] = await self.records.dropped_requests(of_one)
         return page
@@ -253,27 +218,25 @@ class RecordRoutes:
         duration = timedelta(seconds=asked.open_longer_than_s)
         return await self.pending.longer_than(duration)
 
-    async def find(self, of: RecordKind, _request: web.Request, asked: Search) -> Reply:
+    async def find(self, kind: Kind, _request: web.Request, asked: Search) -> Reply:
         """Find the records that match, newest first."""
-        found = await self.records.find(of.kind, match_of(asked, of.kind), asked.limit)
-        return {of.plural: found.records, "next": found.next}
+        found = await self.records.find(kind, match_of(asked, kind), asked.limit)
+        return {kind.plural: found.records, "next": found.next}
 
-    async def count(self, of: RecordKind, _request: web.Request, asked: Search) -> Count:
+    async def count(self, kind: Kind, _request: web.Request, asked: Search) -> Count:
         """Count the records that match."""
-        return {"count": await self.records.count(of.kind, match_of(asked, of.kind))}
+        return {"count": await self.records.count(kind, match_of(asked, kind))}
 
-    async def wait(self, of: RecordKind, request: web.Request, asked: Search) -> Reply:
+    async def wait(self, kind: Kind, request: web.Request, asked: Search) -> Reply:
         """Wait until `count` records match; HTTP 408 after `timeout_s`."""
-        match = match_of(asked, of.kind)
-        waiting = self.records.wait(of.kind, match, asked.count, asked.timeout_s)
-        return await answer_of_wait(request, waiting, asked, of.plural)
+        return await answer_of_wait(self.records, kind, request, asked)
 
-    async def one(self, of: RecordKind, request: web.Request) -> Reply:
+    async def one(self, kind: Kind, request: web.Request) -> Reply:
         """Show one record by its id."""
         name = request.match_info["id"]
-        found = await self.records.find(of.kind, {of.kind.name: name}, limit=1)
+        found = await self.records.find(kind, {kind.name: name}, limit=1)
         if not found.records:
-            raise no_such(of.plural, name)
+            raise no_such(kind.plural, name)
         return found.records[0]
 
     async def callback(self, request: web.Request) -> Reply:
@@ -303,21 +266,50 @@ class RecordRoutes:
         return {"deleted": await self.records.clear_requests(asked.service_id)}
 
 
-def list_query(fields: tuple[str, ...], values: Mapping[str, FieldValues]) -> Query:
-    """The query of a list of records: every field of a record is a filter.
+def transaction_routes(
+    route: Callable[..., Route],
+    action: str,
+    summary: str,
+    answers: tuple[Answer, ...],
+    refusals: tuple[ErrorCode, ...],
+) -> Sequence[Route]:
+    """The routes of an action on a transaction by any of its ids, of any service or of one.
 
-    values: the fields that have a fixed set of values.
+    route: makes one of them. action: the end of the path. summary: with `{}` where the second one
+    names the service.
     """
-    accepted = {name: each.accepted for name, each in values.items() if name not in _SWITCHES}
-    return Query(RecordListQuery, fields, _NUMBERS, _SWITCHES, accepted)
+    made = partial(route, group="Transactions", answers=answers)
+    path = "/_sandbox/transactions"
+    return [
+        made(
+            path=f"{path}/{{id}}{action}", summary=summary.format(""),
+            errors=(*refusals, errors.AMBIGUOUS),
+        ),
+        made(
+            path=f"{path}/{{service_id}}/{{id}}{action}", summary=summary.format(" of a service"),
+            errors=(*refusals, errors.BAD_REQUEST),
+        ),
+    ]  # fmt: skip
+
+
+def list_query(kind: Kind) -> Query:
+    """The query of a list of records: every field of a record is a filter."""
+    values = kind.values.items()
+    accepted = {name: each.accepted for name, each in values if name not in _SWITCHES}
+    return Query(RecordListQuery, kind.fields, _NUMBERS, _SWITCHES, accepted)
+
+
+def search_body(model: type[Wait], kind: Kind) -> Body:
+    """The body of a search for records of this kind."""
+    return Body(model, optional=True, match_fields=kind.fields, match_schemas=kind.match_schemas)
 
 
 async def page_of(
-    records: RecordSearch, kind: Kind, plural: str, request: web.Request, asked: RecordListQuery
+    records: RecordSearch, kind: Kind, request: web.Request, asked: RecordListQuery
 ) -> dict[str, object]:
     """The page of a list for a query. Raises `UnknownAfter`."""
     found = await records.page(kind, _filters(request, kind), asked.page_size, asked.after)
-    return {plural: found.records, "next": found.next}
+    return {kind.plural: found.records, "next": found.next}
 
 
 def _page_of(

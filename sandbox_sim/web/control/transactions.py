@@ -4,7 +4,7 @@
 `refund` gives the money of a collection back. Source: D31, D39, D44, D45.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from functools import partial
@@ -17,7 +17,7 @@ from sandbox_sim.control.manual_actions import ManualActions
 from sandbox_sim.control.record_search import RecordIds
 from sandbox_sim.payments.refunds import CollectionKey, RefundOrder, Refunds
 from sandbox_sim.ports import Clock
-from sandbox_sim.production.attempt_views import TransactionDetails
+from sandbox_sim.production.attempt_views import LiveRecordReader, TransactionDetails
 from sandbox_sim.records.transactions import Status, TransactionView, shown
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.redaction import redact_text
@@ -36,16 +36,14 @@ from sandbox_sim.web.control.input import (
     worded,
 )
 from sandbox_sim.web.control.records import (
-    TRANSACTION,
-    TRANSACTION_OF_SERVICE,
     no_such,
     service_of,
+    transaction_routes,
 )
-from sandbox_sim.web.routes import Answer, Body, ErrorCode, Reply, Route
+from sandbox_sim.web.routes import Answer, Body, Reply, Route
 from sandbox_sim.web.transport.requests import PublicAddress
 
 if TYPE_CHECKING:
-    from sandbox_sim.production.attempt_views import LiveRecordReader
     from sandbox_sim.production.manual_actions import LiveActions
     from sandbox_sim.production.status_asking import StatusAsking
 
@@ -142,25 +140,27 @@ class TransactionActionRoutes:
     public_address: PublicAddress
     _: KW_ONLY
     live_actions: "LiveActions | None"
-    live_records: "LiveRecordReader | None"
+    live_records: LiveRecordReader | None
     asking: "StatusAsking | None"
 
     def routes(self) -> Sequence[Route]:
+        post = partial(Route, "POST")
         return [
-            *_transaction_routes(
-                self.settle, "decide a pending transaction{} now and send its callback",
-                (Answer(SettledView),), Body(LiveSettleBody),
+            *transaction_routes(
+                partial(post, handler=self.settle, body=Body(LiveSettleBody)), "/settle",
+                "decide a pending transaction{} now and send its callback",
+                (Answer(SettledView),),
                 (errors.BAD_REQUEST, errors.NOT_FOUND, errors.ALREADY_DECIDED,
                  errors.FORCE_NEEDED, errors.PRODUCTION),
             ),
-            *_transaction_routes(
-                self.ask, "ask the network of a transaction{} of mode P for its outcome now",
-                (Answer(AskedView),), Body(Nothing, optional=True),
-                (errors.NOT_FOUND, errors.CANNOT_ASK),
+            *transaction_routes(
+                partial(post, handler=self.ask, body=Body(Nothing, optional=True)), "/ask",
+                "ask the network of a transaction{} of mode P for its outcome now",
+                (Answer(AskedView),), (errors.NOT_FOUND, errors.CANNOT_ASK),
             ),
-            *_transaction_routes(
-                self.refund, "refund a collection{}, or a part of it, to its payer",
-                (Answer(RefundView),), Body(RefundBody),
+            *transaction_routes(
+                partial(post, handler=self.refund, body=Body(RefundBody)), "/refund",
+                "refund a collection{}, or a part of it, to its payer", (Answer(RefundView),),
                 (errors.BAD_REQUEST, errors.NOT_FOUND, errors.NOT_REFUNDED,
                  errors.AMBIGUOUS, errors.PRODUCTION),
             ),
@@ -264,31 +264,3 @@ class TransactionActionRoutes:
         order = RefundOrder(by, reason, asked.amount, asked.transaction_id)
         made = await self.refunds.refund(key, order, partial(self.public_address, request))
         return {**shown(made.transaction, self.clock.now()), "said": made.said}
-
-
-def _transaction_routes(
-    handler: Callable[..., Awaitable[Reply]],
-    summary: str,
-    answers: tuple[Answer, ...],
-    body: Body,
-    refusals: tuple[ErrorCode, ...],
-) -> Sequence[Route]:
-    """The routes of an action on a transaction, which has the name of the handler.
-
-    One finds the transaction by any of its ids, the other one only that of a service. summary: with
-    `{}` where the second one names the service.
-    """
-    route = partial(
-        Route, "POST", handler=handler, group="Transactions", answers=answers, body=body
-    )
-    action = handler.__name__
-    return [
-        route(
-            f"{TRANSACTION}/{action}", summary=summary.format(""),
-            errors=(*refusals, errors.AMBIGUOUS),
-        ),
-        route(
-            f"{TRANSACTION_OF_SERVICE}/{action}", summary=summary.format(" of a service"),
-            errors=(*refusals, errors.BAD_REQUEST),
-        ),
-    ]  # fmt: skip

@@ -70,19 +70,15 @@ class DueJob(NamedTuple):
     words: str
 
 
-async def due_jobs(store: Store) -> Sequence[DueJob]:
+async def due_jobs(unit: Unit) -> Sequence[DueJob]:
     """The next jobs that will do something, at most eight."""
-
-    async def work(unit: Unit) -> Sequence[DueJob]:
-        found: list[DueJob] = []
-        for job in await unit.next_jobs(_READ):
-            shown = await _shown(unit, job)
-            found += [shown] if shown is not None else []
-            if len(found) == _SHOWN:
-                break
-        return found
-
-    return await store.run(work)
+    found: list[DueJob] = []
+    for job in await unit.next_jobs(_READ):
+        shown = await _shown(unit, job)
+        found += [shown] if shown is not None else []
+        if len(found) == _SHOWN:
+            break
+    return found
 
 
 async def _shown(unit: Unit, job: Job) -> DueJob | None:
@@ -320,7 +316,7 @@ class DashboardRoutes:
             "whole": _WHOLE.format(view=_HAVE_PAYMENTS if asked.view == "payments" else asked.view),
             "search": asked.search,
             "only_timeline": asked.only_timeline and asked.view in _WITH_DETAIL,
-            "clock": {**clock_view.shown(self.clock), "jobs": await due_jobs(self.store)},
+            "clock": {**clock_view.shown(self.clock), "jobs": await self.store.run(due_jobs)},
             "troubles": troubles_of(callbacks),
             "changed_settings": sum(each["changed"] for each in shown_settings.values()),
             "settings": shown_settings,

@@ -3,20 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from sandbox_sim.control.record_search import (
     CALLBACKS,
     MESSAGES,
     REQUESTS,
     TRANSACTIONS,
-    Kind,
     RecordSearch,
     begun,
 )
 from sandbox_sim.ledger.ledger_control import Ledger
 from sandbox_sim.operations import PAYMENTS, Operation
 from sandbox_sim.ports import Store
+from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.records.ledger import LedgerQuery, shown_line
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.web.pages.callback_steps import callback_steps
@@ -24,9 +24,6 @@ from sandbox_sim.web.pages.listing import Badge
 from sandbox_sim.web.pages.network_steps import live_steps
 from sandbox_sim.web.pages.steps import Timeline, TimelineSettings
 from sandbox_sim.web.pages.timeline import of_message, of_payment, of_request
-
-if TYPE_CHECKING:  # serve starts faster without what only production needs
-    from sandbox_sim.production.attempt_views import LiveRecordReader
 
 _MOST_CALLBACKS: Final = 20
 _MOST_REQUESTS: Final = 20
@@ -46,7 +43,7 @@ class Details:
     store: Store
     records: RecordSearch
     ledger: Ledger
-    live: "LiveRecordReader | None"
+    live: LiveRecordReader | None
 
     async def timeline(self, key: str, settings: TimelineSettings) -> Timeline | None:
         """The timeline of the record with this `Row.key`."""
@@ -67,7 +64,8 @@ class Details:
         self, service_id: int, network_id: str, settings: TimelineSettings
     ) -> Timeline | None:
         match = {"service_id": service_id, "network_transaction_id": network_id}
-        payment, live = await self._one(TRANSACTIONS, match), None
+        payment: Any = await self.records.newest(TRANSACTIONS, match)
+        live = None
         if payment is None or payment["mode"] == "P":
             # A transaction of mode P that its network did not take is not stored: its attempt is.
             live = await self._attempts(network_id, service_id)
@@ -93,7 +91,7 @@ class Details:
         )  # fmt: skip
 
     async def _of_request(self, name: str, settings: TimelineSettings) -> Timeline | None:
-        entry = await self._one(REQUESTS, {"id": name})
+        entry: Any = await self.records.newest(REQUESTS, {"id": name})
         if entry is None:
             return None
         service_id, transaction_id = entry["service_id"], entry["transaction_id"]
@@ -109,7 +107,7 @@ class Details:
         return of_request(entry, settings)
 
     async def _of_callback(self, name: str, settings: TimelineSettings) -> Timeline | None:
-        callback = await self._one(CALLBACKS, {"id": name})
+        callback: Any = await self.records.newest(CALLBACKS, {"id": name})
         if callback is None:
             return None
         service_id, network_id = callback["service_id"], callback["network_transaction_id"]
@@ -122,7 +120,7 @@ class Details:
         return Timeline("Callback", about, badge, steps)
 
     async def _of_message(self, name: str, settings: TimelineSettings) -> Timeline | None:
-        message = await self._one(MESSAGES, {"processing_id": name})
+        message: Any = await self.records.newest(MESSAGES, {"processing_id": name})
         if message is None:
             return None
         subject = message["batch_id"] or message["processing_id"]
@@ -156,9 +154,6 @@ class Details:
         query = LedgerQuery(service_id=of_service, subject=subject, mode=ServiceMode(mode))
         page = await self.ledger.page(query)
         return [shown_line(line) for line in reversed(page.lines)]
-
-    async def _one(self, kind: Kind, match: Mapping[str, object]) -> Any:
-        return await self.records.newest(kind, match)
 
 
 def _pays(entry: Mapping[str, Any]) -> bool:

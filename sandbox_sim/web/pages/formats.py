@@ -148,18 +148,12 @@ def compact_json(document: object) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
+_BY_NAME: Final = (
+    *(tone, status_words, counted, clock_time, shift_words, exact_time, money, spaced),
+    *(as_json, compact_json, short),
+)
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
-    "tone": tone,
-    "status_words": status_words,
-    "counted": counted,
-    "clock_time": clock_time,
-    "shift_words": shift_words,
-    "exact_time": exact_time,
-    "money": money,
-    "spaced": spaced,
-    "as_json": as_json,
-    "compact_json": compact_json,
+    **{each.__name__: each for each in _BY_NAME},
     "doctor_command": doctor,
-    "short": short,
     "whole": Whole,
 }

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from sandbox_sim.control.record_search import (
@@ -19,17 +19,13 @@ from sandbox_sim.control.record_search import (
 )
 from sandbox_sim.operations import PAYMENTS, Operation
 from sandbox_sim.overrides.faults import ANSWER_LOST
-from sandbox_sim.production.attempt_views import Stuck
+from sandbox_sim.production.attempt_views import LiveRecordReader, Stuck
 from sandbox_sim.records.listing import Listing, merged_page
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.response_codes import ACCEPTED
 from sandbox_sim.web.pages.formats import counted, money, operation_name, spaced
 from sandbox_sim.web.pages.search import SearchFields, SearchQuery, facts_of
-
-if TYPE_CHECKING:
-    from sandbox_sim.production.attempt_views import LiveRecordReader
-
 
 Shown = Mapping[str, Any]
 
@@ -279,7 +275,7 @@ class RecordLists:
 
     records: RecordSearch
     pending: OpenTransactions
-    live: "LiveRecordReader | None"
+    live: LiveRecordReader | None
 
     async def page(self, view: str, search: SearchQuery, after: str | None) -> RowPage:
         """A page of one list. after: the `next` of the page before."""

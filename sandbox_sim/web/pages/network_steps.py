@@ -5,7 +5,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from sandbox_sim.records.transactions import status_words
-from sandbox_sim.web.pages.formats import as_json, counted
+from sandbox_sim.web.pages.formats import as_json, counted, tone
 from sandbox_sim.web.pages.listing import Badge, Shown, ask_act
 from sandbox_sim.web.pages.steps import Step
 
@@ -15,8 +15,6 @@ _BADGES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "002", "unk
 _SUCCESSFUL: Final = Badge("000", status_words("000"))
 
 _WAITS: Final = "Waiting for a person"
-
-_TONES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "wait", "unknown": "wait"}
 
 
 def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
@@ -50,8 +48,7 @@ def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
         steps.append(Step("good", "Settled", changes[1]["at"], _SUCCESSFUL, why, box=decided))
         steps.append(Step("bad", "Reversed", last["at"], badge, "The network reversed it.", "D45"))
     else:
-        tone = {"000": "good", "003": "info"}.get(status, "bad")
-        steps.append(Step(tone, "Settled", last["at"], badge, why, box=decided))
+        steps.append(Step(tone(status), "Settled", last["at"], badge, why, box=decided))
     if reasons:
         why = "Its status is final. Settle it with the same status to note that you reviewed it."
         steps.append(
@@ -86,11 +83,12 @@ def _network_attempt(attempt: Shown) -> Step:
             "of the network (D41)."
         )
     exchanges = f"{counted(len(attempt['exchanges']), 'exchange')} with the network"
+    badge = Badge(_BADGES.get(outcome, "bad"), outcome)
     return Step(
-        _TONES.get(outcome, "bad"),
+        tone(badge.state),
         f"Attempt {attempt['number']} at the network {attempt['network']}",
         attempt["created_at"],
-        Badge(_BADGES.get(outcome, "bad"), outcome),
+        badge,
         " ".join(about),
         box=attempt["reason"],
         details=((exchanges, as_json(attempt["exchanges"])),),

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +36,7 @@ _HEADERS: Final = {
 }
 
 
+@dataclass(eq=False, repr=False)
 class Templates:
     """Renders templates, with every value escaped, and adds the headers of every page.
 
@@ -43,15 +45,12 @@ class Templates:
     framed_by: the hosts of other sites that may show these pages in frames.
     """
 
-    def __init__(
-        self,
-        base_path: str,
-        navigation: Callable[[], Mapping[str, Any]],
-        framed_by: Iterable[str] = (),
-    ) -> None:
-        self._navigation = navigation
-        self._base_path = base_path
-        self._frames = " ".join(host for host in framed_by if "[" not in host) or "'none'"
+    base_path: str
+    navigation: Callable[[], Mapping[str, Any]]
+    framed_by: Iterable[str]
+
+    def __post_init__(self) -> None:
+        self._frames = " ".join(host for host in self.framed_by if "[" not in host) or "'none'"
 
     async def page(
         self,
@@ -70,7 +69,7 @@ class Templates:
         environment = await asyncio.to_thread(_load_environment)
         template = environment.get_template(name)
         cut = _Cut(context.get("whole") or CONTROL_PREFIX)
-        text = template.render({**self._navigation(), **context}, root=self._root(request), cut=cut)
+        text = template.render({**self.navigation(), **context}, root=self._root(request), cut=cut)
         policy = {
             "Content-Security-Policy": _POLICY.format(form_action=form_action, frames=self._frames)
         }
@@ -99,7 +98,7 @@ class Templates:
         """The relative address of `/_sandbox`, which works behind a proxy that removes a prefix."""
         prefix, found, _ = request.path.partition(CONTROL_PREFIX + "/")
         if not found:
-            prefix = self._base_path if request.path.startswith(f"{self._base_path}/") else ""
+            prefix = self.base_path if request.path.startswith(f"{self.base_path}/") else ""
         up = "../" * (request.path.count("/") - 1) or "./"
         return up + (prefix + CONTROL_PREFIX).lstrip("/")
 

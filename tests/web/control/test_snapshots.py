@@ -7,6 +7,7 @@ from typing import Any
 from aiohttp import web
 
 from tests.conftest import Sandbox, Seen, StartSandbox
+from tests.turns import idle
 from tests.web.conftest import Receiver, kept_callback
 from tests.web.control_api import ask, assert_error, post
 
@@ -94,7 +95,7 @@ async def test_a_callback_on_the_wire_does_not_write_over_the_restored_one(
     wanted = {"match": {"state": "delivered"}}
     await ask(sandbox, "POST", "/_sandbox/callbacks/wait", json.dumps(wanted).encode())
     refuse.set()
-    await sandbox.gateway.deliveries.wait_idle()
+    await idle(sandbox.gateway.deliveries)
 
     callback = await kept_callback(sandbox)
     assert [attempt.status_code for attempt in callback.attempts] == [200]
