@@ -62,10 +62,12 @@ def dotted(node: ast.expr) -> str:
             return "?"
 
 
-# A module is parsed only if a forbidden name stands in an import or after a dot.
+# A module is parsed only if a forbidden name stands in an import, or a call is written like one.
 _NAMES = "|".join(FORBIDDEN_MODULES | {call.rpartition(".")[2] for call in FORBIDDEN_CALLS})
+_OWNERS = "|".join({call.split(".")[-2] for call in FORBIDDEN_CALLS})
+IN_AN_IMPORT = r"^ *(?:import|from) [^\n(]*(?:\([^)]*)?"
 SUSPICIOUS = re.compile(
-    rf"^ *(?:import|from) [^\n(]*(?:\([^)]*)?\b(?:{_NAMES})\b|\.\s*(?:{_NAMES})\b", re.MULTILINE
+    rf"{IN_AN_IMPORT}\b(?:{_NAMES})\b|(?:{_OWNERS})(?:\(\))?\s*\.\s*(?:{_NAMES})\b", re.MULTILINE
 )
 
 
@@ -113,7 +115,7 @@ def renamed_classes(code: str) -> set[str]:
 
 def test_no_class_is_imported_under_another_name() -> None:
     """A search for the name of a class finds every use of it."""
-    renamed = re.compile(r"\b[A-Z]\w* as \w")  # to parse a module takes long
+    renamed = re.compile(rf"{IN_AN_IMPORT}\b[A-Z]\w* as \w", re.MULTILINE)  # parsing takes long
     texts = [path.read_text("utf-8") for path in OF_THE_PRODUCT]
     found = set[str]().union(*(renamed_classes(text) for text in texts if renamed.search(text)))
 

@@ -1,4 +1,4 @@
-"""A time limit for the end of fixtures and of a run; pyproject.toml has the other limits.
+"""Time limits where pytest-timeout sets none: for a test that it cannot end, and for what follows.
 
 pytest-timeout and pytest itself stop their clocks when a test fails, but the fixtures of failed
 tests are the ones that hang. Neither shows where a coroutine waits; this module does.
@@ -10,12 +10,20 @@ import io
 import os
 from collections.abc import Generator
 from contextlib import nullcontext
+from time import monotonic
 
 import pytest
 
+# For a test that pytest-timeout does not end; `make coverage` gives one 240 s.
+TEST_LIMIT_S = 300.0
+# A new limit ends a thread and starts another. On a busy machine that takes longer than most tests,
+# so they share one, which begins anew after this time.
+SHARED_FOR_S = 30.0
+# For the fixtures of a test that failed, and for the end of a run.
 LIMIT_S = 60.0
 
 _STDERR = pytest.StashKey[int]()
+_SHARED_UNTIL = pytest.StashKey[float]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -25,16 +33,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_STDERR] = os.dup(2)
 
 
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
-    """Print all stacks and end the process when the fixtures of a test do not end."""
-    if item.config.getoption("usepdb"):
-        return (yield)
-    _arm(item.config)
-    try:
-        return (yield)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Print all stacks and end the process when a test does not end."""
+    if monotonic() > item.config.stash.get(_SHARED_UNTIL, 0):
+        _limit(item.config, TEST_LIMIT_S)
+        item.config.stash[_SHARED_UNTIL] = monotonic() + SHARED_FOR_S
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
+    """Do so when the fixtures of a failed test do not end; pytest has cancelled its limit."""
+    _limit(node.config, LIMIT_S)
+    node.config.stash[_SHARED_UNTIL] = 0
 
 
 @pytest.hookimpl(wrapper=True)
@@ -57,10 +68,10 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
-    """Do the same at the end of a run, when threads are joined and exit functions run."""
-    _arm(session.config)
+    """Do so at the end of a run, when threads are joined and exit functions run."""
+    _limit(session.config, LIMIT_S)
     return (yield)
 
 
-def _arm(config: pytest.Config) -> None:
-    faulthandler.dump_traceback_later(LIMIT_S, exit=True, file=config.stash[_STDERR])
+def _limit(config: pytest.Config, seconds: float) -> None:
+    faulthandler.dump_traceback_later(seconds, exit=True, file=config.stash[_STDERR])

@@ -189,6 +189,7 @@ def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
 
     def serve() -> None:
         connection, _ = listening.accept()
+        listening.close()  # so that a second connection is refused, and does not wait
         with connection:
             asked.append(connection.recv(65536))
             connection.sendall(answer)

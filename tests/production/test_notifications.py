@@ -55,9 +55,8 @@ async def kept(desk: Desk, number: int = 1) -> KeptNotification:
 
 
 @pytest.fixture
-async def desk() -> Desk:
+async def desk(desk: Desk) -> Desk:
     """A desk with one payment that the network took, T1."""
-    desk = Desk()
     await desk.pay()
     return desk
 
@@ -231,11 +230,9 @@ async def test_one_that_cannot_be_read_makes_us_ask_where_its_address_names_an_a
 
 
 async def test_a_flood_of_those_that_name_nothing_does_not_hold_back_the_proven_ones(
-    monkeypatch: pytest.MonkeyPatch,
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = Desk()
     monkeypatch.setattr(desk.clock, "monotonic", lambda: 7.0)
-    await desk.pay()
     (attempt,) = await desk.attempts()
     while not (wait := await desk.notifications.receive(unproven("A9"))):
         pass
@@ -248,11 +245,9 @@ async def test_a_flood_of_those_that_name_nothing_does_not_hold_back_the_proven_
 
 
 async def test_a_flood_about_one_attempt_is_stored_a_few_times(
-    monkeypatch: pytest.MonkeyPatch,
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = Desk()
     monkeypatch.setattr(desk.clock, "monotonic", lambda: 7.0)
-    await desk.pay()
     (attempt,) = await desk.attempts()
 
     for _ in range(50):

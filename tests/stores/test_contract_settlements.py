@@ -24,17 +24,23 @@ LEFT = {Status.FAILED: Decimal(15), Status.SUCCESSFUL: Decimal("4.50")}
 pytestmark = pytest.mark.decision("D44")
 
 
-@pytest.mark.parametrize(
-    "decided", [(Status.FAILED, Status.FAILED), (Status.FAILED, Status.SUCCESSFUL)]
-)
-async def test_of_two_settlements_at_once_one_counts(
-    store: Store, clock: VirtualClock, decided: tuple[Status, Status]
-) -> None:
+@pytest.fixture
+async def desk(store: Store, clock: VirtualClock) -> Desk:
+    """A desk with a payout about which the network has been silent for a day."""
     desk = Desk(clock=clock, store=store)
     await desk.fund("15")
     desk.first.results.append(LOST)
     await desk.pay(operation=Operation.PAYOUT)
     await desk.wait(days=1)
+    return desk
+
+
+@pytest.mark.parametrize(
+    "decided", [(Status.FAILED, Status.FAILED), (Status.FAILED, Status.SUCCESSFUL)]
+)
+async def test_of_two_settlements_at_once_one_counts(
+    desk: Desk, store: Store, decided: tuple[Status, Status]
+) -> None:
     (attempt,) = await desk.attempts()
     desk.first.statuses.extend([SILENT] * len(decided))
 
@@ -57,13 +63,8 @@ async def test_of_two_settlements_at_once_one_counts(
 
 
 async def test_a_settlement_and_the_word_of_the_network_at_once_move_the_money_once(
-    store: Store, clock: VirtualClock
+    desk: Desk, clock: VirtualClock
 ) -> None:
-    desk = Desk(clock=clock, store=store)
-    await desk.fund("15")
-    desk.first.results.append(LOST)
-    await desk.pay(operation=Operation.PAYOUT)
-    await desk.wait(days=1)
     (attempt,) = await desk.attempts()
     desk.first.statuses.extend([SILENT, StatusResult(Outcome.FAILED)])
     clock.move_to(attempt.next_ask_at or clock.now())

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 
 from sandbox_sim.records.callbacks import CallbackRecord
+from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.conftest import Sandbox
 from tests.kit.http_servers import listening
 from tests.sample_records import every
@@ -107,6 +108,19 @@ async def start_receiver() -> AsyncIterator[StartReceiver]:
 async def receiver(start_receiver: StartReceiver) -> Receiver:
     """A receiver that is already running."""
     return await start_receiver()
+
+
+@pytest.fixture
+async def go_on(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """An event; each unit of work of the memory store waits until it is set."""
+    go_on, run = asyncio.Event(), MemoryStore.run
+
+    async def slow(self: MemoryStore, work: Any) -> Any:
+        await go_on.wait()
+        return await run(self, work)
+
+    monkeypatch.setattr(MemoryStore, "run", slow)
+    return go_on
 
 
 async def kept_callbacks(sandbox: Sandbox) -> Sequence[CallbackRecord]:

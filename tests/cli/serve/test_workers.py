@@ -53,8 +53,8 @@ def eventually(condition: Callable[[], Any]) -> Any:
     return found
 
 
-def children(pid: int) -> set[int]:
-    """The child processes of a process that still run."""
+def parents() -> dict[int, int]:
+    """The processes that run, each with its parent; a zombie has ended."""
     listed = subprocess.run(
         ["ps", "-A", "-o", "pid=,ppid=,stat="],  # noqa: S607 -- wherever it is
         capture_output=True,
@@ -62,7 +62,11 @@ def children(pid: int) -> set[int]:
         check=True,
     )
     rows = [line.split() for line in listed.stdout.splitlines()]
-    return {int(row[0]) for row in rows if int(row[1]) == pid and not row[2].startswith("Z")}
+    return {int(pid): int(parent) for pid, parent, state in rows if not state.startswith("Z")}
+
+
+def children(pid: int) -> set[int]:
+    return {child for child, parent in parents().items() if parent == pid}
 
 
 def post(
@@ -133,7 +137,7 @@ def test_the_life_of_two_workers(store: str) -> None:
         assert re.search(rf"worker [12] \(pid {killed}\) ended with code -9; restarting it", err)
         assert re.search(r"worker [12] runs again with pid \d+", err)
         assert "Traceback" not in err
-        assert not any(map(is_there, workers))
+        assert not workers & parents().keys()
         with pytest.raises(urllib.error.URLError):
             post(url, "/sms/balance")
 
@@ -156,27 +160,7 @@ def test_workers_whose_parent_was_killed_end_by_themselves(store: str) -> None:
         server.kill()
         server.wait()
 
-        eventually(lambda: not any(map(is_there, workers)))
-
-
-def is_there(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A process that ended stays a zombie until its parent reads its exit code.
-    return pid not in zombies()
-
-
-def zombies() -> set[int]:
-    listed = subprocess.run(
-        ["ps", "-A", "-o", "pid=,stat="],  # noqa: S607 -- wherever it is
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    rows = [line.split() for line in listed.stdout.splitlines()]
-    return {int(pid) for pid, state in rows if state.startswith("Z")}
+        eventually(lambda: not workers & parents().keys())
 
 
 @pytest.mark.spec("auth.5")
@@ -202,7 +186,7 @@ def test_they_serve_https_with_a_certificate_from_files_and_ctrl_c_ends_all_of_t
         assert err.startswith("stopping: waiting for 2 workers") or not err
         assert "authority" not in out
         assert f"state: {masked(store)}" in out
-        assert not any(map(is_there, workers))
+        assert not workers & parents().keys()
 
 
 async def test_of_a_worker_that_is_killed_before_it_is_ready_we_tell(

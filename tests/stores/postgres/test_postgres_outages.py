@@ -184,9 +184,9 @@ class TestItDoesNotAnswer:
         assert caplog.messages == []
 
     async def test_where_all_connections_are_taken_the_next_is_not_kept_waiting(
-        self, one: "PostgresStore"
+        self, one: "PostgresStore", monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from sandbox_sim.stores.postgres.postgres_connection import CONNECTIONS  # noqa: PLC0415
+        from sandbox_sim.stores.postgres import postgres_connection  # noqa: PLC0415
 
         enough = asyncio.Event()
 
@@ -199,10 +199,13 @@ class TestItDoesNotAnswer:
                 with contextlib.suppress(StoreError):  # a slow machine may connect too late
                     await one.run(slow)
 
-        slow_ones = [asyncio.create_task(take_one()) for _ in range(CONNECTIONS)]
+        slow_ones = [
+            asyncio.create_task(take_one()) for _ in range(postgres_connection.CONNECTIONS)
+        ]
         pool = one._pool
         assert pool is not None
         await eventually(lambda: pool.all_taken)
+        monkeypatch.setattr(postgres_connection, "CONNECT_TIMEOUT_S", A_MOMENT)
         with pytest.raises(StoreError, match="does not answer"):
             await unit_of(one).next_due()
 

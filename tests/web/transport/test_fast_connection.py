@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import pytest
 
-from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport import server
 from tests.conftest import Sandbox, StartSandbox
@@ -186,18 +185,6 @@ class TestWhileOneIsAnswered:
     @pytest.fixture(params=[True, False], ids=["fast", "by_aiohttp"])
     async def sandbox(self, request: pytest.FixtureRequest, start_sandbox: StartSandbox) -> Sandbox:
         return await start_sandbox(fast_path=request.param)
-
-    @pytest.fixture
-    async def go_on(self, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-        """An event; each unit of work of the store waits until it is set."""
-        go_on, run = asyncio.Event(), MemoryStore.run
-
-        async def slow(self: MemoryStore, work: Any) -> Any:
-            await go_on.wait()
-            return await run(self, work)
-
-        monkeypatch.setattr(MemoryStore, "run", slow)
-        return go_on
 
     @pytest.fixture
     async def client(

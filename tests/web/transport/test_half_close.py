@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 
-from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.web.transport.gateway_protocol import can_half_close
 from tests.conftest import Sandbox
 from tests.stores.conftest import eventually
@@ -47,18 +46,6 @@ def statuses(came: bytes) -> list[int]:
 
 class TestInHand:
     """The client ends its side while the store still holds back its request."""
-
-    @pytest.fixture
-    async def go_on(self, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
-        """An event; each unit of work of the store waits until it is set."""
-        go_on, run = asyncio.Event(), MemoryStore.run
-
-        async def slow(self: MemoryStore, work: Any) -> Any:
-            await go_on.wait()
-            return await run(self, work)
-
-        monkeypatch.setattr(MemoryStore, "run", slow)
-        return go_on
 
     @pytest.fixture
     async def client(self, sandbox: Sandbox) -> AsyncIterator[Streams]:
