@@ -14,8 +14,8 @@ from time import monotonic
 
 import pytest
 
-# For a test that pytest-timeout does not end; `make coverage` gives one 240 s.
-TEST_LIMIT_S = 300.0
+# For a test that pytest-timeout does not end, beyond the `--timeout` of the run.
+BEYOND_TIMEOUT_S = 240.0
 # A new limit ends a thread and starts another. On a busy machine that takes longer than most tests,
 # so they share one, which begins anew after this time.
 SHARED_FOR_S = 30.0
@@ -37,7 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Print all stacks and end the process when a test does not end."""
     if monotonic() > item.config.stash.get(_SHARED_UNTIL, 0):
-        _limit(item.config, TEST_LIMIT_S)
+        timeout = item.config.getoption("timeout") or float(item.config.getini("timeout"))
+        _limit(item.config, timeout + BEYOND_TIMEOUT_S)
         item.config.stash[_SHARED_UNTIL] = monotonic() + SHARED_FOR_S
 
 
