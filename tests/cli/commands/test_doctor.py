@@ -204,7 +204,7 @@ class TestWrongUsage:
             ),
             (("http://a/", "--timeout", "0"), "is not a number of seconds above 0, up to 86400"),
             (("http://a/", "--timeout", "nan"), "is not a number of seconds"),
-            (("http://a/", "--timeout", "soon"), "'soon' is not a valid float"),
+            (("http://a/", "--timeout", "soon"), "'soon' is not a number of seconds above 0"),
             (("http://a/", "--secret-key", ""), "must not be empty"),
             (("http://a/", "--no-such-flag"), "No such option"),
         ],
