@@ -97,11 +97,7 @@ class LiveSms:
         outgoing = [self._outgoing(first, 1, now, each) for each in requests]
         accept = partial(self._accept, request.service_id, messages, outgoing, now)
         left = await self.store.run(accept)
-        if left is None:
-            units = size.page_count * len(messages)
-            why = f"{units} units are needed, more than the SMS balance of the service"
-            return Reply(Code.INSUFFICIENT_SMS_UNITS, _RULE, why)
-        return sms.received(request, messages, size, left, _RULE)
+        return sms.answer_of(request, messages, size, left, _RULE)
 
     async def history(self, query: HistoryQuery) -> Reply:
         """`sms/history`."""

@@ -58,10 +58,7 @@ class SmsOperations:
             return left
 
         left = await self.store.run(work)
-        if left is None:
-            why = f"{units} units are needed, more than the SMS balance of the service"
-            return Reply(Code.INSUFFICIENT_SMS_UNITS, "sandbox.10", why)
-        return received(request, messages, size, left, "sandbox.10")
+        return answer_of(request, messages, size, left, "sandbox.10")
 
     async def on_due(self, unit: Unit, job: Job, now: datetime) -> None:
         """Handle a `SETTLE_SMS` job: numbers that end in 9 are refunded, others sent (D25)."""
@@ -104,14 +101,18 @@ def messages_of(
     ]
 
 
-def received(
-    request: SmsRequest, messages: Sequence[Message], size: Size, left: int, rule: str
+def answer_of(
+    request: SmsRequest, messages: Sequence[Message], size: Size, left: int | None, rule: str
 ) -> Reply:
-    """The answer to an accepted send. left: the units that the service has after it."""
+    """The answer to a send. left: the service's units after it; None if it has too few for it."""
+    units = size.page_count * len(messages)
+    if left is None:
+        why = f"SMS units needed: {units}, more than the balance of the service"
+        return Reply(Code.INSUFFICIENT_SMS_UNITS, rule, why)
     record = _bulk_record if request.bulk else _send_record
     fields = {"response_data": record(messages, size, left)}
     warnings = (LONG_SENDER,) if len(request.sender_id) > MAX_SENDER else ()
-    why = f"SMS units charged: {size.page_count * len(messages)}"
+    why = f"SMS units charged: {units}"
     return Reply(Code.SMS_RECEIVED, rule, why, fields=fields, warnings=warnings)
 
 

@@ -107,6 +107,7 @@ async def test_too_few_units_for_all_send_to_none(start_sandbox: StartSandbox) -
     answer = await sandbox.bulk("0244000001", "0244000002", msg_body="a" * 161)
 
     assert (answer.status, answer.code) == (200, "237")
+    assert answer.headers["X-Sandbox-Why"].startswith("SMS units needed: 4, more than")
     assert await sandbox.sms_balance() == 3
     assert (await sandbox.history()).data == []
     assert (await sandbox.bulk("0244000001", "0244000002", "0244000003")).code == "370"
