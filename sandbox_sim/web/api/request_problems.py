@@ -124,6 +124,9 @@ _FORM: Final = re.compile(
 # The first bytes of what tools on Windows write as Unicode.
 _BYTE_ORDER_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
+# In place of a body that is not JSON; None is the body `null`.
+_NOT_JSON: Final = object()
+
 
 class Problems(NamedTuple):
     """The problems of a body: for `response_message`, and with the refused values (D36)."""
@@ -142,7 +145,7 @@ def problems(error: ValidationError, raw: bytes) -> Problems:
             found = dict(_further_problems(stand_in, raw)) | found
     body = _parsed(raw)
     if not isinstance(body, dict):
-        return _of_no_object(found, raw)
+        return _of_no_object(found, raw, body)
     names = unknown(body)
     missing = [field for field, problem in found.items() if problem == _REQUIRED]
     hints = [hint for field in missing if (hint := meant(field, names))]
@@ -151,7 +154,7 @@ def problems(error: ValidationError, raw: bytes) -> Problems:
     return Problems("; ".join([*texts, *hints]), "; ".join([*hints, *reasons]))
 
 
-def _of_no_object(found: Mapping[str, str], raw: bytes) -> Problems:
+def _of_no_object(found: Mapping[str, str], raw: bytes, body: object) -> Problems:
     if not raw.strip():
         text = "the body is empty; send a JSON object"
     elif _FORM.match(raw):
@@ -162,7 +165,7 @@ def _of_no_object(found: Mapping[str, str], raw: bytes) -> Problems:
         text = "the body is not in UTF-8; send JSON in UTF-8"
     else:
         text = "; ".join(f"{field} {problem}" for field, problem in found.items())
-    return Problems(text, text + _kind(raw))
+    return Problems(text, text + _kind(body))
 
 
 def _is_utf8(raw: bytes) -> bool:
@@ -173,12 +176,8 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _kind(raw: bytes) -> str:
-    """What the body is in place of an object, in brackets; empty if it is not JSON."""
-    try:
-        body = from_json(raw)
-    except ValueError:
-        return ""
+def _kind(body: object) -> str:
+    """What the body is in place of an object, in brackets; empty for `_NOT_JSON`."""
     match body:
         case list():
             kind = "an array"
@@ -186,8 +185,10 @@ def _kind(raw: bytes) -> str:
             kind = "a string"
         case bool() | None:
             kind = json.dumps(body)
-        case _:
+        case int() | float():
             kind = "a number"
+        case _:
+            return ""
     return f" (it is {kind})"
 
 
@@ -195,7 +196,7 @@ def _parsed(raw: bytes) -> object:
     try:
         return from_json(raw)
     except ValueError:
-        return None
+        return _NOT_JSON
 
 
 def _value(field: str, body: Mapping[str, object]) -> str:
