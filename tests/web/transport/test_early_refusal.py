@@ -56,6 +56,15 @@ async def answered(reader: asyncio.StreamReader) -> bytes:
         return lines + await reader.readexactly(int(length[1]))
 
 
+async def reads_no_more(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Send three payments to a server that has refused a request; none is answered."""
+    writer.write(PLAIN * 3)
+    writer.write_eof()
+    async with asyncio.timeout(10):
+        assert await reader.read() == b""
+    writer.close()
+
+
 @pytest.mark.parametrize("name", HEADS)
 async def test_without_credentials_it_is_401_and_the_end_of_the_connection(
     sandbox: Sandbox, name: str
@@ -71,11 +80,7 @@ async def test_without_credentials_it_is_401_and_the_end_of_the_connection(
         assert answer.startswith(b"HTTP/1.1 401 ")
         assert b'"response_code": "100"' in answer or b'"response_code":"100"' in answer
         assert b"\r\nConnection: close\r\n" in answer
-        writer.write(PLAIN * 3)
-        writer.write_eof()
-        async with asyncio.timeout(10):
-            assert await reader.read() == b""
-        writer.close()
+        await reads_no_more(reader, writer)
     assert (await sandbox.status()).code == "027"
 
 
@@ -94,11 +99,7 @@ async def test_a_body_that_is_too_large_is_413_without_being_asked_for(
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"the setting max_body_bytes" in answer
     assert b"\r\nConnection: close\r\n" in answer
-    writer.write(PLAIN)
-    writer.write_eof()
-    async with asyncio.timeout(10):
-        assert await reader.read() == b""
-    writer.close()
+    await reads_no_more(reader, writer)
     assert (await sandbox.status()).code == "027"
 
 
