@@ -15,6 +15,7 @@ from typing import Final
 
 from attack.wire import KeptConnection, connected, request_bytes
 from bench.requests import payment
+from sandbox_sim.values.response_codes import Code
 
 DASHBOARDS, FEEDS, WAITS, SLOW = 5, 100, 1_000, 100
 EACH_S: Final = 0.01
@@ -111,17 +112,17 @@ async def bodies(port: int, progress: Progress) -> None:
     """Payments with a body of exactly the limit: the server reads it all and refuses it."""
     length = len(json.dumps(payment("large", reference="")))
     body = json.dumps(payment("large", reference="x" * (MIB - length))).encode()
-    await _each(port, request_bytes("/make_payment", body), 400, progress)
+    await _each(port, request_bytes("/make_payment", body), Code.BAD_REQUEST, progress)
 
 
 async def bulk(port: int, progress: Progress) -> None:
     """Messages to a thousand recipients."""
     recipients = [f"0244{number:06d}" for number in range(0, RECIPIENTS * 10, 10)]
     sms = {"service_id": 56, "msg_body": "Sale", "sender_id": "Shop", "recipients": recipients}
-    await _each(port, request_bytes("/sms/bulk", sms), 200, progress)
+    await _each(port, request_bytes("/sms/bulk", sms), Code.SMS_RECEIVED, progress)
 
 
-async def _each(port: int, request: bytes, status: int, progress: Progress) -> None:
+async def _each(port: int, request: bytes, code: str, progress: Progress) -> None:
     """Send the request every 10 ms, or later where `_AT_ONCE` of them have no answer yet."""
     free: asyncio.Queue[KeptConnection] = asyncio.Queue()
     for _ in range(_AT_ONCE):
@@ -129,7 +130,7 @@ async def _each(port: int, request: bytes, status: int, progress: Progress) -> N
 
     async def send(connection: KeptConnection) -> None:
         answer = await connection.send(request, _PATIENT_S)
-        assert answer.status == status, answer
+        assert json.loads(answer.body)["response_code"] == code, answer
         progress.count += 1
         free.put_nowait(connection)
 

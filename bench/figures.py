@@ -12,6 +12,7 @@ from bench.requests import collections
 from tests.kit.servers import free_port
 
 BEYOND_THE_RUN = ("--set", "settle_delay_ms=3600000")
+ENOUGH_UNITS = ("--set", f"sms_initial_units={10**9}")
 NOWHERE = "http://127.0.0.1:9/callback"
 
 _SHORT: ContextVar[list[str]] = ContextVar("short")

@@ -21,7 +21,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from bench import burdens, load
-from bench.figures import BEYOND_THE_RUN, NOWHERE, paired, report, serve
+from bench.figures import BEYOND_THE_RUN, ENOUGH_UNITS, NOWHERE, paired, report, serve
 from bench.processes import LOAD_CORE, started
 from bench.requests import collections
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
@@ -146,15 +146,15 @@ def kept_transactions(rounds: int, seconds: float) -> None:
 
 
 @contextmanager
-def _pair(
-    *options: str, stores: tuple[str, str] = ("memory:", "memory:")
-) -> Iterator[tuple[str, str]]:
+def _pair(stores: tuple[str, str] = ("memory:", "memory:")) -> Iterator[tuple[str, str]]:
     """The addresses of two servers."""
     with ExitStack() as servers:
         urls = []
         for store in stores:
             port = free_port()
-            servers.enter_context(started(*serve(port, *BEYOND_THE_RUN, *options, store=store)))
+            servers.enter_context(
+                started(*serve(port, *BEYOND_THE_RUN, *ENOUGH_UNITS, store=store))
+            )
             urls.append(f"http://127.0.0.1:{port}")
             load.run(urls[-1], collections(NOWHERE, "warm"), count=2000)
         yield urls[0], urls[1]

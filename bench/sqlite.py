@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench.figures import beside_bare, report, serve
+from bench.figures import ENOUGH_UNITS, beside_bare, report, serve
 from bench.processes import every_core, seconds_until_line, started
 from bench.requests import AUTHORIZATION
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
@@ -46,7 +46,7 @@ def bulk(folder: Path, rounds: int) -> None:
     sms = {"service_id": SERVICE, "msg_body": "Sale today", "sender_id": "Shop"}
     many = {**sms, "recipients": [f"0244{number:06d}" for number in range(0, RECIPIENTS * 10, 10)]}
     one = {**sms, "customer_number": "0244000001"}
-    units = ("--set", f"sms_initial_units={10**9}", "--set", "sms_transition_ms=3600000")
+    units = (*ENOUGH_UNITS, "--set", "sms_transition_ms=3600000")
     with server(f"sqlite:{folder / 'bulk'}", *units) as ask:
         singles, bulks = [], []
         for _ in range(rounds * 10):
