@@ -160,7 +160,8 @@ class RandomIds:
 
         So a database adds new records at one place of its index.
         """
-        return f"{self._run}{next(self._messages):08x}{self._random.getrandbits(64):016x}"
+        number = next(self._messages) << 64 | self._random.getrandbits(64)
+        return f"{self._run}{number:024x}"
 
     def request_id(self) -> str:
         """The run of the server and a number within it."""

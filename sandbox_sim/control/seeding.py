@@ -171,10 +171,8 @@ class Seeding:
             return False
         number = msisdn.to_international(text.customer_number)
         request = SmsRequest(service_id, number, text.msg_body, text.sender_id, bulk=False)
-        message = sandbox_rules.accepted(
-            request.redacted(), number, size, at, processing_id=subject, batch_id=None
-        )
-        await unit.add_messages([message])
+        recipient = subject, number
+        await unit.add_messages(sandbox_rules.accepted(request.redacted(), [recipient], size, at))
         due = at + self.behaviour.present.sms_transition
         job = Job(due, JobKind.SETTLE_SMS, service_id, subject)
         if job.due_at > now:

@@ -93,12 +93,8 @@ def messages_of(
 ) -> Sequence[Message]:
     """One message for each recipient of a send. request: redacted."""
     batch_id = ids.record_id() if request.bulk else None
-    return [
-        sandbox_rules.accepted(
-            request, number, size, now, processing_id=ids.record_id(), batch_id=batch_id, mode=mode
-        )
-        for number in recipients
-    ]
+    identified = ((ids.record_id(), number) for number in recipients)
+    return sandbox_rules.accepted(request, identified, size, now, batch_id=batch_id, mode=mode)
 
 
 def answer_of(

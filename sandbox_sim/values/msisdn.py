@@ -37,6 +37,12 @@ def to_local(number: str) -> str | None:
     return None
 
 
+def international(number: str) -> str | None:
+    """The 233 form of a number in either form; None for anything else, `+233…` included."""
+    local = to_local(number)
+    return None if local is None else COUNTRY_CODE + local[1:]
+
+
 def to_international(number: str) -> str:
     """The 233 form of a number in local form; any other text unchanged."""
     return COUNTRY_CODE + number[1:] if _LOCAL.fullmatch(number) else number
@@ -77,13 +83,19 @@ class Allowlist:
     numbers: frozenset[str] = field(default=frozenset())
     accept_international: bool = False
 
-    def allows(self, number: str, *, either_form: bool = False) -> bool:
-        """Whether the number is allowed, in local form or, with `either_form`, in the 233 form."""
-        if _LOCAL.fullmatch(number) is None:
-            plain = without_plus(number) if self.accept_international else number
-            form = to_local(plain) if either_form or self.accept_international else None
-            return form is not None and self.allows(form)
-        return number.startswith(self.prefixes) and (not self.numbers or number in self.numbers)
+    def allows(self, number: str) -> bool:
+        """Whether payments accept the number: in local form, or in any with the setting for it."""
+        if self.accept_international:
+            return self.international(number) is not None
+        return _LOCAL.fullmatch(number) is not None and self._lists(number)
+
+    def international(self, number: str) -> str | None:
+        """The 233 form of an allowed number in either form, as SMS accepts it; None for others."""
+        local = to_local(without_plus(number)) if self.accept_international else to_local(number)
+        return COUNTRY_CODE + local[1:] if local is not None and self._lists(local) else None
+
+    def _lists(self, local: str) -> bool:
+        return local.startswith(self.prefixes) and (not self.numbers or local in self.numbers)
 
     def refusal(self, number: str, forms: str = "") -> str:
         """Why a number is not allowed in any form: quotes it, and names what would be taken.

@@ -61,7 +61,7 @@ def test_anything_else_has_no_other_form_and_is_never_admitted(text: str) -> Non
     assert msisdn.to_international(text) == text
     for allowlist in (Allowlist(), Allowlist(accept_international=True)):
         assert not allowlist.allows(text)
-        assert not allowlist.allows(text, either_form=True)
+        assert allowlist.international(text) is None
 
 
 @pytest.mark.spec("sandbox.2")
@@ -80,8 +80,8 @@ def test_ten_digits_with_a_listed_prefix_are_admitted(number: str) -> None:
 @pytest.mark.spec("sandbox.1")
 @given(DIGITS.map("0{}".format).filter(lambda n: n[:4] not in {"0244", "0200", "0270"}))
 def test_no_other_prefix_is_admitted_in_either_form(number: str) -> None:
-    assert not Allowlist().allows(number, either_form=True)
-    assert not Allowlist().allows(abroad(number), either_form=True)
+    assert Allowlist().international(number) is None
+    assert Allowlist().international(abroad(number)) is None
 
 
 @pytest.mark.decision("D11")
@@ -95,7 +95,7 @@ def test_a_plus_is_taken_by_setting_only() -> None:
 @given(LISTED)
 def test_the_233_form_is_for_sms_and_by_setting_for_payments(number: str) -> None:
     assert not Allowlist().allows(abroad(number))
-    assert Allowlist().allows(abroad(number), either_form=True)
+    assert Allowlist().international(abroad(number)) == abroad(number)
     assert Allowlist(accept_international=True).allows(abroad(number))
     assert Allowlist(accept_international=True).allows(number)
 
@@ -114,7 +114,7 @@ def test_the_233_form_is_for_sms_and_by_setting_for_payments(number: str) -> Non
 def test_exact_numbers_narrow_the_prefixes(number: str, admitted: bool) -> None:
     allowlist = Allowlist(numbers=frozenset({"0244000001", "0540000001"}))
 
-    assert allowlist.allows(number, either_form=True) is admitted
+    assert (allowlist.international(number) is not None) is admitted
 
 
 @pytest.mark.decision("D11")
