@@ -14,6 +14,7 @@ same additional headers, signed with the key of a client of mode S.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, NamedTuple, Protocol
 
@@ -109,22 +110,15 @@ class SamplePayments(Protocol):
         """Make a payment that has ended as this one; returns it with the ids of the gateway."""
 
 
+@dataclass(frozen=True, eq=False)
 class Doctor:
     """Sends sample callbacks. Each is about a new transaction, except one that is sent twice."""
 
-    def __init__(
-        self,
-        sender: CallbackSender,
-        clock: Clock,
-        ids: Ids,
-        orders: Orders | None = None,
-        payments: SamplePayments | None = None,
-    ) -> None:
-        self._sender = sender
-        self._orders = orders
-        self._payments = payments
-        self._clock = clock
-        self._ids = ids
+    sender: CallbackSender
+    clock: Clock
+    ids: Ids
+    orders: Orders | None = None
+    payments: SamplePayments | None = None
 
     async def examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
         """Yields the findings one by one; skips the rest if the receiver cannot be reached."""
@@ -172,8 +166,8 @@ class Doctor:
     ) -> AsyncIterator[Finding]:
         """Ask about the orders of these callbacks, where `orders` is given."""
         for exchange in exchanges:
-            if self._orders is not None and exchange.response.acknowledges:
-                yield await question(self._orders, exchange)
+            if self.orders is not None and exchange.response.acknowledges:
+                yield await question(self.orders, exchange)
 
     async def _open(self, receiver: Receiver, profile: Profile) -> CallbackExchange:
         callback = await self._prepare(receiver_checks.FIRST_CHECK, receiver, profile)
@@ -195,24 +189,24 @@ class Doctor:
     async def _prepare(self, check: Check, receiver: Receiver, profile: Profile) -> CallbackRecord:
         """The callback of a new sample, after its payment was made and its order created."""
         sample = self._sample(receiver, profile)
-        if self._payments is not None:
+        if self.payments is not None:
             ended = sample.transaction.moved(check.payment_ends, sample.at)
-            made = (await self._payments.make(ended)).network_transaction_id
+            made = (await self.payments.make(ended)).network_transaction_id
             transaction = sample.transaction._replace(network_transaction_id=made)
             sample = sample._replace(transaction=transaction)
         callback = check.make(sample)
-        if self._orders is not None:
-            await self._orders.create(callback)
+        if self.orders is not None:
+            await self.orders.create(callback)
         return callback
 
     async def _send(self, callback: CallbackRecord, timeout: timedelta) -> CallbackExchange:
         body = callback.body.encode()
-        response = await self._sender.send(callback.address, callback.headers, body, timeout)
+        response = await self.sender.send(callback.address, callback.headers, body, timeout)
         return CallbackExchange(callback, response)
 
     def _sample(self, receiver: Receiver, profile: Profile) -> SampleCallback:
-        now, callback_id = self._clock.now(), self._ids.record_id()
-        identifier, network_id = callback_id[-_ID_DIGITS:], self._ids.network_transaction_id()
+        now, callback_id = self.clock.now(), self.ids.record_id()
+        identifier, network_id = callback_id[-_ID_DIGITS:], self.ids.network_transaction_id()
         payment = receiver_checks.sample_payment(receiver.url, identifier, receiver.service_id)
         transaction = TransactionRecord.start(payment, network_id, "", now)
         return SampleCallback(transaction, profile, receiver.secret_key, callback_id, now)
