@@ -300,6 +300,14 @@ async def sandbox(start_sandbox: StartSandbox) -> Sandbox:
     return await start_sandbox()
 
 
+@pytest.fixture
+async def collected(sandbox: Sandbox) -> Sandbox:
+    """A sandbox with the successful collection T1 of 10.50."""
+    await sandbox.collect()
+    await sandbox.advance(seconds=1)
+    return sandbox
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator["Browser"]:
     """Chromium, started once in each process that runs tests with it.
