@@ -12,7 +12,7 @@ The samples go where callbacks may go (the setting `callback_hosts`), by the sam
 same additional headers, signed with the key of a client of mode S.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -269,30 +269,26 @@ class Addressee(NamedTuple):
     service_id: int
 
 
+@dataclass(eq=False, repr=False)
 class ReceiverExamination:
     """Sends the samples of the doctor."""
 
-    def __init__(
-        self,
-        store: Store,
-        sender: CallbackSender,
-        clock: Clock,
-        ids: Ids,
-        clients: Iterable[Client],
-        behaviour: BehaviourHolder,
-        routes: CallbackRoutes,
-    ) -> None:
-        self._store = store
-        self._payments = _StoredPayments(store)
-        routed = _RoutedSender(sender, routes)
-        self._doctor = Doctor(routed, clock, ids, payments=self._payments)
-        self._clock = clock
-        self._clients = [client for client in clients if client.mode is ServiceMode.SANDBOX]
-        self._behaviour = behaviour
+    store: Store
+    sender: CallbackSender
+    clock: Clock
+    ids: Ids
+    clients: Collection[Client]
+    behaviour: BehaviourHolder
+    routes: CallbackRoutes
+
+    def __post_init__(self) -> None:
+        self._payments = _StoredPayments(self.store)
+        routed = _RoutedSender(self.sender, self.routes)
+        self._doctor = Doctor(routed, self.clock, self.ids, payments=self._payments)
 
     async def receiver_of(self, callback_id: str) -> Addressee | None:
         """Where a callback goes, and its service; None where there is no such callback."""
-        callback = await self._store.run(lambda unit: unit.callback(None, callback_id))
+        callback = await self.store.run(lambda unit: unit.callback(None, callback_id))
         return None if callback is None else Addressee(callback.address, callback.service_id)
 
     async def examine(
@@ -304,10 +300,10 @@ class ReceiverExamination:
         first client. profiles: the only ones to send; if empty, all are sent, and the one of the
         configuration is judged.
         """
-        client = next((each for each in self._clients if _fits(each, service_id)), None)
+        client = next((each for each in self.clients if _fits(each, service_id)), None)
         if client is None:
             return None
-        behaviour = self._behaviour.present
+        behaviour = self.behaviour.present
         settings, timeout = behaviour.callbacks, behaviour.schedule.timeout
         configured, key = settings.profile_of(url, client), settings.key_of(client)
         service = service_of_samples(client, service_id)
@@ -316,7 +312,7 @@ class ReceiverExamination:
         complete = False
         try:
             with suppress(TimeoutError):
-                async with self._clock.timeout(LONGEST_S):
+                async with self.clock.timeout(LONGEST_S):
                     async for finding in self._doctor.examine(receiver):
                         findings.append(finding)  # noqa: PERF401 -- those before the end are kept
                     complete = True
@@ -327,7 +323,8 @@ class ReceiverExamination:
 
 
 def _fits(client: Client, service_id: int | None) -> bool:
-    return service_id is None or client.may_use(service_id)
+    may_use = service_id is None or client.may_use(service_id)
+    return may_use and client.mode is ServiceMode.SANDBOX
 
 
 class _StoredPayments:
