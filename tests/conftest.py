@@ -22,10 +22,14 @@ from sandbox_sim.bootstrap import Gateway, build
 from sandbox_sim.callbacks.callback_dispatcher import (
     IN_ONE_TURN,
     CallbackDispatcher,
+    CallbackReordering,
     CallbackSigning,
 )
-from sandbox_sim.callbacks.delivery_queue import IN_ALL
+from sandbox_sim.callbacks.delivery_queue import IN_ALL, ProcessAnswerGate
+from sandbox_sim.callbacks.destinations import CallbackRoutes
+from sandbox_sim.callbacks.listeners import CallbackListeners
 from sandbox_sim.control.scheduler import JobHandler, Scheduler
+from sandbox_sim.events.activity_log import ActivityLog
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.ports import CallbackSender, Clock, StoreError, Unit
 from sandbox_sim.records.behaviour import Behaviour
@@ -296,6 +300,14 @@ async def sandbox(start_sandbox: StartSandbox) -> Sandbox:
     return await start_sandbox()
 
 
+@pytest.fixture
+async def collected(sandbox: Sandbox) -> Sandbox:
+    """A sandbox with the successful collection T1 of 10.50."""
+    await sandbox.collect()
+    await sandbox.advance(seconds=1)
+    return sandbox
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator["Browser"]:
     """Chromium, started once in each process that runs tests with it.
@@ -405,8 +417,11 @@ BEHAVIOUR = BehaviourHolder(Behaviour())
 async def works() -> AsyncIterator[Works]:
     clock, sender = WatchedClock(), FakeSender()
     store = FailingStore(MemoryStore(clock))
-    signing = CallbackSigning({}, BEHAVIOUR)
-    deliveries = CallbackDispatcher(store, clock, sender, BEHAVIOUR, signing=signing)
+    deliveries = CallbackDispatcher(
+        *(store, clock, sender, BEHAVIOUR, ProcessAnswerGate(), CallbackRoutes()),
+        *(CallbackReordering(store), IN_ALL, ActivityLog(clock), CallbackSigning({}, BEHAVIOUR)),
+        CallbackListeners(clock, RandomIds(seed=1)),
+    )
     handlers: dict[JobKind, JobHandler] = {JobKind.DELIVER: deliveries.take}
     works = Works(clock, store, sender, deliveries, Scheduler(store, clock, deliveries, handlers))
     handlers[JobKind.SETTLE] = works.note

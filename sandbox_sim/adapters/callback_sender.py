@@ -140,33 +140,29 @@ class _Socket(socket.socket):
         super().close()
 
 
+@dataclass(eq=False, repr=False)
 class _DestinationCheck:
     """Checks the addresses of one attempt, and remembers the result."""
 
-    def __init__(
-        self,
-        hosts: CallbackHosts,
-        host: str,
-        sockets: _OpenSockets,
-        warn_of: Callable[[str], None] | None,
-    ) -> None:
-        self.sockets = sockets
-        self._warn_of = warn_of
-        self._hosts = hosts
-        self._host = host
+    hosts: CallbackHosts
+    host: str
+    sockets: _OpenSockets
+    warn_of: Callable[[str], None] | None
+
+    def __post_init__(self) -> None:
         self._refused: dict[str, None] = {}
         self._any_allowed = False
 
     def allows_host(self) -> bool:
         """Whether the name of the host may be looked up."""
-        return self._record(self._host, admitted=self._hosts.allows_host(self._host))
+        return self._record(self.host, admitted=self.hosts.allows_host(self.host))
 
     def allows_address(self, address: str) -> bool:
         """Whether a connection to this address is allowed."""
-        admitted = self._record(address, admitted=self._hosts.allows_address(self._host, address))
+        admitted = self._record(address, admitted=self.hosts.allows_address(self.host, address))
         self._any_allowed = self._any_allowed or admitted
-        if admitted and self._warn_of is not None:
-            self._warn_of(address)
+        if admitted and self.warn_of is not None:
+            self.warn_of(address)
         return admitted
 
     def _record(self, target: str, *, admitted: bool) -> bool:
@@ -180,7 +176,7 @@ class _DestinationCheck:
         if self._any_allowed or not self._refused:
             return None
         refused = ", ".join(self._refused)
-        target = self._host if refused == self._host else f"{self._host} ({refused})"
+        target = self.host if refused == self.host else f"{self.host} ({refused})"
         return f"the setting callback_hosts does not let callbacks go to {target}"
 
 

@@ -142,9 +142,9 @@ class Gateway:
             settings.callback_routes(),
             self.callback_reordering,
             self.connections.callbacks,
-            activity=self.activity,
-            signing=CallbackSigning(self.clients, self.behaviour),
-            listeners=self.listeners,
+            self.activity,
+            CallbackSigning(self.clients, self.behaviour),
+            self.listeners,
         )
         handlers: dict[JobKind, JobHandler] = {
             JobKind.SETTLE: self.settlement.on_due,

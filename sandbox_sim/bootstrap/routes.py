@@ -29,11 +29,10 @@ from sandbox_sim.web.control.application import ControlApi
 from sandbox_sim.web.control.callbacks import CallbackActionRoutes
 from sandbox_sim.web.control.clock import ClockRoutes
 from sandbox_sim.web.control.config import ConfigRoutes
-from sandbox_sim.web.control.events import EventRoutes
+from sandbox_sim.web.control.events import EventRoutes, ListenRoutes
 from sandbox_sim.web.control.health import HealthRoutes
 from sandbox_sim.web.control.inbox import InboxRoutes
 from sandbox_sim.web.control.ledger import LedgerRoutes
-from sandbox_sim.web.control.listen import ListenRoutes
 from sandbox_sim.web.control.networks import NetworkRoutes
 from sandbox_sim.web.control.overrides_and_faults import (
     FaultBody,

@@ -20,10 +20,8 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.callbacks.bodies import sign
 from sandbox_sim.callbacks.delivery_queue import (
-    IN_ALL,
     AdvanceWait,
     DeliveryQueue,
-    ProcessAnswerGate,
     QueuedCallback,
     ReceiverStanding,
 )
@@ -177,6 +175,7 @@ class _Ended(NamedTuple):
     counts: bool = True
 
 
+@dataclass(eq=False, repr=False)
 class CallbackDispatcher:
     """Takes due callbacks, posts them, records the attempts and plans the next ones.
 
@@ -185,32 +184,19 @@ class CallbackDispatcher:
     recorded: how many attempts were recorded so far; a test that waits for one compares it.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        sender: CallbackSender,
-        behaviour: BehaviourHolder,
-        gate: AnswerGate | None = None,
-        routes: CallbackRoutes = CallbackRoutes(),  # noqa: B008 -- frozen
-        reordering: CallbackReordering | None = None,
-        limit: int = IN_ALL,
-        *,
-        signing: CallbackSigning,
-        activity: ActivityLog | None = None,
-        listeners: CallbackListeners | None = None,
-    ) -> None:
-        self.gate: AnswerGate = gate or ProcessAnswerGate()
-        self._routes = routes
-        self._reordering = reordering or CallbackReordering(store)
-        self._store = store
-        self._clock = clock
-        self._sender = sender
-        self._behaviour = behaviour
-        self._limit = limit
-        self._activity = activity or ActivityLog(clock)
-        self._signing = signing
-        self._listeners = listeners
+    store: Store
+    clock: Clock
+    sender: CallbackSender
+    behaviour: BehaviourHolder
+    gate: AnswerGate
+    routes: CallbackRoutes
+    reordering: CallbackReordering
+    limit: int
+    activity: ActivityLog
+    signing: CallbackSigning
+    listeners: CallbackListeners
+
+    def __post_init__(self) -> None:
         self._queue = DeliveryQueue()
         # The sender tasks, each with the callback that it has taken; None before its first one.
         self._senders: dict[asyncio.Task[None], CallbackRecord | None] = {}
@@ -222,8 +208,8 @@ class CallbackDispatcher:
         self._cut_off = 0
         self._cutter: asyncio.Task[None] | None = None
         self._look_again = asyncio.Event()
-        self._logged_shortages = LogThrottle(clock)
-        self._logged_cut_offs = LogThrottle(clock)
+        self._logged_shortages = LogThrottle(self.clock)
+        self._logged_cut_offs = LogThrottle(self.clock)
         # The callback of each sender until it has had its attempt and the sender goes on.
         self._in_hand: dict[asyncio.Task[None], CallbackRecord] = {}
         self._closing = False
@@ -248,7 +234,7 @@ class CallbackDispatcher:
             await unit.finish(job)
             return _nothing
         try:
-            signed = await self._signing.signed(unit, callback)
+            signed = await self.signing.signed(unit, callback)
         except CannotSign as problem:
             return await self._park(unit, job, callback, str(problem))
         return lambda: self._enqueue(job, signed)
@@ -261,7 +247,7 @@ class CallbackDispatcher:
         Returns what to do after the commit.
         """
         unsent = ReceiverResponse(None, "", 0, problem, FailureKind.SETTING)
-        now, once = self._clock.now(), replace(self._behaviour.present.schedule, attempts=0)
+        now, once = self.clock.now(), replace(self.behaviour.present.schedule, attempts=0)
         await self._save_attempt(unit, job, callback, callback.with_attempt(unsent, now, once))
         name = redact_text(callback.transaction_id), callback.service_id, callback.id
         text = "callback of transaction %s of service %d is not sent: %s [%s]"
@@ -331,7 +317,7 @@ class CallbackDispatcher:
 
     def _enqueue(self, job: Job, callback: CallbackRecord) -> None:
         if not self._closing:
-            self._queue.add(receiver_of(self._routes.target(callback.address)), job, callback)
+            self._queue.add(receiver_of(self.routes.target(callback.address)), job, callback)
             self._start_senders()
 
     def _start_senders(self) -> None:
@@ -339,7 +325,7 @@ class CallbackDispatcher:
         if self._closing:
             return
         while (
-            len(self._senders) < self._limit
+            len(self._senders) < self.limit
             and self._starting < self._queue.takeable
             and self._may_begin()
         ):
@@ -354,7 +340,7 @@ class CallbackDispatcher:
     @property
     def _urgent(self) -> int:
         """How many receivers that are not stalled wait because all connections are in use."""
-        return self._queue.urgent if len(self._senders) >= self._limit else 0
+        return self._queue.urgent if len(self._senders) >= self.limit else 0
 
     def _may_begin(self) -> bool:
         """Whether one more attempt may begin in this turn of the event loop; counts it."""
@@ -411,22 +397,21 @@ class CallbackDispatcher:
             for attempt in tuple(self._attempts):
                 if attempt.has_status or attempt.is_cut_off:
                     continue
-                left = attempt.began + CUT_OFF_S - self._clock.monotonic()
+                left = attempt.began + CUT_OFF_S - self.clock.monotonic()
                 if left > 0 or self._urgent <= self._cut_off:
                     break
                 attempt.cut_off()
                 self._cut_off += 1
             self._look_again.clear()
-            await self._clock.wait_at_most(self._look_again, max(left, 0) or CUT_OFF_S)
+            await self.clock.wait_at_most(self._look_again, max(left, 0) or CUT_OFF_S)
 
     async def _deliver(self, queued: QueuedCallback) -> _Ended:
         """Make and record one attempt, once the answer to the request is written (D16)."""
         job, callback, receiver = queued.job, queued.callback, queued.receiver
         await self.gate.wait_until_released(callback.network_transaction_id)
-        target = self._routes.target(callback.address)
-        listeners = self._listeners
-        listener = listeners.of(callback) if listeners and listeners.connected else None
-        answer = await self._attempt(callback, target, listener or self._sender)
+        target = self.routes.target(callback.address)
+        listener = self.listeners.of(callback) if self.listeners.connected else None
+        answer = await self._attempt(callback, target, listener or self.sender)
         if answer is None:
             if count := self._logged_cut_offs.due():
                 log.info(
@@ -439,7 +424,7 @@ class CallbackDispatcher:
             if count := self._logged_shortages.due():
                 text = "%d attempts at callbacks do not count and are made again: %s"
                 log.warning(text, count, answer.problem)
-            await self._clock.pause(SHORTAGE_PAUSE_S)
+            await self.clock.pause(SHORTAGE_PAUSE_S)
             return _Ended(receiver.standing, counts=False)
         sent_to = target if listener is None else listener.address
         await self._record(job, callback, answer, sent_to)
@@ -447,17 +432,17 @@ class CallbackDispatcher:
         if standing is ReceiverStanding.REFUSED and not self._queue.waits:
             # A machine refuses a connection to itself without a wait. Answers go before the next,
             # unless an advance of the clock waits for it: that would not end under load.
-            await self._clock.pause(0)
+            await self.clock.pause(0)
         return _Ended(standing)
 
     async def _attempt(
         self, callback: CallbackRecord, target: str, sender: CallbackSender
     ) -> ReceiverResponse | None:
         """Returns what the receiver answers; None if the attempt was cut off."""
-        headers = {**self._routes.headers_to(target), **callback.headers}
-        body, timeout = callback.body.encode(), self._behaviour.present.schedule.timeout
+        headers = {**self.routes.headers_to(target), **callback.headers}
+        body, timeout = callback.body.encode(), self.behaviour.present.schedule.timeout
         task = asyncio.current_task()
-        attempt = _Attempt(self._clock.monotonic(), task)
+        attempt = _Attempt(self.clock.monotonic(), task)
         self._attempts[attempt] = None
         try:
             return await sender.send(target, headers, body, timeout, attempt.note_status)
@@ -474,11 +459,11 @@ class CallbackDispatcher:
         self, job: Job, callback: CallbackRecord, answer: ReceiverResponse, sent_to: str
     ) -> None:
         """Save an attempt, and add the job of the next one if there is one."""
-        schedule = self._behaviour.present.schedule
-        tried = callback.with_attempt(answer, self._clock.now(), schedule, sent_to)
+        schedule = self.behaviour.present.schedule
+        tried = callback.with_attempt(answer, self.clock.now(), schedule, sent_to)
         await self._keep(lambda unit: self._save_attempt(unit, job, callback, tried))
         self.recorded += 1
-        self._activity.callback_attempts[tried.state] += 1
+        self.activity.callback_attempts[tried.state] += 1
         self._log(tried, schedule, answer.failure_kind)
 
     async def _save_attempt(
@@ -490,7 +475,7 @@ class CallbackDispatcher:
         await unit.finish(job)
         await unit.save_callback(tried)
         if attempt.number == 1:
-            await self._reordering.on_first_attempt(unit, callback, attempt.at)
+            await self.reordering.on_first_attempt(unit, callback, attempt.at)
         if attempt.next_attempt_at is not None:
             await unit.add_job(callback.delivery_job(attempt.next_attempt_at))
 
@@ -498,12 +483,12 @@ class CallbackDispatcher:
         """Save the attempt; while the store is away, try again, so that it is not sent twice."""
         while True:
             try:
-                return await self._store.run(record)
+                return await self.store.run(record)
             except DataRefused:
                 raise
             except StoreError as error:
                 log.error("an attempt could not be recorded, trying again: %s", error)  # noqa: TRY400
-                await self._clock.pause(STORE_PAUSE_S)
+                await self.clock.pause(STORE_PAUSE_S)
 
     def _log(
         self, callback: CallbackRecord, schedule: Schedule, failure_kind: FailureKind | None
@@ -512,7 +497,7 @@ class CallbackDispatcher:
         attempt = callback.attempts[-1]
         level = logging.WARNING
         if callback.state is DeliveryState.DELIVERED:
-            level = self._activity.level_of_success if attempt.number == 1 else logging.INFO
+            level = self.activity.level_of_success if attempt.number == 1 else logging.INFO
         if not log.isEnabledFor(level):
             return
         if not log.isEnabledFor(logging.DEBUG) and not self._has_line(callback, failure_kind):
@@ -549,9 +534,9 @@ class CallbackDispatcher:
     def _has_line(self, callback: CallbackRecord, failure_kind: FailureKind | None) -> bool:
         """Whether the last attempt at this callback gets a line of its own."""
         if callback.state is DeliveryState.DELIVERED:
-            return self._activity.allows_acknowledgement()
+            return self.activity.allows_acknowledgement()
         if failure_kind is FailureKind.CONNECTION:
-            return self._activity.allows_refusal(receiver_of(callback.attempts[-1].sent_to))
+            return self.activity.allows_refusal(receiver_of(callback.attempts[-1].sent_to))
         return True
 
 

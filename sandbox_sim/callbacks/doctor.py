@@ -12,8 +12,9 @@ The samples go where callbacks may go (the setting `callback_hosts`), by the sam
 same additional headers, signed with the key of a client of mode S.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, NamedTuple, Protocol
 
@@ -109,22 +110,15 @@ class SamplePayments(Protocol):
         """Make a payment that has ended as this one; returns it with the ids of the gateway."""
 
 
+@dataclass(frozen=True, eq=False)
 class Doctor:
     """Sends sample callbacks. Each is about a new transaction, except one that is sent twice."""
 
-    def __init__(
-        self,
-        sender: CallbackSender,
-        clock: Clock,
-        ids: Ids,
-        orders: Orders | None = None,
-        payments: SamplePayments | None = None,
-    ) -> None:
-        self._sender = sender
-        self._orders = orders
-        self._payments = payments
-        self._clock = clock
-        self._ids = ids
+    sender: CallbackSender
+    clock: Clock
+    ids: Ids
+    orders: Orders | None = None
+    payments: SamplePayments | None = None
 
     async def examine(self, receiver: Receiver) -> AsyncIterator[Finding]:
         """Yields the findings one by one; skips the rest if the receiver cannot be reached."""
@@ -172,8 +166,8 @@ class Doctor:
     ) -> AsyncIterator[Finding]:
         """Ask about the orders of these callbacks, where `orders` is given."""
         for exchange in exchanges:
-            if self._orders is not None and exchange.response.acknowledges:
-                yield await question(self._orders, exchange)
+            if self.orders is not None and exchange.response.acknowledges:
+                yield await question(self.orders, exchange)
 
     async def _open(self, receiver: Receiver, profile: Profile) -> CallbackExchange:
         callback = await self._prepare(receiver_checks.FIRST_CHECK, receiver, profile)
@@ -195,24 +189,24 @@ class Doctor:
     async def _prepare(self, check: Check, receiver: Receiver, profile: Profile) -> CallbackRecord:
         """The callback of a new sample, after its payment was made and its order created."""
         sample = self._sample(receiver, profile)
-        if self._payments is not None:
+        if self.payments is not None:
             ended = sample.transaction.moved(check.payment_ends, sample.at)
-            made = (await self._payments.make(ended)).network_transaction_id
+            made = (await self.payments.make(ended)).network_transaction_id
             transaction = sample.transaction._replace(network_transaction_id=made)
             sample = sample._replace(transaction=transaction)
         callback = check.make(sample)
-        if self._orders is not None:
-            await self._orders.create(callback)
+        if self.orders is not None:
+            await self.orders.create(callback)
         return callback
 
     async def _send(self, callback: CallbackRecord, timeout: timedelta) -> CallbackExchange:
         body = callback.body.encode()
-        response = await self._sender.send(callback.address, callback.headers, body, timeout)
+        response = await self.sender.send(callback.address, callback.headers, body, timeout)
         return CallbackExchange(callback, response)
 
     def _sample(self, receiver: Receiver, profile: Profile) -> SampleCallback:
-        now, callback_id = self._clock.now(), self._ids.record_id()
-        identifier, network_id = callback_id[-_ID_DIGITS:], self._ids.network_transaction_id()
+        now, callback_id = self.clock.now(), self.ids.record_id()
+        identifier, network_id = callback_id[-_ID_DIGITS:], self.ids.network_transaction_id()
         payment = receiver_checks.sample_payment(receiver.url, identifier, receiver.service_id)
         transaction = TransactionRecord.start(payment, network_id, "", now)
         return SampleCallback(transaction, profile, receiver.secret_key, callback_id, now)
@@ -275,30 +269,26 @@ class Addressee(NamedTuple):
     service_id: int
 
 
+@dataclass(eq=False, repr=False)
 class ReceiverExamination:
     """Sends the samples of the doctor."""
 
-    def __init__(
-        self,
-        store: Store,
-        sender: CallbackSender,
-        clock: Clock,
-        ids: Ids,
-        clients: Iterable[Client],
-        behaviour: BehaviourHolder,
-        routes: CallbackRoutes,
-    ) -> None:
-        self._store = store
-        self._payments = _StoredPayments(store)
-        routed = _RoutedSender(sender, routes)
-        self._doctor = Doctor(routed, clock, ids, payments=self._payments)
-        self._clock = clock
-        self._clients = [client for client in clients if client.mode is ServiceMode.SANDBOX]
-        self._behaviour = behaviour
+    store: Store
+    sender: CallbackSender
+    clock: Clock
+    ids: Ids
+    clients: Collection[Client]
+    behaviour: BehaviourHolder
+    routes: CallbackRoutes
+
+    def __post_init__(self) -> None:
+        self._payments = _StoredPayments(self.store)
+        routed = _RoutedSender(self.sender, self.routes)
+        self._doctor = Doctor(routed, self.clock, self.ids, payments=self._payments)
 
     async def receiver_of(self, callback_id: str) -> Addressee | None:
         """Where a callback goes, and its service; None where there is no such callback."""
-        callback = await self._store.run(lambda unit: unit.callback(None, callback_id))
+        callback = await self.store.run(lambda unit: unit.callback(None, callback_id))
         return None if callback is None else Addressee(callback.address, callback.service_id)
 
     async def examine(
@@ -310,10 +300,10 @@ class ReceiverExamination:
         first client. profiles: the only ones to send; if empty, all are sent, and the one of the
         configuration is judged.
         """
-        client = next((each for each in self._clients if _fits(each, service_id)), None)
+        client = next((each for each in self.clients if _fits(each, service_id)), None)
         if client is None:
             return None
-        behaviour = self._behaviour.present
+        behaviour = self.behaviour.present
         settings, timeout = behaviour.callbacks, behaviour.schedule.timeout
         configured, key = settings.profile_of(url, client), settings.key_of(client)
         service = service_of_samples(client, service_id)
@@ -322,7 +312,7 @@ class ReceiverExamination:
         complete = False
         try:
             with suppress(TimeoutError):
-                async with self._clock.timeout(LONGEST_S):
+                async with self.clock.timeout(LONGEST_S):
                     async for finding in self._doctor.examine(receiver):
                         findings.append(finding)  # noqa: PERF401 -- those before the end are kept
                     complete = True
@@ -333,7 +323,8 @@ class ReceiverExamination:
 
 
 def _fits(client: Client, service_id: int | None) -> bool:
-    return service_id is None or client.may_use(service_id)
+    may_use = service_id is None or client.may_use(service_id)
+    return may_use and client.mode is ServiceMode.SANDBOX
 
 
 class _StoredPayments:

@@ -1,13 +1,17 @@
-"""Carries out one case: its steps in order, up to the first that does not hold."""
+"""Carries out one case: its steps in order, up to the first that does not hold.
+
+It posts callbacks of its own: genuine ones at the wrong time, and forged ones.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds
-from sandbox_sim.certify import forgery
+from sandbox_sim.callbacks.bodies import compose, sign
 from sandbox_sim.certify.application import (
     RESTART,
     Application,
@@ -23,11 +27,73 @@ from sandbox_sim.certify.bench import CertifyBench
 from sandbox_sim.certify.cases import CaseStep, CertifyCase, Placed, Posted, State
 from sandbox_sim.certify.files import in_words
 from sandbox_sim.certify.verdicts import CaseTimeline, CaseVerdict, Result
+from sandbox_sim.operations import Operation
+from sandbox_sim.records.callbacks import SIGNATURE_HEADER
+from sandbox_sim.records.transactions import Payment, Status, TransactionRecord
 
 if TYPE_CHECKING:
     from sandbox_sim.testing import Transaction
 
 T = TypeVar("T")
+
+_ANOTHER_KEY: Final = "the key of somebody else"
+
+
+class Forged(NamedTuple):
+    """A callback to post."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def forge(posted: Posted, about: "Transaction", bench: CertifyBench, at: datetime) -> Forged:
+    """The callback about a transaction, with the profile and key of this gateway."""
+    client = bench.settings.credentials[0].client()
+    callbacks = bench.settings.behaviour().callbacks
+    changed = _record(about, bench.gateway.service_id, at, posted)._replace(
+        client_key=client.client_key
+    )
+    profile = callbacks.profile_of(about.callback_url, client)
+    callback = compose(changed, profile, client.secret_key, about.transaction_id, at)
+    body, signature = callback.body.encode(), callback.signature
+    if posted.signature == "none":
+        signature = None
+    elif posted.signature == "wrong":
+        signature = sign(body, _ANOTHER_KEY)
+    elif posted.signature == "unchanged":
+        failed = changed._replace(status=Status.FAILED)
+        signature = compose(failed, profile, client.secret_key, "", at).signature
+    headers = {"Content-Type": "application/json", "User-Agent": "sandbox-sim-certify"}
+    if signature is not None:
+        headers[SIGNATURE_HEADER] = signature
+    return Forged(about.callback_url, headers, body)
+
+
+def _record(
+    about: "Transaction", service_id: int, at: datetime, posted: Posted
+) -> TransactionRecord:
+    changes = posted.changes
+    payment = Payment(
+        operation=Operation(about.operation),
+        service_id=service_id,
+        transaction_id=changes.get("transaction_id", about.transaction_id),
+        reference=about.reference,
+        amount=Decimal(changes.get("amount", about.amount)),
+        nw=about.nw,
+        party=about.customer_number,
+        payment_mode=about.payment_mode,
+        currency_code=about.currency_code,
+        callback_url=about.callback_url,
+    )
+    return TransactionRecord(
+        payment=payment,
+        network_transaction_id=about.network_transaction_id,
+        client_key="",
+        initiated_at=at,
+        status=Status(posted.status),
+    )
+
 
 # How often the gateway and the application are asked what is new, in seconds.
 _TICK_S: Final = 0.07
@@ -168,7 +234,7 @@ class CaseRun:
 
     def _post(self, posted: Posted) -> None:
         about = self._payment(posted.of)
-        forged = forgery.forge(posted, about, self._bench, self._gateway.now)
+        forged = forge(posted, about, self._bench, self._gateway.now)
         changed = "".join(f", {name} {value}" for name, value in posted.changes.items())
         told = f"POST callback, status {posted.status}, signature {posted.signature}{changed}"
         self._deliver(told, forged)
@@ -179,10 +245,10 @@ class CaseRun:
         if not callbacks:
             raise ValueError(f"replay: there is no callback of {_named(name)} yet")
         first = callbacks[0]
-        again = forgery.Forged(first.url, first.headers, first.content)
+        again = Forged(first.url, first.headers, first.content)
         self._deliver(f"POST callback of {name!r} once more", again)
 
-    def _deliver(self, told: str, callback: forgery.Forged) -> None:
+    def _deliver(self, told: str, callback: Forged) -> None:
         routes = self._bench.settings.callback_routes()
         url = routes.target(callback.url)
         headers = {**routes.headers_to(url), **callback.headers}

@@ -4,7 +4,6 @@ The client uses the standard library, because that imports quickly. It uses only
 interface of a running gateway. It ignores proxy settings.
 """
 
-import base64
 import functools
 import http.client
 import json
@@ -18,6 +17,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import click
 
 from sandbox_sim import __version__
+from sandbox_sim.values.clients import basic_credentials
 from sandbox_sim.values.redaction import printable, printable_document, printable_json
 
 P = ParamSpec("P")
@@ -187,8 +187,7 @@ class RunningGateway:
         Raises `CommandFailed` if there is no valid answer; its message names the fault that caused
         this, if the journal of the gateway has one.
         """
-        pair = base64.b64encode(":".join(credentials).encode(errors=_AS_GIVEN)).decode()
-        headers = {"Authorization": f"Basic {pair}"}
+        headers = {"Authorization": f"Basic {basic_credentials(*credentials)}"}
         try:
             answer = self.send("POST", path, headers, body, timeout_s)
             document = self._document(answer)

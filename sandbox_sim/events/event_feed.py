@@ -10,6 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import InitVar, dataclass
 from functools import partial
 from itertools import chain
 from operator import attrgetter
@@ -102,6 +103,7 @@ class _Memory:
             self.bytes -= event.size
 
 
+@dataclass(eq=False, repr=False)
 class Reader:
     """One reader of the feed, with a queue of the events that it wants.
 
@@ -110,29 +112,23 @@ class Reader:
     waiting_bytes: the size of its queue, and of the events that it took last.
     """
 
-    def __init__(
-        self,
-        clock: Clock,
-        memory: _Memory,
-        wanted: EventFilter,
-        missed: Iterable[_SharedEvent],
-        most_waiting: int,
-        disconnect: Callable[[], None],
-    ) -> None:
-        self.service_id = wanted.service_id
+    clock: Clock
+    memory: _Memory
+    wanted: EventFilter
+    missed: InitVar[Iterable[_SharedEvent]]
+    most_waiting: int
+    disconnect: Callable[[], None]
+
+    def __post_init__(self, missed: Iterable[_SharedEvent]) -> None:
+        self.service_id = self.wanted.service_id
         self.waiting_bytes = 0
-        self._clock = clock
-        self._memory = memory
-        self._wanted = wanted
         self._queue: deque[_SharedEvent] = deque()
         # The events that it took last: they may not have reached the client yet.
         self._taken: list[_SharedEvent] = []
-        self._most_waiting = most_waiting
-        self._disconnect = disconnect
         self._wake = asyncio.Event()
         self._ended = False
         # Since when it sends the events that it took last; None while it waits in `take`.
-        self._busy_since: float | None = clock.monotonic()
+        self._busy_since: float | None = self.clock.monotonic()
         for event in missed:
             self.offer(event)
 
@@ -145,14 +141,14 @@ class Reader:
         waiting = len(self._queue)
         if waiting >= TOO_MANY:
             return True
-        if waiting < self._most_waiting or self._busy_since is None:
+        if waiting < self.most_waiting or self._busy_since is None:
             return False
-        return self._clock.monotonic() - self._busy_since >= READER_STALLED_S
+        return self.clock.monotonic() - self._busy_since >= READER_STALLED_S
 
     def offer(self, event: _SharedEvent) -> None:
         """Queue the event if the reader wants it; never waits."""
-        if self._wanted.matches(event.numbered.event):
-            self._memory.add(event)
+        if self.wanted.matches(event.numbered.event):
+            self.memory.add(event)
             self.waiting_bytes += event.size
             self._queue.append(event)
             self._wake.set()
@@ -161,13 +157,13 @@ class Reader:
         """The next events; empty after `timeout_s` of real time without one, None after `end`."""
         self._busy_since = None
         self._remove(self._taken)
-        until = self._clock.monotonic() + timeout_s
-        while not (self._queue or self._ended) and (left := until - self._clock.monotonic()) > 0:
+        until = self.clock.monotonic() + timeout_s
+        while not (self._queue or self._ended) and (left := until - self.clock.monotonic()) > 0:
             self._wake.clear()
-            await self._clock.wait_at_most(self._wake, left)
+            await self.clock.wait_at_most(self._wake, left)
         if self._ended:
             return None
-        self._busy_since = self._clock.monotonic()
+        self._busy_since = self.clock.monotonic()
         size = 0
         while self._queue and len(self._taken) < _AT_ONCE:
             size += self._queue[0].size
@@ -180,7 +176,7 @@ class Reader:
         """Disconnect it and drop its queue; `take` returns None from now on."""
         self._ended = True
         self._wake.set()
-        self._disconnect()
+        self.disconnect()
         self.clear()
 
     def clear(self) -> None:
@@ -191,7 +187,7 @@ class Reader:
     def _remove(self, events: list[_SharedEvent] | deque[_SharedEvent]) -> None:
         for event in events:
             self.waiting_bytes -= event.size
-            self._memory.remove(event)
+            self.memory.remove(event)
         events.clear()
 
 

@@ -14,7 +14,7 @@ methods, exceptions and statuses, and not before the time in `Retry-After`.
 import os
 import ssl
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
@@ -144,29 +144,23 @@ class _Pauses(ExponentialRetry):
         return float(super().get_timeout(attempt))
 
 
+@dataclass(eq=False, repr=False)
 class NetworkHttpClient:
     """Sends the requests of one adapter; reports each to its `NetworkEvents`, scrubbed.
 
     timeout: of one submit, or of a query with all its tries.
-    tls: a TLS context for a network with a private certificate authority.
+    tls: a TLS context for a network with a private certificate authority; True for any other.
     """
 
-    def __init__(
-        self,
-        network: str,
-        clock: Clock,
-        scrubber: Scrubber,
-        timeout: timedelta,
-        *,
-        tls: ssl.SSLContext | None = None,
-        first_pause_s: float = FIRST_PAUSE_S,
-    ) -> None:
-        self._network = network
-        self._clock = clock
-        self._scrubber = scrubber
-        self._timeout = timeout
-        self._tls: ssl.SSLContext | bool = True if tls is None else tls
-        self._first_pause_s = first_pause_s
+    network: str
+    clock: Clock
+    scrubber: Scrubber
+    timeout: timedelta
+    _: KW_ONLY
+    tls: ssl.SSLContext | bool = True
+    first_pause_s: float = FIRST_PAUSE_S
+
+    def __post_init__(self) -> None:
         self._events: NetworkEvents | None = None
         self._submits: aiohttp.ClientSession | None = None
         self._queries: aiohttp.ClientSession | None = None
@@ -177,12 +171,12 @@ class NetworkHttpClient:
         tracing = aiohttp.TraceConfig()
         tracing.on_connection_create_end.append(_note_connection)
         self._submits = self._session(
-            aiohttp.TCPConnector(limit=0, force_close=True, ssl=self._tls),
+            aiohttp.TCPConnector(limit=0, force_close=True, ssl=self.tls),
             trace_configs=[tracing],
             middlewares=(_without_repetition,),
         )
         self._queries = self._session(
-            aiohttp.TCPConnector(limit=0, ssl=self._tls), middlewares=(_without_repetition,)
+            aiohttp.TCPConnector(limit=0, ssl=self.tls), middlewares=(_without_repetition,)
         )
 
     async def close(self) -> None:
@@ -222,7 +216,7 @@ class NetworkHttpClient:
             async with request as response:
                 return await _whole(response)
 
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         answer = await self._answered(exchange(), within_s)
         if isinstance(answer, NoAnswer):
             answer = answer._replace(may_have_arrived=sending.connected)
@@ -245,7 +239,7 @@ class NetworkHttpClient:
         """
         if self._queries is None:
             return _NOT_OPEN
-        pauses = _Pauses(method, self._clock, self._first_pause_s)
+        pauses = _Pauses(method, self.clock, self.first_pause_s)
         client = RetryClient(client_session=self._queries, retry_options=pauses)
 
         async def exchange() -> HttpAnswer:
@@ -255,7 +249,7 @@ class NetworkHttpClient:
             async with request as response:
                 return await _whole(response)
 
-        began = self._clock.monotonic()
+        began = self.clock.monotonic()
         answer = await self._answered(exchange())
         asked = self._exchange(purpose, attempt_id, method, url, headers, body, began)
         self._tell(asked._replace(tries=pauses.tries), answer)
@@ -275,9 +269,9 @@ class NetworkHttpClient:
     ) -> HttpAnswer | NoAnswer:
         """The answer of an exchange, or why there is none. Raises only if it is cancelled."""
         network_fault = True
-        seconds = self._timeout.total_seconds() if within_s is None else within_s
+        seconds = self.timeout.total_seconds() if within_s is None else within_s
         try:
-            async with self._clock.timeout(seconds):
+            async with self.clock.timeout(seconds):
                 return await exchange
         except TimeoutError:
             problem = f"no answer within {seconds:g} s"
@@ -285,7 +279,7 @@ class NetworkHttpClient:
             problem = _in_words(error)
             # A value that HTTP cannot carry is not a fault of the network.
             network_fault = not isinstance(error, ValueError)
-        return NoAnswer(True, self._scrubber.text(problem), network_fault)
+        return NoAnswer(True, self.scrubber.text(problem), network_fault)
 
     def _exchange(
         self,
@@ -298,13 +292,13 @@ class NetworkHttpClient:
         began: float,
     ) -> Exchange:
         """A request that was sent, as the journal keeps it. began: real time."""
-        scrub = self._scrubber
+        scrub = self.scrubber
         return Exchange(
-            self._network,
+            self.network,
             purpose,
             attempt_id,
-            self._clock.now(),
-            round((self._clock.monotonic() - began) * 1000),
+            self.clock.now(),
+            round((self.clock.monotonic() - began) * 1000),
             method,
             scrub.text(url),
             scrub.headers(headers.items()),
@@ -313,7 +307,7 @@ class NetworkHttpClient:
 
     def _tell(self, asked: Exchange, answer: HttpAnswer | NoAnswer) -> None:
         if self._events is not None:
-            self._events.exchanged(answered(asked, answer, self._scrubber))
+            self._events.exchanged(answered(asked, answer, self.scrubber))
 
 
 def answered(asked: Exchange, answer: HttpAnswer | NoAnswer, scrubber: Scrubber) -> Exchange:

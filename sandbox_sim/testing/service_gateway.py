@@ -3,7 +3,6 @@
 `SandboxGateway` runs in the process of the tests; `RemoteGateway` is a client of a running gateway.
 """
 
-import base64
 import http.client
 import itertools
 import json
@@ -18,6 +17,7 @@ from sandbox_sim import __version__
 from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.testing.expectations import Messages, Records
 from sandbox_sim.testing.record_views import Callback, Request, Sms
+from sandbox_sim.values.clients import basic_credentials
 from sandbox_sim.values.timestamps import A_WAIT, is_wait, iso
 
 R = TypeVar("R", bound=Records[Any])
@@ -110,9 +110,8 @@ class ServiceGateway(ABC):
     @property
     def headers(self) -> dict[str, str]:
         """The headers of a request, for clients without a parameter for `auth`."""
-        pair = base64.b64encode(":".join(self.auth).encode()).decode()
         return {
-            "Authorization": f"Basic {pair}",
+            "Authorization": f"Basic {basic_credentials(*self.auth)}",
             "Content-Type": "application/json",
             "User-Agent": f"sandbox-sim-tests/{__version__}",
         }

@@ -1,9 +1,19 @@
 """Clients and their credentials. Source: auth.1, auth.3, D2."""
 
+import base64
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+
+def basic_credentials(user: str, secret: str) -> str:
+    """The part of the header `Authorization` after `Basic`, in UTF-8 (RFC 7617).
+
+    Bytes of an argument of the command line that are not UTF-8 are sent as they were typed.
+    """
+    pair = f"{user}:{secret}".encode(errors="surrogateescape")
+    return base64.b64encode(pair).decode()
 
 
 class ServiceMode(StrEnum):

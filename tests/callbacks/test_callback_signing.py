@@ -1,11 +1,12 @@
 """A callback that has to be signed is never sent unsigned (D29)."""
 
 import logging
+from dataclasses import replace
 
 import pytest
 
 from sandbox_sim.callbacks.bodies import sign
-from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher, CallbackSigning
+from sandbox_sim.callbacks.callback_dispatcher import CallbackSigning
 from sandbox_sim.control.scheduler import JobHandler, Scheduler
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.records.behaviour import Behaviour
@@ -30,9 +31,7 @@ pytestmark = pytest.mark.decision("D29")
 def configured(works: Works, *clients: Client, behaviour: BehaviourHolder = BEHAVIOUR) -> Works:
     """The same store with a dispatcher that knows these clients, as after a restart."""
     signing = CallbackSigning({each.client_key: each for each in clients}, behaviour)
-    deliveries = CallbackDispatcher(
-        works.store, works.clock, works.sender, behaviour, signing=signing
-    )
+    deliveries = replace(works.deliveries, behaviour=behaviour, signing=signing)
     handlers: dict[JobKind, JobHandler] = dict.fromkeys(
         (JobKind.DELIVER, JobKind.DELIVER_LIVE), deliveries.take
     )

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, Literal
 
+import pytest
 from playwright.async_api import Browser, Page, Request, ViewportSize, async_playwright, expect
 
 from tests.requirements import missing
@@ -18,6 +19,12 @@ CHROMIUMS: Final = (Path("/usr/bin/chromium-headless-shell"), Path("/usr/bin/chr
 DESK: Final = ViewportSize(width=1440, height=900)
 PHONE: Final = ViewportSize(width=360, height=740)
 Scheme = Literal["light", "dark"]
+# The marks of a module whose tests open pages.
+IN_A_BROWSER: Final = [
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.browser,
+    pytest.mark.timeout(180),
+]
 # A page that is slow to render is loaded again after a pause of up to 5 s, so on a busy machine the
 # 5 s that Playwright waits are not enough.
 _PATIENCE_MS: Final = 20_000

@@ -1,17 +1,12 @@
 """axe finds nothing serious on the pages of the shop, at 1440 px light and at 360 px dark."""
 
-import pytest
 from playwright.async_api import Browser
 
 from tests.demo.accessibility import barriers
-from tests.demo.browser import open_page
+from tests.demo.browser import IN_A_BROWSER, open_page
 from tests.demo.conftest import Demo
 
-pytestmark = [
-    pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.browser,
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_A_BROWSER
 
 
 POOR = """<html lang="en"><title>Poor</title><main><h1>Poor</h1><p>Pay</p><input></main><style>

@@ -3,14 +3,10 @@
 import pytest
 from playwright.async_api import Browser
 
-from tests.demo.browser import open_page
+from tests.demo.browser import IN_A_BROWSER, open_page
 from tests.demo.conftest import Demo
 
-pytestmark = [
-    pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.browser,
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture

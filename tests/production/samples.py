@@ -7,26 +7,15 @@ from typing import Any
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.attempts import Attempt
 from sandbox_sim.records.reports import Echo, Outcome, Report, Source
+from tests import live_records
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def attempt(operation: Operation = Operation.COLLECT, **fields: Any) -> Attempt:
     """An attempt that was saved at noon and whose request went out once."""
-    made = Attempt(
-        id="A1",
-        service_id=55,
-        network_transaction_id="12345678901",
-        number=1,
-        network="mtn",
-        reference="R1",
-        operation=operation,
-        amount=Decimal("10.50"),
-        currency="GHS",
-        created_at=NOON,
-        submits=1,
-    )
-    return made._replace(**fields)
+    of = {"network_transaction_id": "12345678901", "reference": "R1", "created_at": NOON}
+    return live_records.attempt(**{**of, "operation": operation, **fields})
 
 
 def report(

@@ -6,8 +6,9 @@ from typing import Any
 
 from sandbox_sim import operations
 from sandbox_sim.operations import Operation
-from sandbox_sim.records.messages import Message, SmsStatus
+from sandbox_sim.records.messages import Message
 from sandbox_sim.records.transactions import Payment, Status, TransactionRecord
+from tests import sample_records
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -60,17 +61,4 @@ def settled(operation: Operation = Operation.COLLECT, **fields: Any) -> Transact
 
 def message(**fields: Any) -> Message:
     """A single SMS, acknowledged at noon."""
-    values: dict[str, Any] = {
-        "processing_id": "P1",
-        "batch_id": None,
-        "service_id": 55,
-        "customer_number": "233244000001",
-        "message": "Your code is 1234",
-        "sender_id": "Shop",
-        "encoding": "GSM",
-        "char_count": 17,
-        "page_count": 1,
-        "status": SmsStatus.ACKNOWLEDGED,
-        "created_at": NOON,
-    }
-    return Message(**{**values, **fields})
+    return sample_records.message("P1", **{"created_at": NOON, **fields})

@@ -1,8 +1,8 @@
-"""Credential sets: the services that they may use, and a secret that no log shows."""
+"""Credential sets: the services that they may use, their header, and a secret that no log shows."""
 
 import pytest
 
-from sandbox_sim.values.clients import Client, ServiceMode
+from sandbox_sim.values.clients import Client, ServiceMode, basic_credentials
 
 
 @pytest.mark.spec("auth.3")
@@ -26,3 +26,12 @@ def test_a_set_that_lists_services_may_use_those(service_id: int, allowed: bool)
 
 def test_the_secret_is_not_in_the_words_that_a_log_would_show() -> None:
     assert "hush" not in repr(Client("key", "hush"))
+
+
+@pytest.mark.parametrize(
+    ("user", "sent"),
+    [("test", "dGVzdDoxMjPCow=="), ("caf\udce9", "Y2Fm6ToxMjPCow==")],
+    ids=["in UTF-8", "bytes as they were typed"],
+)
+def test_the_credentials_of_basic_authentication(user: str, sent: str) -> None:
+    assert basic_credentials(user, "123\u00a3") == sent  # the example of RFC 7617

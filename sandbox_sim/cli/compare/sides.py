@@ -5,7 +5,6 @@ gateway moves only when the comparison moves it. Both get the same requests, and
 callbacks to inboxes of our gateway.
 """
 
-import base64
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -34,6 +33,7 @@ from sandbox_sim.operations import ACTIONS, Operation
 from sandbox_sim.records.inbox import shown
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.settings.schema import Settings
+from sandbox_sim.values.clients import basic_credentials
 from sandbox_sim.web.transport.server import GatewayRunner
 
 # Seconds in which the other side must answer.
@@ -145,9 +145,8 @@ class Side:
     async def _send(
         self, path: str, body: Mapping[str, object], headers: Mapping[str, str]
     ) -> _Reply:
-        pair = base64.b64encode(":".join(self.auth).encode()).decode()
         sent = {
-            "Authorization": f"Basic {pair}",
+            "Authorization": f"Basic {basic_credentials(*self.auth)}",
             "User-Agent": f"sandbox-sim/{__version__}",
             "Content-Type": "application/json",
             **headers,

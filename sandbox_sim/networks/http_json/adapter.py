@@ -48,6 +48,7 @@ from sandbox_sim.ports.network import (
 from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Scrubber
 from sandbox_sim.records.ledger import SMS_UNITS
 from sandbox_sim.records.reports import AlwaysSent, Outcome, Source
+from sandbox_sim.values.clients import basic_credentials
 from sandbox_sim.values.hosts import has_dot_segment
 from sandbox_sim.values.peer_input import document_of
 
@@ -138,7 +139,7 @@ class HttpJson:
         self._longest_pause = environment.longest_pause
         secret = settings.auth_secret.get_secret_value()
         self._account = dict(zip(templates.ACCOUNT, (settings.auth_user, secret), strict=True))
-        basic = base64.b64encode(f"{settings.auth_user}:{secret}".encode()).decode()
+        basic = basic_credentials(settings.auth_user, secret)
         self.scrubber = Scrubber((secret, basic, settings.key))
         self._http = NetworkHttpClient(
             environment.name, environment.clock, self.scrubber, environment.timeout, **options

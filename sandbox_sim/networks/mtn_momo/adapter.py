@@ -9,7 +9,6 @@
 - MTN's own sandbox accepts only one currency. Only there, payments are sent in that one (D41).
 """
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -97,7 +96,7 @@ class MtnMomo:
         self.scrubber = Scrubber(
             secret
             for each in accounts.values()
-            for secret in (each.subscription_key, each.api_key, _basic(each))
+            for secret in (each.subscription_key, each.api_key, each.basic)
         )
         self._http = NetworkHttpClient(
             environment.name, environment.clock, self.scrubber, environment.timeout, **options
@@ -253,13 +252,9 @@ class MtnMomo:
             "Ocp-Apim-Subscription-Key": account.subscription_key,
             "X-Target-Environment": self._settings.target_environment,
         }
-        asking = {**headers, "Authorization": f"Basic {_basic(account)}"}
+        asking = {**headers, "Authorization": f"Basic {account.basic}"}
         tokens = Tokens(self._http, f"{url}/token/", asking, self._clock, self.scrubber)
         return _Product(name, f"{url}/v1_0/{path}", party, headers, tokens)
-
-
-def _basic(account: ProductCredentials) -> str:
-    return base64.b64encode(f"{account.api_user}:{account.api_key}".encode()).decode()
 
 
 # The factory of the entry point `mtn_momo`.

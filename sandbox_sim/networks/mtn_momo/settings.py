@@ -11,6 +11,7 @@ from sandbox_sim.networks.settings import (
     HttpAdapterSettings,
     User,
 )
+from sandbox_sim.values.clients import basic_credentials
 from sandbox_sim.values.vocabulary import DEFAULT_CURRENCY
 
 COLLECTION: Final = "collection"
@@ -29,6 +30,11 @@ class ProductCredentials(NamedTuple):
     subscription_key: str
     api_user: str
     api_key: str
+
+    @property
+    def basic(self) -> str:
+        """The credentials of a request for a token."""
+        return basic_credentials(self.api_user, self.api_key)
 
 
 _Word = Annotated[HeaderWord, Field(min_length=1)]
@@ -97,12 +103,8 @@ class MtnMomoSettings(HttpAdapterSettings):
         return {product: account for product, account in both.items() if all(account)}
 
     def _account(self, product: str) -> ProductCredentials:
-        if product == COLLECTION:
-            subscription_key, api_key = self.collection_subscription_key, self.collection_api_key
-            api_user = self.collection_api_user
-        else:
-            subscription_key = self.disbursement_subscription_key
-            api_user, api_key = self.disbursement_api_user, self.disbursement_api_key
+        names = (f"{product}_{name}" for name in ProductCredentials._fields)
+        subscription_key, api_user, api_key = (getattr(self, name) for name in names)
         return ProductCredentials(
             subscription_key.get_secret_value(), api_user, api_key.get_secret_value()
         )

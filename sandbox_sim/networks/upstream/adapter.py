@@ -7,7 +7,6 @@ five profiles. An unsigned callback is a hint.
 `wire` has the bodies that are sent and reads the answers.
 """
 
-import base64
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -62,6 +61,7 @@ from sandbox_sim.records.exchanges import NotificationTrust, RawNotification, Sc
 from sandbox_sim.records.ledger import SMS_UNITS
 from sandbox_sim.records.reports import Echo, Outcome, Source
 from sandbox_sim.records.transactions import Status
+from sandbox_sim.values.clients import basic_credentials
 from sandbox_sim.values.json_text import compact
 from sandbox_sim.values.peer_input import amount_of, read_json
 from sandbox_sim.values.vocabulary import CARD_CURRENCIES
@@ -138,14 +138,14 @@ class UpstreamNetwork:
     ) -> None:
         """Make the adapter, not yet open; `options` go to `NetworkHttpClient`."""
         secret = settings.secret_key.get_secret_value()
-        token = base64.b64encode(f"{settings.client_key}:{secret}".encode()).decode()
+        basic = basic_credentials(settings.client_key, secret)
         self._base_url = settings.base_url
         self._secret_key = secret
         self._clock = clock
         self._longest_pause = longest_pause
         self._repeats_within = timedelta(seconds=settings.repeats_within_s)
-        self._headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
-        self.scrubber = scrubber = Scrubber([secret, token])
+        self._headers = {"Authorization": f"Basic {basic}", "Content-Type": "application/json"}
+        self.scrubber = scrubber = Scrubber([secret, basic])
         self._recorder: Recorder | None = None
         self._replay: Replay | None = None
         client = NetworkHttpClient(name, clock, scrubber, timeout, **options)

@@ -41,6 +41,7 @@ from sandbox_sim.testing.network_contract.contract import NOT_PROVEN, Proof, Pro
 from sandbox_sim.testing.network_contract.http_peer import HttpReply, HttpRequest, http_peer
 from sandbox_sim.testing.network_contract.peer import Decided, Signature, Submitted
 from sandbox_sim.values import money, peer_input
+from sandbox_sim.values.clients import basic_credentials
 from sandbox_sim.values.json_text import compact
 
 # Each identifier of a payment is one of these prefixes and the reference.
@@ -224,7 +225,7 @@ class HttpJsonDialect:
         canaries = {name: _CANARY for name in _SECRETS if name in settings}
         self._tables = {**settings, **canaries}
         self._settings = read = HttpJsonSettings.model_validate(self._tables)
-        basic = base64.b64encode(f"{read.auth_user}:{_CANARY}".encode()).decode()
+        basic = basic_credentials(read.auth_user, _CANARY)
         auth = {
             "none": {},
             "basic": {"Authorization": f"Basic {basic}"},

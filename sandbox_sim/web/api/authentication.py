@@ -25,7 +25,7 @@ from aiohttp import hdrs
 
 from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.ports import Clock
-from sandbox_sim.values.clients import Client, ServiceMode
+from sandbox_sim.values.clients import Client, ServiceMode, basic_credentials
 from sandbox_sim.values.hosts import (
     Host,
     is_loopback,
@@ -126,7 +126,10 @@ class Authentication:
         self._clients = [(f"{c.client_key}:{c.secret_key}".encode(), c) for c in clients]
         # The usual form of the header, looked up whole: a lookup takes the same time however many
         # of its characters are right.
-        self._by_header = {_basic(pair): client for pair, client in self._clients}
+        self._by_header = {
+            f"Basic {basic_credentials(each.client_key, each.secret_key)}": each
+            for _, each in self._clients
+        }
         self._clock = clock
         self._behaviour = behaviour
         self._buckets: dict[str, Bucket] = {}
@@ -199,10 +202,6 @@ def service_refusal(client: Client, service_id: int) -> Reply | None:
             Code.FORBIDDEN, "D2", why, f"You do not have access to service_id {service_id}"
         )
     return None
-
-
-def _basic(pair: bytes) -> str:
-    return f"Basic {binascii.b2a_base64(pair, newline=False).decode()}"
 
 
 def _unauthenticated(why: str) -> Reply:

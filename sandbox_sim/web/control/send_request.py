@@ -4,7 +4,6 @@ The dashboard uses it, so that pages need no secret key.
 """
 
 import asyncio
-import base64
 import json
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, ClassVar, Final, TypedDict
@@ -13,7 +12,7 @@ from aiohttp import EMPTY_PAYLOAD, HttpVersion11, hdrs, web
 from multidict import CIMultiDict
 from pydantic import Field
 
-from sandbox_sim.values.clients import Client, ServiceMode
+from sandbox_sim.values.clients import Client, ServiceMode, basic_credentials
 from sandbox_sim.values.json_text import parse_json
 from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.control.errors import NO_CREDENTIALS, RequestRefused
@@ -108,14 +107,14 @@ class _LocalRequest:
     content: ClassVar = EMPTY_PAYLOAD
 
     def __init__(self, path: str, client: Client, behind: web.Request) -> None:
-        pair = base64.b64encode(f"{client.client_key}:{client.secret_key}".encode()).decode()
+        basic = basic_credentials(client.client_key, client.secret_key)
         self.path = path
         self.scheme = behind.scheme
         self.client_max_size = behind.client_max_size
         self.headers = CIMultiDict(
             {
                 hdrs.HOST: behind.headers[hdrs.HOST],
-                hdrs.AUTHORIZATION: f"Basic {pair}",
+                hdrs.AUTHORIZATION: f"Basic {basic}",
                 hdrs.USER_AGENT: _USER_AGENT,
             }
         )

@@ -19,10 +19,8 @@ from sandbox_sim.ports import Store
 from sandbox_sim.production.attempt_views import LiveRecordReader
 from sandbox_sim.records.ledger import LedgerQuery, shown_line
 from sandbox_sim.values.clients import ServiceMode
-from sandbox_sim.web.pages.callback_steps import callback_steps
 from sandbox_sim.web.pages.listing import Badge
-from sandbox_sim.web.pages.network_steps import live_steps
-from sandbox_sim.web.pages.steps import Timeline, TimelineSettings
+from sandbox_sim.web.pages.steps import Timeline, TimelineSettings, callback_steps, live_steps
 from sandbox_sim.web.pages.timeline import of_message, of_payment, of_request
 
 _MOST_CALLBACKS: Final = 20

@@ -1,9 +1,13 @@
 """The steps of a timeline: each has a time, a title, a reason and actions. Source: D39."""
 
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from sandbox_sim.records.behaviour import Behaviour
-from sandbox_sim.web.pages.listing import Act, Badge
+from sandbox_sim.records.transactions import status_words
+from sandbox_sim.web.pages.formats import as_json, counted, sentence, tone
+from sandbox_sim.web.pages.listing import Act, Badge, Shown, ask_act
 
 
 class TimelineSettings(NamedTuple):
@@ -55,3 +59,182 @@ class Timeline(NamedTuple):
     about: str
     badge: Badge
     steps: tuple[Step, ...]
+
+
+# Advice if a receiver did not acknowledge, and its answer contains one of these words.
+_ADVICE: Final = {
+    "transaction_id": "Your receiver reads transaction_id. The profile {profile} may not have it; "
+    "try the setting callback_profile = superset.",
+    "KeyError": "Your receiver looks for a field that the profile {profile} does not have; "
+    "try the setting callback_profile = superset.",
+}
+
+# Advice if a callback of one of these profiles was acknowledged and no status query followed:
+# `trans` has neither a bare status code nor `transaction_id`, and `trans_bare` has only the code.
+_UNREAD: Final = {
+    "trans": "set callback_profile = trans_bare if it compares trans_status with 000; if you are "
+    "unsure, set callback_profile = superset, which serve --lenient turns on.",
+    "trans_bare": "set callback_profile = superset, which serve --lenient turns on.",
+}
+
+_UNREAD_IF: Final = (
+    "Acknowledged, but your application never asked for the status. If it does not mark the order "
+    "as paid, it probably reads other fields: "
+)
+
+_INBOX: Final = "/_sandbox/inbox/"  # the built-in receiver, which reads nothing
+
+
+def callback_steps(
+    callback: Shown, settings: TimelineSettings, *, asked: bool = True
+) -> list[Step]:
+    """Each attempt at a callback, and the next one.
+
+    asked: whether the client has queried the status, which shows that it read the callback.
+    """
+    attempts = callback["attempts"]
+    steps = [_attempt(callback, attempt, settings) for attempt in attempts]
+    advice = _UNREAD.get(callback["profile"])
+    is_unread = callback["state"] == "delivered" and not asked
+    if is_unread and advice and _INBOX not in attempts[-1]["sent_to"]:
+        steps[-1] = steps[-1]._replace(advice=_UNREAD_IF + advice)
+    path = f"callbacks/{quote(callback['id'], safe='')}"
+    resend = Act("Send again", f"{path}/resend", done="The callback is sent again", key="r")
+    done = "The attempt was made"
+    retry = Act("Retry now", f"{path}/retry", done=done, primary=True, key="r")
+    state = callback["state"]
+    if state == "retrying":
+        due = attempts[-1]["next_attempt_at"]
+        interval = settings.behaviour.callback_retry_interval_s
+        steps.append(
+            Step(
+                "wait", f"Attempt {len(attempts) + 1}", due, None,
+                f"After the setting callback_retry_interval_s = {interval:g}.",
+                acts=(retry,), asks=("resend",), target=f"{path}/resend", due=due,
+            )
+        )  # fmt: skip
+    elif state == "pending":
+        usual = "It is sent when it is due and the answer has been written."
+        why = sentence(callback["note"] or usual)
+        steps.append(Step("wait", "Callback", callback["created_at"], None, why))
+    elif state == "dropped":
+        why = sentence(callback["note"] or "An override drops it.")
+        steps.append(
+            Step("info", "Callback not sent", callback["created_at"],
+                 Badge(state, state), why, acts=(resend,))
+        )  # fmt: skip
+    else:
+        last = steps[-1]
+        steps[-1] = last._replace(acts=(resend,), asks=("resend",), target=f"{path}/resend")
+    return steps
+
+
+def _attempt(callback: Shown, attempt: Mapping[str, Any], settings: TimelineSettings) -> Step:
+    status, note = attempt["status_code"], callback["note"]
+    taken = status is not None and 200 <= status < 300
+    words = f"HTTP {status}" if status is not None else "no answer"
+    where = f"To {attempt['sent_to']} in {attempt['duration_ms']} ms."
+    says = (sentence(attempt["verdict"]), where, sentence(note or ""))
+    response, profile = attempt["response_body"], callback["profile"]
+    advice = next((each for sign, each in _ADVICE.items() if not taken and sign in response), "")
+    of = max(settings.behaviour.callback_attempts, attempt["number"])
+    signature = callback["signature"]
+    sent = as_json(callback["body"])
+    if signature:
+        sent = f"X-Service-Signature: {signature}\n\n{sent}"
+    return Step(
+        "good" if taken else "bad",
+        f"Callback, attempt {attempt['number']} of {of}",
+        attempt["at"],
+        Badge("202" if taken else "bad", words),
+        " ".join(filter(None, says)),
+        box=response,
+        advice=advice.format(profile=profile),
+        details=((f"What was sent (profile {profile})", sent),),
+    )
+
+
+# The badge of an attempt by its outcome; any other outcome is a failure.
+_BADGES: Final[Mapping[str, str]] = {"succeeded": "good", "pending": "002", "unknown": "002"}
+
+_SUCCESSFUL: Final = Badge("000", status_words("000"))
+
+_WAITS: Final = "Waiting for a person"
+
+
+def live_steps(payment: Shown, details: Mapping[str, Any] | None) -> list[Step]:
+    """The steps from the first attempt at a network to the decision.
+
+    details: the transaction with its attempts, from `LiveRecordReader`; None without production.
+    """
+    attempts: Sequence[Shown] = () if details is None else details["attempts"]
+    reasons: Sequence[str] = () if details is None else details["waiting"]
+    steps = [_network_attempt(each) for each in attempts]
+    status = payment["status"]
+    badge = Badge(status, status_words(status))
+    path = (
+        f"transactions/{payment['service_id']}/{quote(payment['network_transaction_id'], safe='')}"
+    )
+    asks, target = ("settle_live",) if attempts else (), f"{path}/settle"
+    acts = (ask_act(payment, primary=True),) if attempts else ()
+    if status == "002":
+        title = _WAITS if reasons else "Not settled yet"
+        why = "Its network decides. A person may decide instead; a decision is final."
+        box = "\n".join((*reasons, *(details or {}).get("open_because", ())))
+        steps.append(
+            Step("wait", title, None, badge, why, box=box, acts=acts, asks=asks, target=target)
+        )
+        return steps
+    decided = "\n".join(line for each in attempts for line in _decisions(each))
+    by = "A person decided, or reviewed what the network said."
+    why = by if decided else "The network decided."
+    *_, last = changes = payment["timeline"]
+    if len(changes) > 2:  # the last change reverses a success
+        steps.append(Step("good", "Settled", changes[1]["at"], _SUCCESSFUL, why, box=decided))
+        steps.append(Step("bad", "Reversed", last["at"], badge, "The network reversed it.", "D45"))
+    else:
+        steps.append(Step(tone(status), "Settled", last["at"], badge, why, box=decided))
+    if reasons:
+        why = "Its status is final. Settle it with the same status to note that you reviewed it."
+        steps.append(
+            Step("wait", _WAITS, None, None, why, box="\n".join(reasons), acts=acts,
+                 asks=asks, target=target, statuses=(status,))
+        )  # fmt: skip
+    return steps
+
+
+def _decisions(attempt: Shown) -> Iterator[str]:
+    """Each decision: who, why, and what the network answered just before."""
+    for each in attempt["decisions"]:
+        force = ", forced" if each["forced"] else ""
+        asked = f"the network was asked first: {each['network_said']}"
+        yield f"{each['by']}{force}: {each['reason']} ({asked})"
+    if attempt["settled_by"] and not attempt["decisions"]:  # before decisions were kept
+        yield f"{attempt['settled_by']}: {attempt['settled_reason']}"
+
+
+def _network_attempt(attempt: Shown) -> Step:
+    outcome = attempt["outcome"]
+    about = [f"Reference {attempt['reference']}."]
+    if attempt["network_id"]:
+        about.append(f"Identifier at the network: {attempt['network_id']}.")
+    if attempt["confirmed_amount"]:
+        about.append(
+            f"The network confirmed {attempt['confirmed_amount']}, not {attempt['amount']}."
+        )
+    if attempt["sent_currency"] != attempt["currency"]:
+        about.append(
+            f"It was sent in {attempt['sent_currency']} with the same amount: this is the sandbox "
+            "of the network (D41)."
+        )
+    exchanges = f"{counted(len(attempt['exchanges']), 'exchange')} with the network"
+    badge = Badge(_BADGES.get(outcome, "bad"), outcome)
+    return Step(
+        tone(badge.state),
+        f"Attempt {attempt['number']} at the network {attempt['network']}",
+        attempt["created_at"],
+        badge,
+        " ".join(about),
+        box=attempt["reason"],
+        details=((exchanges, as_json(attempt["exchanges"])),),
+    )

@@ -12,7 +12,6 @@ from sandbox_sim.records.ledger import MOVEMENTS, Reason, TransferKind
 from sandbox_sim.records.transactions import status_words
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
 from sandbox_sim.values.timestamps import iso
-from sandbox_sim.web.pages.callback_steps import callback_steps
 from sandbox_sim.web.pages.formats import (
     as_json,
     counted,
@@ -26,7 +25,7 @@ from sandbox_sim.web.pages.formats import (
 from sandbox_sim.web.pages.listing import Badge, Shown, answer_badge, is_lost
 from sandbox_sim.web.pages.request_copies import as_curl, as_pytest
 from sandbox_sim.web.pages.rule_words import override_sentence
-from sandbox_sim.web.pages.steps import Link, Step, Timeline, TimelineSettings
+from sandbox_sim.web.pages.steps import Link, Step, Timeline, TimelineSettings, callback_steps
 
 # Words for transfers that do not move money: yet, or at all.
 _SET_ASIDE: Final = {TransferKind.PENDING: "set aside of", TransferKind.VOID: "free again on"}

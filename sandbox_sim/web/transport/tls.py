@@ -8,6 +8,7 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from sandbox_sim.web.transport.client_connections import ClientConnections
@@ -20,6 +21,7 @@ _GOODBYE_S: Final = 1.0
 _USE_HTTPS: Final = "a client spoke plain HTTP to this port, which serves HTTPS only: use https://"
 
 
+@dataclass(eq=False, repr=False)
 class Handshake(asyncio.Protocol):
     """A connection until its handshake is done. `clients` may close it before that.
 
@@ -28,15 +30,11 @@ class Handshake(asyncio.Protocol):
 
     is_idle = True
 
-    def __init__(
-        self,
-        plain: Callable[[], asyncio.Protocol],
-        context: ssl.SSLContext,
-        clients: ClientConnections,
-    ) -> None:
-        self._plain = plain
-        self._context = context
-        self._clients = clients
+    plain: Callable[[], asyncio.Protocol]
+    context: ssl.SSLContext
+    clients: ClientConnections
+
+    def __post_init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._task: asyncio.Task[None] | None = None  # the event loop keeps no reference
         # Bytes that come after the handshake, before the next protocol takes over.
@@ -50,7 +48,7 @@ class Handshake(asyncio.Protocol):
             raise TypeError("a stream transport is needed")
         self._transport = transport
         transport.pause_reading()  # the bytes of the handshake are for the TLS protocol
-        self._clients.add(self)
+        self.clients.add(self)
         self._task = asyncio.get_running_loop().create_task(self._shake_hands(transport))
 
     def data_received(self, data: bytes) -> None:
@@ -65,7 +63,7 @@ class Handshake(asyncio.Protocol):
     def connection_lost(self, _exc: BaseException | None) -> None:
         """Stop counting the connection."""
         self._lost = True
-        self._clients.remove(self)
+        self.clients.remove(self)
 
     def abort(self) -> None:
         """Close the connection at once."""
@@ -77,7 +75,7 @@ class Handshake(asyncio.Protocol):
             secured = await asyncio.get_running_loop().start_tls(
                 transport,
                 self,
-                self._context,
+                self.context,
                 server_side=True,
                 ssl_handshake_timeout=_HANDSHAKE_S,
                 ssl_shutdown_timeout=_GOODBYE_S,
@@ -87,13 +85,13 @@ class Handshake(asyncio.Protocol):
             self._note(error)
             return
         finally:
-            self._clients.remove(self)
+            self.clients.remove(self)
         if secured is not None and not self._lost:
             self._hand_over(secured)
 
     def _hand_over(self, secured: asyncio.Transport) -> None:
         """Pass the connection to the next protocol, with the bytes that have already come."""
-        served = self._plain()
+        served = self.plain()
         secured.set_protocol(served)
         served.connection_made(secured)
         for piece in self._early:

@@ -10,14 +10,6 @@ WHY = ("--reason", "sold out", "--by", "ama")
 pytestmark = pytest.mark.decision("D45")
 
 
-@pytest.fixture
-async def collected(sandbox: Sandbox) -> Sandbox:
-    """A sandbox with the successful collection T1 of 10.50."""
-    await sandbox.collect()
-    await sandbox.advance(seconds=1)
-    return sandbox
-
-
 async def test_it_says_what_was_paid_back_and_to_whom(collected: Sandbox) -> None:
     (line,) = await printed(
         collected, "transactions", "refund", 55, "T1", "--amount", "4", "--id", "R1", *WHY

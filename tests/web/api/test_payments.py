@@ -105,13 +105,6 @@ async def test_a_decline_has_failed_a_rejection_leaves_nothing_and_neither_has_a
     assert await sandbox.inbox() == []
 
 
-@pytest.mark.spec("limits")
-@pytest.mark.decision("D12", "D13")
-async def test_the_greatest_amount_is_taken(sandbox: Sandbox) -> None:
-    for operation in ["collect", "payout", "airtime", "bill", "card"]:
-        assert (await getattr(sandbox, operation)(amount=10000)).code in {"202", "000"}
-
-
 @pytest.mark.spec("endpoint.4", "sandbox.9")
 @pytest.mark.decision("D13")
 async def test_a_payout_is_held_against_the_balance_of_its_service(sandbox: Sandbox) -> None:

@@ -15,14 +15,6 @@ WHO = {"by": "ama", "reason": "sold out"}
 pytestmark = pytest.mark.decision("D45")
 
 
-@pytest.fixture
-async def collected(sandbox: Sandbox) -> Sandbox:
-    """A sandbox with the successful collection T1 of 10.50."""
-    await sandbox.collect()
-    await sandbox.advance(seconds=1)
-    return sandbox
-
-
 async def refund(sandbox: Sandbox, path: str = "55/T1", **body: Any) -> Any:
     seen = await post(sandbox, f"transactions/{path}/refund", **{**WHO, **body})
     assert seen.status == 200, seen

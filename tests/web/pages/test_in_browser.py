@@ -14,17 +14,13 @@ from playwright.async_api import Browser, Locator, Page, Route, ViewportSize, ex
 
 from tests.conftest import basic
 from tests.demo.accessibility import LOOKS, barriers, without_repeats
-from tests.demo.browser import DESK, PHONE
+from tests.demo.browser import DESK, IN_A_BROWSER, PHONE
 from tests.demo.stage import Stage, open_stage
 from tests.kit.http_servers import listening
 from tests.production.settings import BUILT_IN, LIVE
 from tests.web.pages.dashboard_pages import HOSTILE, SILENT, VIEWS, get, post
 
-pytestmark = [
-    pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.browser,
-    pytest.mark.timeout(180),
-]
+pytestmark = IN_A_BROWSER
 # Waits until the page has drawn what came.
 TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 NARROW = ViewportSize(width=390, height=844)
