@@ -1,4 +1,4 @@
-"""An aiohttp shop under test, with pytest-aiohttp.
+"""An aiohttp shop under test, with pytest-aiohttp: pip install pytest-aiohttp
 
 The shop runs on the event loop of the test, so the test must not block that loop while the gateway
 calls the shop. It awaits `sandbox_gateway.aio` instead.

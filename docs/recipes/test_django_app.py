@@ -1,4 +1,4 @@
-"""A Django shop under test, served over ASGI by uvicorn.
+"""A Django shop under test, served over ASGI by uvicorn: pip install pytest django httpx uvicorn
 
 Any other ASGI application, Starlette and FastAPI among them, is served in the same way. With
 pytest-django its fixture `live_server` takes the place of `shop_url`, and `settings` that of

@@ -1,4 +1,4 @@
-"""A Flask shop under test, or any other WSGI application.
+"""A Flask shop under test, or any other WSGI application: pip install pytest flask requests
 
 The gateway sends callbacks over a socket, so a thread serves the shop. If the test client is
 enough, pass the callback to it instead.

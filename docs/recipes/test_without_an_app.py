@@ -1,4 +1,7 @@
-"""A client under test without an application: its callbacks go to an inbox of the gateway."""
+"""A client under test without an application: its callbacks go to an inbox of the gateway.
+
+pip install pytest httpx
+"""
 
 import httpx
 import pytest

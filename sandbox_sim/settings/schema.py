@@ -359,6 +359,11 @@ class Settings(BaseModel):
         return is_loopback(self.host)
 
     @property
+    def shown_host(self) -> str:
+        """The host for a message; an empty one is named as what it means."""
+        return self.host or "'' (all addresses of this machine)"
+
+    @property
     def serves_others(self) -> bool:
         """Whether clients on other machines reach the server, directly or through a proxy."""
         return not self.loopback or self.tls_terminated
@@ -438,7 +443,7 @@ def _problems(settings: Settings) -> Iterator[str]:
         yield "credentials: each client_key must be unique"
     if not settings.loopback and settings.token is None:
         yield (
-            f"control_token: must be set because host {settings.host} is not loopback, "
+            f"control_token: must be set because host {settings.shown_host} is not loopback, "
             "so others could control the sandbox"
         )
     if settings.workers > 1 and not is_postgres(settings.store):
@@ -490,11 +495,12 @@ def _unsafe(settings: Settings) -> Iterator[str]:
     if pairs.get(builtin) is ServiceMode.PRODUCTION:
         yield "credentials: the built-in pair is public, so it cannot have mode P"
     if not settings.loopback and builtin in pairs:
-        yield f"credentials: the built-in pair is public, and host {settings.host} is not loopback"
+        problem = f"the built-in pair is public, and host {settings.shown_host} is not loopback"
+        yield f"credentials: {problem}"
     if not settings.loopback and not settings.is_secured:
         yield (
-            f"host: {settings.host} is not loopback and this is plain HTTP; give --tls, or --cert "
-            "and --key, or set tls_terminated if a proxy in front handles HTTPS"
+            f"host: {settings.shown_host} is not loopback and this is plain HTTP; give --tls, or "
+            "--cert and --key, or set tls_terminated if a proxy in front handles HTTPS"
         )
     if settings.tls_terminated and not settings.public_url:
         yield (

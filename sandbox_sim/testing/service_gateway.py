@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 from sandbox_sim import __version__
@@ -70,6 +70,13 @@ class ServiceGateway(ABC):
         self._service_ids = service_ids
         self.service_id = next(service_ids)
         self._inboxes: set[str] = set()
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        """Return the gateway itself, because there is one server.
+
+        Django copies what `setUpTestData` stores on the class, for each test that reads it.
+        """
+        return self
 
     @property
     @abstractmethod

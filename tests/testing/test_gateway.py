@@ -1,5 +1,6 @@
 """`SandboxGateway` in a test that blocks."""
 
+import copy
 import json
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -33,6 +34,17 @@ class TestAGatewayOfOnesOwn:
             ]
 
         assert [answer["response_code"] for answer in answers] == ["202"] * 3
+
+    def test_is_still_the_same_one_where_django_copies_test_data(
+        self, gateway: SandboxGateway
+    ) -> None:
+        """As `django.test.testcases.TestData` does with what `setUpTestData` stores."""
+        data = {"gateway": gateway, "orders": ["1001"]}
+
+        copied = copy.deepcopy(data)
+
+        assert copied["gateway"] is gateway
+        assert collected(gateway)["response_code"] == "202"
 
     def test_reads_neither_environment_nor_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY_MS", "9000")

@@ -77,7 +77,7 @@ async def test_a_body_that_is_too_large_has_one_code_on_every_python(
 
     answer = await ask(sandbox, "POST", "/_sandbox/reset", b" " * 1001)
 
-    assert_error(answer, 413, "max_body_bytes")
+    assert_error(answer, 413, "max_body_bytes allows: 1000 bytes")
     assert answer.body["error"]["code"] == "request_entity_too_large"
 
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from sandbox_sim.cli.client import Session, asks
 from sandbox_sim.cli.options import Day, Filter, Query, selecting
@@ -131,8 +132,10 @@ def topup(
         body |= {"mode": mode, "account": account}
     if mode == "P" and not reason:
         raise click.UsageError("--mode P needs --reason: say why the units are added")
-    if mode == "S" and (reason or signed["reference"]):
-        raise click.UsageError("--reason and --reference are for --mode P")
+    source = click.get_current_context().get_parameter_source("by")
+    has_name = source is not ParameterSource.DEFAULT
+    if mode == "S" and (reason or signed["reference"] or has_name):
+        raise click.UsageError("--by, --reason and --reference are for --mode P")
     if mode == "P":
         body |= {"reason": reason, **signed}
     session.ask("POST", "ledger", "topup", body=body, lines=_balance)

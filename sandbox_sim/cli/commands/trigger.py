@@ -29,6 +29,7 @@ from sandbox_sim.cli.record_commands import MESSAGES, last_verdict
 from sandbox_sim.cli.tables import Shown
 from sandbox_sim.operations import ACTIONS, PAYMENTS, Operation
 from sandbox_sim.values.redaction import printable, printable_document
+from sandbox_sim.values.vocabulary import HOSTED_CARD
 
 # 202 in general, 000 for cards, 370 for SMS. Every other code is a rejection.
 _ACCEPTED: Final = frozenset({"202", "000", "370"})
@@ -83,6 +84,12 @@ class _Outcome(NamedTuple):
     callback=address,
     help="Address of your receiver; by default the built-in inbox, …/_sandbox/inbox/trigger.",
 )
+@click.option(
+    "--mode",
+    type=click.Choice(["S", "P"]),
+    default="S",
+    help="The service mode of the credentials; in P the payment page asks for the card.",
+)
 @click.option("--service-id", type=Integer(1), default=55, show_default=True)
 @credential_options
 @click.option("--wait/--no-wait", default=True, help="Wait for the outcome; the default.")
@@ -96,6 +103,7 @@ def trigger(
     fields: Pairs,
     fail: bool,
     callback_url: str | None,
+    mode: str,
     service_id: int,
     client_key: str,
     secret_key: str,
@@ -119,6 +127,11 @@ def trigger(
         request_time=machine_time.now().strftime("%Y-%m-%d %H:%M:%S"),
         fail=fail,
     )
+    if asked is Operation.CARD and mode == "P":
+        if fail:
+            raise click.UsageError("--fail is for --mode S: in mode P the payment page decides")
+        del body["customer_number"]
+        body["nw"] = HOSTED_CARD
     for name, text in fields:
         body[name] = value_of(text, number=not isinstance(body.get(name), str))
     url = session.gateway.address + asked.row.path

@@ -111,8 +111,8 @@ def _warn(settings: Settings) -> None:
     """Warn if clients must send credentials over plain HTTP (auth.5, D2)."""
     if not settings.loopback and not settings.is_secured:
         click.echo(
-            f"warning: {settings.host} is not loopback and this is plain HTTP; send credentials "
-            "over HTTPS only (use --tls, or --cert and --key, or set tls_terminated if a proxy "
-            "handles HTTPS)",
+            f"warning: {settings.shown_host} is not loopback and this is plain HTTP; send "
+            "credentials over HTTPS only (use --tls, or --cert and --key, or set tls_terminated if "
+            "a proxy handles HTTPS)",
             err=True,
         )

@@ -212,7 +212,8 @@ def _failure(
             why = encoded_body(request.headers) or ""
             return _bad(why, why, "D42", http_status=415)
         case web.HTTPRequestEntityTooLarge():
-            why = "the body is larger than the setting max_body_bytes allows"
+            most = request.client_max_size
+            why = f"the body is larger than the setting max_body_bytes allows: {most} bytes"
             return _bad(why, why, http_status=413)
         case StoreError():
             why = f"the state could not be read or saved: {store_failures.reason(error)}"

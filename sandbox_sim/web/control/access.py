@@ -98,7 +98,17 @@ class Guard:
         scheme, _, token = given.partition(b" ")
         if scheme.lower() == b"bearer" and hmac.compare_digest(token, self._token):
             return None
-        return error_response(errors.UNAUTHORIZED, "Send the header Authorization: Bearer <token>")
+        wanted = "Send the header Authorization: Bearer <token>"
+        return challenge(error_response(errors.UNAUTHORIZED, wanted))
+
+
+def challenge(answer: web.Response) -> web.Response:
+    """Add the header that HTTP 401 needs (RFC 9110, 11.6.1).
+
+    Browsers open no dialog for the scheme Bearer.
+    """
+    answer.headers[hdrs.WWW_AUTHENTICATE] = 'Bearer realm="sandbox_sim"'
+    return answer
 
 
 def _has_cookie(request: web.Request, cookies: Mapping[str, str]) -> bool:

@@ -218,7 +218,8 @@ def _refusal(failure: web.HTTPException, request: web.Request) -> web.Response:
             answer.headers[hdrs.ALLOW] = allowed
             return answer
         case web.HTTPRequestEntityTooLarge():
-            text = "The body is larger than the setting max_body_bytes allows"
+            most = request.client_max_size
+            text = f"The body is larger than the setting max_body_bytes allows: {most} bytes"
             answer = error_response(errors.BODY_TOO_LARGE, text)
             answer.force_close()  # the body is not read, and the next request would be taken for it
             return answer

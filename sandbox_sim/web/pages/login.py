@@ -12,7 +12,14 @@ from typing import Annotated, Final, NotRequired, TypedDict
 from aiohttp import web
 from pydantic import Field
 
-from sandbox_sim.web.control.access import SESSION_COOKIE, give_cookie, go_to, prefix_of, session_of
+from sandbox_sim.web.control.access import (
+    SESSION_COOKIE,
+    challenge,
+    give_cookie,
+    go_to,
+    prefix_of,
+    session_of,
+)
 from sandbox_sim.web.control.input import Input, form_of
 from sandbox_sim.web.pages.templates import Templates
 from sandbox_sim.web.routes import CONTROL_PREFIX, FORM, HTML, Access, Answer, Body, Query, Route
@@ -108,7 +115,7 @@ class LoginRoutes:
             return go_to(wanted)
         if not hmac.compare_digest(given, self.token.encode()):
             problem = "This is not the control token. It is the value of the setting control_token."
-            return await self._form(request, wanted, problem=problem, status=401)
+            return challenge(await self._form(request, wanted, problem=problem, status=401))
         return self._logged_in(request, self.token, wanted)
 
     async def enter(self, request: web.Request, asked: InvitationQuery) -> web.Response:

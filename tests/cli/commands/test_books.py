@@ -56,6 +56,7 @@ async def test_wrong_usage(late: Sandbox) -> None:
     rows: list[tuple[tuple[object, ...], str]] = [
         (("topup", 55, 20, "--mode", "P"), "--mode P needs --reason"),
         (("topup", 55, 20, "--reason", "stock"), "are for --mode P"),
+        (("topup", 55, 20, "--by", "ama"), "--by, --reason and --reference are for --mode P"),
         (("reverse", 1), "Missing option '--reason'"),
         (("resolve", "T1", *WHY), "Missing option '--to'"),
         (("close", 55, "--until", "friday", *WHY), "'friday' is not a day such as 2026-01-31\n"),

@@ -11,6 +11,8 @@ import pytest
 from sandbox_sim.cli.client import CommandFailed, RunningGateway
 from tests.cli.asking import control, on, printed
 from tests.conftest import Sandbox, StartSandbox
+from tests.production import client
+from tests.production.settings import STAGING
 
 CREDENTIALS = ("sandbox_key", "sandbox_secret")
 PAYMENTS = ("collect", "card", "deposit", "payout", "bill", "airtime")
@@ -296,3 +298,26 @@ async def test_an_address_that_cannot_be_called_is_wrong_usage(prompt: Sandbox) 
     assert (result.exit_code, result.stdout) == (2, "")
     assert "http://[1:2:3]:9/ is not a valid address: it must" in result.stderr
     assert (await prompt.status()).code == "027"
+
+
+class TestACardOfProduction:
+    async def sent(self, start_sandbox: StartSandbox, *options: str) -> tuple[int, str, str]:
+        sandbox = await client.live(start_sandbox, STAGING)
+        words = ("--client-key", "live_key", "--secret-key", "live_secret", "--no-wait", *options)
+        result = await on(sandbox, "--json", "trigger", "card", *words)
+        return result.exit_code, result.stdout, result.stderr
+
+    async def test_is_accepted_with_mode_p(self, start_sandbox: StartSandbox) -> None:
+        code, stdout, stderr = await self.sent(start_sandbox, "--mode", "P")
+
+        assert (code, stderr) == (0, "")
+        document = json.loads(stdout)
+        assert document["answer"]["body"]["response_code"] == "000"
+        assert document["request"]["body"]["nw"] == "CRD"
+        assert "customer_number" not in document["request"]["body"]
+
+    async def test_fails_by_no_value_of_the_request(self, start_sandbox: StartSandbox) -> None:
+        code, _, stderr = await self.sent(start_sandbox, "--mode", "P", "--fail")
+
+        assert code == 2
+        assert "--fail is for --mode S" in stderr

@@ -246,6 +246,10 @@ class TestItDoesNotStart:
                 ("--host", "0.0.0.0"),
                 "control_token (from default): must be set because host 0.0.0.0 is",
             ),
+            (
+                ("--host", ""),
+                "control_token (from default): must be set because host '' (all addresses of",
+            ),
         ],
     )
     def test_with_a_bad_setting_and_names_it(self, arguments: tuple[str, ...], words: str) -> None:

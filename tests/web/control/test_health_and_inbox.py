@@ -149,6 +149,8 @@ class TestTheControlToken:
             answer = await exchange(sandbox, request)
 
             assert answer.status == (200 if authorization in right else 401), authorization
+            asks_for = answer.headers.get("www-authenticate")
+            assert asks_for == (None if answer.status == 200 else 'Bearer realm="sandbox_sim"')
 
 
 class TestWaiting:

@@ -205,6 +205,8 @@ class TestLogin:
 
         answer = await self.login(browser, sandbox, "guess")
 
+        assert answer.headers["WWW-Authenticate"] == 'Bearer realm="sandbox_sim"'
+
         assert answer.status == 401
         assert "Set-Cookie" not in answer.headers
 

@@ -123,7 +123,9 @@ class TestPayments:
         html = await page(sandbox)
 
         assert "No payments yet" in html
-        assert "sandbox-sim trigger collect" in html
+        command = f"sandbox-sim trigger collect --endpoint-url {sandbox.url}"
+        assert f"<pre>{command}</pre>" in html
+        assert f'data-copy="{command}"' in html
 
 
 class TestSearch:

@@ -114,6 +114,19 @@ class TestPurchase:
 
 
 class TestDashboard:
+    async def test_it_says_while_the_server_cannot_be_reached(self, stage: Stage) -> None:
+        async with stage.page() as watched:
+            page = watched.page
+            await page.route("**/_sandbox/changes", lambda route: route.abort("connectionrefused"))
+            await page.goto(dashboard(stage, ""))
+            notice = page.get_by_text("The server does not answer.")
+            await expect(notice).to_be_visible()
+
+            await page.unroute("**/_sandbox/changes")
+
+            await expect(notice).to_be_hidden(timeout=30_000)
+            watched.problems.clear()  # the connection that was refused
+
     async def test_an_older_page_that_comes_late_replaces_no_newer_one(self, stage: Stage) -> None:
         async with stage.page() as watched:
             page, first = watched.page, LateAnswer()

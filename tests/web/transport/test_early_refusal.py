@@ -97,7 +97,7 @@ async def test_a_body_that_is_too_large_is_413_without_being_asked_for(
     answer = await answered(reader)
 
     assert answer.startswith(b"HTTP/1.1 413 ")
-    assert b"the setting max_body_bytes" in answer
+    assert b"larger than the setting max_body_bytes allows: 9999 bytes" in answer
     assert b"\r\nConnection: close\r\n" in answer
     await reads_no_more(reader, writer)
     assert (await sandbox.status()).code == "027"

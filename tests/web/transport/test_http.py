@@ -78,6 +78,7 @@ async def test_too_large_a_body_is_413(start_sandbox: StartSandbox) -> None:
 
         assert (fits.status, fits.code) == (200 if path.startswith("/sms/") else 400, "400")
         assert (too_large.status, too_large.code) == (413, "400")
+        assert "max_body_bytes allows: 1000 bytes" in too_large.body["response_message"]
 
 
 @pytest.mark.decision("D5")

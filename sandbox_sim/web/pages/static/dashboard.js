@@ -412,6 +412,7 @@ document.addEventListener("keydown", (event) => {
 keepFresh(
   new URL("changes", new URL("./", location.href)), refresh,
   () => Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, lastTook * PAUSE_TIMES)),
+  (answers) => { $("#unreachable").hidden = answers; },
 );
 addEventListener("popstate", () => go(location.href, { push: false }));
 

@@ -5,9 +5,10 @@ const TOGETHER_MS = 50;
 
 /**
  * Call refresh soon after a change, but not while the page is hidden. feed: the address of the
- * changes. pause: returns the least time between two calls, in milliseconds.
+ * changes. pause: returns the least time between two calls, in milliseconds. reached: called with
+ * whether the server can be reached, when the connection breaks and when it is back.
  */
-export function keepFresh(feed, refresh, pause) {
+export function keepFresh(feed, refresh, pause, reached = () => {}) {
   let stale = false;
   let timer = 0;
   let last = -Infinity;
@@ -29,7 +30,8 @@ export function keepFresh(feed, refresh, pause) {
 
   const changes = new EventSource(feed);
   changes.addEventListener("changed", soon);
-  changes.addEventListener("open", soon);
+  changes.addEventListener("open", () => { reached(true); soon(); });
+  changes.addEventListener("error", () => reached(changes.readyState !== EventSource.CONNECTING));
   document.addEventListener("visibilitychange", () => { if (!document.hidden && stale) soon(); });
   addEventListener("pagehide", () => changes.close());
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
