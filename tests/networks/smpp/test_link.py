@@ -125,7 +125,7 @@ async def test_an_smsc_that_does_not_answer_enquire_link_is_bound_anew() -> None
 
 async def test_requests_of_the_smsc_are_answered(each: Sending) -> None:
     each.smsc.ask(ENQUIRE_LINK)
-    each.smsc.ask(0x0103)  # data_sm
+    each.smsc.ask(0x0003)  # query_sm, which only an SMSC answers
     await until(lambda: len(each.smsc.came) >= 3)
 
     assert each.smsc.came[1:3] == [ENQUIRE_LINK | 0x80000000, 0x80000000]
