@@ -397,13 +397,17 @@ class SmppLink:
     async def _connected(self) -> SmscConnection:
         """A new connection that is bound."""
         settings, tls = self.settings, self.settings.tls
-        async with self.clock.timeout(self.within_s):
-            streams = await asyncio.open_connection(
-                settings.host,
-                settings.port,
-                ssl=ssl.create_default_context() if tls else None,
-                ssl_shutdown_timeout=TLS_END_S if tls else None,
-            )
+        try:
+            async with self.clock.timeout(self.within_s):
+                streams = await asyncio.open_connection(
+                    settings.host,
+                    settings.port,
+                    ssl=ssl.create_default_context() if tls else None,
+                    ssl_shutdown_timeout=TLS_END_S if tls else None,
+                )
+        except TimeoutError:
+            what = "TLS connection" if tls else "connection"
+            raise NotWritten(f"no {what} within {self.within_s:g} s") from None
         connection = SmscConnection(*streams, self.clock, self.deliveries, self.within_s)
         try:
             await self._ask_to_bind(connection)

@@ -178,6 +178,19 @@ async def test_with_tls_the_certificate_of_the_smsc_is_checked(
     assert "certificate verify failed" in unknown.reason
 
 
+async def test_a_connection_that_takes_too_long_is_named_with_its_limit() -> None:
+    # An SMSC without TLS waits for the rest of what it takes for a PDU.
+    async with FakeSmsc().running() as smsc, sending(smsc, tls=True) as each:
+        sent = each.begin()
+        await until(lambda: smsc.came)
+        each.clock.advance(TIMEOUT_S)
+
+        result = await sent
+
+    assert result.outcome is Outcome.NOT_SENT
+    assert result.reason == f"no bind at 127.0.0.1:{smsc.port}: no TLS connection within 10 s"
+
+
 async def test_health_says_whether_we_are_bound_and_as_whom() -> None:
     async with FakeSmsc().running() as smsc, sending(smsc) as each:
         health = await each.smpp.health()
