@@ -66,6 +66,14 @@ FIRST_WAIT: Final = timedelta(seconds=1)
 
 FIRST_TRY: Final = timedelta(0)
 
+# A report about a part counts as unmatched after this many tries, 15 seconds after it came: by then
+# its submit was answered. This many of them get a line in the log, at most once an hour.
+UNMATCHED_TRIES: Final = 4
+
+MOST_UNMATCHED: Final = 10
+
+WARNED_EACH: Final = timedelta(hours=1)
+
 # What is kept of a notification of an adapter.
 _WRITTEN: Final = ("outcome", "attempt_id", "reference", "network_id", "part_id", "reason")
 
@@ -79,6 +87,27 @@ class _Understood(NamedTuple):
     standing: Standing
     notifications: Sequence[Notification] = ()
     note: str = ""
+
+
+class UnmatchedParts:
+    """Counts the reports about parts that match no message, and warns about many."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._quiet_until: dict[str, datetime] = {}
+
+    def count(self, network: str, part_id: str, now: datetime) -> None:
+        """Count a report; write a line in the log if there are many, once an hour."""
+        self._counts[network] += 1
+        is_quiet = network in self._quiet_until and now < self._quiet_until[network]
+        if is_quiet or self._counts[network] < MOST_UNMATCHED:
+            return
+        count, self._quiet_until[network] = self._counts.pop(network), now + WARNED_EACH
+        text = (
+            "network %s: %d receipts match no message, the last one has the id %r; check the "
+            "setting receipt_ids, and whether another system uses the same account"
+        )
+        log.warning(text, network, count, part_id)
 
 
 @dataclass(eq=False, repr=False)
@@ -100,6 +129,7 @@ class NetworkNotifications:
         self._of_attempt = Buckets(HINTS_OF_ATTEMPT)
         self._log_dropped, self._log_unverified = LogThrottle(self.clock), LogThrottle(self.clock)
         self.dropped: Counter[str] = Counter()
+        self._unmatched = UnmatchedParts()
         self.background = BackgroundJobs(self.store, self.clock, self._read, self._give_up)
 
     def knows(self, network: str) -> bool:
@@ -333,6 +363,9 @@ class NetworkNotifications:
             state=NotificationState.UNMATCHED, tries=tries, note="it belongs to no attempt"
         )
         counts = may is Standing.COUNTS
+        if counts and tries == UNMATCHED_TRIES:
+            for part_id in filter(None, (each.part_id for each in notifications)):
+                self._unmatched.count(kept.raw.network, part_id, now)
         again = next_match(kept.raw.received_at, tries, now) if counts else None
         if again is None:
             log.warning("a notification of network %s belongs to no attempt", kept.raw.network)

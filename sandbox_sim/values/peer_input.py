@@ -2,7 +2,8 @@
 
 Peers are not trusted, so everything is bounded before it is used. A document is refused where it is
 longer or nested deeper than any network needs, or has a number with more digits or a larger
-exponent, in either direction, than a double has: written out, 0e-1000000000 takes a gigabyte. In
+exponent, in either direction, than a double has: written out, 0e-1000000000 takes a gigabyte. It is
+refused too where an object gives one name two values, because readers differ in which they take. In
 texts, what no database stores (NUL and unpaired surrogates) becomes U+FFFD.
 
 What is kept of a text is shorter: an identifier stands in an index, a reason in a list.
@@ -52,17 +53,29 @@ def read_json(text: str | bytes) -> Any:
     """A JSON document with every number as an exact `Decimal`.
 
     Raises:
-        ValueError: the text is not JSON, has NaN or Infinity in it, or exceeds a bound.
+        ValueError: the text is not JSON, has NaN or Infinity in it, exceeds a bound, or gives one
+            name two values.
     """
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"it is longer than {MOST_CHARACTERS:,} characters")
     try:
         document = json.loads(
-            text, parse_float=_number, parse_int=_number, parse_constant=_refuse_constant
+            text,
+            object_pairs_hook=_object,
+            parse_float=_number,
+            parse_int=_number,
+            parse_constant=_refuse_constant,
         )
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     return _storable(document, MOST_DEPTH)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs) and any(found[name] != value for name, value in pairs):
+        raise ValueError("an object gives one name two values")
+    return found
 
 
 def document_of(body: bytes) -> Mapping[str, Any]:

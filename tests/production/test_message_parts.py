@@ -145,6 +145,48 @@ async def test_a_report_about_a_part_that_never_becomes_known_is_given_up_after_
     assert await desk.wait(days=10) == []
 
 
+async def test_many_reports_about_no_message_have_a_warning_at_once_and_then_each_hour(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def come(count: int) -> None:
+        for number in range(count):
+            await report(desk, f"of another {number}")
+        for seconds in (1, 2, 4, 8):
+            await desk.wait(seconds=seconds)
+
+    await come(9)
+    assert caplog.messages == []
+    await come(1)
+    await come(12)
+    await desk.wait(minutes=60)
+    first = (
+        "network first: 10 receipts match no message, the last one has the id 'of another 0'; "
+        "check the setting receipt_ids, and whether another system uses the same account"
+    )
+    assert caplog.messages == [first]
+
+    await come(1)
+    assert "network first: 13 receipts match no message" in caplog.messages[1]
+    assert len(caplog.messages) == 2
+
+
+async def test_reports_that_come_before_the_answer_of_their_submit_have_no_warning(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    attempt_id = await sent(desk, pages=10)
+    names = [str(number) for number in range(10)]
+    for name in names:
+        await report(desk, name)
+    for seconds in (1, 2, 4):
+        await desk.wait(seconds=seconds)
+    await taken(desk, attempt_id, *names, total=10)
+    for seconds in (8, 16):
+        await desk.wait(seconds=seconds)
+
+    assert await statuses(desk) == ["SENT"]
+    assert caplog.messages == []
+
+
 async def test_a_network_has_part_ids_of_its_own(desk: Desk) -> None:
     attempt_id = await sent(desk, pages=1)
     await taken(desk, attempt_id, "a", total=1)

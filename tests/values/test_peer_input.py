@@ -23,6 +23,26 @@ def test_a_number_beyond_the_bounds_makes_a_document_unreadable(number: str) -> 
     assert peer_input.document_of(body) == {}
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"status": "PAID", "status": "DECLINED"}',
+        b'{"payment": [{"status": "DECLINED", "amount": 1, "status": "PAID"}]}',
+        b'{"payment": {"status": "PAID"}, "payment": {"status": "DECLINED"}}',
+    ],
+)
+def test_a_name_with_two_values_makes_a_document_unreadable(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"one name two values"):
+        peer_input.read_json(body)
+    assert peer_input.document_of(body) == {}
+
+
+def test_a_name_that_comes_twice_with_one_value_is_read() -> None:
+    body = b'{"amount": 10, "status": "PAID", "amount": 10.0, "status": "PAID"}'
+
+    assert peer_input.read_json(body) == {"amount": 10, "status": "PAID"}
+
+
 @pytest.mark.parametrize("text", [*HUGE, "ten", "NaN", "sNaN", "Infinity", None, True, 10.5])
 def test_what_is_not_a_number_within_the_bounds_is_no_amount(text: object) -> None:
     assert peer_input.amount_of(text) is None

@@ -259,12 +259,12 @@ class Smpp:
             await self._events.notified(refused)
 
     async def _delivered(self, pdu: Pdu) -> int:
-        """Save the receipt in a `deliver_sm`; returns the status to answer it with."""
+        """Save the receipt in a `deliver_sm` or `data_sm`; returns the status to answer it with."""
         try:
             receipt = pdus.receipt_of(pdus.delivered(pdu))
         except UnreadablePdu as error:
             self._bad_receipts += 1
-            log.warning("network %s sent a deliver_sm that is unreadable: %s", self._name, error)
+            log.warning("network %s sent a receipt that is unreadable: %s", self._name, error)
             return pdus.PERMANENT_ERROR
         if receipt is None:
             log.info("network %s delivered a message from a phone; it is not stored", self._name)

@@ -1,8 +1,9 @@
 """A bound connection to an SMSC: requests, answers, deliveries, and binding again.
 
 Theory of operation. One task reads: it passes each answer to the request with the same sequence
-number, and each `deliver_sm` to `Deliveries`. A second task sends `enquire_link` to check that the
-SMSC still answers. When the connection ends, every request under way ends without an answer.
+number, and each `deliver_sm` and `data_sm` to `Deliveries`. A second task sends `enquire_link` to
+check that the SMSC still answers. When the connection ends, every request under way ends without
+an answer.
 
 Data that the SMSC does not read would fill our memory. So while the buffer of the connection is
 full, nothing is read or sent, and the connection ends if that lasts too long.
@@ -55,7 +56,7 @@ log = logging.getLogger("sandbox_sim.networks")
 
 
 class Deliveries:
-    """Processes each `deliver_sm` in a task of its own, which continues when its connection ends.
+    """Processes each delivery in a task of its own, which continues when its connection ends.
 
     process: processes one; returns the status to answer it with.
     """
@@ -65,7 +66,7 @@ class Deliveries:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def begin(self, pdu: Pdu, send: Callable[[bytes], None]) -> None:
-        """Start to process a `deliver_sm`; `send` sends its answer if the connection is open."""
+        """Start to process a delivery; `send` sends its answer if the connection is open."""
         if len(self._tasks) >= MOST_AT_ONCE:
             send(pdus.answer(pdu, pdus.TEMPORARY_ERROR))
             return
@@ -84,7 +85,7 @@ class Deliveries:
         try:
             status = await self._process(pdu)
         except Exception:
-            log.exception("a deliver_sm could not be processed; the SMSC will repeat it")
+            log.exception("a delivery could not be processed; the SMSC will repeat it")
             status = pdus.TEMPORARY_ERROR
         send(pdus.answer(pdu, status))
 
@@ -244,7 +245,7 @@ class SmscConnection:
                 waiting.set_result(pdu)
             elif late is not None:
                 late(pdu)
-        elif pdu.command == pdus.DELIVER_SM:
+        elif pdu.command in pdus.DELIVERIES:
             self.deliveries.begin(pdu, self._send)
         elif pdu.command == pdus.ENQUIRE_LINK:
             self._send(pdus.answer(pdu))
@@ -396,13 +397,17 @@ class SmppLink:
     async def _connected(self) -> SmscConnection:
         """A new connection that is bound."""
         settings, tls = self.settings, self.settings.tls
-        async with self.clock.timeout(self.within_s):
-            streams = await asyncio.open_connection(
-                settings.host,
-                settings.port,
-                ssl=ssl.create_default_context() if tls else None,
-                ssl_shutdown_timeout=TLS_END_S if tls else None,
-            )
+        try:
+            async with self.clock.timeout(self.within_s):
+                streams = await asyncio.open_connection(
+                    settings.host,
+                    settings.port,
+                    ssl=ssl.create_default_context() if tls else None,
+                    ssl_shutdown_timeout=TLS_END_S if tls else None,
+                )
+        except TimeoutError:
+            what = "TLS connection" if tls else "connection"
+            raise NotWritten(f"no {what} within {self.within_s:g} s") from None
         connection = SmscConnection(*streams, self.clock, self.deliveries, self.within_s)
         try:
             await self._ask_to_bind(connection)

@@ -81,6 +81,11 @@ BIND_TRANSCEIVER: Final = 0x09
 
 ENQUIRE_LINK: Final = 0x15
 
+DATA_SM: Final = 0x103
+
+# How an SMSC delivers a message or a receipt.
+DELIVERIES: Final = frozenset({DELIVER_SM, DATA_SM})
+
 GENERIC_NACK: Final = 0x80000000
 
 # An answer has the command of its request and this bit.
@@ -102,6 +107,9 @@ LONGEST_ID: Final = 255
 
 
 _HEADER: Final = struct.Struct(">IIII")
+
+# service_type and both addresses; esm_class; registered_delivery; data_coding.
+_DATA_SM: Final = re.compile(rb"([^\0]*\0(?:..[^\0]*\0){2})(.)(.)(.)", re.DOTALL)
 
 
 class UnreadablePdu(ValueError):
@@ -160,18 +168,31 @@ async def read_pdu(reader: asyncio.StreamReader) -> Pdu:
 
 
 def delivered(pdu: Pdu) -> "DeliverSm":
-    """The fields of a `deliver_sm`.
+    """The fields of a `deliver_sm`, or those of a `data_sm` as the `deliver_sm` that says the same.
 
     Raises:
         UnreadablePdu: its fields cannot be read.
     """
+    octets = pdu.octets if pdu.command == DELIVER_SM else _as_deliver_sm(pdu)
     try:
-        found = smpp34.decode(pdu.octets)
+        found = smpp34.decode(octets)
     except smpp34.SmppError as error:
         raise UnreadablePdu(str(error)) from None
     if not isinstance(found, smpp34.DeliverSm):
         raise UnreadablePdu("it is not a deliver_sm")
     return found
+
+
+def _as_deliver_sm(pdu: Pdu) -> bytes:
+    """A `data_sm` (4.7.1) with the fields that only a `deliver_sm` has, all empty."""
+    found = _DATA_SM.match(pdu.octets, _HEADER.size)
+    if found is None:
+        raise UnreadablePdu("a data_sm that ends before its data_coding")
+    addresses, esm_class, registered, coding = found.groups()
+    # First protocol_id, priority_flag and two times, then replace_if_present_flag, and at the end
+    # sm_default_msg_id and sm_length.
+    fields = addresses + esm_class + bytes(4) + registered + bytes(1) + coding + bytes(2)
+    return _written(DELIVER_SM, pdu.status, pdu.sequence, fields + pdu.octets[found.end() :])
 
 
 def submit_sm(sequence: int, part: "Part") -> bytes:
@@ -206,7 +227,7 @@ def request(command: int, sequence: int) -> bytes:
 
 def answer(pdu: Pdu, status: int = OK) -> bytes:
     """The answer to a request of the SMSC."""
-    body = b"\0" if pdu.command == DELIVER_SM else b""  # its message_id is not used
+    body = b"\0" if pdu.command in DELIVERIES else b""  # its message_id is not used
     return _written(pdu.command | ANSWER, status, pdu.sequence, body)
 
 

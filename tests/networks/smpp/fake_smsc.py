@@ -21,6 +21,8 @@ from sandbox_sim.testing.network_contract.peer import OTHER_SIDE
 
 SUBMIT_SM, DELIVER_SM, UNBIND, BIND, ENQUIRE_LINK = 0x04, 0x05, 0x06, 0x09, 0x15
 
+DATA_SM: Final = 0x103
+
 ANSWER: Final = 0x80000000
 
 RECEIPT: Final = 0x04
@@ -124,6 +126,14 @@ class FakeSmsc:
         self.send(pdu.encode())
         return acknowledged
 
+    def data(self, body: bytes) -> asyncio.Future[int]:
+        """Send a `data_sm` with this body; the future has the status that it is answered with."""
+        self._sequence += 1
+        acknowledged: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._acknowledged[self._sequence] = acknowledged
+        self.send(written(DATA_SM, 0, self._sequence, body))
+        return acknowledged
+
     def receipt(self, message_id: str, state: str = "DELIVRD", **tlvs: Any) -> asyncio.Future[int]:
         """Send the receipt of a message."""
         times = "submit date:2601010900 done date:2601010901"
@@ -187,7 +197,7 @@ class FakeSmsc:
             assert isinstance(submit, SubmitSm)
             self.submits.append(submit)
             self._reply(writer, sequence)
-        elif command == DELIVER_SM | ANSWER:
+        elif command in {DELIVER_SM | ANSWER, DATA_SM | ANSWER}:
             self._acknowledged.pop(sequence).set_result(status)
         elif command in {ENQUIRE_LINK, UNBIND} and not self.is_silent:
             writer.write(written(command | ANSWER, 0, sequence))

@@ -125,7 +125,7 @@ async def test_an_smsc_that_does_not_answer_enquire_link_is_bound_anew() -> None
 
 async def test_requests_of_the_smsc_are_answered(each: Sending) -> None:
     each.smsc.ask(ENQUIRE_LINK)
-    each.smsc.ask(0x0103)  # data_sm
+    each.smsc.ask(0x0003)  # query_sm, which only an SMSC answers
     await until(lambda: len(each.smsc.came) >= 3)
 
     assert each.smsc.came[1:3] == [ENQUIRE_LINK | 0x80000000, 0x80000000]
@@ -176,6 +176,19 @@ async def test_with_tls_the_certificate_of_the_smsc_is_checked(
 
     assert (unknown.outcome, known.outcome) == (Outcome.NOT_SENT, Outcome.PENDING)
     assert "certificate verify failed" in unknown.reason
+
+
+async def test_a_connection_that_takes_too_long_is_named_with_its_limit() -> None:
+    # An SMSC without TLS waits for the rest of what it takes for a PDU.
+    async with FakeSmsc().running() as smsc, sending(smsc, tls=True) as each:
+        sent = each.begin()
+        await until(lambda: smsc.came)
+        each.clock.advance(TIMEOUT_S)
+
+        result = await sent
+
+    assert result.outcome is Outcome.NOT_SENT
+    assert result.reason == f"no bind at 127.0.0.1:{smsc.port}: no TLS connection within 10 s"
 
 
 async def test_health_says_whether_we_are_bound_and_as_whom() -> None:

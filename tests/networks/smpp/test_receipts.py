@@ -83,6 +83,31 @@ async def test_the_text_and_the_parameters_are_read(each: Sending) -> None:
     assert len(each.reports) == len(rows)
 
 
+_TO_SHOP = b"CMT\0\x01\x01233244000001\0\x05\x00Shop\0"
+
+
+async def test_a_receipt_may_come_in_a_data_sm(each: Sending) -> None:
+    kind, id_7f, arrived = b"\x04\0\0", b"\0\x1e\0\x037F\0", b"\x04\x27\0\x01\x02"
+    text = b"id:1 stat:UNDELIV err:00A"
+    payload = b"\x04\x24" + len(text).to_bytes(2, "big") + text
+
+    assert await each.smsc.data(_TO_SHOP + kind + id_7f + arrived) == 0
+    assert await each.smsc.data(b"\0\0\0\0\0\0\0" + kind + payload) == 0
+    assert each.reports == [(ARRIVED, "7f"), (FAILED, "1")]
+    assert each.smsc.came.count(0x80000103) == 2
+
+    assert await each.smsc.data(_TO_SHOP + b"\0\0\0" + payload) == 0  # a message of a phone
+    assert len(each.reports) == 2
+
+
+@pytest.mark.parametrize("body", [b"", _TO_SHOP, _TO_SHOP + b"\x04\0"])
+async def test_a_data_sm_that_is_cut_off_is_not_to_come_again(each: Sending, body: bytes) -> None:
+    assert await each.smsc.data(body) == PERMANENT_ERROR
+
+    assert each.reports == []
+    assert "1 receipts could not be read" in (await each.smpp.health()).detail
+
+
 async def test_a_receipt_that_quotes_a_message_in_ucs_2_is_read(each: Sending) -> None:
     written = "id:7F sub:001 stat:DELIVRD err:000 text:"
     quoted = "Y\u025bma wo \U0001f600".encode("utf-16-be")
@@ -172,7 +197,7 @@ async def test_a_receipt_that_cannot_be_saved_is_to_come_again(
 
     assert await each.smsc.receipt("1") == TEMPORARY_ERROR
 
-    assert "a deliver_sm could not be processed" in caplog.text
+    assert "a delivery could not be processed" in caplog.text
 
 
 async def test_more_receipts_than_can_be_saved_at_once_are_to_come_again(
