@@ -28,9 +28,9 @@ def curl(url: str, path: str, credentials: str, body: Any) -> str:
     )  # fmt: skip
 
 
-def doctor(url: str) -> str:
-    """The command that examines the receiver at an address."""
-    return _command("sandbox-sim", "doctor", url, "--paid", "COMMAND")
+def doctor(url: str, gateway: str) -> str:
+    """The command that examines the receiver at an address, with payments of this gateway."""
+    return _command("sandbox-sim", "doctor", url, "--paid", "COMMAND", "--endpoint-url", gateway)
 
 
 def _command(*words: str) -> str:

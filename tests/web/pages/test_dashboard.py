@@ -337,7 +337,7 @@ class TestTimeline:
         assert "Refunded REFUNDED" in told
 
     async def test_a_record_that_is_gone_says_so(self, sandbox: Sandbox) -> None:
-        assert "No longer kept" in await page(sandbox, "?open=t:55:12345678901")
+        assert "No such record" in await page(sandbox, "?open=t:55:12345678901")
 
 
 async def test_what_a_client_wrote_is_shown_as_text(sandbox: Sandbox) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -113,13 +113,26 @@ class TestPurchase:
             await expect(shop.get_by_text("✓ Processing")).to_be_visible()
 
 
+async def refuse_connection(route: Route) -> None:
+    """As when the server has stopped."""
+    await route.abort("connectionrefused")
+
+
+async def answer_502(route: Route) -> None:
+    """As a proxy does while the server behind it starts again."""
+    await route.fulfill(status=502)
+
+
 class TestDashboard:
-    async def test_it_says_while_the_server_cannot_be_reached(self, stage: Stage) -> None:
+    @pytest.mark.parametrize("refuse", [refuse_connection, answer_502], ids=["gone", "proxy"])
+    async def test_it_says_while_the_server_cannot_be_reached(
+        self, stage: Stage, refuse: Callable[[Route], Awaitable[None]]
+    ) -> None:
         async with stage.page() as watched:
             page = watched.page
-            await page.route("**/_sandbox/changes", lambda route: route.abort("connectionrefused"))
+            await page.route("**/_sandbox/changes", refuse)
             await page.goto(dashboard(stage, ""))
-            notice = page.get_by_text("The server does not answer.")
+            notice = page.get_by_text("The connection to the server is lost.")
             await expect(notice).to_be_visible()
 
             await page.unroute("**/_sandbox/changes")
@@ -201,7 +214,8 @@ class TestDashboard:
             doctor = page.get_by_role("dialog", name="What the receiver does wrong")
             await expect(doctor.locator(".alert")).to_have_text("3 checks are wrong.")
             await expect(doctor.locator("li").first).to_contain_text("do: Answer 401 to a callback")
-            command = f"sandbox-sim doctor '{callback_url}' --paid COMMAND"
+            examine = f"sandbox-sim doctor '{callback_url}' --paid COMMAND"
+            command = f"{examine} --endpoint-url {stage.url}"
             await expect(doctor.locator(".command")).to_have_text(command)
             await expect(doctor.locator("[data-copy]")).to_have_attribute("data-copy", command)
             assert await barriers(page, LOOKS[:1]) == []

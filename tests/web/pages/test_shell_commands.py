@@ -106,10 +106,10 @@ class TestPasted:
             assert len(arguments) == 6
 
     def test_doctor(self, shell_folder: Path, shell: str) -> None:
-        commands = [formats.doctor(f"http://shop.test/{text}") for text in HOSTILE]
+        commands = [formats.doctor(f"http://shop.test/{text}", "http://h") for text in HOSTILE]
 
         for name, url, *rest in pasted(shell_folder, shell, *commands):
-            assert (name, rest) == ("doctor", ["--paid", "COMMAND"])
+            assert (name, rest) == ("doctor", ["--paid", "COMMAND", "--endpoint-url", "http://h"])
             assert url.startswith("http://shop.test/")
 
 
@@ -142,4 +142,4 @@ async def test_what_the_dashboard_offers(sandbox: Sandbox, shell_folder: Path, s
     sent, examined = pasted(shell_folder, shell, curl, doctor)
     body = json.loads(body_of(sent))
     assert (body["reference"], body["callback_url"]) == ("'; touch x", url)
-    assert examined == ["doctor", url, "--paid", "COMMAND"]
+    assert examined == ["doctor", url, "--paid", "COMMAND", "--endpoint-url", sandbox.url]

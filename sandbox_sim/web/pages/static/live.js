@@ -3,6 +3,9 @@
 // Changes within this time share one refresh.
 const TOGETHER_MS = 50;
 
+// After this time the page asks again for changes that were refused.
+const AGAIN_MS = 3000;
+
 /**
  * Call refresh soon after a change, but not while the page is hidden. feed: the address of the
  * changes. pause: returns the least time between two calls, in milliseconds. reached: called with
@@ -28,10 +31,21 @@ export function keepFresh(feed, refresh, pause, reached = () => {}) {
     }, Math.max(TOGETHER_MS, last + pause() - performance.now()));
   }
 
-  const changes = new EventSource(feed);
-  changes.addEventListener("changed", soon);
-  changes.addEventListener("open", () => { reached(true); soon(); });
-  changes.addEventListener("error", () => reached(changes.readyState !== EventSource.CONNECTING));
+  let changes;
+
+  function listen() {
+    changes = new EventSource(feed);
+    changes.addEventListener("changed", soon);
+    changes.addEventListener("open", () => { reached(true); soon(); });
+    changes.addEventListener("error", () => {
+      reached(false);
+      // The browser itself tries again after a lost connection, but not after an HTTP status such
+      // as the 502 of a proxy.
+      if (changes.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS);
+    });
+  }
+
+  listen();
   document.addEventListener("visibilitychange", () => { if (!document.hidden && stale) soon(); });
   addEventListener("pagehide", () => changes.close());
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
