@@ -253,6 +253,9 @@ class Connection(BaseProtocol):
             self._hand_over()
             return
         if found:
+            if self._request is not None:
+                self._hand_over()  # the body is whole, and the next request has begun
+                return
             head, body = self._request = found[0]
             if not body.is_eof() and not self._dispatcher.admits(head.headers):
                 self._hand_over()  # aiohttp answers before the body has arrived (D9)

@@ -125,6 +125,15 @@ async def test_plain_requests_leave_the_connection_to_us(sandbox: Sandbox) -> No
     writer.close()
 
 
+async def test_a_request_is_answered_before_the_next_one_has_come_whole(sandbox: Sandbox) -> None:
+    for cut in (len(PLAIN) - 100, len(PLAIN) - 1):
+        peer = Peer(cast("Any", sandbox.runner.server)())
+        sending = asyncio.create_task(peer.send([PLAIN[:cut], PLAIN[cut:] + PLAIN[:-1]]))
+
+        await eventually(lambda peer=peer: b'"202"}' in peer.came)  # type: ignore[misc]
+        sending.cancel()
+
+
 @pytest.mark.parametrize("last", ["a hang-up", "a request that is not plain"])
 async def test_one_task_answers_all_requests_and_ends_with_the_connection(
     sandbox: Sandbox, last: str
