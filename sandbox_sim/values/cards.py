@@ -42,7 +42,18 @@ _BRANDS: Final = (
     (507865, 507964, _SIXTEEN_TO_NINETEEN),  # Verve
 )
 
-_FIRST_DIGITS: Final = frozenset("23456")
+
+def _first_two_digits() -> Mapping[str, str]:
+    """For each first digit of card numbers the digits that may follow it."""
+    found: dict[str, str] = {}
+    for low, high, _ in sorted(_BRANDS):
+        for two in range(low // 10_000, high // 10_000 + 1):
+            first, second = divmod(two, 10)
+            found[str(first)] = found.get(str(first), "") + str(second)
+    return found
+
+
+FIRST_TWO_DIGITS: Final = _first_two_digits()
 
 SHORTEST: Final = 13
 
@@ -62,7 +73,7 @@ def masked(number: str) -> str:
 
 def lengths(first_six: str) -> range:
     """The lengths of card numbers that begin with these six digits; empty if there are none."""
-    if first_six[:1] in _FIRST_DIGITS:
+    if first_six[:1] in FIRST_TWO_DIGITS:
         number = int(first_six)
         for low, high, found in _BRANDS:
             if low <= number <= high:

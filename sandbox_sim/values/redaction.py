@@ -6,8 +6,10 @@ A card number has the first digits and the length of a brand (`values.cards`) an
 digit. It is found in any decimal digits of Unicode, with blanks or dashes between them, and behind
 the escapes of JSON and of URLs. Its first six and last four digits stay readable.
 
-Almost no text has a secret, so each function first looks for a character that every secret has.
-That takes well under a microsecond for a request of the usual size.
+Almost no text has a secret, so each function first looks for what every secret has: a character,
+and as many digits as a card number. That takes well under a microsecond for a request of the usual
+size. A text with so many digits, such as a time in milliseconds, gets a second look: for the first
+digits of a brand at the beginning of a group of digits.
 
 Printable texts have no control characters, no U+2028 and U+2029, no characters without a picture
 such as marks of the direction of writing, and no unpaired surrogates, which no UTF-8 can hold.
@@ -124,6 +126,24 @@ _LEFT_OUT: Final = bytes(range(33)) + b"\x7f+-.\\bfnrt"
 
 _LONG: Final = b"0" * cards.SHORTEST
 
+# The beginning of a card number, which begins a group of digits as in `_card_digits`, or follows
+# the zeros of a JSON number. Between the digits are the characters of `_LEFT_OUT`. A pattern that
+# begins with a set is found fastest.
+_BETWEEN: Final = rf"[{re.escape(_LEFT_OUT.decode())}]*"
+
+_FIRST_TWO: Final = "|".join(
+    rf"(?<={first}){_BETWEEN}[{seconds}]" for first, seconds in cards.FIRST_TWO_DIGITS.items()
+)
+
+_MAY_BE_A_CARD: Final = re.compile(
+    rf"[{''.join(cards.FIRST_TWO_DIGITS)}](?<![1-9].)(?:{_FIRST_TWO})"
+    rf"(?:{_BETWEEN}[0-9]){{{cards.SHORTEST - 2}}}".encode(),
+    re.DOTALL,
+)
+
+# The beginning of the card options, CRD and CRM. Beside them even a mistyped number is masked.
+_CARD_OPTION: Final = b"CR"
+
 # Numbers, because `b"@" in raw` raises and drops a TypeError before it searches (Python 3.11).
 _AT, _PERCENT, _BACKSLASH = b"@%\\"
 
@@ -142,7 +162,10 @@ def needs_no_masking(raw: bytes) -> bool:
         and _AT not in raw
         and _PERCENT not in raw
         and (_BACKSLASH not in raw or raw.find(b"\\u") < 0)
-        and raw.translate(_ZEROS, _LEFT_OUT).find(_LONG) < 0
+        and (
+            raw.translate(_ZEROS, _LEFT_OUT).find(_LONG) < 0
+            or (raw.find(_CARD_OPTION) < 0 and _MAY_BE_A_CARD.search(raw) is None)
+        )
     )
 
 

@@ -133,6 +133,7 @@ class TestJson:
             ('{"n": [4111111111111111.0]}', {"n": ["411111******1111.0"]}),
             ('{"n": 4.111111111111111e15}', {"n": "411111******1111.0"}),
             ('{"n": 41111111.11111111e8}', {"n": "411111******1111.0"}),
+            ('{"n": 0.0000004111111111111111e22}', {"n": "411111******1111.0"}),
             ('{"4111111111111111": 1}', {"411111******1111": 1}),
             (r'{"n": "\u0034111111111111111", "n": 1}', {"n": 1}),
             (r'{"n": "4111\n1111\t1111 1111"}', {"n": "4111\n11**\t**** 1111"}),
@@ -203,7 +204,14 @@ class TestBodies:
             b'{"customer_number": "233244000001", "account_number": "200000000001"}',
             b'{"callback_url": "http:\\/\\/127.0.0.1:8233\\/_sandbox\\/inbox\\/orders"}',
             b'{"id": "d9428888-122b-11e1-b85c-61cd3cbb3210"}',
+            b'{"id": "1767258000123", "order": "2026-11-26-000123", "line": 12345.0000000001}',
         ],
     )
     def test_most_bodies_are_plain_at_the_first_look(self, body: bytes) -> None:
         assert needs_no_masking(body)
+
+    def test_beside_a_card_option_every_long_number_is_examined(self) -> None:
+        assert not needs_no_masking(
+            b'{"payment_option": "CRD", "customer_number": "1234567890123"}'
+        )
+        assert needs_no_masking(b'{"payment_option": "CRD", "customer_number": "123456789012"}')

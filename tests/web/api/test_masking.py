@@ -247,13 +247,13 @@ class TestRequests:
         self, sandbox: Sandbox
     ) -> None:
         await sandbox.card(customer_number="4111111111111112", transaction_id="1767258000123")
-        await sandbox.payout(customer_number="4111 1111 1111 1112", payment_option="CRD", nw="VIS")
+        await sandbox.payout(customer_number="1111 1111 1111 1112", payment_option="CRD", nw="VIS")
 
         payout, card = [each["request"] for each in await listed(sandbox, "requests")]
 
         assert card["customer_number"] == "411111******1112"
         assert card["transaction_id"] == "1767258000123"
-        assert payout["customer_number"] == "4111 11** **** 1112"
+        assert payout["customer_number"] == "1111 11** **** 1112"
 
     async def test_the_user_agent_and_other_headers_are_not_kept(self, sandbox: Sandbox) -> None:
         headers = b"User-Agent: " + CARD.encode(), b"X-Card: " + CARD.encode()
