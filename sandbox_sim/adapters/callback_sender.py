@@ -26,7 +26,7 @@ from aiohttp import hdrs
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
-from aiohttp.http import StreamWriter
+from aiohttp.http_writer import _serialize_headers
 
 from sandbox_sim import __version__
 from sandbox_sim.adapters.tls import client_context
@@ -35,6 +35,7 @@ from sandbox_sim.http_addresses import parse
 from sandbox_sim.ports import Clock
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES, FailureKind, ReceiverResponse
 from sandbox_sim.values.redaction import cached_by_text
+from sandbox_sim.write_batcher import WriteBatcher
 
 # Files that Docker and Podman create in each container.
 MARKERS: Final = ("/.dockerenv", "/run/.containerenv")
@@ -254,6 +255,7 @@ class HttpCallbackSender:
         self._trusted = trusted
         self._containerized = in_container() if containerized is None else containerized
         self._connector: aiohttp.TCPConnector | None = None
+        self._batcher: WriteBatcher
         self._request_to = cached_by_text(maxsize=256)(_request_to)
         self._sockets = _OpenSockets()
         self._public = _PublicReceivers() if warns_of_public else None
@@ -266,6 +268,7 @@ class HttpCallbackSender:
 
     async def __aenter__(self) -> Self:
         trusts = True if self._trusted is None else client_context(self._trusted)
+        self._batcher = WriteBatcher(asyncio.get_running_loop())
         self._connector = _Connector(
             limit=0,
             resolver=self._resolver,
@@ -310,7 +313,7 @@ class HttpCallbackSender:
                 async with self._clock.timeout(timeout.total_seconds()):
                     connection = await self._connector.connect(request, [], _NO_LIMITS)
                     try:
-                        protocol = await _post(connection, request, headers, body)
+                        protocol = self._write(connection, _posted(request, headers, body))
                         await self._read(protocol, data, on_status)
                     except BaseException:
                         connection.close()
@@ -331,6 +334,15 @@ class HttpCallbackSender:
         duration_ms = round((self._clock.monotonic() - started) * 1000)
         text = data.body.decode("utf-8", "replace")
         return ReceiverResponse(data.status, text, duration_ms, problem, failure_kind)
+
+    def _write(self, connection: Connection, posted: bytes) -> ResponseHandler:
+        """Write a callback at the end of this iteration; returns what reads the answer."""
+        protocol = connection.protocol
+        if protocol is None or protocol.transport is None or protocol.transport.is_closing():
+            raise aiohttp.ServerDisconnectedError
+        protocol.set_response_params(read_until_eof=True)
+        self._batcher.write(protocol.transport, posted)
+        return protocol
 
     async def _read(
         self, protocol: ResponseHandler, data: _AttemptData, on_status: Callable[[], None]
@@ -359,21 +371,12 @@ def _request_to(url: str) -> aiohttp.ClientRequest:
     return aiohttp.ClientRequest(hdrs.METH_POST, parse(url), headers=_HEADERS, loop=loop)
 
 
-async def _post(
-    connection: Connection, request: aiohttp.ClientRequest, headers: Mapping[str, str], body: bytes
-) -> ResponseHandler:
-    """Write a callback; returns what reads the answer."""
-    protocol = connection.protocol
-    if protocol is None:
-        raise aiohttp.ServerDisconnectedError
-    protocol.set_response_params(read_until_eof=True)
+def _posted(request: aiohttp.ClientRequest, headers: Mapping[str, str], body: bytes) -> bytes:
+    """The bytes of a callback."""
     sent = request.headers.copy()
     sent.update(headers)
     sent[hdrs.CONTENT_LENGTH] = str(len(body))
-    writer = StreamWriter(protocol, request.loop)
-    await writer.write_headers(f"POST {request.url.raw_path_qs} HTTP/1.1", sent)
-    await writer.write_eof(body)
-    return protocol
+    return _serialize_headers(f"POST {request.url.raw_path_qs} HTTP/1.1", sent) + body
 
 
 def _announces_body(headers: Mapping[str, str]) -> bool:

@@ -108,7 +108,7 @@ REQUIRED: Final = (
         ("set_response_params", "read"),
         "reads the answer to a callback there",
     ),
-    Internal("aiohttp.http:StreamWriter", ("write_headers",), "writes a callback"),
+    Internal("aiohttp.http_writer", ("_serialize_headers",), "writes the head of a callback"),
 )
 
 _SAMPLE: Final = b"POST /a HTTP/1.1\r\nHost: b\r\nContent-Length: 2\r\n\r\n{}"

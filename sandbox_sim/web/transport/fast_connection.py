@@ -9,7 +9,7 @@ over, from the first byte of that request.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from aiohttp import EMPTY_PAYLOAD, HttpVersion11, StreamReader, hdrs
@@ -22,44 +22,15 @@ from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.gateway_protocol import can_half_close
 from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES
+from sandbox_sim.write_batcher import WriteBatcher
 
 log = logging.getLogger("sandbox_sim.requests")
 
 # A request with more bytes is not plain.
 _MOST_BYTES: Final = 65_536
 _END_OF_HEAD: Final = b"\r\n\r\n"
-# Measured: from this number of connections on, batching gains more than the delay costs.
-MANY: Final = 3
-
-
-class WriteBatcher:
-    """Collects the writes of one iteration of the event loop, and sends them at its end, in order.
-
-    Waking a sleeping client costs more than the send. Answers that are sent directly after one
-    another find the client awake. With one or two clients there is nothing to gain.
-
-    connections: those that are open; with fewer than `MANY` it sends at once.
-    """
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, connections: Sized) -> None:
-        self._loop = loop
-        self._connections = connections
-        self._pending: list[tuple[asyncio.Transport, bytes]] = []
-
-    def write(self, transport: asyncio.Transport, data: bytes) -> None:
-        """Send data at the end of this iteration, or at once with few connections."""
-        if not self._pending:
-            if len(self._connections) < MANY:
-                transport.write(data)
-                return
-            self._loop.call_soon(self.flush)
-        self._pending.append((transport, data))
-
-    def flush(self) -> None:
-        """Send the pending writes now."""
-        pending, self._pending = self._pending, []
-        for transport, data in pending:
-            transport.write(data)
+# Measured: from this number of connections on, batching answers gains more than the delay costs.
+_MANY: Final = 3
 
 
 class PlainRequest:
@@ -208,7 +179,10 @@ class Connection(BaseProtocol):
         """Write an answer. Raises `ConnectionResetError` when the connection is lost."""
         if self.transport is None or self.transport.is_closing():
             raise ConnectionResetError("the client went away")
-        self._write_batcher.write(self.transport, chunk)
+        if len(self._opened) < _MANY and not self._write_batcher.pending:
+            self.transport.write(chunk)
+        else:
+            self._write_batcher.write(self.transport, chunk)
 
     def close(self) -> None:
         """Close the connection as soon as the current request is answered."""

@@ -36,6 +36,7 @@ from sandbox_sim.web.transport.client_connections import ClientConnections
 from sandbox_sim.web.transport.gateway_protocol import GatewayProtocol
 from sandbox_sim.web.transport.requests import MAX_HEADER_BYTES, is_for_browser_pages
 from sandbox_sim.web.transport.tls import Handshake
+from sandbox_sim.write_batcher import WriteBatcher
 
 if TYPE_CHECKING:
     from sandbox_sim.web.api.dispatcher import Dispatcher
@@ -94,14 +95,14 @@ class _Server(web.Server):
         self, dispatcher: "Callable[[], Dispatcher]", max_body_bytes: int
     ) -> asyncio.Protocol:
         # Imported only here, because the import fails if aiohttp lacks an internal.
-        from sandbox_sim.web.transport.fast_connection import Connection, WriteBatcher  # noqa: PLC0415
+        from sandbox_sim.web.transport.fast_connection import Connection  # noqa: PLC0415
 
         self._connection = partial(
             Connection,
             dispatcher(),
             self._opened,
             self._clients,
-            WriteBatcher(self._loop, self._opened),
+            WriteBatcher(self._loop),
             self._loop,
             self._successor,
             max_body_bytes,

@@ -134,6 +134,23 @@ async def test_a_request_is_answered_before_the_next_one_has_come_whole(sandbox:
         sending.cancel()
 
 
+async def test_with_many_connections_answers_are_written_together_and_in_order(
+    sandbox: Sandbox,
+) -> None:
+    peers = [Peer(cast("Any", sandbox.runner.server)()) for _ in range(3)]
+    connection = cast("Any", peers[0]._protocol)
+
+    await connection.write_eof(b"1")
+    connection._opened.difference_update(peer._protocol for peer in peers[1:])
+    await connection.write_eof(b"2")
+    assert peers[0].came == b""
+    await asyncio.sleep(0)
+    assert peers[0].came == b"12"
+
+    await connection.write_eof(b"3")
+    assert peers[0].came == b"123"
+
+
 @pytest.mark.parametrize("last", ["a hang-up", "a request that is not plain"])
 async def test_one_task_answers_all_requests_and_ends_with_the_connection(
     sandbox: Sandbox, last: str

@@ -5,18 +5,12 @@ from unittest.mock import Mock, call
 
 import pytest
 
-from sandbox_sim.web.transport.fast_connection import MANY, WriteBatcher
+from sandbox_sim.write_batcher import WriteBatcher
 
 
 @pytest.fixture
-async def open_connections() -> list[object]:
-    """Enough connections that the batcher waits for the end of the iteration."""
-    return [object()] * MANY
-
-
-@pytest.fixture
-async def write_batcher(open_connections: list[object]) -> WriteBatcher:
-    return WriteBatcher(asyncio.get_running_loop(), open_connections)
+async def write_batcher() -> WriteBatcher:
+    return WriteBatcher(asyncio.get_running_loop())
 
 
 @pytest.fixture
@@ -43,26 +37,6 @@ async def test_it_is_sent_at_the_end_of_the_iteration(
     write_batcher.write(wires.first, b"4")
     await asyncio.sleep(0)
     assert wires.mock_calls[3:] == [call.first.write(b"4")]
-
-
-async def test_with_few_connections_it_is_sent_at_once(
-    write_batcher: WriteBatcher, wires: Mock, open_connections: list[object]
-) -> None:
-    open_connections.pop()
-    write_batcher.write(wires.first, b"at once")
-
-    assert wires.mock_calls == [call.first.write(b"at once")]
-
-
-async def test_pending_data_is_sent_first_when_the_others_leave(
-    write_batcher: WriteBatcher, wires: Mock, open_connections: list[object]
-) -> None:
-    write_batcher.write(wires.first, b"one")
-    open_connections.clear()
-    write_batcher.write(wires.first, b"two")
-
-    await asyncio.sleep(0)
-    assert wires.mock_calls == [call.first.write(b"one"), call.first.write(b"two")]
 
 
 async def test_flush_sends_what_is_pending(write_batcher: WriteBatcher, wires: Mock) -> None:
