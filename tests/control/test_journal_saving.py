@@ -1,8 +1,11 @@
 """The journal is saved in the background; what a store cannot take is counted in the log."""
 
+import asyncio
+
 import pytest
 
-from sandbox_sim.control.journal import Journal
+from sandbox_sim.control.journal import IN_ONE_UNIT, Journal
+from sandbox_sim.records.listing import Listing
 from tests.conftest import Works
 from tests.fakes import FailingStore
 from tests.sample_records import entry
@@ -27,3 +30,18 @@ async def test_a_store_that_fails_gets_one_line_a_second(
         "1 request is not in the journal: the disk is full",
         "4 requests are not in the journal: the disk is full",
     ]
+
+
+async def test_other_tasks_run_between_its_units_of_work(works: Works) -> None:
+    journal = Journal(works.store, works.clock)
+    for number in range(2 * IN_ONE_UNIT):
+        journal.note(entry(str(number)))
+
+    saving = asyncio.create_task(journal.save())
+    await asyncio.sleep(0)
+    kept = await works.store.run(lambda unit: unit.list_entries(Listing(limit=1000)))
+    assert len(kept) == IN_ONE_UNIT
+
+    await saving
+    kept = await works.store.run(lambda unit: unit.list_entries(Listing(limit=1000)))
+    assert len(kept) == 2 * IN_ONE_UNIT
