@@ -1,6 +1,8 @@
 """What the fuzzers count as a fault."""
 
+import asyncio
 import sqlite3
+from collections import deque
 from contextlib import closing
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 
 from attack.fuzz import afterwards, networks, readers
 from attack.fuzz.findings import Report
-from attack.fuzz.two_protocols import Done, difference
+from attack.fuzz.two_protocols import Done, difference, received
 from attack.wire import Response
 from sandbox_sim.ports.network import Notification
 from sandbox_sim.records.reports import Outcome
@@ -18,6 +20,7 @@ RULE = {"x-sandbox-rule": "D5"}
 BAD_REQUEST = b'{"response_code": "400", "response_message": "Bad request"}'
 ANSWER = b"HTTP/1.1 202 Accepted\r\nDate: now\r\n\r\n{}"
 REFUSAL = b"HTTP/1.1 400 Bad Request\r\nDate: now\r\n\r\n{}"
+PIECE = b"POST /make_payment"
 CLOSES = b"\r\nConnection: close\r\n\r\n"
 
 
@@ -81,6 +84,25 @@ class TestDifference:
         assert difference(refused, refused, 3) is None
         assert difference(refused, refused, 1) == "2 answers [202, 400] to 1 requests"
         assert difference(accepted, accepted, 3) == "1 answers [202] to 3 requests"
+
+
+async def test_a_request_in_many_pieces_may_take_longer_than_the_silence() -> None:
+    class Reader(asyncio.StreamReader):
+        async def read(self, n: int = -1) -> bytes:
+            if unsent:
+                unsent.popleft()  # a piece is sent while nothing comes
+                await asyncio.Event().wait()
+            return await super().read(n)
+
+    unsent, reader = deque([PIECE] * 3), Reader()
+    reader.feed_data(ANSWER)
+    reader.feed_eof()
+
+    assert await received(reader, unsent, silence_s=0.001) == ANSWER
+
+
+async def test_an_answer_that_does_not_come_ends_the_wait() -> None:
+    assert await received(asyncio.StreamReader(), [PIECE], silence_s=0.001) == b""
 
 
 def test_a_5xx_to_a_payment_that_was_sent() -> None:
