@@ -12,6 +12,7 @@ import pytest
 
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport import server
+from sandbox_sim.web.transport.fast_connection import MANY
 from tests.conftest import Sandbox, StartSandbox
 from tests.stores.conftest import eventually
 from tests.turns import turns
@@ -304,6 +305,32 @@ async def test_a_client_that_takes_no_answers_is_not_read_from(sandbox: Sandbox)
     connection.resume_writing()
     assert b"202" in await reader.readline()
     writer.close()
+
+
+async def test_one_that_reads_slowly_is_waited_for_after_the_hand_over_too(
+    sandbox: Sandbox, go_on: asyncio.Event
+) -> None:
+    class Slow(Peer):
+        def write(self, data: Any) -> None:
+            super().write(data)
+            if self.came == bytes(data):
+                cast("asyncio.Protocol", self._protocol).pause_writing()
+
+    new = cast("Any", sandbox.runner.server)
+    others = [Peer(new()) for _ in range(MANY)]  # so many that the first answer waits to be sent
+    slow = Slow(new())
+    sending = asyncio.create_task(slow.send([PLAIN, PLAIN + CLOSE]))
+    await turns()
+    go_on.set()
+
+    await eventually(lambda: slow.came.count(b'"202"}') > 1)
+    await turns()
+    assert slow.came.count(b'"202"}') == 2  # aiohttp waits after it has written an answer
+
+    cast("asyncio.Protocol", slow._protocol).resume_writing()
+    assert (await sending).count(b'"202"}') == 3
+    for each in others:
+        each.close()
 
 
 async def test_a_fault_of_ours_ends_the_connection_and_no_other(
