@@ -135,6 +135,18 @@ async def test_a_request_is_answered_before_the_next_one_has_come_whole(sandbox:
         sending.cancel()
 
 
+async def test_all_requests_behind_one_that_came_in_pieces_are_answered(sandbox: Sandbox) -> None:
+    """There are more of them than aiohttp parses at once."""
+    head, end, body = REQUESTS["chunked"].partition(b"\r\n\r\n")
+    peer = Peer(cast("Any", sandbox.runner.server)())
+    for piece in (head + end, body, REQUESTS["ours"] * 70):
+        cast("asyncio.Protocol", peer._protocol).data_received(piece)
+        await turns()
+
+    await eventually(lambda: peer.came.count(b"200 OK") == 70)
+    peer.close()
+
+
 @pytest.mark.parametrize("last", ["a hang-up", "a request that is not plain"])
 async def test_one_task_answers_all_requests_and_ends_with_the_connection(
     sandbox: Sandbox, last: str
