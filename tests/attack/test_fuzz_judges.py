@@ -5,15 +5,18 @@ import sqlite3
 from collections import deque
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from aiohttp import web
 
 from attack.fuzz import afterwards, networks, readers
 from attack.fuzz.findings import Report
 from attack.fuzz.two_protocols import Done, difference, received
-from attack.wire import Response
+from attack.wire import KeptConnection, Response, request_bytes
 from sandbox_sim.ports.network import Notification
 from sandbox_sim.records.reports import Outcome
+from tests.kit.http_servers import listening
 from tests.kit.requests import shape_problem
 
 RULE = {"x-sandbox-rule": "D5"}
@@ -103,6 +106,21 @@ async def test_a_request_in_many_pieces_may_take_longer_than_the_silence() -> No
 
 async def test_an_answer_that_does_not_come_ends_the_wait() -> None:
     assert await received(asyncio.StreamReader(), [PIECE], silence_s=0.001) == b""
+
+
+async def test_a_stream_takes_its_connection_with_it() -> None:
+    """The request after it goes over another connection, because the stream does not end."""
+
+    async def events(request: web.Request) -> web.StreamResponse:
+        await web.StreamResponse().prepare(request)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with listening(web.get("/events", events)) as url:
+        connection = KeptConnection(urlsplit(url).port or 0)
+        for _ in range(2):
+            assert (await connection.send(request_bytes("/events", method=b"GET"))).status == 200
+        connection.close()
 
 
 def test_a_5xx_to_a_payment_that_was_sent() -> None:
