@@ -126,7 +126,8 @@ class KeptConnection:
         except BaseException:
             self.close()
             raise
-        if response.headers.get("connection", "").lower() == "close":
+        is_last = response.headers.get("connection", "").lower() == "close"
+        if is_last or "content-length" not in response.headers:  # a stream does not end
             self.close()
         return response
 

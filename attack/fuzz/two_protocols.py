@@ -7,6 +7,7 @@ effects are compared too: the journal must have the same payments for both.
 import asyncio
 import re
 import time
+from collections import deque
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
@@ -15,7 +16,7 @@ from typing import Final, NamedTuple
 from attack.fuzz.byte_streams import Stream, stream
 from attack.fuzz.findings import Report
 from attack.servers import LIVEZ, Server, serving
-from attack.wire import NoAnswer, Streams, connected, read_response
+from attack.wire import NoAnswer, connected, read_response
 
 _WORKERS: Final = 20
 # Services with two digits, two for each worker. None ends in 9, which would have no SMS units.
@@ -26,7 +27,7 @@ _STATUS: Final = re.compile(rb"HTTP/1\.[01] (\d\d\d) ")
 
 
 class Deadlines(NamedTuple):
-    """Seconds to wait for the next answer, and between the pieces of a stream."""
+    """Seconds to wait for the next answer or piece sent, and between the pieces of a stream."""
 
     silence_s: float
     gap_s: float
@@ -166,33 +167,45 @@ async def _done(
 async def answered(
     port: int, pieces: Sequence[bytes], deadlines: Deadlines, *, by_aiohttp: bool
 ) -> bytes:
-    """Everything that comes until the server closes, or is silent for this long."""
+    """Everything that comes until the server closes, or is silent for this long.
+
+    A piece that is sent begins the silence again: a request in many pieces takes longer than that.
+    """
     async with connected(port) as streams:
         if by_aiohttp:
             streams[1].write(LIVEZ)
             await read_response(streams[0])
-        sending = asyncio.create_task(_send(streams, pieces, deadlines.gap_s))
+        unsent = deque(pieces)
+        sending = asyncio.create_task(_send(streams[1], unsent, deadlines.gap_s))
         try:
-            return await _received(streams[0], deadlines.silence_s)
+            return await received(streams[0], unsent, deadlines.silence_s)
         finally:
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
 
 
-async def _send(streams: Streams, pieces: Sequence[bytes], gap_s: float) -> None:
-    for piece in pieces:
-        streams[1].write(piece)
-        await streams[1].drain()
+async def _send(writer: asyncio.StreamWriter, unsent: deque[bytes], gap_s: float) -> None:
+    while unsent:
+        writer.write(unsent.popleft())
+        await writer.drain()
         await asyncio.sleep(gap_s)
 
 
-async def _received(reader: asyncio.StreamReader, silence_s: float) -> bytes:
+async def received(
+    reader: asyncio.StreamReader, unsent: Sequence[bytes], silence_s: float
+) -> bytes:
+    """Everything that comes until the server closes, or nothing is sent or comes for this long."""
     came = b""
     while True:
+        left = len(unsent)
         try:
             data = await asyncio.wait_for(reader.read(2**16), silence_s)
-        except (TimeoutError, OSError):
+        except TimeoutError:
+            if len(unsent) == left:
+                return came
+        except OSError:
             return came
-        if not data:
-            return came
-        came += data
+        else:
+            if not data:
+                return came
+            came += data

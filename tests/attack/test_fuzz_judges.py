@@ -1,23 +1,29 @@
 """What the fuzzers count as a fault."""
 
+import asyncio
 import sqlite3
+from collections import deque
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from aiohttp import web
 
 from attack.fuzz import afterwards, networks, readers
 from attack.fuzz.findings import Report
-from attack.fuzz.two_protocols import Done, difference
-from attack.wire import Response
+from attack.fuzz.two_protocols import Done, difference, received
+from attack.wire import KeptConnection, Response, request_bytes
 from sandbox_sim.ports.network import Notification
 from sandbox_sim.records.reports import Outcome
+from tests.kit.http_servers import listening
 from tests.kit.requests import shape_problem
 
 RULE = {"x-sandbox-rule": "D5"}
 BAD_REQUEST = b'{"response_code": "400", "response_message": "Bad request"}'
 ANSWER = b"HTTP/1.1 202 Accepted\r\nDate: now\r\n\r\n{}"
 REFUSAL = b"HTTP/1.1 400 Bad Request\r\nDate: now\r\n\r\n{}"
+PIECE = b"POST /make_payment"
 CLOSES = b"\r\nConnection: close\r\n\r\n"
 
 
@@ -81,6 +87,40 @@ class TestDifference:
         assert difference(refused, refused, 3) is None
         assert difference(refused, refused, 1) == "2 answers [202, 400] to 1 requests"
         assert difference(accepted, accepted, 3) == "1 answers [202] to 3 requests"
+
+
+async def test_a_request_in_many_pieces_may_take_longer_than_the_silence() -> None:
+    class Reader(asyncio.StreamReader):
+        async def read(self, n: int = -1) -> bytes:
+            if unsent:
+                unsent.popleft()  # a piece is sent while nothing comes
+                await asyncio.Event().wait()
+            return await super().read(n)
+
+    unsent, reader = deque([PIECE] * 3), Reader()
+    reader.feed_data(ANSWER)
+    reader.feed_eof()
+
+    assert await received(reader, unsent, silence_s=0.001) == ANSWER
+
+
+async def test_an_answer_that_does_not_come_ends_the_wait() -> None:
+    assert await received(asyncio.StreamReader(), [PIECE], silence_s=0.001) == b""
+
+
+async def test_a_stream_takes_its_connection_with_it() -> None:
+    """The request after it goes over another connection, because the stream does not end."""
+
+    async def events(request: web.Request) -> web.StreamResponse:
+        await web.StreamResponse().prepare(request)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with listening(web.get("/events", events)) as url:
+        connection = KeptConnection(urlsplit(url).port or 0)
+        for _ in range(2):
+            assert (await connection.send(request_bytes("/events", method=b"GET"))).status == 200
+        connection.close()
 
 
 def test_a_5xx_to_a_payment_that_was_sent() -> None:

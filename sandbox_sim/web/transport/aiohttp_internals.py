@@ -59,6 +59,11 @@ REQUIRED: Final = (
         ("_messages", "_request_count", "_waiter"),
         "which whole requests wait for an answer when a client ends its side",
     ),
+    Internal(
+        "aiohttp.web:RequestHandler",
+        ("_max_msg_queue_size",),
+        "how many requests wait for an answer before it stops reading",
+    ),
     Internal("aiohttp.web_protocol", ("_ErrInfo",), "refuses a request of HTTP/0.9"),
     Internal("aiohttp.streams", ("EMPTY_PAYLOAD",), "the body of such a request"),
     Internal("aiohttp.http", ("HttpVersion10",), "which versions of HTTP are refused"),

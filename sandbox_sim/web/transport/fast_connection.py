@@ -310,6 +310,8 @@ class Connection(BaseProtocol):
             successor = self._successor()
             transport.set_protocol(successor)
             successor.connection_made(transport)
+            if self._paused:
+                successor.pause_writing()
             for piece in self._pieces:
                 successor.data_received(piece)
             if self.half_closed and not successor.eof_received():

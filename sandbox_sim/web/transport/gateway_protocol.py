@@ -64,6 +64,10 @@ class GatewayProtocol(web.RequestHandler):
 
     def __init__(self, server: web.Server, clients: ClientConnections, **options: Any) -> None:
         super().__init__(server, **options)
+        # aiohttp's parser stops when it counts this many waiting requests, and goes on only if this
+        # protocol has stopped reading. It counts one too many after a request whose body came later
+        # than its head; so this protocol stops one request earlier than the parser.
+        self._max_msg_queue_size -= 1
         self._clients = clients
         self.half_closed = False
         self._latest: tuple[Any, StreamReader] | None = None

@@ -12,6 +12,7 @@ import pytest
 
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport import server
+from sandbox_sim.web.transport.fast_connection import MANY
 from tests.conftest import Sandbox, StartSandbox
 from tests.stores.conftest import eventually
 from tests.turns import turns
@@ -149,6 +150,18 @@ async def test_with_many_connections_answers_are_written_together_and_in_order(
 
     await connection.write_eof(b"3")
     assert peers[0].came == b"123"
+
+
+async def test_all_requests_behind_one_that_came_in_pieces_are_answered(sandbox: Sandbox) -> None:
+    """There are more of them than aiohttp parses at once."""
+    head, end, body = REQUESTS["chunked"].partition(b"\r\n\r\n")
+    peer = Peer(cast("Any", sandbox.runner.server)())
+    for piece in (head + end, body, REQUESTS["ours"] * 70):
+        cast("asyncio.Protocol", peer._protocol).data_received(piece)
+        await turns()
+
+    await eventually(lambda: peer.came.count(b"200 OK") == 70)
+    peer.close()
 
 
 @pytest.mark.parametrize("last", ["a hang-up", "a request that is not plain"])
@@ -321,6 +334,32 @@ async def test_a_client_that_takes_no_answers_is_not_read_from(sandbox: Sandbox)
     connection.resume_writing()
     assert b"202" in await reader.readline()
     writer.close()
+
+
+async def test_one_that_reads_slowly_is_waited_for_after_the_hand_over_too(
+    sandbox: Sandbox, go_on: asyncio.Event
+) -> None:
+    class Slow(Peer):
+        def write(self, data: Any) -> None:
+            super().write(data)
+            if self.came == bytes(data):
+                cast("asyncio.Protocol", self._protocol).pause_writing()
+
+    new = cast("Any", sandbox.runner.server)
+    others = [Peer(new()) for _ in range(MANY)]  # so many that the first answer waits to be sent
+    slow = Slow(new())
+    sending = asyncio.create_task(slow.send([PLAIN, PLAIN + CLOSE]))
+    await turns()
+    go_on.set()
+
+    await eventually(lambda: slow.came.count(b'"202"}') > 1)
+    await turns()
+    assert slow.came.count(b'"202"}') == 2  # aiohttp waits after it has written an answer
+
+    cast("asyncio.Protocol", slow._protocol).resume_writing()
+    assert (await sending).count(b'"202"}') == 3
+    for each in others:
+        each.close()
 
 
 async def test_a_fault_of_ours_ends_the_connection_and_no_other(
