@@ -12,6 +12,7 @@ from chaos.facts import Asked, Facts
 from chaos.mixed_load import Shop
 from chaos.request_drafts import Draft
 from tests.kit.requests import KEY, basic
+from tests.kit.servers import READY_WITHIN_S, NotReady
 
 # Seconds. Far more than an answer takes: after it the server counts as hanging.
 ANSWER_WITHIN_S: Final = 30.0
@@ -50,6 +51,7 @@ class Clients:
         self._rng = rng
         self._stopped = False
         self._tasks: list[asyncio.Task[None]] = []
+        self._answered = asyncio.Condition()
 
     def start(self, count: int) -> None:
         """Start the clients, evenly over the shops."""
@@ -63,6 +65,19 @@ class Clients:
         self._stopped = True
         await asyncio.gather(*self._tasks)
 
+    async def until_acknowledged(self, count: int) -> None:
+        """Wait until so many more payments and sends are acknowledged.
+
+        Raises `NotReady` if the servers acknowledge fewer in `READY_WITHIN_S` seconds.
+        """
+        goal = self._facts.acknowledged + count
+        try:
+            async with asyncio.timeout(READY_WITHIN_S), self._answered:
+                await self._answered.wait_for(lambda: self._facts.acknowledged >= goal)
+        except TimeoutError:
+            text = f"the servers acknowledge too few requests: {self._facts.acknowledged} of {goal}"
+            raise NotReady(text) from None
+
     async def _work(self, shop: Shop) -> None:
         while not self._stopped:
             draft = shop.next()
@@ -75,6 +90,8 @@ class Clients:
                 continue
             draft.keep(self._facts, asked, answer)
             shop.heard(draft, asked.code, answer)
+            async with self._answered:
+                self._answered.notify_all()
             await asyncio.sleep(self._rng.uniform(0, _THINKS_S))
 
 

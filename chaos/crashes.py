@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from random import Random
 from typing import Final
 
@@ -78,11 +78,15 @@ class Killer:
 class Crashes(Killer):
     """Kills one server a round, and sometimes again while it starts."""
 
-    async def round(self) -> str:
-        """Kill a server, wait until it is ready again, and return what happened in words."""
+    async def round(self, load: Awaitable[None]) -> str:
+        """Kill a server, wait until it is ready again, and return what happened in words.
+
+        load: ends when the servers have had enough load for a kill.
+        """
         server = self._rng.choice(self._servers)
-        life = self._rng.uniform(*_LIVES_S)
-        await asyncio.sleep(life)
+        began = time.monotonic()
+        await asyncio.gather(asyncio.sleep(self._rng.uniform(*_LIVES_S)), load)
+        life = time.monotonic() - began
         await self._kill(server)
         starting = 0
         while self._rng.random() < _DIES_STARTING:

@@ -170,6 +170,12 @@ class Facts:
     refused: int = 0
     final: Final = field(default_factory=Final)
 
+    @property
+    def acknowledged(self) -> int:
+        """How many payments and sends the servers have acknowledged."""
+        payments = sum(1 for payment in self.payments if payment.accepted)
+        return payments + sum(1 for send in self.sends if send.acknowledged)
+
     def asked(self) -> Iterator[Asked]:
         """Every request of the load that was sent."""
         yield from (payment.asked for payment in self.payments)

@@ -26,11 +26,9 @@ def closing(rounds: int, outcome: Outcome[Facts]) -> str:
     facts = outcome.facts
     asked = list(facts.asked())
     known = sum(1 for one in asked if one.known)
-    acknowledged = sum(1 for payment in facts.payments if payment.accepted)
-    acknowledged += sum(1 for send in facts.sends if send.acknowledged)
     return (
         f"{rounds} rounds, {outcome.kills} kills, {outcome.seconds:.0f} s: {len(asked):,} requests,"
-        f" {known:,} answered, {acknowledged:,} of them payments and sends acknowledged,"
+        f" {known:,} answered, {facts.acknowledged:,} of them payments and sends acknowledged,"
         f" {len(asked) - known:,} unknown; {len(facts.arrivals()):,} callbacks delivered,"
         f" {len(repeated(facts)):,} repeated deliveries"
     )

@@ -25,6 +25,9 @@ T = TypeVar("T")
 
 _SHOPS: Final = 4
 _SETTLES_WITHIN_S: Final = 90.0
+# Before a kill, so many payments and sends are acknowledged: on a slow machine that takes longer
+# than a server lives otherwise.
+_ACKNOWLEDGED: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ async def run(plan: Plan, tell: Callable[[str], None]) -> Outcome[Facts]:
         clients = Clients(facts, http, urls, shops, plan.chance("clients"))
         clients.start(plan.clients)
         try:
-            await _rounds(plan, crashes, http, tell)
+            await _rounds(plan, crashes, clients, http, tell)
         finally:
             await clients.stop()
         await _settle(Witness(facts, receiver, http, urls), crashes, tell)
@@ -143,10 +146,15 @@ def _shops(plan: Plan, callback_url: str) -> Sequence[Shop]:
 
 
 async def _rounds(
-    plan: Plan, crashes: Crashes, http: aiohttp.ClientSession, tell: Callable[[str], None]
+    plan: Plan,
+    crashes: Crashes,
+    clients: Clients,
+    http: aiohttp.ClientSession,
+    tell: Callable[[str], None],
 ) -> None:
     for number in range(1, plan.rounds + 1):
-        tell(f"  round {number}: {await crashes.round()}")
+        load = clients.until_acknowledged(_ACKNOWLEDGED)
+        tell(f"  round {number}: {await crashes.round(load)}")
         if plan.restart_database and plan.database and number == (plan.rounds + 1) // 2:
             tell(f"  {await crashes.restart_database(plan.database, http)}")
 

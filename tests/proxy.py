@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Literal
 from urllib.parse import urlsplit
 
+from tests.kit.servers import free_port
 from tests.postgres import address
 
 LOST = (ConnectionError, asyncio.IncompleteReadError)
@@ -21,7 +22,7 @@ class Proxy:
         self.lose: Literal["question", "answer"] | None = None
         self._target = address(target)
         self._parts = urlsplit(target)
-        self._port = 0
+        self._port = free_port()
         self._server: asyncio.Server | None = None
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -37,7 +38,6 @@ class Proxy:
     async def open(self) -> None:
         """Let connections through, at the same port as before."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
-        self._port = self._server.sockets[0].getsockname()[1]
 
     async def cut(self) -> None:
         """Close all connections and refuse new ones."""

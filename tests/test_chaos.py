@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from chaos import __main__ as command
-from chaos.production import operators, other_gateway
+from chaos.production import momo, operators, other_gateway
 from chaos.production.crashes import ProductionCrashes
-from chaos.production.momo import Momo
 from chaos.production.other_gateway import OtherGateway
 from tests import fork_server
 from tests.chaos import forked_servers
@@ -74,7 +73,9 @@ def test_a_payment_and_an_act_that_production_loses_are_found(
     chaos: Chaos, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """All else is proven: one kill is between submit and record, and MTN tells the outcome."""
-    monkeypatch.setattr(Momo, "timeout_s", 1.0)
+    monkeypatch.setattr(momo.Momo, "timeout_s", 1.0)
+    # A payment that was saved and never sent waits for a person after this time.
+    monkeypatch.setattr(momo, "GIVES_UP_AFTER_S", 5.0)
     monkeypatch.setattr(operators, "_HANGS_UP", 0.0)  # so that every top-up has an answer
     kill_all = ProductionCrashes.kill_all
 

@@ -118,6 +118,10 @@ class VirtualClock(SystemClock):
 _FIRST_NETWORK_ID: Final = 10**10
 _NETWORK_IDS: Final = 8 * 10**10
 
+# Makes a hex digit a letter. With letters at two places no id has the thirteen digits in a row that
+# a card number has at least, so none is masked.
+_A_LETTER: Final = 0xA
+
 
 class RandomIds:
     """Identifiers that start at a random number; with a `seed` they are the same in every run.
@@ -141,7 +145,7 @@ class RandomIds:
         self._numbers = iter(numbers)
         self._low_at, self._on_low = numbers[len(numbers) // 2], on_low
         self._random.seed(f"{self._random.getrandbits(128)} {numbers.start}")
-        self._run = f"{self._random.getrandbits(32):08x}"
+        self._run = f"{self._random.getrandbits(32) | _A_LETTER:08x}"
 
     def network_transaction_id(self) -> str:
         """Eleven digits, increasing (D18).
@@ -160,7 +164,7 @@ class RandomIds:
 
         So a database adds new records at one place of its index.
         """
-        number = next(self._messages) << 64 | self._random.getrandbits(64)
+        number = next(self._messages) << 64 | self._random.getrandbits(64) | _A_LETTER << 44
         return f"{self._run}{number:024x}"
 
     def request_id(self) -> str:

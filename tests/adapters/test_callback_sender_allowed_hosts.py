@@ -4,6 +4,7 @@ import asyncio
 import errno
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from urllib.parse import urlsplit
 
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -12,6 +13,7 @@ from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.callbacks.destinations import CallbackHosts
 from sandbox_sim.records.callbacks import FailureKind, verdict
+from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests.adapters.conftest import Receiver, http, post
 
 HOME = "127.0.0.1"
@@ -302,8 +304,7 @@ async def test_so_does_an_address_that_a_name_leads_to(
 async def test_what_may_be_called_and_does_not_listen_is_told_as_ever(
     start_sender: StartSender,
 ) -> None:
-    with socket.create_server((HOME, 0)) as taken:
-        port = taken.getsockname()[1]
+    port = urlsplit(closed_address()).port
     sender = await start_sender(FakeDns([ELSEWHERE, HOME]), deny=[ELSEWHERE])
 
     answer = await post(sender, f"http://shop.example:{port}/callback")

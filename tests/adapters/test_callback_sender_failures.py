@@ -7,6 +7,7 @@ import ssl
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import trustme
@@ -15,6 +16,7 @@ from sandbox_sim.adapters import callback_sender
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.records.callbacks import FailureKind, ReceiverResponse
+from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests.adapters.conftest import Listen, Receiver, http, post
 
 pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
@@ -84,14 +86,13 @@ class TestNoAnswer:
         assert (await post(sender, url)).acknowledges
 
     async def test_nobody_listens(self, sender: HttpCallbackSender) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
+        url = closed_address()
 
-        answer = await post(sender, f"http://127.0.0.1:{port}/callback")
+        answer = await post(sender, f"{url}/callback")
 
         assert answer.status_code is None
         assert answer.problem is not None
-        assert answer.problem.startswith(f"no connection to 127.0.0.1:{port}: ")
+        assert answer.problem.startswith(f"no connection to {urlsplit(url).netloc}: ")
         assert "refused" in answer.problem.lower()
         assert answer.failure_kind is FailureKind.CONNECTION
 

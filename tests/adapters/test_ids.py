@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from hypothesis import given, strategies as st
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.ports import StoreError
+from sandbox_sim.values.cards import SHORTEST
+from sandbox_sim.values.redaction import redact_text
 
 KINDS: dict[str, Callable[[RandomIds], str]] = {
     "network_transaction_id": RandomIds.network_transaction_id,
@@ -126,6 +129,19 @@ class TestNumbers:
 
         assert KINDS[kind](one) == KINDS[kind](same)
         assert KINDS[kind](one) != KINDS[kind](other)
+
+
+def test_no_random_number_makes_an_id_look_like_a_card_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would be masked in the log and in the journal."""
+    monkeypatch.setattr(Random, "getrandbits", lambda _self, bits: int("4" * (bits // 4), 16))
+    ids = RandomIds()
+
+    given = [make(ids) for _ in range(300) for make in (RandomIds.record_id, RandomIds.request_id)]
+
+    assert [redact_text(each) for each in given] == given
+    assert max(len(run) for each in given for run in re.findall("[0-9]+", each)) < SHORTEST
 
 
 def test_ids_of_messages_are_in_the_order_in_which_they_were_given() -> None:

@@ -71,7 +71,7 @@ class Shop(BaseHTTPRequestHandler):
 def shop() -> Iterator[HTTPServer]:
     Shop.requests, Shop.answer = [], (200, {}, '{"order": {"ids": [7]}}')
     with HTTPServer(("127.0.0.1", 0), Shop) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
         server.shutdown()
@@ -282,7 +282,8 @@ def judged(*, control: bool, until: float = 1e12) -> Result:
             "steps": [{"order": {}}, {"wait_polls": 1}, {"becomes": "paid"}],
         }
     )
-    table = {"gateway": {"port": 0}, "application": {"polls_every": "10ms"}, **document}
+    application = {"polls_every": "10ms", "reacts_within": "100ms"}
+    table = {"gateway": {"port": 0}, "application": application, **document}
     with open_bench(Configuration.model_validate(table), SandboxGateway) as bench:
         return CaseRun(bench, Forgetful(), case, until).run()
 
@@ -349,7 +350,8 @@ def judged_crash(shop: HTTPServer, *, control: bool = False, at_orders: bool = F
         }
     )
     document = {"order": {"command": "{reference}"}, "state": {"command": "x"}, "words": WORDS}
-    table = {"gateway": {"port": 0}, "application": {"polls_every": "10ms"}, **document}
+    application = {"polls_every": "10ms", "reacts_within": "100ms"}
+    table = {"gateway": {"port": 0}, "application": application, **document}
     with open_bench(Configuration.model_validate(table), SandboxGateway) as bench:
         crashing = Crashing(bench.gateway_url, url(shop), crashes_at_orders=at_orders)
         return CaseRun(bench, crashing, case, 1e12).run()

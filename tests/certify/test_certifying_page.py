@@ -60,7 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with free_port() as port:
         shop = Shop(tmp_path, port)
-        thread = threading.Thread(target=shop.server.serve_forever)
+        thread = threading.Thread(target=shop.server.serve_forever, args=(0.01,))
         thread.start()
         yield tmp_path
         shop.server.shutdown()

@@ -9,6 +9,7 @@ from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
 from sandbox_sim.cli.client import RunningGateway, Unreachable
+from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests.cli.asking import as_json, on, printed
 from tests.cli.processes import answering, end, running
 from tests.conftest import Sandbox, StartSandbox
@@ -29,8 +30,7 @@ def in_process(*words: str) -> Result:
 
 @pytest.fixture
 def nowhere() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return f"http://127.0.0.1:{free.getsockname()[1]}"
+    return closed_address()
 
 
 class TestNobodyThere:

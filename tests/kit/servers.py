@@ -1,6 +1,7 @@
 """`sandbox-sim serve` as a process: how it is started, measured, killed and started again."""
 
 import asyncio
+import atexit
 import os
 import resource
 import signal
@@ -8,6 +9,7 @@ import socket
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import SystemRandom
 from typing import Any, BinaryIO, Final, TypeVar
@@ -26,16 +28,20 @@ class NotReady(Exception):
 
 
 def free_port() -> int:
-    """A port that is free and stays so."""
+    """A port that is free and stays so.
+
+    Its UDP port is held as long as this process runs, so that runs beside this one skip it.
+    """
     chance = SystemRandom()
     while True:
-        port = chance.choice(_PORTS)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
+        address = ("127.0.0.1", chance.choice(_PORTS))
+        with ExitStack() as held:
+            udp = held.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+            with suppress(OSError):
+                udp.bind(address)
+                socket.create_server(address).close()
+                atexit.register(held.pop_all().close)
+                return address[1]
 
 
 def set_options(settings: Sequence[str]) -> tuple[str, ...]:

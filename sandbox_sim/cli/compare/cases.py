@@ -329,14 +329,19 @@ def _written(value: object) -> str:
 
 
 def shape(value: object) -> str:
-    """The shape of a value in words; two ids of the same kind have the same shape."""
+    """The shape of a value in words; two ids of the same kind have the same shape.
+
+    A hex id may happen to have no letter, so 16 or more decimal digits count as hex digits.
+    """
     match value:
         case bool() | None | list() | dict():
             return json.dumps(value)
         case int() | float():
             return "a number"
-        case str() if value.isdecimal() or _HEX.fullmatch(value):
-            return f"{len(value)} {'digits' if value.isdecimal() else 'hex digits'}"
+        case str() if _HEX.fullmatch(value):
+            return f"{len(value)} hex digits"
+        case str() if value.isdecimal():
+            return f"{len(value)} digits"
         case str() if _ADDRESS.fullmatch(value):
             return "an address"
         case _:

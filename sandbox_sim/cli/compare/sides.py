@@ -222,16 +222,15 @@ class OwnGateway(NamedTuple):
         address = base or self.url
         return lambda number: f"{address}/_sandbox/inbox/{side}-{number}"
 
-    async def deliveries(
-        self, side: str, number: int, wait_s: float = 0
-    ) -> Sequence[Mapping[str, Any]]:
-        """The deliveries to the inbox of a case, oldest first; waits `wait_s` for the first one."""
-        if wait_s:
-            asked = {"match": {}, "count": 1, "timeout_s": wait_s}
-            address = f"{self.inbox(side)(number)}/wait"
-            waiting = self.session.post(address, json=asked, timeout=ClientTimeout())
-            async with waiting as answer:
-                await answer.read()
+    async def wait_for_deliveries(self, side: str, number: int, count: int, wait_s: float) -> None:
+        """Wait at most `wait_s` until the inbox of a case has `count` deliveries."""
+        asked = {"match": {}, "count": count, "timeout_s": wait_s}
+        address = f"{self.inbox(side)(number)}/wait"
+        async with self.session.post(address, json=asked, timeout=ClientTimeout()) as answer:
+            await answer.read()
+
+    async def deliveries(self, side: str, number: int) -> Sequence[Mapping[str, Any]]:
+        """The deliveries to the inbox of a case, oldest first."""
         name = f"{side}-{number}"
         newest = await self.gateway.store.run(lambda unit: unit.inbox_messages(name, _NEWEST))
         return [shown(message) for message in reversed(newest)]
@@ -279,7 +278,8 @@ async def observe_other(
     for each in plan.cases:
         firsts.append(await side.first(each))
         seconds.append(await side.second(each, firsts[-1]) if _is_early(each) else None)
-    callbacks = await _callbacks(plan, firsts, ours, timeout_s) if receives else [{}] * len(firsts)
+    answers = [*zip(firsts, seconds, strict=True)]
+    callbacks = await _callbacks(plan, answers, ours, timeout_s) if receives else [{}] * len(firsts)
     deadline = clock.monotonic() + timeout_s
     found = {}
     for each, first, second, callback in zip(plan.cases, firsts, seconds, callbacks, strict=True):
@@ -297,15 +297,21 @@ async def observe_other(
 
 
 async def _callbacks(
-    plan: Plan, firsts: Sequence[_Reply], ours: OwnGateway, timeout_s: float
+    plan: Plan, answers: Sequence[tuple[_Reply, _Reply | None]], ours: OwnGateway, timeout_s: float
 ) -> Sequence[Fields]:
-    """The callback of each case; waits for those of accepted payments."""
+    """The callback of each case; waits for those of accepted payments.
+
+    answers: to the first request of each case, and to the second where it was sent at once.
+    """
     clock = SystemClock()
     deadline = clock.monotonic() + timeout_s
-    for each, first in zip(plan.cases, firsts, strict=True):
-        if _has_callback(each, first.fields):
-            left = deadline - clock.monotonic()
-            await ours.deliveries("theirs", each.number, max(left, 0.001))
+    for each, (first, second) in zip(plan.cases, answers, strict=True):
+        count = int(_has_callback(each, first.fields))
+        if second and not _is_query(each):
+            count += _has_callback(each, second.fields)
+        if count:
+            left = max(deadline - clock.monotonic(), 0.001)
+            await ours.wait_for_deliveries("theirs", each.number, count, left)
     return [callback_fields(await ours.deliveries("theirs", each.number)) for each in plan.cases]
 
 
@@ -328,7 +334,10 @@ def without_unfinished(
 
 
 def _has_callback(prepared: Prepared, answer: Fields) -> bool:
-    """Whether the first request is a payment with a callback, and was accepted."""
+    """Whether the first request is a payment with a callback, and was accepted.
+
+    answer: to the first request, or to a second one that repeats the payment.
+    """
     is_payment = prepared.case.path not in _QUERIES and "callback_url" in prepared.request
     return is_payment and (answer.get("response_code") == "202" or "redirect_url" in answer)
 

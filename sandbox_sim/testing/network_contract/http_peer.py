@@ -5,12 +5,14 @@ socket, because a real server would complete its answers. It listens on a free p
 """
 
 import asyncio
+import atexit
 import socket
 import struct
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from sandbox_sim.operations import Operation
@@ -191,10 +193,17 @@ async def not_speaking_tls() -> AsyncIterator[str]:
 
 
 def closed_address() -> str:
-    """An address where nothing listens."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{taken.getsockname()[1]}"
+    """An address where nothing listens, and where nothing can while this process runs."""
+    return f"http://127.0.0.1:{_bound_socket().getsockname()[1]}"
+
+
+@cache
+def _bound_socket() -> socket.socket:
+    """A socket that is bound and does not listen, so the system refuses connections to it."""
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    atexit.register(bound.close)
+    return bound
 
 
 async def _read(began: bytes, reader: asyncio.StreamReader) -> HttpRequest:

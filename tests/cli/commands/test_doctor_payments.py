@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests.cli.asking import on
 from tests.cli.receivers import Handler, Listen, ask, knows, report
 from tests.conftest import Sandbox, StartSandbox
@@ -117,19 +118,11 @@ async def test_it_uses_a_service_that_the_credentials_cover(
     assert document["works_with"] == ["flat"]
 
 
-async def test_without_a_gateway_it_says_what_it_could_not_examine(
-    listen: Listen, unused_tcp_port: int
-) -> None:
+async def test_without_a_gateway_it_says_what_it_could_not_examine(listen: Listen) -> None:
     async def healthy(request: web.Request) -> web.Response:
         return web.Response(status=200 if await knows(request) else 401)
 
-    words = (
-        "doctor",
-        await listen(healthy),
-        "--endpoint-url",
-        f"http://127.0.0.1:{unused_tcp_port}",
-    )
-    result = await ask(*words)
+    result = await ask("doctor", await listen(healthy), "--endpoint-url", closed_address())
 
     assert result.exit_code == 0
     assert "status queries find no sample payment: http://127.0.0.1:" in result.stdout

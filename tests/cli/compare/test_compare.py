@@ -58,7 +58,7 @@ def test_a_gateway_with_equal_settings_does_not_differ() -> None:
         url = other.url
         result = compare(url)
 
-    assert (result.exit_code, result.stderr) == (0, "")
+    assert (result.exit_code, result.stderr) == (0, ""), result.stdout or result.exception
     assert result.stdout.splitlines()[0] == f"{url}: 82 cases compared"
     assert "07-status-expired: it takes 15 minutes" in result.stdout
     assert result.stdout.endswith("\nno difference\n")
@@ -140,6 +140,20 @@ def test_given_services_and_callbacks_of_another_key_set() -> None:
 
     assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "no difference")
     assert "canary" not in result.output
+
+
+def test_the_callback_of_the_second_payment_may_come_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    needed = {"01-collection-duplicate", "12-sms-balance-success"}
+    chosen = [case for case in cases.load() if case.name in needed]
+    monkeypatch.setattr(cases, "load", lambda: chosen)
+    with other_gateway() as other:
+        for delay_ms in (1, 100):
+            late = {"callback": {"delay_ms": delay_ms}, "times": 1}
+            body = {"match": {"operation": "collect"}, **late}
+            send("POST", f"{other.url}/_sandbox/overrides", body, None)
+        result = compare(other.url)
+
+    assert (result.exit_code, result.stderr) == (0, ""), result.stdout or result.exception
 
 
 class TestASideThatTakesLong:

@@ -135,6 +135,13 @@ def test_shapes_tell_kinds_apart(one: object, other: object) -> None:
     assert shape(one) != shape(other)
 
 
+def test_a_hex_id_in_which_no_letter_occurs_by_chance_is_no_difference() -> None:
+    mine = {"processing_id": "50c7da130000000c2f64c8d1a0b37e95"}
+    yours = {"processing_id": "99975440000000072604188193075521"}
+
+    assert found(observed(mine), observed(yours)) == []
+
+
 def test_equal_kinds_have_one_shape() -> None:
     assert shape("2026-01-01T09:00:00.000Z") == shape("2031-12-24T19:10:59.123Z")
     assert shape("http://a.example/1") == shape("https://b.example/x/y")

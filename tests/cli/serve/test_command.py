@@ -9,8 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -191,36 +190,38 @@ def test_more_signals_change_nothing(by: signal.Signals, code: int) -> None:
 class TestNobodyReadsItsOutput:
     """Its output is closed, as by a service manager, or the reader ended, as `head -1` does."""
 
-    def test_it_has_no_stdout(self) -> None:
-        self.serves(
-            lambda *words: process(*SHUT, *command("--json", "serve", *words)),
-            err="",
-        )
+    WORDS = ("--port", "0", "--store", "memory:")
 
-    def test_its_reader_is_gone(self) -> None:
+    @pytest.fixture
+    def servers(self, tmp_path: Path) -> Path:
+        """The folder with a file for each running server."""
+        return tmp_path / "sandbox-sim" / "servers"
+
+    def test_it_has_no_stdout(self, servers: Path) -> None:
+        with process(*SHUT, *command("--json", "serve", *self.WORDS)) as server:
+            self.serves(server, servers, err="")
+
+    def test_its_reader_is_gone(self, servers: Path) -> None:
         left, right = os.pipe()
         os.close(left)
         try:
-            self.serves(
-                lambda *words: running("serve", *words, stdout=right),
-                err="stdout cannot be written to: Broken pipe\n",
-            )
+            with running("serve", *self.WORDS, stdout=right) as server:
+                self.serves(server, servers, err="stdout cannot be written to: Broken pipe\n")
         finally:
             os.close(right)
 
     @staticmethod
-    def serves(
-        start: Callable[..., AbstractContextManager[subprocess.Popen[str]]], err: str
-    ) -> None:
+    def serves(server: subprocess.Popen[str], servers: Path, err: str) -> None:
         """Assert that the server works, and writes no more than this to stderr."""
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        with start("--port", port, "--store", "memory:") as server:
-            livez = f"http://127.0.0.1:{port}/_sandbox/livez"
-            while not answers(livez):
-                assert server.poll() is None, "it ended"
-                time.sleep(0.02)
-            code, _, told = end(server, signal.SIGTERM)
+        file = servers / f"{server.pid}.json"
+        url = ""
+        while not url:
+            assert server.poll() is None, "it ended"
+            with suppress(FileNotFoundError, json.JSONDecodeError):  # not there yet, or not whole
+                url = json.loads(file.read_text("utf-8"))["url"]
+            time.sleep(0.02)
+        assert answers(f"{url}/_sandbox/livez")
+        code, _, told = end(server, signal.SIGTERM)
 
         assert code == 0
         assert told.endswith(err)

@@ -16,12 +16,14 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from sandbox_sim.cli.serve import workers
 from sandbox_sim.cli.serve.workers import CannotStart, _WorkerPool
 from sandbox_sim.settings.schema import Settings
+from sandbox_sim.testing.network_contract.http_peer import closed_address
 from sandbox_sim.values.hosts import masked
 from tests import postgres
 from tests.cli.processes import (
@@ -219,9 +221,7 @@ async def test_a_connection_that_comes_at_the_very_end_is_none_of_ours_any_more(
 class TestItDoesNotStart:
     def test_when_the_store_cannot_be_opened_and_says_so_once(self) -> None:
         postgres.server_url()  # asyncpg must be there
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        store = f"postgresql://me:s3same@127.0.0.1:{port}/gateway"
+        store = f"postgresql://me:s3same@{urlsplit(closed_address()).netloc}/gateway"
 
         arguments = ("serve", "--port", "0", "--workers", "2", "--store", store)
         result = ended(*arguments, before=FORK_WORKERS)

@@ -1,12 +1,12 @@
 """The errors of a Postgres store that cannot be opened. None of them shows a password."""
 
-import socket
 from urllib.parse import urlsplit
 
 import pytest
 
 from sandbox_sim.ports import StoreError
 from sandbox_sim.stores.sql.schema import MIGRATIONS
+from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests import postgres
 from tests.stores.conftest import OpenPostgres
 from tests.units import unit_of
@@ -78,12 +78,11 @@ async def test_tables_of_the_same_name_elsewhere_are_not_touched(
 
 
 async def test_nobody_listens_there(open_postgres: OpenPostgres) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    place = urlsplit(closed_address()).netloc
 
-    words = await complaint(open_postgres, f"postgresql://me:s3same@127.0.0.1:{port}/gateway")
+    words = await complaint(open_postgres, f"postgresql://me:s3same@{place}/gateway")
 
-    assert words.startswith(f"postgresql://me:***@127.0.0.1:{port}/gateway: it cannot be reached: ")
+    assert words.startswith(f"postgresql://me:***@{place}/gateway: it cannot be reached: ")
     assert "s3same" not in words
 
 

@@ -132,7 +132,8 @@ async def test_a_request_is_answered_before_the_next_one_has_come_whole(sandbox:
         sending = asyncio.create_task(peer.send([PLAIN[:cut], PLAIN[cut:] + PLAIN[:-1]]))
 
         await eventually(lambda peer=peer: b'"202"}' in peer.came)  # type: ignore[misc]
-        sending.cancel()
+        peer.close()
+        await sending
 
 
 async def test_with_many_connections_answers_are_written_together_and_in_order(
