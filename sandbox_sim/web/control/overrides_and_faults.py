@@ -1,7 +1,6 @@
 """Overrides and faults under `/_sandbox/`: added, listed and removed."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -44,7 +43,7 @@ from sandbox_sim.web.control.input import (
     worded,
 )
 from sandbox_sim.web.control.records import no_such
-from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
+from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route, RouteGroup
 
 _AMOUNT = "a number above 0"
 
@@ -96,7 +95,7 @@ class UserRuleBody(Input):
 
 
 @dataclass(frozen=True, eq=False)
-class UserRuleRoutes:
+class UserRuleRoutes(RouteGroup):
     """The routes of one kind of rules.
 
     plural: their name in paths. model: the body that adds one. view: the type of one in answers.
@@ -108,7 +107,7 @@ class UserRuleRoutes:
     model: type[UserRuleBody]
     view: type[UserRuleView]
 
-    def routes(self) -> Sequence[Route]:
+    def routes(self) -> list[Route]:
         """The routes of rules of this kind."""
         route = partial(Route, group=self.plural.capitalize())
         path = f"/_sandbox/{self.plural}"
