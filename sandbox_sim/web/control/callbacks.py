@@ -25,7 +25,7 @@ from sandbox_sim.web.control.input import (
     Nothing,
     ServiceBody,
 )
-from sandbox_sim.web.control.records import no_such
+from sandbox_sim.web.control.records import existing, no_such
 from sandbox_sim.web.routes import ListOf, Reply, RouteGroup, route
 
 
@@ -87,14 +87,11 @@ class CallbackActionRoutes(RouteGroup):
         return {"callbacks": [*map(callbacks.shown, retried)]}
 
     @route("POST /_sandbox/callbacks/{id}/retry", "make the next attempt at a callback now",
-           status=202, optional=True,
-           errors=(errors.NOT_FOUND, errors.AMBIGUOUS, errors.NOT_WAITING))  # fmt: skip
+           status=202, optional=True, errors=(errors.AMBIGUOUS, errors.NOT_WAITING))  # fmt: skip
     async def retry(self, request: web.Request, _asked: Nothing) -> CallbackView:
         """Make the next attempt now; HTTP 409 if the callback is not waiting for an attempt."""
         name = request.match_info["id"]
-        retried = await self.retries.retry(name)
-        if retried is None:
-            raise no_such("callbacks", name)
+        retried = existing(await self.retries.retry(name), "callbacks", name)
         if not retried.was_waiting:
             text = f"callback {retried.callback.id} is {retried.callback.state}, so no attempt is"
             text += " due: resend sends it once more"
@@ -102,17 +99,13 @@ class CallbackActionRoutes(RouteGroup):
         return callbacks.shown(retried.callback)
 
     @route("POST /_sandbox/callbacks/{id}/resend", "send a callback once more, now", status=202,
-           optional=True, errors=(errors.NOT_FOUND, errors.AMBIGUOUS))  # fmt: skip
+           optional=True, errors=(errors.AMBIGUOUS,))  # fmt: skip
     async def resend(self, request: web.Request, asked: ResendBody) -> CallbackView:
         """Send a callback once more, now; its attempts show the result."""
         name = request.match_info["id"]
-        found = await self.ids.callback(name)
-        if found is None:
-            raise no_such("callbacks", name)
-        callback = await self.manual_actions.resend(str(found["id"]), asked.url)
-        if callback is None:
-            raise no_such("callbacks", name)
-        return callbacks.shown(callback)
+        found = existing(await self.ids.callback(name), "callbacks", name)
+        resent = await self.manual_actions.resend(str(found["id"]), asked.url)
+        return callbacks.shown(existing(resent, "callbacks", name))
 
     @route(f"POST {DOCTOR}", "send a receiver sample callbacks, and say what it does wrong",
            errors=(errors.NOT_FOUND, errors.AMBIGUOUS, errors.PRODUCTION,

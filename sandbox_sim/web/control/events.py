@@ -251,7 +251,7 @@ class ListenRoutes(RouteGroup):
                 await answer.write(known or KEEP_ALIVE)
 
     @route("POST /_sandbox/listen/{listener}/answers",
-           "report what the receiver answered to a callback", errors=(NOT_FOUND,))  # fmt: skip
+           "report what the receiver answered to a callback")  # fmt: skip
     async def answer(self, request: web.Request, asked: ListenAnswerBody) -> ForwardedAnswer:
         """Record the answer of a receiver as the answer of the attempt."""
         listener = self.listeners.named(request.match_info["listener"])

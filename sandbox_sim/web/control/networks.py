@@ -227,8 +227,7 @@ class NetworkRoutes(RouteGroup):
         kept = self.notifications
         query = NotificationQuery(asked.network, asked.state, asked.after, asked.page_size + 1)
         found = [] if kept is None else await kept.listed(query)
-        page, following = asked.page(found, itemgetter("id"))
-        return {"notifications": list(page), "next": following}
+        return asked.listed("notifications", found, itemgetter("id"))
 
     @route("GET /_sandbox/attempts", "list the attempts at networks, newest first",
            answer=ListOf("attempts", NetworkAttemptView), errors=(NOT_FOUND,))  # fmt: skip
@@ -236,5 +235,4 @@ class NetworkRoutes(RouteGroup):
         """List attempts; `next` is the value of `after` for the next page."""
         query = asked.query()
         found = [] if self.live is None else await self.live.attempts(query)
-        page, following = asked.page(found, attrgetter("id"))
-        return {"attempts": [attempt_views.shown(each) for each in page], "next": following}
+        return asked.listed("attempts", found, attrgetter("id"), attempt_views.shown)

@@ -127,15 +127,14 @@ class UserRuleRoutes(RouteGroup):
             ),
             route(
                 "DELETE", f"{path}/{{id}}", self.remove, f"remove one of the {self.plural}",
-                answers=(Answer(Deleted),), errors=(NOT_FOUND,),
+                answers=(Answer(Deleted),),
             ),
         ]  # fmt: skip
 
     async def list(self, _request: web.Request, asked: ServiceListQuery) -> Reply:
         """List the rules, newest first, including those that are used up."""
         found = await self.rules.listed(self.kind, asked.listing)
-        page, following = asked.page(found, attrgetter("id"))
-        return {self.plural: [shown(each) for each in page], "next": following}
+        return asked.listed(self.plural, found, attrgetter("id"), shown)
 
     async def add(self, _request: web.Request, asked: UserRuleBody) -> Reply:
         """Add a rule for the requests after this one; HTTP 409 if there are too many rules."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import itemgetter
-from typing import Annotated, Any, Final, Literal, TypedDict
+from typing import Annotated, Any, Final, Literal, TypedDict, TypeVar
 
 from aiohttp import web
 from pydantic import Field
@@ -87,6 +87,8 @@ _NUMBERS: Final = frozenset(
     {"service_id", "char_count", "page_count", "units_charged", "http_status"}
 )
 
+T = TypeVar("T")
+
 _NETWORK_ID: Final = itemgetter("network_transaction_id")
 
 _SWITCHES: Final = frozenset({"unacknowledged"})
@@ -135,7 +137,7 @@ class Count(TypedDict):
 
 
 def transaction_route(
-    place: str, summary: str, refusals: tuple[ErrorCode, ...], **fields: Any
+    place: str, summary: str, *refusals: ErrorCode, **fields: Any
 ) -> Callable[[H], H]:
     """Marks the handler of a transaction, named by any of its ids, of any service or of one.
 
@@ -204,7 +206,7 @@ class RecordRoutes(RouteGroup):
             routes.append(
                 made(
                     "GET", f"{path}/{{id}}", partial(self.one, kind), f"show one of the {plural}",
-                    answers=(Answer(view),), errors=(errors.NOT_FOUND,),
+                    answers=(Answer(view),),
                 ),
             )  # fmt: skip
         return routes
@@ -254,12 +256,10 @@ class RecordRoutes(RouteGroup):
         """Show one record by its id."""
         name = request.match_info["id"]
         found = await self.records.find(kind, {kind.name: name}, limit=1)
-        if not found.records:
-            raise no_such(kind.plural, name)
-        return found.records[0]
+        return existing(next(iter(found.records), None), kind.plural, name)
 
     @transaction_route("GET {}", "show the transaction{} with this identifier, with its timeline",
-                       (errors.NOT_FOUND,), answer=TransactionDetails)  # fmt: skip
+                       answer=TransactionDetails)  # fmt: skip
     async def transaction(self, request: web.Request, asked: ModeQuery) -> Reply:
         """Show the transaction with any of its ids, of any service or of the one in the path."""
         name, service_id = request.match_info["id"], service_of(request)
@@ -270,20 +270,15 @@ class RecordRoutes(RouteGroup):
         if self.live is not None and not of_mode_s:
             network_id = name if found is None else str(found["network_transaction_id"])
             found = await self.live.transaction(network_id, service_id)
-        if found is None:
-            raise no_such("transactions", name)
-        return found
+        return existing(found, "transactions", name)
 
     @route("GET /_sandbox/callbacks/{id}",
            "show the callback with this identifier, with its attempts", group="Callbacks",
-           answer=CallbackView, errors=(errors.NOT_FOUND, errors.AMBIGUOUS))  # fmt: skip
+           answer=CallbackView, errors=(errors.AMBIGUOUS,))  # fmt: skip
     async def callback(self, request: web.Request) -> Reply:
         """Show the callback with this id, which may be any of its ids."""
         name = request.match_info["id"]
-        found = await self.ids.callback(name)
-        if found is None:
-            raise no_such("callbacks", name)
-        return found
+        return existing(await self.ids.callback(name), "callbacks", name)
 
     @route("DELETE /_sandbox/requests",
            "empty the journal of one service or of all, except for requests of mode P",
@@ -320,8 +315,7 @@ def _page_of(
     accepts, id_of = compiled_match(_filters(request, TRANSACTIONS)), _NETWORK_ID
     begin = Listing(after=asked.after, limit=len(every))
     found = [*filter(accepts, page_of_all(every, begin, id_of))]
-    page, following = asked.page(found, id_of)
-    return {"transactions": page, "next": following}
+    return asked.listed("transactions", found, id_of)
 
 
 def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
@@ -371,6 +365,13 @@ def service_of(request: web.Request) -> int | None:
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:20]) <= LARGEST_INTEGER:
         raise BadInput(f"service_id in the path must be an integer from 1 to {LARGEST_INTEGER}")
     return int(text)
+
+
+def existing(found: T | None, plural: str, name: str) -> T:
+    """What was found by a name. Raises `RequestRefused` if nothing was."""
+    if found is None:
+        raise no_such(plural, name)
+    return found
 
 
 def no_such(plural: str, name: str) -> RequestRefused:

@@ -23,7 +23,7 @@ from sandbox_sim.web.control.input import (
     ServiceBody,
     ServiceListQuery,
 )
-from sandbox_sim.web.control.records import no_such
+from sandbox_sim.web.control.records import existing, no_such
 from sandbox_sim.web.routes import ListOf, Reply, RouteGroup, route
 from sandbox_sim.web.transport.requests import PublicAddress
 
@@ -145,8 +145,7 @@ class StateRoutes(RouteGroup):
     async def list(self, _request: web.Request, asked: ServiceListQuery) -> Reply:
         """List snapshots, newest first."""
         found = await self.snapshots.list(asked.listing)
-        page, following = asked.page(found, attrgetter("name"))
-        return {"snapshots": [shown(each) for each in page], "next": following}
+        return asked.listed("snapshots", found, attrgetter("name"), shown)
 
     @route("POST /_sandbox/snapshots", "save a snapshot; one of the same name is replaced",
            status=201)  # fmt: skip
@@ -154,16 +153,14 @@ class StateRoutes(RouteGroup):
         """Save the state of one service, or of all; a snapshot of the same name is replaced."""
         return shown(await self.snapshots.save(asked.name, asked.service_id))
 
-    @route(f"POST {_SNAPSHOT}/restore", "restore a snapshot", optional=True, errors=(NOT_FOUND,))
+    @route(f"POST {_SNAPSHOT}/restore", "restore a snapshot", optional=True)
     async def restore(self, request: web.Request, _asked: Nothing) -> SnapshotView:
         """Restore the state; every time in it moves by the time since the snapshot."""
         name = request.match_info["name"]
         restored = await self.snapshots.restore(name) if is_valid_name(name) else None
-        if restored is None:
-            raise no_such("snapshots", name)
-        return shown(restored)
+        return shown(existing(restored, "snapshots", name))
 
-    @route(f"DELETE {_SNAPSHOT}", "delete a snapshot", errors=(NOT_FOUND,))
+    @route(f"DELETE {_SNAPSHOT}", "delete a snapshot")
     async def delete(self, request: web.Request) -> Deleted:
         name = request.match_info["name"]
         if not (is_valid_name(name) and await self.snapshots.delete(name)):

@@ -35,6 +35,7 @@ from sandbox_sim.web.control.input import (
     worded,
 )
 from sandbox_sim.web.control.records import (
+    existing,
     no_such,
     service_of,
     transaction_route,
@@ -145,8 +146,8 @@ class TransactionActionRoutes(RouteGroup):
     group = "Transactions"
 
     @transaction_route("POST {}/settle", "decide a pending transaction{} now and send its callback",
-                       (errors.NOT_FOUND, errors.ALREADY_DECIDED, errors.FORCE_NEEDED,
-                        errors.PRODUCTION), answer=SettledView)  # fmt: skip
+                       errors.ALREADY_DECIDED, errors.FORCE_NEEDED, errors.PRODUCTION,
+                       answer=SettledView)  # fmt: skip
     async def settle(self, request: web.Request, asked: LiveSettleBody) -> TransactionView:
         """Decide a pending transaction now; HTTP 409 if it has been decided.
 
@@ -159,9 +160,8 @@ class TransactionActionRoutes(RouteGroup):
         if found is None:
             return await self._settle_live(request, asked)
         ids = found["service_id"], found["network_transaction_id"]
-        settled = await self.manual_actions.settle(*ids, Status(asked.status))
-        if settled is None:
-            raise no_such("transactions", name)
+        found = await self.manual_actions.settle(*ids, Status(asked.status))
+        settled = existing(found, "transactions", name)
         if not settled.was_pending:
             text = f"the transaction already has the final status {settled.transaction.status}"
             raise RequestRefused(errors.ALREADY_DECIDED, text)
@@ -189,9 +189,7 @@ class TransactionActionRoutes(RouteGroup):
             amount=None if asked.amount is None else Decimal(asked.amount),
             network_id=redact_text(asked.network_id or ""),
         )
-        settled = await live.settle(network_id, decision)
-        if settled is None:
-            raise no_such("transactions", name)
+        settled = existing(await live.settle(network_id, decision), "transactions", name)
         view = shown(settled.transaction, self.clock.now())
         return {**view, "network_said": settled.network_said}
 
@@ -207,8 +205,7 @@ class TransactionActionRoutes(RouteGroup):
 
     @transaction_route("POST {}/ask",
                        "ask the network of a transaction{} of mode P for its outcome now",
-                       (errors.NOT_FOUND, errors.CANNOT_ASK),
-                       answer=AskedView, optional=True)  # fmt: skip
+                       errors.CANNOT_ASK, answer=AskedView, optional=True)  # fmt: skip
     async def ask(self, request: web.Request, _asked: Nothing) -> Reply:
         """Ask now, save the answer of the network, and answer with the transaction."""
         name, service_id = request.match_info["id"], service_of(request)
@@ -229,8 +226,7 @@ class TransactionActionRoutes(RouteGroup):
         raise RequestRefused(errors.CANNOT_ASK, f"no network can be asked about {name}: {why}")
 
     @transaction_route("POST {}/refund", "refund a collection{}, or a part of it, to its payer",
-                       (errors.NOT_FOUND, errors.NOT_REFUNDED, errors.AMBIGUOUS,
-                        errors.PRODUCTION))  # fmt: skip
+                       errors.NOT_REFUNDED, errors.AMBIGUOUS, errors.PRODUCTION)  # fmt: skip
     async def refund(self, request: web.Request, asked: RefundBody) -> RefundView:
         """Refund a collection; HTTP 409 if that is not possible."""
         name, service_id = request.match_info["id"], service_of(request)
