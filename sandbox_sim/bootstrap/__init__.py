@@ -68,7 +68,6 @@ def build(
     *,
     clock: Clock | None = None,
     ids: Ids | None = None,
-    store: Store | None = None,
     sender: CallbackSender | None = None,
 ) -> Gateway:
     """Build a gateway. A part that is not given is the real one.
@@ -78,9 +77,7 @@ def build(
     settings = settings or Settings()
     clock = clock or SystemClock()
     gate = ProcessAnswerGate()
-    relay: Relay | None = None
-    if store is None:
-        store, relay = store_of(settings, clock, gate)
+    store, relay = store_of(settings, clock, gate)
     return Gateway(settings, clock, ids or RandomIds(), store, relay, gate, sender)
 
 

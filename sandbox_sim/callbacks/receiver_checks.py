@@ -391,56 +391,20 @@ PAID: Final = "paid"
 NOT_PAID: Final = "failed_not_paid"
 
 
-FIRST_CHECK: Final = Check(
-    "successful",
-    sends="a successful payment",
-    judge=assess_first,
-    payment_ends=Status.SUCCESSFUL,
-)
-
+FIRST_CHECK: Final = Check("successful", "a successful payment", assess_first, Status.SUCCESSFUL)
 
 FURTHER_CHECKS: Final = (
-    Check(
-        "repeated",
-        sends="the same successful payment once more",
-        judge=assess_repeat,
-        payment_ends=Status.SUCCESSFUL,
-        again=True,
-    ),
-    Check(
-        FAILED,
-        sends="a failed payment",
-        judge=assess_acknowledgement,
-        payment_ends=Status.FAILED,
-    ),
-    Check(
-        "cancelled",
-        sends="a cancelled payment",
-        judge=assess_acknowledgement,
-        payment_ends=Status.CANCELLED,
-    ),
-    Check(
-        "no_signature",
-        sends=f"a successful payment without {SIGNATURE_HEADER}",
-        judge=expect_refusal(WANT_SIGNATURE),
-        payment_ends=Status.FAILED,
-        forge=unsigned,
-    ),
-    Check(
-        "wrong_signature",
-        sends="a successful payment, signed with another key",
-        judge=expect_refusal(CHECK_SIGNATURE),
-        payment_ends=Status.FAILED,
-        forge=signed_by_another,
-    ),
-    Check(
-        "changed_body",
-        sends="a failed payment made successful, with the signature of the failed one",
-        judge=expect_refusal(CHECK_SIGNATURE),
-        payment_ends=Status.FAILED,
-        forge=tampered,
-    ),
-)
+    Check("repeated", "the same successful payment once more", assess_repeat,
+          Status.SUCCESSFUL, again=True),
+    Check(FAILED, "a failed payment", assess_acknowledgement, Status.FAILED),
+    Check("cancelled", "a cancelled payment", assess_acknowledgement, Status.CANCELLED),
+    Check("no_signature", f"a successful payment without {SIGNATURE_HEADER}",
+          expect_refusal(WANT_SIGNATURE), Status.FAILED, forge=unsigned),
+    Check("wrong_signature", "a successful payment, signed with another key",
+          expect_refusal(CHECK_SIGNATURE), Status.FAILED, forge=signed_by_another),
+    Check("changed_body", "a failed payment made successful, with the signature of the failed one",
+          expect_refusal(CHECK_SIGNATURE), Status.FAILED, forge=tampered),
+)  # fmt: skip
 
 
 # --- The report of the doctor -------------------------------------------------------------------

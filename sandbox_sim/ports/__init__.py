@@ -5,7 +5,7 @@ needs.
 """
 
 from sandbox_sim.ports.callbacks import AnswerGate, CallbackSender
-from sandbox_sim.ports.clock import Clock
+from sandbox_sim.ports.clock import Clock, RunningTasks
 from sandbox_sim.ports.ids import Ids
 from sandbox_sim.ports.store import (
     STORE_PAUSE_S,
@@ -30,6 +30,7 @@ __all__ = [
     "JobLost",
     "NetworkConfigError",
     "Relay",
+    "RunningTasks",
     "Store",
     "StoreError",
     "StoreInUse",

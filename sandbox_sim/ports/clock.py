@@ -1,10 +1,11 @@
 """The clock: gateway time, which can be shifted and frozen, and time limits in real time."""
 
 import asyncio
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Final, Protocol, TypedDict, TypeVar
+from typing import Annotated, Any, Final, Protocol, TypedDict, TypeVar
 
 from sandbox_sim.values.timestamps import Timestamp, iso
 
@@ -102,6 +103,23 @@ def shown(clock: Clock) -> ClockView:
 
 
 T = TypeVar("T")
+
+
+class RunningTasks(set["asyncio.Task[Any]"]):
+    """Tasks that run beside others, which asyncio itself does not keep; one that ends leaves."""
+
+    def start(self, work: Coroutine[Any, Any, object]) -> None:
+        """Run this in a task of its own."""
+        task = asyncio.create_task(work)
+        self.add(task)
+        task.add_done_callback(self.discard)
+
+    async def cancel(self) -> None:
+        """Cancel the tasks, and wait until they have ended."""
+        tasks = tuple(self)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 # How long work that was cancelled may take to end, in seconds of real time.

@@ -30,7 +30,7 @@ from sandbox_sim.operations import Operation
 from sandbox_sim.ports import NetworkConfigError
 from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.ids import Ids
-from sandbox_sim.records.attempts import LONGEST_PAUSE
+from sandbox_sim.records.attempts import LONGEST_PAUSE, Attempt
 from sandbox_sim.records.exchanges import Exchange, NotificationTrust, RawNotification, Scrubber
 from sandbox_sim.records.ledger import SMS_UNITS
 from sandbox_sim.records.reports import (
@@ -180,6 +180,16 @@ class SubmitRequest:
     landing_page: str = field(default="", repr=False)
     text: str = field(default="", repr=False)
     sender_id: str = ""
+
+    def attempt(
+        self, network: str, network_transaction_id: str, number: int, now: datetime
+    ) -> Attempt:
+        """The attempt to send this request, as the gateway saves it before it does."""
+        return Attempt(
+            *(self.attempt_id, self.service_id, network_transaction_id, number, network),
+            *(self.reference, self.operation, self.amount, self.currency, now),
+            transaction_id=self.transaction_id,
+        )
 
 
 @dataclass(frozen=True, slots=True)

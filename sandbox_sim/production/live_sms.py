@@ -261,23 +261,10 @@ class LiveSms:
         attempt_id, reference = self.ids.token(), self.ids.uuid()
         base = request.notification_url.partition("/_networks/")[0]
         address = f"{base}/_networks/{to.name}/{attempt_id}"
-        attempt = Attempt(
-            attempt_id,
-            request.service_id,
-            request.transaction_id,
-            number,
-            to.name,
-            reference,
-            request.operation,
-            request.amount,
-            request.currency,
-            now,
-            transaction_id=request.transaction_id,
-        )
         named = replace(
             request, attempt_id=attempt_id, reference=reference, notification_url=address
         )
-        return _Outgoing(attempt, named)
+        return _Outgoing(named.attempt(to.name, request.transaction_id, number, now), named)
 
 
 def _passes_by_itself(result: SubmitResult) -> bool:

@@ -191,19 +191,9 @@ class NetworkProcessor:
         takes_ours = to.network.capabilities.reference_is_transaction_id and number == 1
         reference = payment.transaction_id if takes_ours else self.ids.uuid()
         asked = self._request(request, to, attempt_id, reference)
-        attempt = Attempt(
-            attempt_id,
-            payment.service_id,
-            request.network_transaction_id,
-            number,
-            to.name,
-            reference,
-            payment.operation,
-            payment.amount,
-            payment.currency_code,
-            now,
+        attempt = asked.attempt(to.name, request.network_transaction_id, number, now)._replace(
+            currency=payment.currency_code,
             next_ask_at=now + to.terms.timeout + to.terms.schedule.poll_after,
-            transaction_id=payment.transaction_id,
             sent_currency="" if asked.currency == payment.currency_code else asked.currency,
             refund_of="" if request.refund is None else request.refund.of,
         )

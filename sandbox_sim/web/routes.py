@@ -1,15 +1,16 @@
 """The table of routes: one object for each route of the interface and of the control API.
 
-Each module lists its routes once. The router, the guard, the errors, the tests of the reference
-pages and the OpenAPI document all read this list. It is read once, not for each request.
+Each module has its routes once; in the control API they stand over their handlers. The router, the
+guard, the errors, the tests of the reference pages and the OpenAPI document all read this table. It
+is read once, not for each request.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel
@@ -59,6 +60,10 @@ class Answer(NamedTuple):
     status: int = 200
     media_type: str | None = JSON
     when: str = "done"
+
+
+PAGE: Final = Answer(None, media_type=HTML, when="the page")
+EVENT_STREAM: Final = Answer(None, media_type="text/event-stream")
 
 
 class ListOf(NamedTuple):
@@ -138,8 +143,65 @@ class Route:
         return tuple(re.findall(r"{(\w+)}", self.path))
 
 
-class RouteGroup(Protocol):
-    """The routes of one resource."""
+H = TypeVar("H", bound=Callable[..., Awaitable[Any]])
 
-    def routes(self) -> Iterable[Route]:
+
+def route(
+    place: str,
+    summary: str,
+    *,
+    answer: Any = None,
+    status: int = 200,
+    optional: bool = False,
+    **fields: Any,
+) -> Callable[[H], H]:
+    """Marks a method of a `RouteGroup` as the handler of a route.
+
+    The second parameter of the handler is the query, or the JSON body of a POST or PATCH, and its
+    result the JSON of the answer, where the arguments do not say otherwise.
+
+    place: method and path, such as "GET /_sandbox/clock".
+    answer, status: model and status of the answer. optional: an empty body counts as `{}`.
+    fields: further fields of the `Route`, such as `errors`.
+    """
+    method, path = place.split(" ")
+
+    def mark(handler: H) -> H:
+        _, *asked, result = handler.__annotations__.values()
+        read: dict[str, Any] = {"method": method, "path": path, "summary": summary}
+        read["answers"] = (Answer(answer or result, status),)
+        for model in asked:
+            has_body = method in {"POST", "PATCH"}
+            read |= {"body": Body(model, optional)} if has_body else {"query": Query(model)}
+        vars(handler).setdefault("marks", []).insert(0, {**read, **fields})
+        return handler
+
+    return mark
+
+
+class RouteGroup:
+    """The routes of one resource: those of its methods that `route` marks, in their order.
+
+    group, access, errors: of each route that does not have its own.
+    """
+
+    group: ClassVar[str]
+    access: ClassVar[Access] = Access.CONTROL
+    errors: ClassVar[tuple[ErrorCode, ...]] = ()
+    _marked: ClassVar[Sequence[tuple[str, Mapping[str, Any]]]]
+
+    def __init_subclass__(cls) -> None:
+        methods = vars(cls).items()
+        cls._marked = [(name, each) for name, of in methods for each in getattr(of, "marks", ())]
+
+    def routes(self) -> list[Route]:
         """The routes of this group."""
+        shared = {"group": self.group, "access": self.access, "errors": self.errors}
+        return [
+            Route(**{**shared, **self._bound(marks), "handler": getattr(self, name)})
+            for name, marks in self._marked
+        ]
+
+    def _bound(self, marks: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The fields of a route, its page as a method of this group."""
+        return marks if "page" not in marks else {**marks, "page": marks["page"].__get__(self)}

@@ -19,6 +19,7 @@ from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.adapters.tls import authority_file, client_context
 from sandbox_sim.cli.client import CommandFailed, RunningGateway, readable
 from sandbox_sim.cli.options import address
+from sandbox_sim.ports import RunningTasks
 from sandbox_sim.records.callbacks import verdict
 from sandbox_sim.settings.schema import A_DAY_S, authority_folder
 from sandbox_sim.values.redaction import printable, redact_text
@@ -134,7 +135,7 @@ class Forwarding:
         ):
             if stream.status != HTTPStatus.OK:
                 raise CommandFailed(await _refusal(stream))
-            forwards: set[asyncio.Task[None]] = set()
+            forwards = RunningTasks()
             answers = self._url
             try:
                 async for event, data in _events(stream):
@@ -143,15 +144,10 @@ class Forwarding:
                         answers = f"{self._url}/{greeting['listener']}/answers"
                         self.tell({"event": event, "shared": greeting["shared"]})
                         continue
-                    work = self._forward(
-                        session, sender, answers, _Callback.model_validate_json(data)
-                    )
-                    task = asyncio.create_task(work)
-                    forwards.add(task)
-                    task.add_done_callback(forwards.discard)
+                    callback = _Callback.model_validate_json(data)
+                    forwards.start(self._forward(session, sender, answers, callback))
             finally:
-                for task in forwards:
-                    task.cancel()
+                await forwards.cancel()
 
     async def _forward(
         self,

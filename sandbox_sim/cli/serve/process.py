@@ -29,7 +29,7 @@ from sandbox_sim.cli.serve.listening import (
     stopped_by,
 )
 from sandbox_sim.events.activity_log import LogThrottle
-from sandbox_sim.ports import NetworkConfigError, StoreError
+from sandbox_sim.ports import NetworkConfigError, RunningTasks, StoreError
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport.server import GRACE_S, GatewayRunner
@@ -118,7 +118,7 @@ class _Connections:
         self._channel = channel
         self._runner = runner
         self._stop = stop
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
 
     def take(self) -> None:
         """Receive a connection and serve it. The event loop calls this if the channel has one."""
@@ -133,9 +133,7 @@ class _Connections:
             if not self._stop.done():
                 self._stop.set_result(0)
         for descriptor in descriptors:
-            task = asyncio.create_task(self._serve(socket.socket(fileno=descriptor)))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks.start(self._serve(socket.socket(fileno=descriptor)))
 
     async def _serve(self, connection: socket.socket) -> None:
         connection.setblocking(False)

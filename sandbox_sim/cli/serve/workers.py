@@ -28,6 +28,7 @@ from sandbox_sim.cli.serve.listening import (
     print_waiting,
     stopped_by,
 )
+from sandbox_sim.ports import RunningTasks
 from sandbox_sim.settings.schema import Settings
 
 # How many connections may wait to be accepted.
@@ -113,29 +114,27 @@ class _WorkerPool:
         self._clock = SystemClock()
         self._starting: set[_Worker] = set()
         self._workers: deque[_Worker] = deque()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
 
     async def start(self) -> None:
         """Start one worker, and then the others, so that an error is reported only once."""
         await self._start_one()
         await asyncio.gather(*(self._start_one() for _ in range(self._settings.workers - 1)))
         for number, worker in enumerate(list(self._workers), 1):
-            self._tasks.add(asyncio.create_task(self._restart_on_exit(number, worker)))
+            self._tasks.start(self._restart_on_exit(number, worker))
 
     def listen(self, sockets: Sequence[socket.socket]) -> None:
         """Start to accept connections."""
         for each in sockets:
             each.listen(_BACKLOG)
             each.setblocking(False)
-            self._tasks.add(asyncio.create_task(self._hand_out(each)))
+            self._tasks.start(self._hand_out(each))
 
     async def stop(self, sockets: Sequence[socket.socket]) -> None:
         """Close the sockets, stop all workers, wait for them, and kill those that do not stop."""
         for each in sockets:  # otherwise the event loop would call a task that has ended
             asyncio.get_running_loop().remove_reader(each)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel()
         for each in sockets:
             each.close()
         workers = [*self._workers, *self._starting]

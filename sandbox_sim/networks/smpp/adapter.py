@@ -29,7 +29,7 @@ from sandbox_sim.networks.smpp.outgoing import Part, Unsendable
 from sandbox_sim.networks.smpp.pdus import Pdu, UnreadablePdu
 from sandbox_sim.networks.smpp.settings import SmppSettings
 from sandbox_sim.operations import Operation
-from sandbox_sim.ports import Clock
+from sandbox_sim.ports import Clock, RunningTasks
 from sandbox_sim.ports.network import (
     Capabilities,
     Health,
@@ -117,7 +117,7 @@ class Smpp:
         self._window = asyncio.Semaphore(settings.window)
         self._throttle = Throttle(environment.clock, settings.throttled_for_s)
         self._bad_receipts = 0
-        self._later: set[asyncio.Task[None]] = set()
+        self._later = RunningTasks()
         self._events: NetworkEvents | None = None
         self._reference = int(environment.ids.draw() * 256)
         self.capabilities = Capabilities(
@@ -142,9 +142,7 @@ class Smpp:
         self._throttle.close()
         await self._link.close()
         await self._deliveries.close()
-        for task in self._later:
-            task.cancel()
-        await asyncio.gather(*self._later, return_exceptions=True)
+        await self._later.cancel()
         self._events = None
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
@@ -245,9 +243,7 @@ class Smpp:
     def _answered_late(self, attempt_id: str, part: Part, answer: Pdu, began_at: float) -> None:
         """Apply an answer that came after the submit ended as UNKNOWN."""
         self._tell(attempt_id, part, answer, self._clock.monotonic() - began_at)
-        task = asyncio.create_task(self._take_late(attempt_id, part, answer))
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
+        self._later.start(self._take_late(attempt_id, part, answer))
 
     async def _take_late(self, attempt_id: str, part: Part, answer: Pdu) -> None:
         result = _read(answer)

@@ -12,15 +12,15 @@ full, nothing is read or sent, and the connection ends if that lasts too long.
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from sandbox_sim.networks.smpp import pdus
 from sandbox_sim.networks.smpp.pdus import Pdu, UnreadablePdu
 from sandbox_sim.networks.smpp.settings import SmppSettings
-from sandbox_sim.ports import Clock, Ids
+from sandbox_sim.ports import Clock, Ids, RunningTasks
 
 
 class Pauses:
@@ -63,23 +63,18 @@ class Deliveries:
 
     def __init__(self, process: Callable[[Pdu], Awaitable[int]]) -> None:
         self._process = process
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
 
     def begin(self, pdu: Pdu, send: Callable[[bytes], None]) -> None:
         """Start to process a delivery; `send` sends its answer if the connection is open."""
         if len(self._tasks) >= MOST_AT_ONCE:
             send(pdus.answer(pdu, pdus.TEMPORARY_ERROR))
             return
-        task = asyncio.create_task(self._answer(pdu, send))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._answer(pdu, send))
 
     async def close(self) -> None:
         """Cancel what is under way; without an answer the SMSC repeats it."""
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel()
 
     async def _answer(self, pdu: Pdu, send: Callable[[bytes], None]) -> None:
         try:
@@ -128,11 +123,11 @@ class SmscConnection:
         self._sequence = 0
         self._answers: dict[int, asyncio.Future[Pdu]] = {}
         self._late: dict[int, Callable[[Pdu], None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
         self._pauses = Pauses(self.clock)
         self.problem = ""
         self.on_end: Callable[[], None] = lambda: None
-        self._start(self._read())
+        self._tasks.start(self._read())
 
     @property
     def has_ended(self) -> bool:
@@ -171,24 +166,16 @@ class SmscConnection:
 
     def enquire_each(self, seconds: float) -> None:
         """Send `enquire_link` at this interval; end the connection if there is no answer."""
-        self._start(self._enquire(seconds))
+        self._tasks.start(self._enquire(seconds))
 
     async def close(self) -> None:
         """Unbind, close the connection and end its tasks."""
         if not self.has_ended:
             self._send(pdus.request(pdus.UNBIND, self._sequence % pdus.LAST_SEQUENCE + 1))
             self._end("the network was closed")
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.cancel()
         with suppress(OSError):
             await self.writer.wait_closed()
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def _send(self, octets: bytes) -> None:
         """Send a PDU that needs no answer, unless the connection has ended."""

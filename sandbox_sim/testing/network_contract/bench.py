@@ -180,19 +180,8 @@ class Bench:
 
     def attempt(self, request: SubmitRequest) -> Attempt:
         """The attempt as it is saved for a request that was sent."""
-        return Attempt(
-            request.attempt_id,
-            request.service_id,
-            "12345678901",
-            1,
-            self.environment.name,
-            request.reference,
-            request.operation,
-            request.amount,
-            request.currency,
-            self.clock.now(),
-            submits=1,
-        )
+        saved = request.attempt(self.environment.name, "12345678901", 1, self.clock.now())
+        return saved.submitted()
 
     async def submit(self, request: SubmitRequest) -> SubmitResult:
         """Submit a request; a success at once must be declared in the capabilities."""

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 from sandbox_sim.operations import Operation
+from sandbox_sim.ports import RunningTasks
 from sandbox_sim.ports.network import Network, NetworkEnvironment
 from sandbox_sim.records.exchanges import RawNotification
 from sandbox_sim.records.reports import Outcome
@@ -83,22 +84,16 @@ class FaultServer:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve for the duration of the context."""
-        tasks: set[asyncio.Task[None]] = set()
-
-        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
-
-        server = await asyncio.start_server(connected, "127.0.0.1", 0)
+        tasks = RunningTasks()
+        server = await asyncio.start_server(
+            lambda *streams: tasks.start(self._serve(*streams)), "127.0.0.1", 0
+        )
         self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         try:
             yield
         finally:
             server.close()
-            for task in tuple(tasks):
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await tasks.cancel()
             await server.wait_closed()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

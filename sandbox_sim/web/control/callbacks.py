@@ -1,8 +1,7 @@
 """Callbacks under `/_sandbox/`: the next attempt now, resending, and the check of a receiver."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Final
 
 from aiohttp import web
@@ -26,8 +25,8 @@ from sandbox_sim.web.control.input import (
     Nothing,
     ServiceBody,
 )
-from sandbox_sim.web.control.records import no_such
-from sandbox_sim.web.routes import Answer, Body, ListOf, Reply, Route
+from sandbox_sim.web.control.records import existing, no_such
+from sandbox_sim.web.routes import ListOf, Reply, RouteGroup, route
 
 
 class ResendBody(Input):
@@ -66,7 +65,7 @@ class DoctorReport(ReceiverReport):
 
 
 @dataclass(frozen=True, eq=False)
-class CallbackActionRoutes:
+class CallbackActionRoutes(RouteGroup):
     """Retries and resends callbacks, and examines receivers.
 
     examination: makes the examination when it is needed, so that serve starts faster.
@@ -77,66 +76,40 @@ class CallbackActionRoutes:
     ids: RecordIds
     examination: Callable[[], ReceiverExamination]
 
-    def routes(self) -> Sequence[Route]:
-        route = partial(Route, group="Callbacks")
-        retried = ListOf("callbacks", CallbackView, has_next=False)
-        return [
-            route(
-                "POST", "/_sandbox/callbacks/retry", self.retry_all,
-                "make the next attempt at every retrying callback now",
-                answers=(Answer(retried, 202),), body=Body(ServiceBody, optional=True),
-            ),
-            route(
-                "POST", "/_sandbox/callbacks/{id}/retry", self.retry,
-                "make the next attempt at a callback now",
-                answers=(Answer(CallbackView, 202),), body=Body(Nothing, optional=True),
-                errors=(errors.NOT_FOUND, errors.AMBIGUOUS, errors.NOT_WAITING),
-            ),
-            route(
-                "POST", "/_sandbox/callbacks/{id}/resend", self.resend,
-                "send a callback once more, now",
-                answers=(Answer(CallbackView, 202),), body=Body(ResendBody, optional=True),
-                errors=(errors.NOT_FOUND, errors.AMBIGUOUS),
-            ),
-            route(
-                "POST", DOCTOR, self.examine,
-                "send a receiver sample callbacks, and say what it does wrong",
-                answers=(Answer(DoctorReport),), body=Body(DoctorBody),
-                errors=(
-                    *(errors.NOT_FOUND, errors.AMBIGUOUS),
-                    *(errors.PRODUCTION, errors.NO_CREDENTIALS),
-                ),
-            ),
-        ]  # fmt: skip
+    group = "Callbacks"
 
+    @route("POST /_sandbox/callbacks/retry", "make the next attempt at every retrying callback now",
+           answer=ListOf("callbacks", CallbackView, has_next=False),
+           status=202, optional=True)  # fmt: skip
+    async def retry_all(self, _request: web.Request, asked: ServiceBody) -> Reply:
+        """Make the next attempt at every retrying callback now; answer with these callbacks."""
+        retried = await self.retries.retry_all(asked.service_id)
+        return {"callbacks": [*map(callbacks.shown, retried)]}
+
+    @route("POST /_sandbox/callbacks/{id}/retry", "make the next attempt at a callback now",
+           status=202, optional=True, errors=(errors.AMBIGUOUS, errors.NOT_WAITING))  # fmt: skip
     async def retry(self, request: web.Request, _asked: Nothing) -> CallbackView:
         """Make the next attempt now; HTTP 409 if the callback is not waiting for an attempt."""
         name = request.match_info["id"]
-        retried = await self.retries.retry(name)
-        if retried is None:
-            raise no_such("callbacks", name)
+        retried = existing(await self.retries.retry(name), "callbacks", name)
         if not retried.was_waiting:
             text = f"callback {retried.callback.id} is {retried.callback.state}, so no attempt is"
             text += " due: resend sends it once more"
             raise RequestRefused(errors.NOT_WAITING, text)
         return callbacks.shown(retried.callback)
 
-    async def retry_all(self, _request: web.Request, asked: ServiceBody) -> Reply:
-        """Make the next attempt at every retrying callback now; answer with these callbacks."""
-        retried = await self.retries.retry_all(asked.service_id)
-        return {"callbacks": [*map(callbacks.shown, retried)]}
-
+    @route("POST /_sandbox/callbacks/{id}/resend", "send a callback once more, now", status=202,
+           optional=True, errors=(errors.AMBIGUOUS,))  # fmt: skip
     async def resend(self, request: web.Request, asked: ResendBody) -> CallbackView:
         """Send a callback once more, now; its attempts show the result."""
         name = request.match_info["id"]
-        found = await self.ids.callback(name)
-        if found is None:
-            raise no_such("callbacks", name)
-        callback = await self.manual_actions.resend(str(found["id"]), asked.url)
-        if callback is None:
-            raise no_such("callbacks", name)
-        return callbacks.shown(callback)
+        found = existing(await self.ids.callback(name), "callbacks", name)
+        resent = await self.manual_actions.resend(str(found["id"]), asked.url)
+        return callbacks.shown(existing(resent, "callbacks", name))
 
+    @route(f"POST {DOCTOR}", "send a receiver sample callbacks, and say what it does wrong",
+           errors=(errors.NOT_FOUND, errors.AMBIGUOUS, errors.PRODUCTION,
+                   errors.NO_CREDENTIALS))  # fmt: skip
     async def examine(self, _request: web.Request, asked: DoctorBody) -> DoctorReport:
         """Examine a receiver; answer when all samples were answered, or the time limit is over."""
         if (asked.url is None) == (asked.callback is None):

@@ -1,9 +1,7 @@
 """Gateway time under `/_sandbox/clock`: show, move and stop it. Source: docs/control-api.md."""
 
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Annotated, TypedDict
 
 from aiohttp import web
@@ -17,7 +15,7 @@ from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.timestamps import Timestamp
 from sandbox_sim.web.control.errors import RECORDS_WAIT
 from sandbox_sim.web.control.input import Input, Nothing
-from sandbox_sim.web.routes import Answer, Body, Query, Route
+from sandbox_sim.web.routes import RouteGroup, route
 
 # A longer step is probably a mistake, and the calendar has an end.
 MAX_S = 366 * 86_400
@@ -53,52 +51,40 @@ class AdvancedClock(ClockView):
 
 
 @dataclass(frozen=True, eq=False)
-class ClockRoutes:
+class ClockRoutes(RouteGroup):
     """The routes of the clock, which all services share."""
 
     clock: Clock
     clock_control: ClockControl
 
-    def routes(self) -> Sequence[Route]:
-        control = self.clock_control
-        route = partial(Route, group="Clock", answers=(Answer(ClockView),))
-        changes = partial(route, "POST", body=Body(Nothing, optional=True))
-        return [
-            route(
-                "GET", "/_sandbox/clock", self.show, "show gateway time", query=Query(Nothing),
-            ),
-            route(
-                "POST", "/_sandbox/clock/advance", self.advance,
-                "move gateway time forward; answers after everything that fell due has run",
-                answers=(Answer(AdvancedClock),), body=Body(Advance),
-            ),
-            changes(
-                "/_sandbox/clock/freeze", partial(self.change, control.freeze),
-                "stop gateway time; `advance` still moves it",
-            ),
-            changes(
-                "/_sandbox/clock/resume", partial(self.change, control.resume),
-                "let gateway time run again, from the time it shows",
-            ),
-            changes(
-                "/_sandbox/clock/reset", partial(self.change, control.reset),
-                "set gateway time back to the machine's time, and let it run",
-                errors=(RECORDS_WAIT,),
-            ),
-        ]  # fmt: skip
+    group = "Clock"
 
+    @route("GET /_sandbox/clock", "show gateway time")
     async def show(self, _request: web.Request, _asked: Nothing) -> ClockView:
-        """Show gateway time."""
         return shown(self.clock)
 
+    @route("POST /_sandbox/clock/advance",
+           "move gateway time forward; answers after everything that fell due has run")  # fmt: skip
     async def advance(self, _request: web.Request, asked: Advance) -> AdvancedClock:
         """Move gateway time; answer when all that fell due is done, including callbacks."""
         ran = await self.clock_control.advance(timedelta(seconds=asked.seconds))
         return {**shown(self.clock), "ran": [*map(_job_view, ran)]}
 
-    async def change(
-        self, change: Callable[[], Awaitable[None]], _request: web.Request, _asked: Nothing
-    ) -> ClockView:
-        """Stop gateway time, let it run, or set it to the machine's; answer with it."""
-        await change()
+    @route("POST /_sandbox/clock/freeze", "stop gateway time; `advance` still moves it",
+           optional=True)  # fmt: skip
+    async def freeze(self, _request: web.Request, _asked: Nothing) -> ClockView:
+        await self.clock_control.freeze()
+        return shown(self.clock)
+
+    @route("POST /_sandbox/clock/resume", "let gateway time run again, from the time it shows",
+           optional=True)  # fmt: skip
+    async def resume(self, _request: web.Request, _asked: Nothing) -> ClockView:
+        await self.clock_control.resume()
+        return shown(self.clock)
+
+    @route("POST /_sandbox/clock/reset",
+           "set gateway time back to the machine's time, and let it run",
+           optional=True, errors=(RECORDS_WAIT,))  # fmt: skip
+    async def reset(self, _request: web.Request, _asked: Nothing) -> ClockView:
+        await self.clock_control.reset()
         return shown(self.clock)

@@ -1,8 +1,7 @@
 """The settings that can change while the server runs: `/_sandbox/config`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any, Protocol, TypedDict
 
 from aiohttp import web
@@ -11,7 +10,7 @@ from pydantic import ConfigDict
 from sandbox_sim.overrides.behaviour import BehaviourControl
 from sandbox_sim.records.behaviour import Behaviour, SettingView
 from sandbox_sim.web.control.input import Input, Nothing
-from sandbox_sim.web.routes import CONTROL_PREFIX, Answer, Body, Query, Route
+from sandbox_sim.web.routes import CONTROL_PREFIX, RouteGroup, route
 
 CONFIG = f"{CONTROL_PREFIX}/config"
 
@@ -39,39 +38,27 @@ class ConfigView(TypedDict):
 
 
 @dataclass(frozen=True, eq=False)
-class ConfigRoutes:
+class ConfigRoutes(RouteGroup):
     """Shows and changes settings of the running server, and of all that share its store."""
 
     control: BehaviourControl
     settings: ChangeableSettings
 
-    def routes(self) -> Sequence[Route]:
-        route = partial(Route, path=CONFIG, group="Config", answers=(Answer(ConfigView),))
-        return [
-            route(
-                "GET", handler=self.show, query=Query(Nothing),
-                summary="show the settings that can change while the server runs",
-            ),
-            route(
-                "PATCH", handler=self.change, body=Body(ConfigChanges),
-                summary="change settings; if one is wrong, none is changed",
-            ),
-            route(
-                "DELETE", handler=self.undo, query=Query(Nothing),
-                summary="restore the settings that the server was started with",
-            ),
-        ]  # fmt: skip
+    group = "Config"
 
+    @route(f"GET {CONFIG}", "show the settings that can change while the server runs")
     async def show(self, _request: web.Request, _asked: Nothing) -> ConfigView:
         """Show the present values and the configured ones."""
         return self._view()
 
+    @route(f"PATCH {CONFIG}", "change settings; if one is wrong, none is changed")
     async def change(self, _request: web.Request, asked: ConfigChanges) -> ConfigView:
         """Change these settings; all servers have followed when it answers."""
         changes = asked.model_extra or {}
         await self.control.change(lambda present: self.settings.changed(present, changes))
         return self._view()
 
+    @route(f"DELETE {CONFIG}", "restore the settings that the server was started with")
     async def undo(self, _request: web.Request, _asked: Nothing) -> ConfigView:
         """Undo every change."""
         await self.control.undo()

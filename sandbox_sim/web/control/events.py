@@ -10,7 +10,6 @@ of its own.
 
 import asyncio
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -33,7 +32,7 @@ from sandbox_sim.web.control.input import (
     Input,
     QueryServiceId,
 )
-from sandbox_sim.web.routes import Answer, Body, Query, Route
+from sandbox_sim.web.routes import EVENT_STREAM, RouteGroup, route
 from sandbox_sim.web.transport.gateway_protocol import run_while_connected
 
 # After this many seconds of real time without an event a comment is sent, because a proxy would
@@ -100,7 +99,7 @@ class EventsQuery(Input):
 
 
 @dataclass(frozen=True, eq=False)
-class EventRoutes:
+class EventRoutes(RouteGroup):
     """The live feed. shared: other servers write to the store, too."""
 
     feed: Feed
@@ -109,22 +108,10 @@ class EventRoutes:
     _: KW_ONLY
     shared: bool
 
-    def routes(self) -> Sequence[Route]:
-        """The routes of the feed and of open pages."""
-        return [
-            Route(
-                "GET", "/_sandbox/events", self.events,
-                "send everything that happens, as Server-Sent Events",
-                "Events", (Answer(None, media_type="text/event-stream"),),
-                query=Query(EventsQuery),
-            ),
-            Route(
-                "GET", "/_sandbox/changes", self.changes,
-                "announce changes, at most twice a second",
-                "Events", (Answer(None, media_type="text/event-stream"),),
-            ),
-        ]  # fmt: skip
+    group = "Events"
 
+    @route("GET /_sandbox/events", "send everything that happens, as Server-Sent Events",
+           answers=(EVENT_STREAM,))  # fmt: skip
     async def events(self, request: web.Request, asked: EventsQuery) -> web.StreamResponse:
         """Send events until the client disconnects or stops reading, or the server stops."""
         wanted = EventFilter(asked.service_id, asked.types)
@@ -137,6 +124,8 @@ class EventRoutes:
                 await self.clock.pause(0)
         return answer
 
+    @route("GET /_sandbox/changes", "announce changes, at most twice a second",
+           answers=(EVENT_STREAM,))  # fmt: skip
     async def changes(self, request: web.Request) -> web.StreamResponse:
         """Send events without content until the client disconnects or the server stops."""
         changed = asyncio.Event()
@@ -230,29 +219,18 @@ class ForwardedAnswer(TypedDict):
 
 
 @dataclass(frozen=True, eq=False)
-class ListenRoutes:
+class ListenRoutes(RouteGroup):
     """The routes of listeners. shared: other servers may send callbacks that do not come here."""
 
     listeners: CallbackListeners
     _: KW_ONLY
     shared: bool
 
-    def routes(self) -> Sequence[Route]:
-        route = partial(Route, group="Listen")
-        return [
-            route(
-                "GET", "/_sandbox/listen", self.listen,
-                "receive the callbacks of a service, or of all, as Server-Sent Events",
-                answers=(Answer(None, media_type="text/event-stream"),), query=Query(ListenQuery),
-            ),
-            route(
-                "POST", "/_sandbox/listen/{listener}/answers", self.answer,
-                "report what the receiver answered to a callback",
-                answers=(Answer(ForwardedAnswer),), body=Body(ListenAnswerBody),
-                errors=(NOT_FOUND,),
-            ),
-        ]  # fmt: skip
+    group = "Listen"
 
+    @route("GET /_sandbox/listen",
+           "receive the callbacks of a service, or of all, as Server-Sent Events",
+           answers=(EVENT_STREAM,))  # fmt: skip
     async def listen(self, request: web.Request, asked: ListenQuery) -> web.StreamResponse:
         """Send callbacks until the listener disconnects or the server stops."""
         answer = await open_stream(request)
@@ -272,6 +250,8 @@ class ListenRoutes:
                 known = callback and _frame("callback", json.dumps(callback._asdict()))
                 await answer.write(known or KEEP_ALIVE)
 
+    @route("POST /_sandbox/listen/{listener}/answers",
+           "report what the receiver answered to a callback")  # fmt: skip
     async def answer(self, request: web.Request, asked: ListenAnswerBody) -> ForwardedAnswer:
         """Record the answer of a receiver as the answer of the attempt."""
         listener = self.listeners.named(request.match_info["listener"])

@@ -3,8 +3,7 @@
 The metrics, in the format of Prometheus, need the package prometheus-client, the extra `metrics`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 
 from aiohttp import web
@@ -16,7 +15,7 @@ from sandbox_sim.production.circuit_breaker import BreakerState
 from sandbox_sim.records.exchanges import NotificationState
 from sandbox_sim.records.inbox import InboxMessage
 from sandbox_sim.web.control.errors import NO_METRICS, RequestRefused
-from sandbox_sim.web.routes import Access, Answer, Route
+from sandbox_sim.web.routes import Access, Answer, RouteGroup, route
 
 if TYPE_CHECKING:  # serve starts faster without what only production needs
     from prometheus_client.core import Metric
@@ -51,7 +50,7 @@ class Version(TypedDict):
     version: Annotated[str, "such as 0.1.0"]
 
 
-class HealthRoutes:
+class HealthRoutes(RouteGroup):
     """The routes for containers, scripts and Prometheus; only the metrics need the token."""
 
     def __init__(self, store: Store, clock: Clock, metering: Metering) -> None:
@@ -59,34 +58,15 @@ class HealthRoutes:
         self._clock = clock
         self._metering = metering
 
-    def routes(self) -> Sequence[Route]:
-        """The routes of health and version."""
-        route = partial(Route, group="Health", access=Access.OPEN)
-        return [
-            route(
-                "GET", "/_sandbox/livez", self.livez, "check that the process answers",
-                answers=(Answer(Alive),),
-            ),
-            route(
-                "GET", "/_sandbox/readyz", self.readyz, "check that the store accepts writes",
-                answers=(Answer(Ready),),
-            ),
-            route(
-                "GET", "/_sandbox/version", self.version, "show the version",
-                answers=(Answer(Version),),
-            ),
-            route(
-                "GET", "/_sandbox/metrics", self.metrics,
-                "show the metrics in the format of Prometheus",
-                answers=(Answer(None, media_type=_PLAIN_TEXT),), errors=(NO_METRICS,),
-                access=Access.CONTROL,
-            ),
-        ]  # fmt: skip
+    group = "Health"
+    access = Access.OPEN
 
+    @route("GET /_sandbox/livez", "check that the process answers")
     async def livez(self, _request: web.Request) -> Alive:
         """Answer that the process runs."""
         return {"status": "ok"}
 
+    @route("GET /_sandbox/readyz", "check that the store accepts writes")
     async def readyz(self, _request: web.Request) -> Ready:
         """Write to the store and take it back: a store on a full disk can still be read."""
         probe = InboxMessage("", self._clock.now(), "", (), _PROBE_BODY, "missing")
@@ -98,10 +78,14 @@ class HealthRoutes:
         await self._store.run(write_and_take_back)
         return {"status": "ready"}
 
+    @route("GET /_sandbox/version", "show the version")
     async def version(self, _request: web.Request) -> Version:
         """Show the version."""
         return {"name": "sandbox_sim", "version": __version__}
 
+    @route("GET /_sandbox/metrics", "show the metrics in the format of Prometheus",
+           answers=(Answer(None, media_type=_PLAIN_TEXT),), errors=(NO_METRICS,),
+           access=Access.CONTROL)  # fmt: skip
     async def metrics(self, _request: web.Request) -> web.Response:
         """Show requests, callbacks, jobs, the store and the networks."""
         try:

@@ -1,9 +1,8 @@
 """The built-in receivers of callbacks under `/_sandbox/inbox/`. Source: docs/callbacks.md."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Final, Literal, TypedDict
 
 from aiohttp import web
@@ -35,13 +34,15 @@ from sandbox_sim.web.routes import (
     Body,
     ListOf,
     Reply,
-    Route,
+    RouteGroup,
+    route,
 )
 
 # A larger body is masked in a thread: a megabyte of digits takes a second, and a delivery needs no
 # token.
 _MASKED_AT_ONCE_BYTES: Final = 16_384
 _INBOX: Final = "/_sandbox/inbox/{name}"
+_KIND: Final = inbox_of("{name}")
 
 
 class Received(TypedDict):
@@ -59,7 +60,7 @@ def inbox_name(request: web.Request) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class InboxRoutes:
+class InboxRoutes(RouteGroup):
     """Receivers of callbacks, one for each name in the path.
 
     secret_keys: of the clients, to check the signatures of deliveries.
@@ -72,37 +73,53 @@ class InboxRoutes:
     secret_keys: Collection[str]
     templates: Templates
 
-    def routes(self) -> Sequence[Route]:
-        route = partial(Route, group="Inbox")
-        kind = inbox_of("{name}")
-        return [
-            route(
-                "GET", f"{_INBOX}/messages", self.messages, "list the deliveries, newest first",
-                answers=(Answer(ListOf("messages", InboxMessageView)),),
-                query=list_query(kind),
-            ),
-            route(
-                "POST", f"{_INBOX}/wait", self.wait, "wait for deliveries",
-                answers=(Answer(ListOf("messages", InboxMessageView, has_next=False)),),
-                body=search_body(Wait, kind), errors=(TIMEOUT,),
-            ),
-            route(
-                "DELETE", _INBOX, self.clear, "empty an inbox",
-                answers=(Answer(Deleted),), errors=(BAD_REQUEST,),
-            ),
-            # Callbacks come by any name that a network has for this machine.
-            route(
-                ANY_METHOD, _INBOX, self.receive, "take a delivery, by any method",
-                answers=(
-                    Answer(Received),
-                    Answer(None, media_type=HTML, when="a GET of a browser: the deliveries"),
-                    Answer(None, 303, None, "a GET of a browser that must log in first"),
-                ),
-                body=Body(None, optional=True, media_type="*/*"),
-                access=Access.DELIVERY, page=self.view,
-            ),
-        ]  # fmt: skip
+    group = "Inbox"
 
+    @route(f"GET {_INBOX}/messages", "list the deliveries, newest first",
+           answer=ListOf("messages", InboxMessageView), query=list_query(_KIND))  # fmt: skip
+    async def messages(self, request: web.Request, asked: RecordListQuery) -> Reply:
+        """The deliveries, newest first; `next` is the value of `after` for the next page."""
+        kind = inbox_of(inbox_name(request))
+        return await page_of(self.records, kind, request, asked)
+
+    @route(f"POST {_INBOX}/wait", "wait for deliveries",
+           answer=ListOf("messages", InboxMessageView, has_next=False),
+           body=search_body(Wait, _KIND), errors=(TIMEOUT,))  # fmt: skip
+    async def wait(self, request: web.Request, asked: Wait) -> Reply:
+        """Wait for `count` deliveries that match; HTTP 408 if too few came in time.
+
+        `json.trans_ref` in `match` looks inside a body that is JSON.
+        """
+        return await answer_of_wait(self.records, inbox_of(inbox_name(request)), request, asked)
+
+    @route(f"DELETE {_INBOX}", "empty an inbox", errors=(BAD_REQUEST,))
+    async def clear(self, request: web.Request) -> Deleted:
+        """Empty an inbox."""
+        name = inbox_name(request)
+        return {"deleted": await self.store.run(lambda unit: unit.clear_inbox(name))}
+
+    async def view(self, request: web.Request) -> web.Response:
+        """The deliveries as a page, newest first."""
+        kind = inbox_of(inbox_name(request))
+        after = request.query.get("after", "").replace("\x00", "") or None
+        found = await self.records.find(kind, {}, DEFAULT_LIMIT, after)
+        context = {
+            "name": kind.inbox,
+            "messages": found.records,
+            "next": found.next,
+            "after": after,
+        }
+        context["whole"] = f"{CONTROL_PREFIX}/inbox/{kind.inbox}/messages"
+        return await self.templates.page(request, "inbox.html", context)
+
+    @route(f"{ANY_METHOD} {_INBOX}", "take a delivery, by any method",
+           answers=(
+               Answer(Received),
+               Answer(None, media_type=HTML, when="a GET of a browser: the deliveries"),
+               Answer(None, 303, None, "a GET of a browser that must log in first"),
+           ),
+           body=Body(None, optional=True, media_type="*/*"), access=Access.DELIVERY,
+           page=view)  # fmt: skip
     async def receive(self, request: web.Request) -> Received:
         """Take a callback, as a merchant's receiver would."""
         name = inbox_name(request)
@@ -123,34 +140,3 @@ class InboxRoutes:
             kept = await asyncio.to_thread(inbox.redacted, message)
         await self.store.run(lambda unit: unit.add_inbox_message(name, kept))
         return {"status": "received"}
-
-    async def messages(self, request: web.Request, asked: RecordListQuery) -> Reply:
-        """The deliveries, newest first; `next` is the value of `after` for the next page."""
-        kind = inbox_of(inbox_name(request))
-        return await page_of(self.records, kind, request, asked)
-
-    async def view(self, request: web.Request) -> web.Response:
-        """The deliveries as a page, newest first."""
-        kind = inbox_of(inbox_name(request))
-        after = request.query.get("after", "").replace("\x00", "") or None
-        found = await self.records.find(kind, {}, DEFAULT_LIMIT, after)
-        context = {
-            "name": kind.inbox,
-            "messages": found.records,
-            "next": found.next,
-            "after": after,
-        }
-        context["whole"] = f"{CONTROL_PREFIX}/inbox/{kind.inbox}/messages"
-        return await self.templates.page(request, "inbox.html", context)
-
-    async def wait(self, request: web.Request, asked: Wait) -> Reply:
-        """Wait for `count` deliveries that match; HTTP 408 if too few came in time.
-
-        `json.trans_ref` in `match` looks inside a body that is JSON.
-        """
-        return await answer_of_wait(self.records, inbox_of(inbox_name(request)), request, asked)
-
-    async def clear(self, request: web.Request) -> Deleted:
-        """Empty an inbox."""
-        name = inbox_name(request)
-        return {"deleted": await self.store.run(lambda unit: unit.clear_inbox(name))}

@@ -143,13 +143,20 @@ class PageQuery(Input):
         """The maximum number of items of a page."""
         return min(self.limit, MAX_LIMIT)
 
-    def page(self, found: Sequence[R], id_of: Callable[[R], str]) -> tuple[Sequence[R], str | None]:
-        """The page, and the id after which the next one begins, or None on the last one.
+    def listed(
+        self,
+        plural: str,
+        found: Sequence[R],
+        id_of: Callable[[R], str],
+        shown: Callable[[R], object] = lambda each: each,
+    ) -> dict[str, object]:
+        """The page under this name, and in `next` the id after which the next one begins.
 
-        found: the items of the page, and more if there is a next page.
+        found: the items of the page, and more if there is a next page. `next` is None on the last.
         """
         page = found[: self.page_size]
-        return page, id_of(page[-1]) if len(found) > len(page) else None
+        following = id_of(page[-1]) if len(found) > len(page) else None
+        return {plural: [*map(shown, page)], "next": following}
 
 
 class ServiceListQuery(PageQuery):

@@ -4,10 +4,8 @@ In mode P also manual entries, and settlement to merchants: close a period, read
 Source: D44.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from aiohttp import web
@@ -47,7 +45,7 @@ from sandbox_sim.web.control.input import (
     SignedInput,
     Text,
 )
-from sandbox_sim.web.routes import Answer, Body, Query, Route
+from sandbox_sim.web.routes import RouteGroup, route
 
 MAX_TOPUP = 1_000_000_000
 
@@ -269,7 +267,7 @@ _statement = viewer(StatementView)
 
 
 @dataclass(frozen=True, eq=False)
-class LedgerRoutes:
+class LedgerRoutes(RouteGroup):
     """The routes of the ledger. books, periods: None if production is off."""
 
     ledger: Ledger
@@ -277,64 +275,10 @@ class LedgerRoutes:
     books: Books | None
     periods: Periods | None
 
-    def routes(self) -> Sequence[Route]:
-        route = partial(Route, group="Ledger", errors=(PRODUCTION, ENTRY_REFUSED))
-        entry, statement = (Answer(NumberedPosting),), (Answer(StatementView),)
-        return [
-            route(
-                "GET", "/_sandbox/ledger", self.list, "list postings and balances",
-                answers=(Answer(LedgerView),), query=Query(LedgerListQuery), errors=(),
-            ),
-            route(
-                "POST", "/_sandbox/ledger/topup", self.topup, "add SMS units to a service",
-                answers=(Answer(ToppedUp),), body=Body(Topup), errors=(PRODUCTION,),
-            ),
-            route(
-                "GET", "/_sandbox/ledger/suspense", self.suspense,
-                "list the amounts in suspense", answers=(Answer(SuspenseList),),
-                query=Query(Nothing), errors=(PRODUCTION,),
-            ),
-            route(
-                "POST", "/_sandbox/ledger/resolve", self.resolve,
-                "move the amount in suspense of a payment", answers=entry, body=Body(Resolve),
-            ),
-            route(
-                "POST", "/_sandbox/ledger/adjust", self.adjust,
-                "post a correction between a wallet and an internal account",
-                answers=entry, body=Body(Adjust),
-            ),
-            route(
-                "POST", "/_sandbox/ledger/reverse", self.reverse,
-                "reverse an entry that a person made", answers=entry, body=Body(Reverse),
-            ),
-            route(
-                "POST", "/_sandbox/ledger/close", self.close,
-                "pay out the collections of a period to the merchant",
-                answers=statement, body=Body(Close),
-            ),
-            route(
-                "GET", "/_sandbox/ledger/statement", self.statement,
-                "show the statement of a period", answers=statement, query=Query(StatementQuery),
-            ),
-        ]  # fmt: skip
+    group = "Ledger"
+    errors = (PRODUCTION, ENTRY_REFUSED)
 
-    async def topup(self, _request: web.Request, asked: Topup) -> ToppedUp:
-        """Add SMS units to a service, or airtime in mode P; answer with the new balance."""
-        if asked.mode == "S":
-            if asked.account != "sms":
-                raise BadInput("account airtime is for mode P: in mode S airtime is not topped up")
-            if asked.by is not None or asked.reason is not None or asked.reference:
-                raise BadInput("by, reason and reference are for mode P")
-            balance = await self.ledger.topup(asked.service_id, asked.units)
-            return {"service_id": asked.service_id, "sms_balance": balance}
-        books = of_production(self.books, "nothing can be topped up in mode P")
-        wallet = Wallet(asked.account)
-        available = await books.topup(asked.service_id, wallet, asked.units, asked.signed)
-        of_service: ToppedUp = {"service_id": asked.service_id, "mode": "P"}
-        if asked.account == "sms":
-            return {**of_service, "sms_balance": int(available)}
-        return {**of_service, "airtime_balance": plain_decimal(available)}
-
+    @route("GET /_sandbox/ledger", "list postings and balances", errors=())
     async def list(self, _request: web.Request, asked: LedgerListQuery) -> LedgerView:
         """List postings, newest first; the first page also has the balances.
 
@@ -363,10 +307,30 @@ class LedgerRoutes:
             answer["postings_checked"] = lines
         return answer
 
+    @route("POST /_sandbox/ledger/topup", "add SMS units to a service", errors=(PRODUCTION,))
+    async def topup(self, _request: web.Request, asked: Topup) -> ToppedUp:
+        """Add SMS units to a service, or airtime in mode P; answer with the new balance."""
+        if asked.mode == "S":
+            if asked.account != "sms":
+                raise BadInput("account airtime is for mode P: in mode S airtime is not topped up")
+            if asked.by is not None or asked.reason is not None or asked.reference:
+                raise BadInput("by, reason and reference are for mode P")
+            balance = await self.ledger.topup(asked.service_id, asked.units)
+            return {"service_id": asked.service_id, "sms_balance": balance}
+        books = of_production(self.books, "nothing can be topped up in mode P")
+        wallet = Wallet(asked.account)
+        available = await books.topup(asked.service_id, wallet, asked.units, asked.signed)
+        of_service: ToppedUp = {"service_id": asked.service_id, "mode": "P"}
+        if asked.account == "sms":
+            return {**of_service, "sms_balance": int(available)}
+        return {**of_service, "airtime_balance": plain_decimal(available)}
+
+    @route("GET /_sandbox/ledger/suspense", "list the amounts in suspense", errors=(PRODUCTION,))
     async def suspense(self, _request: web.Request, _asked: Nothing) -> SuspenseList:
         """List the amounts in suspense by payment, newest first."""
         return {"suspense": [*map(suspense_view, await self._open_books.suspense())]}
 
+    @route("POST /_sandbox/ledger/resolve", "move the amount in suspense of a payment")
     async def resolve(self, _request: web.Request, asked: Resolve) -> NumberedPosting:
         """Move the amount in suspense of a payment to its service, to clearing or to fees."""
         to = AccountKind.WALLET if asked.to == "service" else AccountKind(asked.to)
@@ -374,6 +338,8 @@ class LedgerRoutes:
         subject = await self._subject(asked.transaction, asked.service_id)
         return shown_line(await self._open_books.resolve(subject, to, amount, asked.signed))
 
+    @route("POST /_sandbox/ledger/adjust",
+           "post a correction between a wallet and an internal account")  # fmt: skip
     async def adjust(self, _request: web.Request, asked: Adjust) -> NumberedPosting:
         """Write a correction between a wallet of a service and clearing, fees or suspense."""
         subject = ""
@@ -381,24 +347,27 @@ class LedgerRoutes:
             subject = await self._subject(asked.transaction, asked.service_id)
         return shown_line(await self._open_books.adjust(asked.adjustment(subject), asked.signed))
 
+    @route("POST /_sandbox/ledger/reverse", "reverse an entry that a person made")
     async def reverse(self, _request: web.Request, asked: Reverse) -> NumberedPosting:
         """Reverse a manual entry, for its full amount. An entry can be reversed once."""
         return shown_line(await self._open_books.reverse(asked.entry, asked.signed))
 
-    async def _subject(self, name: str, service_id: int | None) -> str:
-        """The network transaction id of the payment with this id; the id itself if unknown."""
-        found = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
-        return name if found is None else str(found["network_transaction_id"])
-
+    @route("POST /_sandbox/ledger/close", "pay out the collections of a period to the merchant")
     async def close(self, _request: web.Request, asked: Close) -> StatementView:
         """Pay out what was collected before `until`, in one entry."""
         account = asked.service_id, asked.currency
         return _shown(await self._open_periods.close(*account, asked.until, asked.signed))
 
+    @route("GET /_sandbox/ledger/statement", "show the statement of a period")
     async def statement(self, _request: web.Request, asked: StatementQuery) -> StatementView:
         """Show the lines of a period, whose amounts sum to what was paid out."""
         account = asked.service_id, asked.currency
         return _shown(await self._open_periods.statement(*account, asked.period))
+
+    async def _subject(self, name: str, service_id: int | None) -> str:
+        """The network transaction id of the payment with this id; the id itself if unknown."""
+        found = await self.ids.transaction(name, service_id, ServiceMode.PRODUCTION)
+        return name if found is None else str(found["network_transaction_id"])
 
     @property
     def _open_books(self) -> Books:

@@ -5,7 +5,6 @@ Notifications come in at `/_networks/{name}/…`, by POST and PUT. These paths n
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -33,7 +32,7 @@ from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.peer_input import storable
 from sandbox_sim.web.control.errors import BODY_TOO_LARGE, NOT_FOUND, RequestRefused, error_response
 from sandbox_sim.web.control.input import A_TIME, ListQuery, Moment, ServiceListQuery, Text
-from sandbox_sim.web.routes import Answer, ErrorCode, ListOf, Query, Reply, Route
+from sandbox_sim.web.routes import ErrorCode, ListOf, Reply, RouteGroup, route
 
 if TYPE_CHECKING:  # serve starts faster without what only production needs
     from sandbox_sim.production.notifications import NetworkNotifications
@@ -191,7 +190,7 @@ async def _body(request: web.Request) -> bytes | None:
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkRoutes:
+class NetworkRoutes(RouteGroup):
     """The routes of networks, attempts and notifications.
 
     notifications, live: of production; None if it is off, and the lists are then empty.
@@ -201,36 +200,16 @@ class NetworkRoutes:
     notifications: "NetworkNotifications | None"
     live: LiveRecordReader | None
 
-    def routes(self) -> Sequence[Route]:
-        route = partial(Route, group="Networks")
-        return [
-            route(
-                "GET", "/_sandbox/networks", self.list, "list the networks of production",
-                answers=(Answer(_networks(NetworkView)),),
-            ),
-            route(
-                "POST", "/_sandbox/networks/check", self.check,
-                "check whether each network can be reached",
-                answers=(Answer(_networks(CheckedNetworkView)),),
-            ),
-            route(
-                "GET", "/_sandbox/networks/notifications", self.kept,
-                "list the notifications of networks that are kept, newest first",
-                answers=(Answer(ListOf("notifications", NotificationView)),),
-                query=Query(NotificationListQuery),
-            ),
-            route(
-                "GET", "/_sandbox/attempts", self.attempts,
-                "list the attempts at networks, newest first",
-                answers=(Answer(ListOf("attempts", NetworkAttemptView)),),
-                query=Query(AttemptListQuery), errors=(NOT_FOUND,),
-            ),
-        ]  # fmt: skip
+    group = "Networks"
 
+    @route("GET /_sandbox/networks", "list the networks of production",
+           answer=_networks(NetworkView))  # fmt: skip
     async def list(self, _request: web.Request) -> Reply:
         """List the networks of production, without asking them anything."""
         return {"networks": [network_view(each) for each in await self.overview.states()]}
 
+    @route("POST /_sandbox/networks/check", "check whether each network can be reached",
+           answer=_networks(CheckedNetworkView))  # fmt: skip
     async def check(self, _request: web.Request) -> Reply:
         """Ask each network whether it can be reached; at most, it is asked for a token."""
         found = await self.overview.checked()
@@ -240,17 +219,20 @@ class NetworkRoutes:
         ]
         return {"networks": checked}
 
+    @route("GET /_sandbox/networks/notifications",
+           "list the notifications of networks that are kept, newest first",
+           answer=ListOf("notifications", NotificationView))  # fmt: skip
     async def kept(self, _request: web.Request, asked: NotificationListQuery) -> Reply:
         """List notifications; `next` is the value of `after` for the next page."""
         kept = self.notifications
         query = NotificationQuery(asked.network, asked.state, asked.after, asked.page_size + 1)
         found = [] if kept is None else await kept.listed(query)
-        page, following = asked.page(found, itemgetter("id"))
-        return {"notifications": list(page), "next": following}
+        return asked.listed("notifications", found, itemgetter("id"))
 
+    @route("GET /_sandbox/attempts", "list the attempts at networks, newest first",
+           answer=ListOf("attempts", NetworkAttemptView), errors=(NOT_FOUND,))  # fmt: skip
     async def attempts(self, _request: web.Request, asked: AttemptListQuery) -> Reply:
         """List attempts; `next` is the value of `after` for the next page."""
         query = asked.query()
         found = [] if self.live is None else await self.live.attempts(query)
-        page, following = asked.page(found, attrgetter("id"))
-        return {"attempts": [attempt_views.shown(each) for each in page], "next": following}
+        return asked.listed("attempts", found, attrgetter("id"), attempt_views.shown)

@@ -1,7 +1,6 @@
 """Overrides and faults under `/_sandbox/`: added, listed and removed."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
@@ -44,7 +43,7 @@ from sandbox_sim.web.control.input import (
     worded,
 )
 from sandbox_sim.web.control.records import no_such
-from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
+from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route, RouteGroup
 
 _AMOUNT = "a number above 0"
 
@@ -96,7 +95,7 @@ class UserRuleBody(Input):
 
 
 @dataclass(frozen=True, eq=False)
-class UserRuleRoutes:
+class UserRuleRoutes(RouteGroup):
     """The routes of one kind of rules.
 
     plural: their name in paths. model: the body that adds one. view: the type of one in answers.
@@ -108,7 +107,7 @@ class UserRuleRoutes:
     model: type[UserRuleBody]
     view: type[UserRuleView]
 
-    def routes(self) -> Sequence[Route]:
+    def routes(self) -> list[Route]:
         """The routes of rules of this kind."""
         route = partial(Route, group=self.plural.capitalize())
         path = f"/_sandbox/{self.plural}"
@@ -128,15 +127,14 @@ class UserRuleRoutes:
             ),
             route(
                 "DELETE", f"{path}/{{id}}", self.remove, f"remove one of the {self.plural}",
-                answers=(Answer(Deleted),), errors=(NOT_FOUND,),
+                answers=(Answer(Deleted),),
             ),
         ]  # fmt: skip
 
     async def list(self, _request: web.Request, asked: ServiceListQuery) -> Reply:
         """List the rules, newest first, including those that are used up."""
         found = await self.rules.listed(self.kind, asked.listing)
-        page, following = asked.page(found, attrgetter("id"))
-        return {self.plural: [shown(each) for each in page], "next": following}
+        return asked.listed(self.plural, found, attrgetter("id"), shown)
 
     async def add(self, _request: web.Request, asked: UserRuleBody) -> Reply:
         """Add a rule for the requests after this one; HTTP 409 if there are too many rules."""

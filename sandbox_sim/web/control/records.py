@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from operator import itemgetter
-from typing import Annotated, Any, Final, Literal, TypedDict
+from typing import Annotated, Any, Final, Literal, TypedDict, TypeVar
 
 from aiohttp import web
 from pydantic import Field
@@ -48,7 +48,18 @@ from sandbox_sim.web.control.input import (
     Text,
     Wait,
 )
-from sandbox_sim.web.routes import Answer, Body, ErrorCode, ListOf, Query, Reply, Route
+from sandbox_sim.web.routes import (
+    Answer,
+    Body,
+    ErrorCode,
+    H,
+    ListOf,
+    Query,
+    Reply,
+    Route,
+    RouteGroup,
+    route,
+)
 from sandbox_sim.web.transport.gateway_protocol import run_while_connected
 
 
@@ -75,6 +86,8 @@ KINDS: Final = (REQUESTS, TRANSACTIONS, CALLBACKS, MESSAGES)
 _NUMBERS: Final = frozenset(
     {"service_id", "char_count", "page_count", "units_charged", "http_status"}
 )
+
+T = TypeVar("T")
 
 _NETWORK_ID: Final = itemgetter("network_transaction_id")
 
@@ -123,8 +136,31 @@ class Count(TypedDict):
     count: Annotated[int, "their number"]
 
 
+def transaction_route(
+    place: str, summary: str, *refusals: ErrorCode, **fields: Any
+) -> Callable[[H], H]:
+    """Marks the handler of a transaction, named by any of its ids, of any service or of one.
+
+    place: the method, and `{}` for the path of the transaction. summary: with `{}` where the second
+    route names the service.
+    """
+    path = "/_sandbox/transactions"
+
+    def mark(handler: H) -> H:
+        by_id, of_service = (*refusals, errors.AMBIGUOUS), (*refusals, errors.BAD_REQUEST)
+        handler = route(
+            place.format(path + "/{service_id}/{id}"), summary.format(" of a service"),
+            errors=of_service, **fields,
+        )(handler)  # fmt: skip
+        return route(
+            place.format(path + "/{id}"), summary.format(""), errors=by_id, **fields
+        )(handler)  # fmt: skip
+
+    return mark
+
+
 @dataclass(frozen=True, eq=False)
-class RecordRoutes:
+class RecordRoutes(RouteGroup):
     """The routes of requests, transactions, callbacks and SMS."""
 
     records: RecordSearch
@@ -132,30 +168,15 @@ class RecordRoutes:
     pending: OpenTransactions
     live: LiveRecordReader | None = None
 
-    def routes(self) -> Sequence[Route]:
-        """The routes of all kinds."""
-        return [
-            *(route for kind in KINDS for route in self._routes_of(kind)),
-            *transaction_routes(
-                partial(Route, "GET", handler=self.transaction, query=Query(ModeQuery)), "",
-                "show the transaction{} with this identifier, with its timeline",
-                (Answer(TransactionDetails),), (errors.NOT_FOUND,),
-            ),
-            Route(
-                "GET", "/_sandbox/callbacks/{id}", self.callback,
-                "show the callback with this identifier, with its attempts",
-                "Callbacks", (Answer(CallbackView),), errors=(errors.NOT_FOUND, errors.AMBIGUOUS),
-            ),
-            Route(
-                "DELETE", "/_sandbox/requests", self.clear_requests,
-                "empty the journal of one service or of all, except for requests of mode P",
-                "Requests", (Answer(Deleted),), query=Query(ServiceQuery),
-            ),
-        ]  # fmt: skip
+    group = "Transactions"
+
+    def routes(self) -> list[Route]:
+        """The routes of all kinds, and those of one kind."""
+        return [each for kind in KINDS for each in self._routes_of(kind)] + super().routes()
 
     def _routes_of(self, kind: Kind) -> Sequence[Route]:
         plural, view = kind.plural, kind.view
-        route = partial(Route, group="SMS" if plural == "sms" else plural.capitalize())
+        made = partial(Route, group="SMS" if plural == "sms" else plural.capitalize())
         path = f"/_sandbox/{plural}"
         search, query = search_body(Search, kind), list_query(kind)
         listed = view
@@ -163,19 +184,19 @@ class RecordRoutes:
             query, listed = query._replace(model=TransactionListQuery), TransactionDetails
         page = ListOf(plural, listed, has_dropped=kind is REQUESTS)
         routes = [
-            route(
+            made(
                 "GET", path, partial(self.list, kind), f"list {plural}, newest first",
                 answers=(Answer(page),), query=query, errors=(errors.NOT_FOUND,),
             ),
-            route(
+            made(
                 "POST", f"{path}/find", partial(self.find, kind), f"find {plural}, newest first",
                 answers=(Answer(ListOf(plural, view)),), body=search,
             ),
-            route(
+            made(
                 "POST", f"{path}/count", partial(self.count, kind), f"count {plural}",
                 answers=(Answer(Count),), body=search,
             ),
-            route(
+            made(
                 "POST", f"{path}/wait", partial(self.wait, kind), f"wait for {plural}",
                 answers=(Answer(ListOf(plural, view, has_next=False)),), body=search,
                 errors=(errors.TIMEOUT,),
@@ -183,9 +204,9 @@ class RecordRoutes:
         ]  # fmt: skip
         if kind not in {TRANSACTIONS, CALLBACKS}:  # each of them is found by several ids
             routes.append(
-                route(
+                made(
                     "GET", f"{path}/{{id}}", partial(self.one, kind), f"show one of the {plural}",
-                    answers=(Answer(view),), errors=(errors.NOT_FOUND,),
+                    answers=(Answer(view),),
                 ),
             )  # fmt: skip
         return routes
@@ -235,18 +256,10 @@ class RecordRoutes:
         """Show one record by its id."""
         name = request.match_info["id"]
         found = await self.records.find(kind, {kind.name: name}, limit=1)
-        if not found.records:
-            raise no_such(kind.plural, name)
-        return found.records[0]
+        return existing(next(iter(found.records), None), kind.plural, name)
 
-    async def callback(self, request: web.Request) -> Reply:
-        """Show the callback with this id, which may be any of its ids."""
-        name = request.match_info["id"]
-        found = await self.ids.callback(name)
-        if found is None:
-            raise no_such("callbacks", name)
-        return found
-
+    @transaction_route("GET {}", "show the transaction{} with this identifier, with its timeline",
+                       answer=TransactionDetails)  # fmt: skip
     async def transaction(self, request: web.Request, asked: ModeQuery) -> Reply:
         """Show the transaction with any of its ids, of any service or of the one in the path."""
         name, service_id = request.match_info["id"], service_of(request)
@@ -257,39 +270,22 @@ class RecordRoutes:
         if self.live is not None and not of_mode_s:
             network_id = name if found is None else str(found["network_transaction_id"])
             found = await self.live.transaction(network_id, service_id)
-        if found is None:
-            raise no_such("transactions", name)
-        return found
+        return existing(found, "transactions", name)
 
+    @route("GET /_sandbox/callbacks/{id}",
+           "show the callback with this identifier, with its attempts", group="Callbacks",
+           answer=CallbackView, errors=(errors.AMBIGUOUS,))  # fmt: skip
+    async def callback(self, request: web.Request) -> Reply:
+        """Show the callback with this id, which may be any of its ids."""
+        name = request.match_info["id"]
+        return existing(await self.ids.callback(name), "callbacks", name)
+
+    @route("DELETE /_sandbox/requests",
+           "empty the journal of one service or of all, except for requests of mode P",
+           group="Requests")  # fmt: skip
     async def clear_requests(self, _request: web.Request, asked: ServiceQuery) -> Deleted:
         """Empty the journal of the service in the query, or of all; mode P is kept."""
         return {"deleted": await self.records.clear_requests(asked.service_id)}
-
-
-def transaction_routes(
-    route: Callable[..., Route],
-    action: str,
-    summary: str,
-    answers: tuple[Answer, ...],
-    refusals: tuple[ErrorCode, ...],
-) -> Sequence[Route]:
-    """The routes of an action on a transaction by any of its ids, of any service or of one.
-
-    route: makes one of them. action: the end of the path. summary: with `{}` where the second one
-    names the service.
-    """
-    made = partial(route, group="Transactions", answers=answers)
-    path = "/_sandbox/transactions"
-    return [
-        made(
-            path=f"{path}/{{id}}{action}", summary=summary.format(""),
-            errors=(*refusals, errors.AMBIGUOUS),
-        ),
-        made(
-            path=f"{path}/{{service_id}}/{{id}}{action}", summary=summary.format(" of a service"),
-            errors=(*refusals, errors.BAD_REQUEST),
-        ),
-    ]  # fmt: skip
 
 
 def list_query(kind: Kind) -> Query:
@@ -319,8 +315,7 @@ def _page_of(
     accepts, id_of = compiled_match(_filters(request, TRANSACTIONS)), _NETWORK_ID
     begin = Listing(after=asked.after, limit=len(every))
     found = [*filter(accepts, page_of_all(every, begin, id_of))]
-    page, following = asked.page(found, id_of)
-    return {"transactions": page, "next": following}
+    return asked.listed("transactions", found, id_of)
 
 
 def _filters(request: web.Request, kind: Kind) -> dict[str, object]:
@@ -370,6 +365,13 @@ def service_of(request: web.Request) -> int | None:
     if not text.isascii() or not text.isdigit() or not 0 < int(text[:20]) <= LARGEST_INTEGER:
         raise BadInput(f"service_id in the path must be an integer from 1 to {LARGEST_INTEGER}")
     return int(text)
+
+
+def existing(found: T | None, plural: str, name: str) -> T:
+    """What was found by a name. Raises `RequestRefused` if nothing was."""
+    if found is None:
+        raise no_such(plural, name)
+    return found
 
 
 def no_such(plural: str, name: str) -> RequestRefused:

@@ -5,7 +5,7 @@ The dashboard uses it, so that pages need no secret key.
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Final, TypedDict
 
 from aiohttp import EMPTY_PAYLOAD, HttpVersion11, hdrs, web
@@ -17,7 +17,7 @@ from sandbox_sim.values.json_text import parse_json
 from sandbox_sim.web.api.dispatcher import Dispatcher
 from sandbox_sim.web.control.errors import NO_CREDENTIALS, RequestRefused
 from sandbox_sim.web.control.input import Input
-from sandbox_sim.web.routes import Answer, Body, Route
+from sandbox_sim.web.routes import RouteGroup, route
 
 _USER_AGENT: Final = "sandbox_sim dashboard"
 
@@ -39,22 +39,18 @@ class SentRequest(TypedDict):
     body: Annotated[object, "the JSON of the answer; a string if it is not JSON"]
 
 
-class SendRoutes:
+class SendRoutes(RouteGroup):
     """Sends requests of mode S. clients: the credential sets to choose from."""
 
     def __init__(self, dispatcher: Dispatcher, clients: Iterable[Client]) -> None:
         self._dispatcher = dispatcher
         self._clients = [client for client in clients if client.mode is ServiceMode.SANDBOX]
 
-    def routes(self) -> Sequence[Route]:
-        return [
-            Route(
-                "POST", "/_sandbox/requests/send", self.send,
-                "send the gateway a request with the first credentials that may use its service",
-                "Requests", (Answer(SentRequest),), body=Body(SendBody), errors=(NO_CREDENTIALS,),
-            ),
-        ]  # fmt: skip
+    group = "Requests"
 
+    @route("POST /_sandbox/requests/send",
+           "send the gateway a request with the first credentials that may use its service",
+           errors=(NO_CREDENTIALS,))  # fmt: skip
     async def send(self, request: web.Request, asked: SendBody) -> SentRequest:
         """Send the request within the process, and return the gateway's answer."""
         service_id = asked.body.get("service_id")

@@ -1,8 +1,6 @@
 """The state: `/_sandbox/reset`, `seed`, named `snapshots` and `backup`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import attrgetter
 from typing import Annotated, TypedDict
 
@@ -25,8 +23,8 @@ from sandbox_sim.web.control.input import (
     ServiceBody,
     ServiceListQuery,
 )
-from sandbox_sim.web.control.records import no_such
-from sandbox_sim.web.routes import Answer, Body, ListOf, Query, Reply, Route
+from sandbox_sim.web.control.records import existing, no_such
+from sandbox_sim.web.routes import ListOf, Reply, RouteGroup, route
 from sandbox_sim.web.transport.requests import PublicAddress
 
 MOST = 1000
@@ -100,7 +98,7 @@ class BackupView(TypedDict):
 
 
 @dataclass(frozen=True, eq=False)
-class StateRoutes:
+class StateRoutes(RouteGroup):
     """Resets, fills, saves and restores services, and backs up all of them.
 
     production: whether it is on. file: the store if it is a file, else None.
@@ -113,52 +111,18 @@ class StateRoutes:
     production: bool
     file: FileStore | None
 
-    def routes(self) -> Sequence[Route]:
-        route = partial(Route, group="Snapshots")
-        return [
-            route(
-                "POST", "/_sandbox/reset", self.reset,
-                "delete all records of one service or of all",
-                group="Reset", answers=(Answer(WasReset),), body=Body(ServiceBody, optional=True),
-            ),
-            route(
-                "POST", "/_sandbox/seed", self.seed,
-                "fill a service with made-up people, payments and SMS",
-                group="Seed", answers=(Answer(Seeded),), body=Body(SeedBody, optional=True),
-                errors=(SEEDED_ALREADY,),
-            ),
-            route(
-                "GET", "/_sandbox/snapshots", self.list, "list snapshots",
-                answers=(Answer(ListOf("snapshots", SnapshotView)),), query=Query(ServiceListQuery),
-                errors=(NOT_FOUND,),
-            ),
-            route(
-                "POST", "/_sandbox/snapshots", self.save,
-                "save a snapshot; one of the same name is replaced",
-                answers=(Answer(SnapshotView, 201),), body=Body(SnapshotBody),
-            ),
-            route(
-                "POST", f"{_SNAPSHOT}/restore", self.restore, "restore a snapshot",
-                answers=(Answer(SnapshotView),), body=Body(Nothing, optional=True),
-                errors=(NOT_FOUND,),
-            ),
-            route(
-                "DELETE", _SNAPSHOT, self.delete, "delete a snapshot",
-                answers=(Answer(Deleted),), errors=(NOT_FOUND,),
-            ),
-            Route(
-                "POST", "/_sandbox/backup", self.back_up,
-                "write a copy of the SQLite file into its folder", "Backup",
-                (Answer(BackupView, 201),), body=Body(Nothing, optional=True), errors=(NO_FILE,),
-            ),
-        ]  # fmt: skip
+    group = "Snapshots"
 
+    @route("POST /_sandbox/reset", "delete all records of one service or of all", group="Reset",
+           optional=True)  # fmt: skip
     async def reset(self, _request: web.Request, asked: ServiceBody) -> WasReset:
         """Delete all records of one service, or of all."""
         await self.manual_actions.reset(asked.service_id)
         kept = ["mode P", "snapshots"] if self.production else ["snapshots"]
         return {"service_id": asked.service_id, "kept": kept}
 
+    @route("POST /_sandbox/seed", "fill a service with made-up people, payments and SMS",
+           group="Seed", optional=True, errors=(SEEDED_ALREADY,))  # fmt: skip
     async def seed(self, request: web.Request, asked: SeedBody) -> Seeded:
         """Add `count` payments and SMS to a service; HTTP 409 if it has any of them already."""
         inbox = self.public_address(request) + _INBOX
@@ -176,24 +140,35 @@ class StateRoutes:
             "people": [*map(_person, seeded.sample.people)],
         }
 
+    @route("GET /_sandbox/snapshots", "list snapshots",
+           answer=ListOf("snapshots", SnapshotView), errors=(NOT_FOUND,))  # fmt: skip
+    async def list(self, _request: web.Request, asked: ServiceListQuery) -> Reply:
+        """List snapshots, newest first."""
+        found = await self.snapshots.list(asked.listing)
+        return asked.listed("snapshots", found, attrgetter("name"), shown)
+
+    @route("POST /_sandbox/snapshots", "save a snapshot; one of the same name is replaced",
+           status=201)  # fmt: skip
     async def save(self, _request: web.Request, asked: SnapshotBody) -> SnapshotView:
         """Save the state of one service, or of all; a snapshot of the same name is replaced."""
         return shown(await self.snapshots.save(asked.name, asked.service_id))
 
+    @route(f"POST {_SNAPSHOT}/restore", "restore a snapshot", optional=True)
     async def restore(self, request: web.Request, _asked: Nothing) -> SnapshotView:
         """Restore the state; every time in it moves by the time since the snapshot."""
         name = request.match_info["name"]
         restored = await self.snapshots.restore(name) if is_valid_name(name) else None
-        if restored is None:
-            raise no_such("snapshots", name)
-        return shown(restored)
+        return shown(existing(restored, "snapshots", name))
 
+    @route(f"DELETE {_SNAPSHOT}", "delete a snapshot")
     async def delete(self, request: web.Request) -> Deleted:
         name = request.match_info["name"]
         if not (is_valid_name(name) and await self.snapshots.delete(name)):
             raise no_such("snapshots", name)
         return {"deleted": 1}
 
+    @route("POST /_sandbox/backup", "write a copy of the SQLite file into its folder",
+           group="Backup", status=201, optional=True, errors=(NO_FILE,))  # fmt: skip
     async def back_up(self, _request: web.Request, _asked: Nothing) -> BackupView:
         """Write a copy of the SQLite file into its folder; other requests wait meanwhile."""
         if self.file is None:
@@ -203,9 +178,3 @@ class StateRoutes:
             raise RequestRefused(NO_FILE, text)
         copy = await self.file.back_up()
         return {"path": str(copy.absolute()), "bytes": copy.stat().st_size}
-
-    async def list(self, _request: web.Request, asked: ServiceListQuery) -> Reply:
-        """List snapshots, newest first."""
-        found = await self.snapshots.list(asked.listing)
-        page, following = asked.page(found, attrgetter("name"))
-        return {"snapshots": [shown(each) for each in page], "next": following}

@@ -4,7 +4,6 @@
 `refund` gives the money of a collection back. Source: D31, D39, D44, D45.
 """
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from functools import partial
@@ -36,11 +35,12 @@ from sandbox_sim.web.control.input import (
     worded,
 )
 from sandbox_sim.web.control.records import (
+    existing,
     no_such,
     service_of,
-    transaction_routes,
+    transaction_route,
 )
-from sandbox_sim.web.routes import Answer, Body, Reply, Route
+from sandbox_sim.web.routes import Reply, RouteGroup
 from sandbox_sim.web.transport.requests import PublicAddress
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class RefundView(TransactionView):
 
 
 @dataclass(frozen=True, eq=False)
-class TransactionActionRoutes:
+class TransactionActionRoutes(RouteGroup):
     """The actions of a person. The last three are of production: None if it is off."""
 
     ids: RecordIds
@@ -143,29 +143,11 @@ class TransactionActionRoutes:
     live_records: LiveRecordReader | None
     asking: "StatusAsking | None"
 
-    def routes(self) -> Sequence[Route]:
-        post = partial(Route, "POST")
-        return [
-            *transaction_routes(
-                partial(post, handler=self.settle, body=Body(LiveSettleBody)), "/settle",
-                "decide a pending transaction{} now and send its callback",
-                (Answer(SettledView),),
-                (errors.BAD_REQUEST, errors.NOT_FOUND, errors.ALREADY_DECIDED,
-                 errors.FORCE_NEEDED, errors.PRODUCTION),
-            ),
-            *transaction_routes(
-                partial(post, handler=self.ask, body=Body(Nothing, optional=True)), "/ask",
-                "ask the network of a transaction{} of mode P for its outcome now",
-                (Answer(AskedView),), (errors.NOT_FOUND, errors.CANNOT_ASK),
-            ),
-            *transaction_routes(
-                partial(post, handler=self.refund, body=Body(RefundBody)), "/refund",
-                "refund a collection{}, or a part of it, to its payer", (Answer(RefundView),),
-                (errors.BAD_REQUEST, errors.NOT_FOUND, errors.NOT_REFUNDED,
-                 errors.AMBIGUOUS, errors.PRODUCTION),
-            ),
-        ]  # fmt: skip
+    group = "Transactions"
 
+    @transaction_route("POST {}/settle", "decide a pending transaction{} now and send its callback",
+                       errors.ALREADY_DECIDED, errors.FORCE_NEEDED, errors.PRODUCTION,
+                       answer=SettledView)  # fmt: skip
     async def settle(self, request: web.Request, asked: LiveSettleBody) -> TransactionView:
         """Decide a pending transaction now; HTTP 409 if it has been decided.
 
@@ -178,9 +160,8 @@ class TransactionActionRoutes:
         if found is None:
             return await self._settle_live(request, asked)
         ids = found["service_id"], found["network_transaction_id"]
-        settled = await self.manual_actions.settle(*ids, Status(asked.status))
-        if settled is None:
-            raise no_such("transactions", name)
+        found = await self.manual_actions.settle(*ids, Status(asked.status))
+        settled = existing(found, "transactions", name)
         if not settled.was_pending:
             text = f"the transaction already has the final status {settled.transaction.status}"
             raise RequestRefused(errors.ALREADY_DECIDED, text)
@@ -208,9 +189,7 @@ class TransactionActionRoutes:
             amount=None if asked.amount is None else Decimal(asked.amount),
             network_id=redact_text(asked.network_id or ""),
         )
-        settled = await live.settle(network_id, decision)
-        if settled is None:
-            raise no_such("transactions", name)
+        settled = existing(await live.settle(network_id, decision), "transactions", name)
         view = shown(settled.transaction, self.clock.now())
         return {**view, "network_said": settled.network_said}
 
@@ -224,6 +203,9 @@ class TransactionActionRoutes:
         )
         return RequestRefused(errors.BAD_REQUEST, text)
 
+    @transaction_route("POST {}/ask",
+                       "ask the network of a transaction{} of mode P for its outcome now",
+                       errors.CANNOT_ASK, answer=AskedView, optional=True)  # fmt: skip
     async def ask(self, request: web.Request, _asked: Nothing) -> Reply:
         """Ask now, save the answer of the network, and answer with the transaction."""
         name, service_id = request.match_info["id"], service_of(request)
@@ -243,6 +225,8 @@ class TransactionActionRoutes:
         )
         raise RequestRefused(errors.CANNOT_ASK, f"no network can be asked about {name}: {why}")
 
+    @transaction_route("POST {}/refund", "refund a collection{}, or a part of it, to its payer",
+                       errors.NOT_REFUNDED, errors.AMBIGUOUS, errors.PRODUCTION)  # fmt: skip
     async def refund(self, request: web.Request, asked: RefundBody) -> RefundView:
         """Refund a collection; HTTP 409 if that is not possible."""
         name, service_id = request.match_info["id"], service_of(request)

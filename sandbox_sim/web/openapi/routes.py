@@ -7,7 +7,7 @@ continue meanwhile.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from aiohttp import web
@@ -15,7 +15,7 @@ from aiohttp import web
 from sandbox_sim import __version__
 from sandbox_sim.web.pages.dashboard import samples_json
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.routes import HTML, Access, Answer, Route
+from sandbox_sim.web.routes import HTML, Access, Answer, Route, RouteGroup, route
 from sandbox_sim.web.transport.requests import PublicAddress
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class ServerFacts(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class OpenapiRoutes:
+class OpenapiRoutes(RouteGroup):
     """The document and its page. table: returns all routes of the server. facts: at present."""
 
     table: Callable[[], Sequence[Route]]
@@ -48,27 +48,18 @@ class OpenapiRoutes:
         self._document = lru_cache(maxsize=1)(self._make_document)
         self._page = lru_cache(maxsize=1)(self._make_page)
 
-    def routes(self) -> Sequence[Route]:
-        """The routes of the description."""
-        route = partial(Route, group="Description")
-        return [
-            route(
-                "GET", "/_sandbox/openapi.json", self.document,
-                "describe the gateway and the control API in OpenAPI 3.1",
-                answers=(Answer(dict[str, object]),),
-            ),
-            route(
-                "GET", "/_sandbox/docs", self.page, "show the description as a page",
-                answers=(Answer(None, media_type=HTML),
-                         Answer(None, 303, None, "a browser that must log in first")),
-                access=Access.PAGE,
-            ),
-        ]  # fmt: skip
+    group = "Description"
 
+    @route("GET /_sandbox/openapi.json", "describe the gateway and the control API in OpenAPI 3.1",
+           answers=(Answer(dict[str, object]),))  # fmt: skip
     async def document(self, _request: web.Request) -> "Schema":
         """The document as JSON."""
         return await asyncio.to_thread(self._document, self.facts())
 
+    @route("GET /_sandbox/docs", "show the description as a page",
+           answers=(Answer(None, media_type=HTML),
+                    Answer(None, 303, None, "a browser that must log in first")),
+           access=Access.PAGE)  # fmt: skip
     async def page(self, request: web.Request) -> web.Response:
         """The document as a page, which can send the requests."""
         content = await asyncio.to_thread(self._page, self.facts())

@@ -17,7 +17,16 @@ from aiohttp import hdrs, web
 from sandbox_sim import explanations
 from sandbox_sim.values.redaction import redact_text
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
+from sandbox_sim.web.routes import (
+    CONTROL_PREFIX,
+    HTML,
+    PAGE,
+    Access,
+    Answer,
+    Route,
+    RouteGroup,
+    route,
+)
 from sandbox_sim.web.transport.requests import ICON_PATH
 
 _FOLDER: Final = Path(__file__).with_name("static")
@@ -44,7 +53,7 @@ ICON: Final = "icon.svg"
 
 
 @dataclass(frozen=True, eq=False)
-class StaticRoutes:
+class StaticRoutes(RouteGroup):
     """The files that pages load and the page of the rules, without a token, and the last report.
 
     report_file: returns where a run of certify on this machine writes its report.
@@ -53,38 +62,30 @@ class StaticRoutes:
     templates: Templates
     report_file: Callable[[], Path]
 
-    def routes(self) -> Sequence[Route]:
+    group = "Pages"
+    access = Access.OPEN
+
+    def routes(self) -> list[Route]:
         """The pages, and one route for each file."""
-        route = partial(Route, group="Pages", access=Access.OPEN)
-        return [
-            route(
-                "GET", f"{CONTROL_PREFIX}/rules", self.rules, "show the rules that answers name",
-                answers=(Answer(None, media_type=HTML, when="the page"),),
-            ),
-            route(
-                "GET", f"{CONTROL_PREFIX}/certify", self.report,
-                "show the last run of certify on this machine",
-                access=Access.PAGE,
-                answers=(
-                    Answer(None, media_type=HTML, when="the report, or how to make one"),
-                    Answer(None, 303, None, "the browser must log in first"),
-                ),
-            ),
-            *(
-                route(
-                    "GET", f"/_sandbox/static/{name}", partial(self._file, name),
-                    f"load {name} of the pages",
-                    answers=(Answer(None, media_type=_type_of(name)),),
-                )
-                for name in _names()
-            ),
+        return super().routes() + [
+            Route(
+                "GET", f"/_sandbox/static/{name}", partial(self._file, name),
+                f"load {name} of the pages", self.group,
+                (Answer(None, media_type=_type_of(name)),), self.access,
+            )
+            for name in _names()
         ]  # fmt: skip
 
+    @route(f"GET {CONTROL_PREFIX}/rules", "show the rules that answers name", answers=(PAGE,))
     async def rules(self, request: web.Request) -> web.Response:
         """Show all rules, under their sections."""
         context = {"rules": explanations.rules(), "markers": explanations.markers()}
         return await self.templates.page(request, "rules.html", context)
 
+    @route(f"GET {CONTROL_PREFIX}/certify", "show the last run of certify on this machine",
+           access=Access.PAGE,
+           answers=(Answer(None, media_type=HTML, when="the report, or how to make one"),
+                    Answer(None, 303, None, "the browser must log in first")))  # fmt: skip
     async def report(self, request: web.Request) -> web.Response:
         """Show the report, or how to make one."""
         try:

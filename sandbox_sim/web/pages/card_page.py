@@ -1,10 +1,9 @@
 """The hosted card page: the customer pays, lets it fail, or cancels. Source: D20."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from string import punctuation
 from typing import Annotated, Final, NotRequired, TypedDict
 from urllib.parse import quote
@@ -18,13 +17,15 @@ from sandbox_sim.records.transactions import PAY_PAGES, WORDING, Choice, Status
 from sandbox_sim.web.control.input import BadInput, form_of
 from sandbox_sim.web.pages.formats import merchant_name, money
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.routes import FORM, HTML, Access, Answer, Body, Route
+from sandbox_sim.web.routes import FORM, HTML, PAGE, Access, Answer, Body, RouteGroup, route
 
 # After a payment the browser goes to `landing_page`, which may be on any site and redirect.
 _FORM_ACTION: Final = "'self' http: https:"
 _EXPIRY: Final = re.compile(r"(0[1-9]|1[0-2]) ?/ ?([0-9]{2}|20[0-9]{2})", re.ASCII)
 _CVC: Final = re.compile(r"[0-9]{3,4}", re.ASCII)
 _BRANDS: Final = {"VIS": "Visa", "MAS": "Mastercard"}
+_CARD_PAGE: Final = PAY_PAGES + "/{id}"
+_GONE: Final = Answer(None, 404, HTML, "no such page, or it has expired after 15 minutes")
 
 
 class CardForm(TypedDict):
@@ -37,7 +38,7 @@ class CardForm(TypedDict):
 
 
 @dataclass(frozen=True, eq=False)
-class CardPageRoutes:
+class CardPageRoutes(RouteGroup):
     """Routes under `/_sandbox/pay/{id}`. The id is a secret, so the page needs no token.
 
     Any page may link to this one. Only this one may send its form.
@@ -48,40 +49,26 @@ class CardPageRoutes:
     behaviour: BehaviourHolder
     merchant_names: Mapping[str, str]
 
-    def routes(self) -> Sequence[Route]:
-        path = PAY_PAGES + "/{id}"
-        route = partial(Route, group="Payment page")
-        page = Answer(None, media_type=HTML, when="the page")
-        gone = Answer(None, 404, HTML, "no such page, or it has expired after 15 minutes")
-        return [
-            route(
-                "GET", path, self.view,
-                "open the page; after that the payment does not complete by itself",
-                answers=(page, gone), access=Access.OPEN,
-            ),
-            route(
-                "HEAD", path, self.view, "check the page without opening it",
-                answers=(page, gone), access=Access.OPEN,
-            ),
-            route(
-                "POST", path, self.choose, "pay, fail or cancel",
-                answers=(
-                    page,
-                    Answer(None, 303, None, "paid; the browser continues to `landing_page`"),
-                    Answer(None, 400, HTML, "the form has no valid `choice`"),
-                    gone,
-                ),
-                body=Body(CardForm, media_type=FORM),
-                access=Access.OWN_PAGE,
-            ),
-        ]  # fmt: skip
+    group = "Payment page"
 
+    @route(f"GET {_CARD_PAGE}", "open the page; after that the payment does not complete by itself",
+           answers=(PAGE, _GONE), access=Access.OPEN)  # fmt: skip
+    @route(f"HEAD {_CARD_PAGE}", "check the page without opening it",
+           answers=(PAGE, _GONE), access=Access.OPEN)  # fmt: skip
     async def view(self, request: web.Request) -> web.Response:
         """Show the page. A GET opens it; a HEAD does not."""
         opening = request.method == hdrs.METH_GET
         page = await self.pages.view(request.match_info["id"], opening=opening)
         return await self._answer(request, page)
 
+    @route(f"POST {_CARD_PAGE}", "pay, fail or cancel",
+           answers=(
+               PAGE,
+               Answer(None, 303, None, "paid; the browser continues to `landing_page`"),
+               Answer(None, 400, HTML, "the form has no valid `choice`"),
+               _GONE,
+           ),
+           body=Body(CardForm, media_type=FORM), access=Access.OWN_PAGE)  # fmt: skip
     async def choose(self, request: web.Request) -> web.Response:
         """Apply the choice of the customer; after a payment redirect to the landing page."""
         try:

@@ -9,7 +9,6 @@ import json
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from aiohttp import web
@@ -42,7 +41,7 @@ from sandbox_sim.web.pages.listing import RecordLists
 from sandbox_sim.web.pages.search import UNACKNOWLEDGED, SearchQuery, parse_search
 from sandbox_sim.web.pages.steps import TimelineSettings
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.routes import CONTROL_PREFIX, HTML, Access, Answer, Route
+from sandbox_sim.web.routes import CONTROL_PREFIX, PAGE, Access, Answer, RouteGroup, route
 from sandbox_sim.web.transport.requests import PublicAddress
 
 _SHOWN: Final = 8
@@ -242,6 +241,7 @@ _HAVE_PAYMENTS: Final = "transactions, requests or callbacks"
 _LEDGER_PAGE: Final = 100
 
 _RULES_PAGE: Final = 200
+_ANSWERS: Final = (PAGE, Answer(None, 303, None, "the browser must log in first"))
 
 
 class Asked(NamedTuple):
@@ -266,7 +266,7 @@ class Asked(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class DashboardRoutes:
+class DashboardRoutes(RouteGroup):
     """The views of the dashboard.
 
     credentials: for commands to copy.
@@ -290,19 +290,11 @@ class DashboardRoutes:
     books: Books | None
     needs_login: bool
 
-    def routes(self) -> Sequence[Route]:
-        route = partial(
-            Route, path=f"{CONTROL_PREFIX}/", group="Pages", access=Access.PAGE,
-            answers=(
-                Answer(None, media_type=HTML, when="the page"),
-                Answer(None, 303, None, "the browser must log in first"),
-            ),
-        )  # fmt: skip
-        return [
-            route("GET", handler=self.view, summary="show the dashboard"),
-            route("HEAD", handler=self.view, summary="check that the dashboard exists"),
-        ]
+    group = "Pages"
+    access = Access.PAGE
 
+    @route(f"GET {CONTROL_PREFIX}/", "show the dashboard", answers=_ANSWERS)
+    @route(f"HEAD {CONTROL_PREFIX}/", "check that the dashboard exists", answers=_ANSWERS)
     async def view(self, request: web.Request) -> web.Response:
         """Show one view."""
         views = views_of(production=self.networks is not None)

@@ -4,7 +4,7 @@ A logged-in person shows a QR code with a code that works once. The phone exchan
 that opens only the handset pages.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Annotated, Any, Final, TypedDict
@@ -40,7 +40,7 @@ from sandbox_sim.web.control.events import CHANGED, KEEP_ALIVE, KEEP_ALIVE_S, ha
 from sandbox_sim.web.control.input import LARGEST_INTEGER, SERVICE_ID, BadInput, Input
 from sandbox_sim.web.pages.formats import merchant_name, network_name
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.routes import HTML, Access, Answer, Body, Query, Reply, Route
+from sandbox_sim.web.routes import EVENT_STREAM, HTML, Access, Answer, Reply, RouteGroup, route
 from sandbox_sim.web.transport.requests import PublicAddress
 
 
@@ -132,7 +132,7 @@ class EnterQuery(Input):
 
 
 @dataclass(frozen=True, eq=False)
-class HandsetRoutes:
+class HandsetRoutes(RouteGroup):
     """Routes under `/_sandbox/handset/`.
 
     codes: log phones in without the token; None if several processes can serve.
@@ -154,47 +154,9 @@ class HandsetRoutes:
     serves_others: bool
     secured: bool
 
-    def routes(self) -> Sequence[Route]:
-        route = partial(Route, group="Handset", access=Access.HANDSET, errors=(NOT_FOUND,))
-        page = Answer(None, media_type=HTML, when="a browser: the page")
-        login = Answer(None, 303, None, "a browser that must log in first")
-        return [
-            route(
-                "GET", _HANDSET, self.show, "show the SMS and the prompts of a number",
-                answers=(Answer(HandsetView), page, login, Answer(None, 404, HTML, "as a page")),
-                page=self.view,
-            ),
-            route(
-                "POST", f"{_HANDSET}/answer", self.answer,
-                "approve or decline a payment that waits for the payer",
-                answers=(Answer(TransactionView),), body=Body(AnswerBody),
-                errors=(NOT_FOUND, NOT_WAITING),
-            ),
-            route(
-                "GET", f"{_HANDSET}/events", self.events,
-                "announce changes of the SMS or the prompts of a number",
-                answers=(Answer(None, media_type="text/event-stream"),),
-            ),
-            route(
-                "GET", f"{_HANDSET}/enter", self.enter,
-                "exchange the code of a QR code for a cookie, once",
-                answers=(Answer(None, 303, None, "the browser continues to the handset"),
-                         Answer(None, 404, HTML, "the code is unknown, used or too old")),
-                query=Query(EnterQuery), access=Access.OPEN,
-            ),
-        ]  # fmt: skip
-
-    async def show(self, request: web.Request) -> HandsetView:
-        """Show the content of the handset, as JSON."""
-        number = self._number(request)
-        if number is None:
-            raise _no_such(request)
-        records = await self.handsets.view(number)
-        return {
-            "number": number,
-            "messages": [*map(sms_messages.shown, records.messages)],
-            "prompts": [*map(_shown, records.prompts)],
-        }
+    group = "Handset"
+    errors = (NOT_FOUND,)
+    access = Access.HANDSET
 
     async def view(self, request: web.Request) -> web.Response:
         """Show the handset as a page."""
@@ -225,6 +187,28 @@ class HandsetRoutes:
                 context["qr_code"] = qr_code(self._code_address(context["address"]))
         return await self.templates.page(request, "handset.html", context)
 
+    @route(f"GET {_HANDSET}", "show the SMS and the prompts of a number",
+           answers=(
+               Answer(HandsetView),
+               Answer(None, media_type=HTML, when="a browser: the page"),
+               Answer(None, 303, None, "a browser that must log in first"),
+               Answer(None, 404, HTML, "as a page"),
+           ),
+           page=view)  # fmt: skip
+    async def show(self, request: web.Request) -> HandsetView:
+        """Show the content of the handset, as JSON."""
+        number = self._number(request)
+        if number is None:
+            raise _no_such(request)
+        records = await self.handsets.view(number)
+        return {
+            "number": number,
+            "messages": [*map(sms_messages.shown, records.messages)],
+            "prompts": [*map(_shown, records.prompts)],
+        }
+
+    @route(f"POST {_HANDSET}/answer", "approve or decline a payment that waits for the payer",
+           answers=(Answer(TransactionView),), errors=(NOT_FOUND, NOT_WAITING))  # fmt: skip
     async def answer(self, request: web.Request, asked: AnswerBody) -> Reply:
         """Approve or decline; HTTP 409 if the payment no longer waits."""
         if asked.decision is PromptDecision.APPROVE and asked.pin is None:
@@ -241,6 +225,8 @@ class HandsetRoutes:
             raise RequestRefused(NOT_WAITING, text)
         return transactions.shown(found.transaction, self.clock.now())
 
+    @route(f"GET {_HANDSET}/events", "announce changes of the SMS or the prompts of a number",
+           answers=(EVENT_STREAM,))  # fmt: skip
     async def events(self, request: web.Request) -> web.StreamResponse:
         """Send events without content; the page then loads itself again."""
         number = self._number(request)
@@ -261,6 +247,10 @@ class HandsetRoutes:
                 await self.clock.pause(0)
         return answer
 
+    @route(f"GET {_HANDSET}/enter", "exchange the code of a QR code for a cookie, once",
+           answers=(Answer(None, 303, None, "the browser continues to the handset"),
+                    Answer(None, 404, HTML, "the code is unknown, used or too old")),
+           access=Access.OPEN)  # fmt: skip
     async def enter(self, request: web.Request, asked: EnterQuery) -> web.Response:
         """Exchange a code for a cookie."""
         number = self._number(request)

@@ -4,9 +4,7 @@ The link of an invitation, as `sandbox-sim demo --lan` shows one, also logs in.
 """
 
 import hmac
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from typing import Annotated, Final, NotRequired, TypedDict
 
 from aiohttp import web
@@ -22,10 +20,21 @@ from sandbox_sim.web.control.access import (
 )
 from sandbox_sim.web.control.input import Input, form_of
 from sandbox_sim.web.pages.templates import Templates
-from sandbox_sim.web.routes import CONTROL_PREFIX, FORM, HTML, Access, Answer, Body, Query, Route
+from sandbox_sim.web.routes import (
+    CONTROL_PREFIX,
+    FORM,
+    HTML,
+    PAGE,
+    Access,
+    Answer,
+    Body,
+    RouteGroup,
+    route,
+)
 
 _LOGIN: Final = f"{CONTROL_PREFIX}/login"
 _ENTER: Final = f"{CONTROL_PREFIX}/enter"
+_ONWARDS: Final = Answer(None, 303, None, "logged in; the browser continues")
 
 
 class Invitations:
@@ -58,7 +67,7 @@ class LoginForm(TypedDict):
 
 
 @dataclass(frozen=True, eq=False)
-class LoginRoutes:
+class LoginRoutes(RouteGroup):
     """Login and logout.
 
     token: the setting `control_token`, or None. secured: whether browsers reach this server by
@@ -71,34 +80,11 @@ class LoginRoutes:
     _: KW_ONLY
     secured: bool
 
-    def routes(self) -> Sequence[Route]:
-        """The routes of the login page."""
-        route = partial(Route, group="Pages")
-        onwards = Answer(None, 303, None, "logged in; the browser continues")
-        page = Answer(None, media_type=HTML, when="the page")
-        return [
-            route(
-                "GET", _LOGIN, self.view, "show the login page",
-                answers=(page, Answer(None, 303, None, "no token is set: continue")),
-                access=Access.OPEN,
-            ),
-            route(
-                "POST", _LOGIN, self.login, "log in with the control token",
-                answers=(onwards, Answer(None, 401, HTML, "the token is wrong")),
-                body=Body(LoginForm, media_type=FORM), access=Access.OWN_PAGE,
-            ),
-            route(
-                "GET", _ENTER, self.enter, "log in with the link of an invitation",
-                answers=(onwards, Answer(None, 404, HTML, "no invitation has this code")),
-                query=Query(InvitationQuery), access=Access.OPEN,
-            ),
-            route(
-                "POST", f"{CONTROL_PREFIX}/logout", self.logout, "log out",
-                answers=(Answer(None, 303, None, "logged out"),),
-                body=Body(None, optional=True, media_type=FORM), access=Access.OWN_PAGE,
-            ),
-        ]  # fmt: skip
+    group = "Pages"
 
+    @route(f"GET {_LOGIN}", "show the login page",
+           answers=(PAGE, Answer(None, 303, None, "no token is set: continue")),
+           access=Access.OPEN)  # fmt: skip
     async def view(self, request: web.Request) -> web.Response:
         """Show the form; without a token, redirect to the dashboard."""
         wanted = _own_path(request, request.query.get("next", ""))
@@ -106,6 +92,9 @@ class LoginRoutes:
             return go_to(wanted)
         return await self._form(request, wanted, problem=None, status=200)
 
+    @route(f"POST {_LOGIN}", "log in with the control token",
+           answers=(_ONWARDS, Answer(None, 401, HTML, "the token is wrong")),
+           body=Body(LoginForm, media_type=FORM), access=Access.OWN_PAGE)  # fmt: skip
     async def login(self, request: web.Request) -> web.Response:
         """Check the token and set the cookie."""
         form = await form_of(request)
@@ -118,6 +107,9 @@ class LoginRoutes:
             return challenge(await self._form(request, wanted, problem=problem, status=401))
         return self._logged_in(request, self.token, wanted)
 
+    @route(f"GET {_ENTER}", "log in with the link of an invitation",
+           answers=(_ONWARDS, Answer(None, 404, HTML, "no invitation has this code")),
+           access=Access.OPEN)  # fmt: skip
     async def enter(self, request: web.Request, asked: InvitationQuery) -> web.Response:
         """Log in by an invitation."""
         target = self.invitations.target(asked.code)
@@ -134,6 +126,9 @@ class LoginRoutes:
         path = prefix_of(request) + CONTROL_PREFIX
         return give_cookie(go_to(wanted), cookie, path, secured=self.secured)
 
+    @route(f"POST {CONTROL_PREFIX}/logout", "log out",
+           answers=(Answer(None, 303, None, "logged out"),),
+           body=Body(None, optional=True, media_type=FORM), access=Access.OWN_PAGE)  # fmt: skip
     async def logout(self, request: web.Request) -> web.Response:
         """Delete the cookie."""
         answer = go_to(f"{prefix_of(request)}{_LOGIN}")
