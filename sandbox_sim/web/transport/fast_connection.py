@@ -30,7 +30,7 @@ log = logging.getLogger("sandbox_sim.requests")
 _MOST_BYTES: Final = 65_536
 _END_OF_HEAD: Final = b"\r\n\r\n"
 # Measured: from this number of connections on, batching answers gains more than the delay costs.
-_MANY: Final = 3
+MANY: Final = 3
 
 
 class PlainRequest:
@@ -179,7 +179,7 @@ class Connection(BaseProtocol):
         """Write an answer. Raises `ConnectionResetError` when the connection is lost."""
         if self.transport is None or self.transport.is_closing():
             raise ConnectionResetError("the client went away")
-        if len(self._opened) < _MANY and not self._write_batcher.pending:
+        if len(self._opened) < MANY and not self._write_batcher.pending:
             self.transport.write(chunk)
         else:
             self._write_batcher.write(self.transport, chunk)
