@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
@@ -196,10 +197,9 @@ class RouteGroup:
 
     def routes(self) -> list[Route]:
         """The routes of this group."""
-        shared = {"group": self.group, "access": self.access, "errors": self.errors}
+        made = partial(Route, group=self.group, access=self.access, errors=self.errors)
         return [
-            Route(**{**shared, **self._bound(marks), "handler": getattr(self, name)})
-            for name, marks in self._marked
+            made(**self._bound(marks), handler=getattr(self, name)) for name, marks in self._marked
         ]
 
     def _bound(self, marks: Mapping[str, Any]) -> Mapping[str, Any]:
