@@ -30,7 +30,10 @@ class Server(servers.ServerProcess):
     async def ask(self, path: str, body: object = None, *, method: str | None = None) -> Response:
         """Send one request to the gateway or its control API; POST if there is a body."""
         verb = method or ("GET" if body is None else "POST")
-        return await exchange(self.port, request_bytes(path, body, method=verb.encode()))
+        try:
+            return await exchange(self.port, request_bytes(path, body, method=verb.encode()))
+        except NoAnswer as error:
+            raise NoAnswer(f"{verb} {path}: {error}") from error
 
     async def listed(self, plural: str) -> list[dict[str, Any]]:
         """All records of a kind that the control API lists, newest first."""

@@ -24,11 +24,15 @@ _LARGEST_PIECE: Final = 32_768
 
 
 class Stream(NamedTuple):
-    """cuts: where it is cut. answers: how many must come; None if the stream is damaged."""
+    """cuts: where it is cut. answers: how many must come; None if the stream is damaged.
+
+    half_closed: whether the client ends its side behind it.
+    """
 
     raw: bytes
     cuts: tuple[int, ...]
     answers: int | None
+    half_closed: bool
 
     def of_service(self, service_id: bytes) -> bytes:
         """The whole stream with this service, which has two digits."""
@@ -41,8 +45,8 @@ class Stream(NamedTuple):
 
 
 def stream(random: Random, name: str) -> Stream:
-    """Up to five requests; all their transaction ids begin with `name`."""
-    count = random.randint(1, 5)
+    """A few requests, or very many; all their transaction ids begin with `name`."""
+    count = random.choice((1, 2, 3, 4, 5) * 4 + (40,))
     requests = [_request(random, f"{name}-{number}") for number in range(count)]
     is_spoiled = random.random() < 0.8
     if is_spoiled:
@@ -52,7 +56,8 @@ def stream(random: Random, name: str) -> Stream:
     if random.random() < 0.8:
         requests.append(request_bytes("/make_payment", _payment(f"{name}-last"), CLOSE))
     raw = b"".join(requests)
-    return Stream(raw, _cuts(raw, random), None if is_spoiled else len(requests))
+    answers = None if is_spoiled else len(requests)
+    return Stream(raw, _cuts(raw, random), answers, half_closed=random.random() < 0.5)
 
 
 def _payment(transaction_id: str) -> bytes:

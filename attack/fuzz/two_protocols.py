@@ -80,7 +80,8 @@ async def _work(server: Server, seed: int, worker: int, ends: float, report: Rep
             problem = f"the exchange failed: {error}"
         if problem is not None:
             sent = each.of_service(b"%d" % services[0])
-            report.add(f"{problem}; cut at {each.cuts}", sent)
+            ended = ", the client's side ended" if each.half_closed else ""
+            report.add(f"{problem}; cut at {each.cuts}{ended}", sent)
 
 
 async def _problem(server: Server, each: Stream, services: tuple[int, int]) -> str | None:
@@ -88,14 +89,13 @@ async def _problem(server: Server, each: Stream, services: tuple[int, int]) -> s
     theirs: list[Done] = []
     problems: list[str] = []
     for deadlines in _DEADLINES:
-        pieces = each.pieces(b"%d" % services[0]), each.pieces(b"%d" % services[1])
         ours, other = await asyncio.gather(
-            _done(server, pieces[0], services[0], deadlines, by_aiohttp=False),
-            _done(server, pieces[1], services[1], deadlines, by_aiohttp=True),
+            _done(server, each, services[0], deadlines, by_aiohttp=False),
+            _done(server, each, services[1], deadlines, by_aiohttp=True),
         )
         theirs.append(other)
         if deadlines is not _DEADLINES[0]:
-            whole = [each.of_service(b"%d" % services[1])]
+            whole = each._replace(cuts=())
             theirs.append(await _done(server, whole, services[1], deadlines, by_aiohttp=True))
         problems = [p for p in (difference(ours, one, each.answers) for one in theirs) if p]
         if len(problems) < len(theirs):
@@ -150,14 +150,17 @@ def comparable(raw: bytes) -> bytes:
 
 async def _done(
     server: Server,
-    pieces: Sequence[bytes],
+    sent: Stream,
     service_id: int,
     deadlines: Deadlines,
     *,
     by_aiohttp: bool,
 ) -> Done:
     """Send a stream for this service, which no other stream uses at the time."""
-    answers = await answered(server.port, pieces, deadlines, by_aiohttp=by_aiohttp)
+    pieces = sent.pieces(b"%d" % service_id)
+    answers = await answered(
+        server.port, pieces, deadlines, by_aiohttp=by_aiohttp, half_closed=sent.half_closed
+    )
     search = {"match": {"service_id": service_id}, "limit": 1000}
     found = (await server.ask("/_sandbox/requests/find", search)).json()["requests"]
     await server.ask(f"/_sandbox/requests?service_id={service_id}", method="DELETE")
@@ -165,7 +168,12 @@ async def _done(
 
 
 async def answered(
-    port: int, pieces: Sequence[bytes], deadlines: Deadlines, *, by_aiohttp: bool
+    port: int,
+    pieces: Sequence[bytes],
+    deadlines: Deadlines,
+    *,
+    by_aiohttp: bool,
+    half_closed: bool,
 ) -> bytes:
     """Everything that comes until the server closes, or is silent for this long.
 
@@ -176,7 +184,8 @@ async def answered(
             streams[1].write(LIVEZ)
             await read_response(streams[0])
         unsent = deque(pieces)
-        sending = asyncio.create_task(_send(streams[1], unsent, deadlines.gap_s))
+        send = _send(streams[1], unsent, deadlines.gap_s, half_closed=half_closed)
+        sending = asyncio.create_task(send)
         try:
             return await received(streams[0], unsent, deadlines.silence_s)
         finally:
@@ -184,9 +193,13 @@ async def answered(
             await asyncio.gather(sending, return_exceptions=True)
 
 
-async def _send(writer: asyncio.StreamWriter, unsent: deque[bytes], gap_s: float) -> None:
+async def _send(
+    writer: asyncio.StreamWriter, unsent: deque[bytes], gap_s: float, *, half_closed: bool
+) -> None:
     while unsent:
         writer.write(unsent.popleft())
+        if half_closed and not unsent:
+            writer.write_eof()  # at once, while the last request is being answered
         await writer.drain()
         await asyncio.sleep(gap_s)
 

@@ -13,7 +13,8 @@ from aiohttp import web
 from attack.fuzz import afterwards, networks, readers
 from attack.fuzz.findings import Report
 from attack.fuzz.two_protocols import Done, difference, received
-from attack.wire import KeptConnection, Response, request_bytes
+from attack.servers import Server
+from attack.wire import KeptConnection, NoAnswer, Response, request_bytes
 from sandbox_sim.ports.network import Notification
 from sandbox_sim.records.reports import Outcome
 from tests.kit.http_servers import listening
@@ -121,6 +122,16 @@ async def test_a_stream_takes_its_connection_with_it() -> None:
         for _ in range(2):
             assert (await connection.send(request_bytes("/events", method=b"GET"))).status == 200
         connection.close()
+
+
+async def test_a_request_without_an_answer_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server("a server", tmp_path / "log", ())
+    monkeypatch.setattr(server, "url", "http://127.0.0.1:1")  # nothing listens there
+
+    with pytest.raises(NoAnswer, match=r"^POST /_sandbox/clock/reset: no connection"):
+        await server.ask("/_sandbox/clock/reset", {})
 
 
 def test_a_5xx_to_a_payment_that_was_sent() -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from aiohttp import hdrs, web
+from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from sandbox_sim.control.journal import Journal
@@ -283,11 +283,12 @@ async def read_body(request: IncomingRequest, read: ReadBody) -> bytes:
 
 
 async def expect(request: IncomingRequest) -> None:
-    """Answer `Expect: 100-continue`; ignore any other expectation.
+    """Answer `Expect: 100-continue`; ignore any other expectation, and all of HTTP/1.0.
 
     Raises `HTTPRequestEntityTooLarge`, so that the client does not send such a body.
     """
-    if request.headers.get(hdrs.EXPECT, "").lower() != "100-continue":
+    is_expected = request.headers.get(hdrs.EXPECT, "").lower() == "100-continue"
+    if not is_expected or request.version < HttpVersion11:
         return
     length = int(request.headers.get(hdrs.CONTENT_LENGTH, 0))  # the parser refuses other texts
     if length > request.client_max_size:

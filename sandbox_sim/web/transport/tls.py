@@ -15,9 +15,10 @@ from sandbox_sim.web.transport.client_connections import ClientConnections
 
 log = logging.getLogger("sandbox_sim.requests")
 
-# Seconds of real time for the handshake, and for the end of TLS.
+# Seconds of real time for the handshake; and for the end of TLS, which begins as soon as the last
+# answer is written: a slow client has not read all of it by then.
 _HANDSHAKE_S: Final = 10.0
-_GOODBYE_S: Final = 1.0
+_GOODBYE_S: Final = 30.0
 _USE_HTTPS: Final = "a client spoke plain HTTP to this port, which serves HTTPS only: use https://"
 
 

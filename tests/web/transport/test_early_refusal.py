@@ -114,6 +114,18 @@ async def test_a_body_that_is_just_small_enough_is_asked_for(start_sandbox: Star
     writer.close()
 
 
+@pytest.mark.decision("D5")
+@pytest.mark.parametrize("path", ["/make_payment", "/_sandbox/clock/freeze"])
+async def test_http_1_0_knows_no_expectation(sandbox: Sandbox, path: str) -> None:
+    """Its clients take `100 Continue` for the answer (RFC 9110, 10.1.1)."""
+    reader, writer = await connected(sandbox)
+    writer.write(request_bytes(path, PAYMENT, EXPECT, version=b"HTTP/1.0"))
+
+    async with asyncio.timeout(10):
+        assert b" 100 " not in await reader.readline()
+    writer.close()
+
+
 async def test_what_comes_in_place_of_the_body_is_no_request(sandbox: Sandbox) -> None:
     """A client that sends its next request in place of the body gets no answer to it."""
     reader, writer = await connected(sandbox)

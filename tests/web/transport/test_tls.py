@@ -6,10 +6,10 @@ import logging
 import socket
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from aiohttp import ClientSession, TCPConnector, web
@@ -22,7 +22,9 @@ from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests.conftest import basic
 from tests.kit.requests import OPERATIONS
+from tests.stores.conftest import eventually
 from tests.tls_files import certificate_files, trusting
+from tests.turns import turns
 from tests.web.wire import request_bytes
 
 HEADERS = {"Authorization": basic(), "User-Agent": "tests"}
@@ -145,3 +147,38 @@ async def test_a_client_that_leaves_during_the_handshake_is_forgotten(server: Se
 
     while clients._open:  # noqa: ASYNC110
         await asyncio.sleep(0)
+
+
+async def test_an_answer_that_is_read_slowly_comes_whole_though_the_connection_closes_after_it(
+    server: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (site,) = server.runner.sites
+    listener = cast("Any", site)._server.sockets[0]._sock
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
+    page = request_bytes("/_sandbox/openapi.json", b"", b"Connection: close", method="GET")
+
+    def ask() -> ssl.SSLSocket:
+        connection = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+        asking = trusting().wrap_socket(connection, server_hostname="127.0.0.1")
+        asking.sendall(page)
+        return asking
+
+    asking = await asyncio.to_thread(ask)
+    opened = server.runner.app[CLIENTS]._open
+    await eventually(lambda: any(getattr(each, "_task_handler", each) is None for each in opened))
+    loop = asyncio.get_running_loop()
+    time = loop.time
+    monkeypatch.setattr(loop, "time", lambda: time() + 20)
+    await turns()
+
+    with closing(asking):
+        head, _, body = (await asyncio.to_thread(read_all, asking)).partition(b"\r\n\r\n")
+    assert b"Content-Length: %d\r\n" % len(body) in head
+    await eventually(lambda: not opened)
+
+
+def read_all(connection: ssl.SSLSocket) -> bytes:
+    came = b""
+    while data := connection.recv(65_536):
+        came += data
+    return came
