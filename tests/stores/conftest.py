@@ -18,6 +18,7 @@ from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests import postgres
 from tests.sample_records import NOW
 from tests.sqlite_files import IN_MEMORY
+from tests.turns import SOON_S
 from tests.units import unit_of
 
 if TYPE_CHECKING:
@@ -148,8 +149,8 @@ async def claim(store: Store, limit: int = 100, now: datetime = NOW) -> list[Job
 
 
 async def eventually(condition: Callable[[], bool | Awaitable[bool]]) -> None:
-    """Return as soon as the condition holds; raise `TimeoutError` after 20 seconds."""
-    async with asyncio.timeout(20):
+    """Return as soon as the condition holds; raise `TimeoutError` after `SOON_S`."""
+    async with asyncio.timeout(SOON_S):
         while True:
             found = condition()
             if found if isinstance(found, bool) else await found:
