@@ -104,10 +104,13 @@ async def open_postgres(
 
     Returns the store after its first heartbeat.
     """
-    from sandbox_sim.stores.postgres import postgres_notifications  # noqa: PLC0415
+    from sandbox_sim.stores.postgres import postgres_connection, postgres_notifications  # noqa: PLC0415
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
     monkeypatch.setattr(postgres_notifications, "_RECONNECT_S", 0.05)
+    # On a busy machine a new connection takes longer than the five seconds of the store.
+    monkeypatch.setattr(postgres_connection, "CONNECT_TIMEOUT_S", SOON_S)
+    monkeypatch.setitem(postgres_connection._OPTIONS, "timeout", SOON_S)
 
     async with AsyncExitStack() as stack:
 
