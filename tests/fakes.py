@@ -10,6 +10,7 @@ from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Store, StoreError, Topic, Unit
 from sandbox_sim.records.callbacks import FailureKind, ReceiverResponse
 from sandbox_sim.records.events import StoredChange
+from tests.turns import SOON_S
 
 T = TypeVar("T")
 
@@ -111,7 +112,7 @@ class WatchedClock(VirtualClock):
         """Return when the task that was woken has done its work and waits again."""
         for _ in range(5):
             await asyncio.sleep(0)
-        await asyncio.wait_for(self._asleep.wait(), 1)
+        await asyncio.wait_for(self._asleep.wait(), SOON_S)
 
 
 class FailingStore:

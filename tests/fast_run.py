@@ -23,6 +23,7 @@ SLOW: Final = (
     "tests/test_chaos.py",
     "tests/test_wheel.py",
     "tests/certify/test_matrix.py",
+    "tests/certify/test_certifying_page.py",
     "tests/cli/compare/test_compare.py",
     "tests/test_python_recipes.py",
     "tests/test_pytest_plugin.py",

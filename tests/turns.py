@@ -1,9 +1,13 @@
 """Turns of the event loop, for tests in which other tasks go on."""
 
 import asyncio
+from typing import Final
 
 from sandbox_sim.callbacks.callback_dispatcher import CallbackDispatcher
 from sandbox_sim.production.background_jobs import BackgroundJobs
+
+# Seconds, of real time, for what must happen. Only a fault takes this long, also on a busy machine.
+SOON_S: Final = 20.0
 
 
 async def turns(count: int = 20) -> None:

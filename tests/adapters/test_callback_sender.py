@@ -8,6 +8,7 @@ from sandbox_sim import __version__
 from sandbox_sim.adapters.callback_sender import KEPT_IDLE, HttpCallbackSender
 from sandbox_sim.records.callbacks import KEPT_BODY_BYTES
 from tests.adapters.conftest import BODY, Listen, Receiver, http, post
+from tests.turns import SOON_S
 
 pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
 
@@ -138,10 +139,10 @@ class TestTheAnswer:
         receiver = Receiver(behave=flood)
         url = await listen(receiver)
 
-        answer = await asyncio.wait_for(post(sender, url), 2)
+        answer = await asyncio.wait_for(post(sender, url), SOON_S)
 
         assert (answer.status_code, answer.body) == (200, "x" * 4096)
-        await asyncio.wait_for(receiver.left.wait(), 2)
+        await asyncio.wait_for(receiver.left.wait(), SOON_S)
 
     async def test_a_redirect_is_an_answer_and_not_followed(
         self, sender: HttpCallbackSender, listen: Listen

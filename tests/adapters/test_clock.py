@@ -8,9 +8,10 @@ import pytest
 
 from sandbox_sim.adapters.clock_and_ids import SystemClock, VirtualClock
 from sandbox_sim.ports import Clock
+from tests.turns import SOON_S
 
 HOUR = timedelta(hours=1)
-AT_ONCE = 1.0  # seconds; the limit for a wait that must end at once
+AT_ONCE = SOON_S  # the limit for a wait that must end at once
 
 
 @pytest.fixture(params=[SystemClock, VirtualClock])

@@ -8,6 +8,7 @@ import pytest
 
 from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
 from sandbox_sim.ports import AnswerGate
+from tests.turns import SOON_S
 
 PACKAGE = Path(__file__).parents[2] / "sandbox_sim"
 
@@ -45,7 +46,7 @@ async def test_all_that_wait_for_a_transaction_go_on_when_it_is_released(gate: A
 
     gate.release(FIRST)
 
-    await asyncio.wait_for(asyncio.gather(*tasks), 1)
+    await asyncio.wait_for(asyncio.gather(*tasks), SOON_S)
 
 
 async def test_the_release_of_another_transaction_wakes_nothing(gate: AnswerGate) -> None:
@@ -58,7 +59,7 @@ async def test_the_release_of_another_transaction_wakes_nothing(gate: AnswerGate
 
     assert not task.done()
     gate.release(FIRST)
-    await asyncio.wait_for(task, 1)
+    await asyncio.wait_for(task, SOON_S)
 
 
 @pytest.mark.parametrize("released_before", [True, False])
@@ -69,7 +70,7 @@ async def test_nothing_waits_for_a_transaction_that_is_not_held(
         gate.hold(FIRST)
         gate.release(FIRST)
 
-    await asyncio.wait_for(gate.wait_until_released(FIRST), 1)
+    await asyncio.wait_for(gate.wait_until_released(FIRST), SOON_S)
 
 
 def test_a_call_is_made_once_when_the_transaction_is_released(gate: AnswerGate) -> None:

@@ -13,7 +13,7 @@ from sandbox_sim.records.callbacks import DeliveryState
 from tests.conftest import Works, to
 from tests.fakes import NO_DESCRIPTORS, NOT_THERE
 from tests.sample_records import NOW, SERVICE, callback
-from tests.turns import idle
+from tests.turns import SOON_S, idle
 
 SLOW, QUICK = "http://slow.test/callback", "http://quick.test/callback"
 
@@ -35,7 +35,7 @@ class TestFairness:
         await works.start()
 
         works.sender.let_go()
-        await asyncio.wait_for(idle(works.deliveries), 1)
+        await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
         assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
         assert len(works.sender.posts) == 100
@@ -56,7 +56,7 @@ class TestAbandoned:
 
         await works.deliveries.abandon(SERVICE)
 
-        await asyncio.wait_for(idle(works.deliveries), 1)
+        await asyncio.wait_for(idle(works.deliveries), SOON_S)
         assert works.sender.at_work[SLOW] == 0
         assert works.deliveries.receivers == ()
         assert set((await works.states()).values()) == {DeliveryState.PENDING}
@@ -70,7 +70,7 @@ class TestAbandoned:
 
         await works.deliveries.abandon(SERVICE)
         works.sender.let_go()
-        await asyncio.wait_for(idle(works.deliveries), 1)
+        await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
         assert len(works.sender.posts) == PER_RECEIVER + 8
 
@@ -83,7 +83,7 @@ class TestBounds:
         assert works.sender.at_work[SLOW] == PER_RECEIVER
 
         works.sender.let_go()
-        await asyncio.wait_for(idle(works.deliveries), 1)
+        await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
         assert works.sender.most_at_work[SLOW] == PER_RECEIVER
         assert len(works.sender.posts) == PER_RECEIVER + 8
@@ -99,7 +99,7 @@ class TestBounds:
 
         works.sender.let_go()
         works.sender.most_at_work.clear()
-        await asyncio.wait_for(idle(works.deliveries), 1)
+        await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
         assert works.sender.most_at_work[SLOW] == 1
         assert set((await works.states()).values()) == {DeliveryState.RETRYING}
@@ -245,7 +245,7 @@ class TestCuttingOff:
         cut_off = works.sender.urls[0]
 
         works.sender.let_go()
-        await asyncio.wait_for(idle(works.deliveries), 5)
+        await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
         assert works.sender.urls.count(cut_off) == 2
         assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
@@ -321,7 +321,7 @@ class TestTheGate:
         assert works.sender.posts == []
 
         works.deliveries.gate.release("10000000001")
-        await asyncio.wait_for(idle(works.deliveries), 1)
+        await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
         assert await works.states() == {"C1": DeliveryState.DELIVERED}
 
@@ -355,7 +355,7 @@ class TestClosing:
         closing = asyncio.create_task(works.deliveries.close(grace=5))
         await asyncio.sleep(0)
         works.sender.let_go()
-        await asyncio.wait_for(closing, 1)
+        await asyncio.wait_for(closing, SOON_S)
 
         assert await works.states() == {"slow.test 0": DeliveryState.DELIVERED}
 
@@ -364,7 +364,7 @@ class TestClosing:
         await works.notify(*to("slow.test", 1))
         await works.start()
 
-        await asyncio.wait_for(works.deliveries.close(grace=0.005), 1)
+        await asyncio.wait_for(works.deliveries.close(grace=0.005), SOON_S)
 
         assert works.sender.at_work[SLOW] == 0
         assert (await works.callback("slow.test 0")).attempts == ()
@@ -377,10 +377,10 @@ class TestClosing:
         closing = asyncio.create_task(works.deliveries.close(grace=5))
         await asyncio.sleep(0)
         works.sender.let_go()
-        await asyncio.wait_for(closing, 1)
+        await asyncio.wait_for(closing, SOON_S)
 
         assert len(works.sender.posts) == PER_RECEIVER
         assert list((await works.states()).values()).count(DeliveryState.PENDING) == 10
 
     async def test_with_nothing_to_do_it_returns_at_once(self, works: Works) -> None:
-        await asyncio.wait_for(works.deliveries.close(grace=5), 1)
+        await asyncio.wait_for(works.deliveries.close(grace=5), SOON_S)

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
-from sandbox_sim.events import waits as gateway_waiting
 from sandbox_sim.events.waits import Awaited, Shown, Subject, Waiters, WaitResult
 from sandbox_sim.records.events import Event, EventType
+from tests.stepped_clock import SteppedClock
 from tests.turns import turns
 
 OURS = Subject(EventType.SMS, 55)
@@ -34,8 +34,13 @@ def store() -> Searched:
 
 
 @pytest.fixture
-def waiters() -> Waiters:
-    return Waiters(VirtualClock())
+def clock() -> SteppedClock:
+    return SteppedClock()
+
+
+@pytest.fixture
+def waiters(clock: SteppedClock) -> Waiters:
+    return Waiters(clock)
 
 
 def record(record_id: str, state: str = "done") -> Shown:
@@ -186,12 +191,18 @@ async def test_what_is_written_during_the_search_counts(waiters: Waiters, store:
     assert (await waiting).records == [record("B"), record("C")]
 
 
-async def test_after_the_time_it_says_how_many_there_are(waiters: Waiters, store: Searched) -> None:
+async def test_after_the_time_it_says_how_many_there_are(
+    clock: SteppedClock, waiters: Waiters, store: Searched
+) -> None:
     store.records = [record("A")]
-    waiting = wait(waiters, store, enough=5, timeout_s=0.05)
+    waiting = wait(waiters, store, enough=5, timeout_s=60)
     await turns()
 
     waiters.receive(written(record("B"), record("C", "new")))
+    clock.advance(59)
+    await turns()
+    assert not waiting.done()
+    clock.advance(1)
 
     assert await waiting == WaitResult(None, 2)
     assert store.times == 1
@@ -222,14 +233,17 @@ async def test_it_searches_again_when_much_of_its_service_changed(
     assert (await waiting).matching == 1
 
 
-async def test_what_a_reset_forgot_does_not_count(waiters: Waiters, store: Searched) -> None:
-    waiting = wait(waiters, store, enough=2, timeout_s=0.05)
+async def test_what_a_reset_forgot_does_not_count(
+    clock: SteppedClock, waiters: Waiters, store: Searched
+) -> None:
+    waiting = wait(waiters, store, enough=2, timeout_s=60)
     await turns()
 
     waiters.receive(written(record("A")))
     waiters.receive([Event(EventType.RESET, 55, dict)])
     await turns()
     waiters.receive(written(record("B")))
+    clock.advance(60)
 
     assert await waiting == WaitResult(None, 1)
 
@@ -276,10 +290,15 @@ class TestWithOtherServers:
         assert relay.heard == []
 
     async def test_it_searches_again_seldom_and_more_seldom(
-        self, store: Searched, monkeypatch: pytest.MonkeyPatch
+        self, clock: SteppedClock, store: Searched
     ) -> None:
-        monkeypatch.setattr(gateway_waiting, "_SEARCH_AGAIN_S", 0.001)
-        waiting = wait(Waiters(VirtualClock(), FakeRelay()), store, timeout_s=0.1)
+        waiting = wait(Waiters(clock, FakeRelay()), store, timeout_s=60)
+        searched_at = []
+        for half_seconds in range(120):
+            before = store.times
+            await turns()
+            searched_at += [half_seconds / 2] * (store.times - before)
+            clock.advance(0.5)
 
         assert (await waiting).records is None
-        assert 2 <= store.times <= 8
+        assert searched_at == [0, 0.5, 1.5, 3.5, 7.5, 15.5, 31.5]

@@ -25,8 +25,8 @@ from tests.networks import broken
 from tests.networks.http_json.acme_dialect import AcmeDialect
 from tests.networks.smpp.network import until
 from tests.networks.smpp.smpp_peer import smpp_peer
-from tests.networks.smpp.stepped_clock import SteppedClock
 from tests.networks.upstream_dialect import UpstreamDialect
+from tests.stepped_clock import SteppedClock
 from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")

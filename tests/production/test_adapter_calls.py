@@ -25,8 +25,8 @@ from sandbox_sim.production.registry import MARGIN_S, QUERIES_AT_ONCE, Configure
 from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.reports import Outcome
 from tests.networks.fakes import KeptEvents, query, request
-from tests.networks.smpp.stepped_clock import SteppedClock
 from tests.production.desk import Desk, ScriptedNetwork
+from tests.stepped_clock import SteppedClock
 from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")

@@ -18,6 +18,7 @@ from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests import postgres
 from tests.sample_records import NOW
 from tests.sqlite_files import IN_MEMORY
+from tests.turns import SOON_S
 from tests.units import unit_of
 
 if TYPE_CHECKING:
@@ -103,10 +104,13 @@ async def open_postgres(
 
     Returns the store after its first heartbeat.
     """
-    from sandbox_sim.stores.postgres import postgres_notifications  # noqa: PLC0415
+    from sandbox_sim.stores.postgres import postgres_connection, postgres_notifications  # noqa: PLC0415
     from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
     monkeypatch.setattr(postgres_notifications, "_RECONNECT_S", 0.05)
+    # On a busy machine a new connection takes longer than the five seconds of the store.
+    monkeypatch.setattr(postgres_connection, "CONNECT_TIMEOUT_S", SOON_S)
+    monkeypatch.setitem(postgres_connection._OPTIONS, "timeout", SOON_S)
 
     async with AsyncExitStack() as stack:
 
@@ -148,8 +152,8 @@ async def claim(store: Store, limit: int = 100, now: datetime = NOW) -> list[Job
 
 
 async def eventually(condition: Callable[[], bool | Awaitable[bool]]) -> None:
-    """Return as soon as the condition holds; raise `TimeoutError` after 20 seconds."""
-    async with asyncio.timeout(20):
+    """Return as soon as the condition holds; raise `TimeoutError` after `SOON_S`."""
+    async with asyncio.timeout(SOON_S):
         while True:
             found = condition()
             if found if isinstance(found, bool) else await found:

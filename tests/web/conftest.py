@@ -15,6 +15,7 @@ from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.conftest import Sandbox
 from tests.kit.http_servers import listening
 from tests.sample_records import every
+from tests.turns import SOON_S
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ class Receiver:
         return only
 
     async def arrival(self) -> None:
-        """Wait for the first callback; raise TimeoutError after five seconds."""
-        async with asyncio.timeout(5):
+        """Wait for the first callback; raise TimeoutError if none comes."""
+        async with asyncio.timeout(SOON_S):
             await self.arrived.wait()
 
     def answer_in_turn(self, *statuses: int) -> None:

@@ -15,7 +15,7 @@ from sandbox_sim.ports.network import NetworkEnvironment, SubmitRequest, SubmitR
 from sandbox_sim.records.reports import Outcome
 from tests.networks.fakes import KeptEvents, request
 from tests.networks.smpp.fake_smsc import FakeSmsc
-from tests.networks.smpp.stepped_clock import SteppedClock
+from tests.stepped_clock import SteppedClock
 
 TIMEOUT_S: Final = 10.0
 

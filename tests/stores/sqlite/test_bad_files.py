@@ -19,6 +19,7 @@ from sandbox_sim.stores.sqlite.sqlite_store import APPLICATION_ID, SqliteStore
 from tests.sample_records import SERVICE, every, message, posting
 from tests.sqlite_files import contents, opened, outside
 from tests.stores.writes import prepared
+from tests.turns import SOON_S
 from tests.units import unit_of
 
 PAGE = 4096
@@ -26,7 +27,7 @@ PAGE = 4096
 
 async def refusal(path: Path) -> str:
     """The error message of a store that is opened on this path."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SOON_S):
         with pytest.raises(StoreError) as told:
             await SqliteStore(path, VirtualClock()).open()
     return str(told.value)
@@ -252,7 +253,7 @@ class TestPermissions:
 
 async def test_a_name_that_no_file_can_have_is_told_too(tmp_path: Path) -> None:
     """The settings refuse such a name; other code that opens a store must not wait for ever."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SOON_S):
         with pytest.raises(ValueError, match="null"):
             await SqliteStore(tmp_path / "state\x00.sqlite3", VirtualClock()).open()
 

@@ -28,6 +28,7 @@ from tests.sample_records import (
 )
 from tests.sqlite_files import connection_of, killed, opened, outside, rows
 from tests.stores.writes import WRITES, Write, prepared, state
+from tests.turns import SOON_S
 from tests.units import unit_of
 
 
@@ -146,7 +147,7 @@ class TestOpenOrNot:
         async with opened(path) as store:
             closing = asyncio.create_task(store.close())
             await asyncio.sleep(0)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(SOON_S):
                 with pytest.raises(StoreError, match=f"{path}: the store is closed"):
                     await store.run(state)
             await closing
@@ -158,7 +159,7 @@ class TestOpenOrNot:
         async with opened(path):
             with pytest.raises(StoreError):
                 await store.open()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(SOON_S):
                 with pytest.raises(StoreError, match=f"{path}: the store is closed"):
                     await store.run(state)
             await store.close()

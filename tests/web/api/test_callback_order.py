@@ -11,7 +11,7 @@ from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.bootstrap import build
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.api.responses import GatewayAnswer
-from sandbox_sim.web.transport.server import GatewayRunner
+from sandbox_sim.web.transport.server import GRACE_S, GatewayRunner
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.conftest import Receiver
 
@@ -132,7 +132,7 @@ async def test_stopping_does_not_wait_for_a_callback_to_an_inbox_of_our_own(turn
         for _ in range(turns):
             await asyncio.sleep(0)
         stopping = asyncio.create_task(runner.cleanup())
-        done, _ = await asyncio.wait({stopping}, timeout=2)
+        done, _ = await asyncio.wait({stopping}, timeout=GRACE_S - 0.5)
         await stopping
 
     assert done

@@ -13,6 +13,7 @@ from sandbox_sim.overrides.faults import MAX_LATENCY_S
 from sandbox_sim.web.transport.server import GRACE_S
 from tests.conftest import Sandbox, Seen, StartSandbox, basic
 from tests.kit.requests import OPERATIONS
+from tests.turns import SOON_S
 from tests.web.control_api import ask, assert_error, listed
 from tests.web.wire import Wire, request_bytes
 
@@ -301,7 +302,7 @@ class TestTimeout:
 
         peer.close()
 
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SOON_S):
             await asyncio.wait({request})
 
     async def test_it_ends_with_the_server_at_once(self, sandbox: Sandbox, hanging: Peer) -> None:

@@ -13,6 +13,7 @@ from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.web.control.health import HealthRoutes
 from sandbox_sim.web.control.inbox import InboxRoutes, Received
 from tests.conftest import Sandbox, StartSandbox
+from tests.turns import SOON_S
 from tests.web.control_api import ask, assert_error
 from tests.web.wire import Wire, request_bytes
 
@@ -128,7 +129,7 @@ async def test_who_hangs_up_halfway_is_no_fault(
     sandbox = await start_sandbox()
     wire = Wire(sandbox.url)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(SOON_S):
         wire.connect().sendall(request_bytes("/_sandbox/inbox/orders", b"x" * 100)[:-50])
         await begun.wait()
         wire.close()
@@ -153,7 +154,7 @@ async def test_an_answer_that_was_begun_is_broken_off(
     sandbox = await start_sandbox()
 
     with pytest.raises(ClientError):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(SOON_S):
             await ask(sandbox, "GET", "/_sandbox/version")
 
     assert "in the middle" in caplog.text

@@ -113,9 +113,17 @@ class TestPurchase:
             await expect(shop.get_by_text("✓ Processing")).to_be_visible()
 
 
-async def refuse_connection(route: Route) -> None:
-    """As when the server has stopped."""
-    await route.abort("connectionrefused")
+class RefuseConnection:
+    """As when the server has stopped: after its first answer, which says when to connect again."""
+
+    answered = False
+
+    async def __call__(self, route: Route) -> None:
+        if self.answered:
+            await route.abort("connectionrefused")
+        else:
+            self.answered = True
+            await route.fulfill(content_type="text/event-stream", body="retry: 10\n\n")
 
 
 async def answer_502(route: Route) -> None:
@@ -124,18 +132,20 @@ async def answer_502(route: Route) -> None:
 
 
 class TestDashboard:
-    @pytest.mark.parametrize("refuse", [refuse_connection, answer_502], ids=["gone", "proxy"])
+    @pytest.mark.parametrize("refuse", [RefuseConnection(), answer_502], ids=["gone", "proxy"])
     async def test_it_says_while_the_server_cannot_be_reached(
         self, stage: Stage, refuse: Callable[[Route], Awaitable[None]]
     ) -> None:
         async with stage.page() as watched:
             page = watched.page
+            await page.clock.install()
             await page.route("**/_sandbox/changes", refuse)
             await page.goto(dashboard(stage, ""))
             notice = page.get_by_text("The connection to the server is lost.")
             await expect(notice).to_be_visible()
 
             await page.unroute("**/_sandbox/changes")
+            await page.clock.fast_forward("00:10")  # the page's pause; the browser's own is real
 
             await expect(notice).to_be_hidden(timeout=30_000)
             watched.problems.clear()  # the connection that was refused
