@@ -201,6 +201,6 @@ def test_the_version_of_aiohttp_is_bounded_above_what_is_tested() -> None:
         if line.startswith("aiohttp==")
     )
 
-    assert bound == "aiohttp>=3.14,<3.15"
+    assert bound == "aiohttp>=3.14.1,<3.15"
     assert Requirement(bound).specifier.contains(pinned)
     assert not Requirement(bound).specifier.contains("3.15.0")
