@@ -43,7 +43,9 @@ async def test_requests_are_counted_by_path_and_code(sandbox: Sandbox) -> None:
     }
 
 
-async def test_attempts_at_callbacks_are_counted_by_what_followed(sandbox: Sandbox) -> None:
+async def test_attempts_at_callbacks_are_counted_by_what_followed_and_jobs_are_not_late(
+    sandbox: Sandbox,
+) -> None:
     await sandbox.collect()
     await sandbox.collect(transaction_id="T2", callback_url=DEAD)
     await sandbox.advance(hours=1)
@@ -54,6 +56,8 @@ async def test_attempts_at_callbacks_are_counted_by_what_followed(sandbox: Sandb
     assert found['callback_attempts_total{state="failed"}'] == 1
     assert found['callback_attempts_total{state="retrying"}'] >= 1
     assert found["callbacks_waiting"] == 0
+    assert (found["store_up"], found["jobs_late_seconds"]) == (1, 0)
+    assert found["store_seconds"] >= 0
 
 
 async def test_callbacks_that_wait_for_a_slow_receiver_are_shown(sandbox: Sandbox) -> None:
@@ -77,15 +81,6 @@ async def test_callbacks_that_wait_for_a_slow_receiver_are_shown(sandbox: Sandbo
     await advancing
     receiver.close()
     await receiver.wait_closed()
-
-
-async def test_the_store_says_how_late_its_jobs_are(sandbox: Sandbox) -> None:
-    await sandbox.collect()
-
-    found = await metrics(sandbox)
-
-    assert (found["store_up"], found["jobs_late_seconds"]) == (1, 0)
-    assert found["store_seconds"] >= 0
 
 
 async def test_a_store_that_is_away_is_a_number_and_no_error(

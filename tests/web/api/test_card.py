@@ -55,27 +55,21 @@ async def test_four_currencies_are_taken(sandbox: Sandbox) -> None:
 
 @pytest.mark.spec("sandbox.6")
 @pytest.mark.decision("D20")
-async def test_a_page_that_nobody_opens_completes_after_3000_ms(sandbox: Sandbox) -> None:
-    await sandbox.card()
+async def test_a_page_that_nobody_opens_completes_after_3000_ms_and_with_0_never(
+    sandbox: Sandbox, start_sandbox: StartSandbox
+) -> None:
+    never = await start_sandbox(card_auto_complete_ms=0)
+    for each in (sandbox, never):
+        await each.card()
 
-    await sandbox.advance(milliseconds=2999)
-    assert (await sandbox.status()).data["status"] == "002"
-    assert await sandbox.inbox() == []
+    for each, before in ((sandbox, {"milliseconds": 2999}), (never, {"minutes": 14})):
+        await each.advance(**before)
+        assert (await each.status()).data["status"] == "002"
+        assert await each.inbox() == []
 
     await sandbox.advance(milliseconds=1)
     assert (await sandbox.status()).data["status"] == "000"
     assert (await sandbox.callback())["trans_status"] == "000/SUCCESS"
-
-
-@pytest.mark.decision("D20")
-async def test_card_auto_complete_ms_0_turns_it_off(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(card_auto_complete_ms=0)
-    await sandbox.card()
-
-    await sandbox.advance(minutes=14)
-
-    assert (await sandbox.status()).data["status"] == "002"
-    assert await sandbox.inbox() == []
 
 
 @pytest.mark.decision("D1", "D20")

@@ -30,6 +30,7 @@ async def test_a_rejected_send_leaves_nothing_behind(sandbox: Sandbox) -> None:
         assert (await sandbox.history()).data == []
 
 
+STRANGER = "0540010000"
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("400", {"customer_number": None}),
     ("216", {"sender_id": " "}),
@@ -37,9 +38,6 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("371", {"msg_body": " "}),
     ("237", {"service_id": 59}),
 ]
-
-
-STRANGER = "0540010000"
 
 
 @pytest.mark.spec("service.7", "endpoint.10", "endpoint.11")

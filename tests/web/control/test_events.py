@@ -51,9 +51,13 @@ class TestWhatIsTold:
         assert len({run for run, _, _ in ids}) == 1
 
     async def test_records_are_those_of_the_control_api(self, sandbox: Sandbox) -> None:
+        """Each is one line, whatever is in it, and health checks have none."""
         async with listening(sandbox) as feed:
             await pay(sandbox)
             _, request, paid, _, delivery, called, clock = await feed.take(UNTIL_PAID)
+            await get(sandbox, "readyz")
+            await sandbox.sms(msg_body="Akwaaba Ɛsi\r\n\n: \u2028data: x")
+            text = next(each for each in await feed.take(3) if each.type == "sms")
 
         assert paid.data == await get(sandbox, "transactions/55/T1")
         assert called.data == await get(sandbox, f"callbacks/{called.data['id']}")
@@ -61,6 +65,7 @@ class TestWhatIsTold:
         (message,) = await sandbox.inbox()
         assert delivery.data == {"name": "orders", **message}
         assert clock.data == await get(sandbox, "clock")
+        assert text.data["message"] == "Akwaaba Ɛsi\r\n\n: \u2028data: x"
 
     async def test_messages_and_what_they_cost(self, sandbox: Sandbox) -> None:
         async with listening(sandbox, "?types=sms,ledger") as feed:
@@ -77,39 +82,21 @@ class TestWhatIsTold:
         history = await get(sandbox, f"sms/{heard[5].data['processing_id']}")
         assert heard[5].data == history
 
-    async def test_beginning_anew(self, sandbox: Sandbox) -> None:
-        async with listening(sandbox) as feed:
-            for body in (b'{"service_id": 55}', b""):
-                await ask(sandbox, "POST", "/_sandbox/reset", body)
-            heard = await feed.take(2)
-
-        assert fields(heard, "service_id") == [("reset", 55), ("reset", None)]
-
-    async def test_coming_back_to_a_snapshot(self, sandbox: Sandbox) -> None:
+    async def test_beginning_anew_and_coming_back_to_a_snapshot(self, sandbox: Sandbox) -> None:
         for body in (b'{"name": "one", "service_id": 55}', b'{"name": "all"}'):
             await ask(sandbox, "POST", "/_sandbox/snapshots", body)
         async with listening(sandbox) as feed:
+            for body in (b'{"service_id": 55}', b""):
+                await ask(sandbox, "POST", "/_sandbox/reset", body)
             for name in ("one", "never", "all"):
                 await ask(sandbox, "POST", f"/_sandbox/snapshots/{name}/restore")
-            heard = await feed.take(2)
+            heard = await feed.take(4)
 
-        assert fields(heard, "name", "service_id") == [
+        assert fields(heard[:2], "service_id") == [("reset", 55), ("reset", None)]
+        assert fields(heard[2:], "name", "service_id") == [
             ("restore", "one", 55),
             ("restore", "all", None),
         ]
-
-    async def test_nothing_of_health_checks(self, sandbox: Sandbox) -> None:
-        async with listening(sandbox) as feed:
-            await get(sandbox, "readyz")
-            await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"{}")
-
-            assert (await feed.next()).data["name"] == "orders"
-
-    async def test_a_record_is_one_line_whatever_is_in_it(self, sandbox: Sandbox) -> None:
-        async with listening(sandbox, "?types=sms") as feed:
-            await sandbox.sms(msg_body="Akwaaba Ɛsi\r\n\n: \u2028data: x")
-
-            assert (await feed.next()).data["message"] == "Akwaaba Ɛsi\r\n\n: \u2028data: x"
 
 
 class TestWhoHearsWhat:
@@ -159,14 +146,16 @@ class TestWhoHearsWhat:
 
 
 class TestComingBack:
-    @pytest.mark.parametrize("by_query", [False, True])
-    async def test_what_came_meanwhile_comes_first(self, sandbox: Sandbox, by_query: bool) -> None:
+    @pytest.mark.parametrize("by", ["query", "header", "both"])
+    async def test_what_came_meanwhile_comes_first(self, sandbox: Sandbox, by: str) -> None:
+        """A browser reconnects to the same address, so `after` is older than `Last-Event-ID`."""
         async with listening(sandbox) as feed:
             await pay(sandbox)
             before = await feed.take(UNTIL_PAID)
         await pay(sandbox, transaction_id="T2")
-        last = before[2].id
-        query, headers = (f"?after={last}", {}) if by_query else ("", {"Last-Event-ID": last})
+        first, last = before[0].id, before[2].id
+        headers = {} if by == "query" else {"Last-Event-ID": last}
+        query = {"query": f"?after={last}", "header": "", "both": f"?after={first}"}[by]
 
         async with listening(sandbox, query, **headers) as feed:
             assert await feed.take(4) == before[3:]
@@ -179,18 +168,6 @@ class TestComingBack:
         assert [each.id.rpartition("-")[2] for each in (*before, *meanwhile, *afterwards)] == [
             str(number) for number in range(1, 3 * UNTIL_PAID + 1)
         ]
-
-    async def test_what_the_browser_heard_goes_before_what_its_page_asked(
-        self, sandbox: Sandbox
-    ) -> None:
-        """A browser reconnects to the same address, so `after` is older than `Last-Event-ID`."""
-        async with listening(sandbox) as feed:
-            await pay(sandbox)
-            heard = await feed.take(UNTIL_PAID)
-
-        headers = {"Last-Event-ID": heard[3].id}
-        async with listening(sandbox, f"?after={heard[0].id}", **headers) as feed:
-            assert await feed.take(3) == heard[4:]
 
     async def test_filters_hold_for_what_was_missed(self, sandbox: Sandbox) -> None:
         async with listening(sandbox) as feed:
@@ -338,6 +315,6 @@ class TestNobodyWaits:
 
         async with listening(sandbox) as feed:
             assert await feed.block() == ": keep-alive\n"
-            assert feed.response.headers["Content-Type"] == "text/event-stream"
-            assert feed.response.headers["Cache-Control"] == "no-cache"
-            assert feed.response.headers["X-Accel-Buffering"] == "no"
+            headers = feed.response.headers
+        names = ("Content-Type", "Cache-Control", "X-Accel-Buffering")
+        assert [headers[name] for name in names] == ["text/event-stream", "no-cache", "no"]

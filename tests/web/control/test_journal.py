@@ -1,5 +1,9 @@
 """The journal under /_sandbox/requests: each request, its answer, and the reason."""
 
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
@@ -36,12 +40,14 @@ async def test_an_entry_has_request_answer_rule_and_reason(sandbox: Sandbox) -> 
     assert one.body["id"] == answer.headers["X-Sandbox-Request-Id"]
 
 
-async def test_every_operation_is_named(sandbox: Sandbox) -> None:
-    for send in (
+async def test_every_operation_is_named_whatever_the_body_is(sandbox: Sandbox) -> None:
+    sent: tuple[Callable[[], Coroutine[Any, Any, object]], ...] = (
         *(sandbox.collect, sandbox.card, sandbox.deposit, sandbox.payout, sandbox.bill),
         *(sandbox.airtime, sandbox.status, sandbox.balance, sandbox.sms),
         *(lambda: sandbox.bulk("0244000001"), sandbox.history, sandbox.sms_balance),
-    ):
+        *(partial(sandbox.post, path, {}) for path in ("/pay_bill", "/sms/send", "/make_payment")),
+    )
+    for send in sent:
         await send()
 
     operations = [entry["operation"] for entry in await listed(sandbox, "requests")][::-1]
@@ -49,29 +55,27 @@ async def test_every_operation_is_named(sandbox: Sandbox) -> None:
     assert operations == [
         *("collect", "card", "deposit", "payout", "bill", "airtime", "status", "balance"),
         *("sms", "bulk-sms", "sms-history", "sms-balance"),
+        *("bill", "sms", None),
     ]
-
-
-async def test_the_operation_of_a_path_is_named_whatever_the_body_is(sandbox: Sandbox) -> None:
-    for path in ("/pay_bill", "/send_airtime", "/sms/send", "/make_payment"):
-        await sandbox.post(path, {})
-
-    operations = [entry["operation"] for entry in await listed(sandbox, "requests")][::-1]
-
-    assert operations == ["bill", "airtime", "sms", None]
 
 
 async def test_a_request_that_is_wrong_is_of_the_service_that_it_names(sandbox: Sandbox) -> None:
     await sandbox.collect(amount="10")
     await sandbox.sms(service_id=77, msg_body=None)
+    await exchange(sandbox, request_bytes("/make_payment", b"{oh dear"))
+    await ask(sandbox, "POST", "/nowhere")
 
     (payment,) = await listed(sandbox, "requests", "service_id=55")
     (message,) = await listed(sandbox, "requests", "service_id=77")
+    nowhere, unread, *_ = await listed(sandbox, "requests")
 
     why = "amount must be a number, without quotes (it is '10')"
     assert (payment["code"], payment["why"]) == ("400", why)
     assert (payment["operation"], payment["transaction_id"]) == ("collect", "T1")
     assert (message["code"], message["operation"]) == ("400", "sms")
+    assert (unread["code"], unread["request"], unread["service_id"]) == ("400", "{oh dear", None)
+    assert "not valid JSON" in unread["why"]
+    assert (nowhere["code"], nowhere["path"]) == ("100", "/nowhere")
 
 
 async def test_a_request_that_is_refused_is_named_too(start_sandbox: StartSandbox) -> None:
@@ -89,17 +93,6 @@ async def test_a_request_that_is_refused_is_named_too(start_sandbox: StartSandbo
     assert (refused["operation"], refused["transaction_id"]) == ("collect", "T1")
     assert (hosted["code"], hosted["service_id"]) == ("400", 56)
     assert (hosted["operation"], hosted["transaction_id"]) == ("card", "T1")
-
-
-async def test_what_could_not_be_read_is_there_too(sandbox: Sandbox) -> None:
-    await exchange(sandbox, request_bytes("/make_payment", b"{oh dear"))
-    await ask(sandbox, "POST", "/nowhere")
-
-    nowhere, unread = await listed(sandbox, "requests")
-
-    assert (unread["code"], unread["request"], unread["service_id"]) == ("400", "{oh dear", None)
-    assert "not valid JSON" in unread["why"]
-    assert (nowhere["code"], nowhere["path"]) == ("100", "/nowhere")
 
 
 class TestSearching:

@@ -25,7 +25,7 @@ async def named(sandbox: Sandbox, transaction_id: str) -> Any:
     return await get(sandbox, f"transactions/55/{transaction_id}")
 
 
-async def test_a_refund_settles_as_a_payout_does_and_names_the_collection(
+async def test_a_refund_settles_as_a_payout_does_without_a_callback_and_names_the_collection(
     collected: Sandbox,
 ) -> None:
     collection = await named(collected, "T1")
@@ -36,35 +36,34 @@ async def test_a_refund_settles_as_a_payout_does_and_names_the_collection(
     assert made["refund_of"] == collection["network_transaction_id"]
     assert (made["refunded_by"], made["refund_reason"]) == ("ama", "sold out")
     assert made["status"] == "002"
-    await collected.advance(seconds=1)
-    assert (await collected.status(made["transaction_id"])).data["status"] == "000"
-
-
-async def test_no_callback_follows(collected: Sandbox) -> None:
-    await refund(collected)
     await collected.advance(seconds=10)
-
+    assert (await collected.status(made["transaction_id"])).data["status"] == "000"
     listed = await get(collected, "callbacks?service_id=55")
     assert [each["transaction_id"] for each in listed["callbacks"]] == ["T1"]
+    pages = [
+        await page(collected, f"?open=t:55:{each['network_transaction_id']}")
+        for each in (collection, made)
+    ]
+    assert "Refund of GHS 10.50" in pages[0]
+    assert f"It refunds the collection {made['refund_of']}" in pages[1]
+    assert "A refund has no callback." in pages[1]
+    assert all("ama: sold out" in each for each in pages)
 
 
-async def test_the_refunds_of_a_collection_are_found_by_its_network_id(collected: Sandbox) -> None:
+async def test_the_refunds_of_a_collection_are_found_and_are_no_more_than_it(
+    collected: Sandbox,
+) -> None:
     first = await refund(collected, amount=4)
+
+    seen = await post(collected, "transactions/55/T1/refund", amount=7, **WHO)
     second = await refund(collected, amount=2.5)
 
+    assert_error(seen, 409, "amount 7 is more than what is left to refund: 6.5 of 10.5 GHS")
+    assert seen.body["error"]["code"] == "not_refunded"
     of = (await named(collected, "T1"))["network_transaction_id"]
     listed = await get(collected, f"transactions?refund_of={of}")
     ids = [each["transaction_id"] for each in listed["transactions"]]
     assert ids == [second["transaction_id"], first["transaction_id"]]
-
-
-async def test_more_than_is_left_is_refused_with_what_is_left(collected: Sandbox) -> None:
-    await refund(collected, amount=4)
-
-    seen = await post(collected, "transactions/55/T1/refund", amount=7, **WHO)
-
-    assert_error(seen, 409, "amount 7 is more than what is left to refund: 6.5 of 10.5 GHS")
-    assert seen.body["error"]["code"] == "not_refunded"
 
 
 async def test_an_override_lets_a_refund_fail_and_what_it_held_can_be_refunded_again(
@@ -97,16 +96,9 @@ async def test_live_balances_move_out_of_the_wallet_of_collections(
     assert before["payout_balance"] == after["payout_balance"]
 
 
-async def test_a_card_is_refused_and_points_to_the_books(sandbox: Sandbox) -> None:
-    await sandbox.card()
-    await sandbox.advance(seconds=4)
-
-    seen = await post(sandbox, "transactions/55/T1/refund", **WHO)
-
-    assert_error(seen, 409, "a card payment is not refunded", "ledger adjust")
-
-
-async def test_a_wrong_body_names_its_field(collected: Sandbox) -> None:
+async def test_a_wrong_body_a_card_and_an_unknown_collection_are_refused(
+    collected: Sandbox,
+) -> None:
     rows: list[tuple[dict[str, Any], str]] = [
         ({"reason": "sold out"}, "by"),
         ({"by": "ama"}, "reason"),
@@ -117,27 +109,11 @@ async def test_a_wrong_body_names_its_field(collected: Sandbox) -> None:
     ]
     for body, field in rows:
         assert_error(await post(collected, "transactions/55/T1/refund", **body), 400, field)
-
-
-async def test_an_unknown_collection_is_not_found(sandbox: Sandbox) -> None:
-    assert_error(await post(sandbox, "transactions/55/T9/refund", **WHO), 404, "T9")
-
-
-async def test_the_timeline_of_the_collection_has_the_refund_and_who_and_why(
-    collected: Sandbox,
-) -> None:
-    made = await refund(collected, amount=4)
-    await collected.advance(seconds=1)
-    of = await named(collected, "T1")
-
-    pages = [
-        await page(collected, f"?open=t:55:{each['network_transaction_id']}") for each in (of, made)
-    ]
-
-    assert "Refund of GHS 4.00" in pages[0]
-    assert f"It refunds the collection {of['network_transaction_id']}" in pages[1]
-    assert "A refund has no callback." in pages[1]
-    assert all("ama: sold out" in each for each in pages)
+    assert_error(await post(collected, "transactions/55/T9/refund", **WHO), 404, "T9")
+    await collected.card(transaction_id="T2")
+    await collected.advance(seconds=4)
+    card = await post(collected, "transactions/55/T2/refund", **WHO)
+    assert_error(card, 409, "a card payment is not refunded", "ledger adjust")
 
 
 class TestModeP:

@@ -45,20 +45,14 @@ async def serving(sandbox: Sandbox) -> type[asyncio.BaseProtocol]:
     return type(server())
 
 
-async def test_by_default_it_is_the_fast_connection_and_nothing_is_logged(
+async def test_by_default_it_is_the_fast_connection_and_the_setting_turns_it_off(
     start_sandbox: StartSandbox, log: pytest.LogCaptureFixture
 ) -> None:
     sandbox = await start_sandbox(fast_path=True)
-
     assert (await serving(sandbox)).__name__ == "Connection"
     assert lines(log) == []
 
-
-async def test_the_setting_turns_it_off(
-    start_sandbox: StartSandbox, log: pytest.LogCaptureFixture
-) -> None:
     sandbox = await start_sandbox(fast_path=False)
-
     assert (await serving(sandbox)).__name__ == "GatewayProtocol"
     text = "the setting fast_path is off: aiohttp's protocol serves every request, more slowly"
     assert lines(log) == [("INFO", text)]

@@ -61,6 +61,7 @@ async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 async def test_requests_of_one_connection_are_answered(server: Secured) -> None:
+    """The card page has an HTTPS address."""
     for _ in range(3):
         answer = await server.post("/get_account_balance", BALANCE)
         assert answer["response_code"] == "000"
@@ -68,14 +69,10 @@ async def test_requests_of_one_connection_are_answered(server: Secured) -> None:
     assert len(server.runner.app[CLIENTS]._open) == 1
     async with server.session.get(f"https://127.0.0.1:{server.port}/_sandbox/livez") as livez:
         assert await livez.json() == {"status": "ok"}
-
-
-async def test_the_card_page_has_an_https_address(server: Secured) -> None:
-    answer = await server.post("/make_payment", OPERATIONS["card"].body)
-
-    assert answer["redirect_url"].startswith(f"https://127.0.0.1:{server.port}/_sandbox/pay/")
-    async with server.session.get(answer["redirect_url"]) as page:
-        assert page.status == 200
+    page = (await server.post("/make_payment", OPERATIONS["card"].body))["redirect_url"]
+    assert page.startswith(f"https://127.0.0.1:{server.port}/_sandbox/pay/")
+    async with server.session.get(page) as opened:
+        assert opened.status == 200
 
 
 async def test_a_request_that_comes_with_the_end_of_the_handshake_is_answered(
