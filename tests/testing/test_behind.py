@@ -93,27 +93,23 @@ def test_each_service_is_answered_by_its_gateway_over_one_connection(
     assert (first.transactions[0].status, second.transactions[0].status) == ("000", "002")
 
 
-@pytest.mark.parametrize(
-    ("service_id", "answer"), [(58, (403, "403")), ("56", (400, "400")), (None, (400, "400"))]
-)
 def test_a_service_that_none_has_gets_the_answer_of_the_interface(
-    serve: Serve, connect: Connect, service_id: object, answer: tuple[int, str]
-) -> None:
-    front, _, _ = serve()
-
-    assert connect(front).post(service_id) == answer
-
-
-def test_a_service_whose_gateway_has_stopped_is_answered_by_the_front(
     serve: Serve, connect: Connect
 ) -> None:
+    """One whose gateway has stopped is answered by the front."""
     front, first, _ = serve()
     client = connect(front)
+    for service_id, answer in ((58, (403, "403")), ("56", (400, "400")), (None, (400, "400"))):
+        assert client.post(service_id) == answer
+
     client.post(56)
     first.__exit__(None, None, None)
-
     assert client.post(56, "/get_transaction_status") == (200, "027")
     first.__enter__()
+
+    taken = urlsplit(front.url).port
+    with pytest.raises(OSError, match="address already in use"):
+        SandboxGateway(settings(58, port=taken), front).__enter__()
 
 
 def test_a_connection_is_cut_for_the_service_that_has_the_fault_only(
@@ -163,14 +159,8 @@ def test_it_speaks_https(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     front, first, _ = serve(tls=True)
+    first.fault(status=500, times=1)  # by the control API
 
-    assert connect(front).post(56) == (202, "202")
+    assert first.url.startswith("https://")
+    assert [connect(front).post(56) for _ in range(2)] == [(500, "500"), (202, "202")]
     assert len(first.transactions) == 1
-
-
-def test_a_port_that_is_taken_is_an_error_as_at_any_start(serve: Serve) -> None:
-    front, _, _ = serve()
-    taken = urlsplit(front.url).port
-
-    with pytest.raises(OSError, match="address already in use"):
-        SandboxGateway(settings(58, port=taken), front).__enter__()

@@ -18,12 +18,10 @@ from tests.testing.conftest import collected, collection, texted
 
 
 class TestAGatewayOfOnesOwn:
-    def test_answers_on_a_free_port_of_this_machine(self, gateway: SandboxGateway) -> None:
+    def test_takes_the_clients_that_test_suites_have_on_a_free_port(
+        self, gateway: SandboxGateway
+    ) -> None:
         assert gateway.url.startswith("http://127.0.0.1:")
-        assert not gateway.url.endswith("/")
-        assert collected(gateway)["response_code"] == "202"
-
-    def test_takes_the_clients_that_test_suites_have(self, gateway: SandboxGateway) -> None:
         address, body = f"{gateway.url}/make_payment", collection(gateway)
 
         with httpx.Client(auth=gateway.auth) as client:
@@ -46,16 +44,12 @@ class TestAGatewayOfOnesOwn:
         assert copied["gateway"] is gateway
         assert collected(gateway)["response_code"] == "202"
 
-    def test_reads_neither_environment_nor_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY_MS", "9000")
+    def test_takes_settings_and_reads_neither_environment_nor_files(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SANDBOX_SIM_CALLBACK_TIMEOUT_S", "soon")
         monkeypatch.setenv("SANDBOX_SIM_STORE", "mongodb:")
 
-        with SandboxGateway() as gateway:
-            collected(gateway)
-            gateway.advance(seconds=1)
-            gateway.callbacks.expect_one()
-
-    def test_takes_settings(self) -> None:
         with SandboxGateway(callback_profile="flat", settle_delay_ms=5000) as gateway:
             collected(gateway)
             gateway.advance(seconds=4)
@@ -64,25 +58,19 @@ class TestAGatewayOfOnesOwn:
 
             assert gateway.callbacks.expect_one().body["status"] == "000"
 
-    @pytest.mark.parametrize(
-        ("settings", "sentence"),
-        [
-            (
-                {"settle_delay_ms": -1},
-                "settle_delay_ms (from a keyword): must be greater than or equal to 0",
-            ),
-            ({"x": 5}, "x (from a keyword): there is no such setting"),
-        ],
-    )
-    def test_says_what_is_wrong_with_a_setting(
-        self, settings: dict[str, object], sentence: str
+    def test_says_what_is_wrong_with_a_setting_and_why_it_cannot_start(
+        self, gateway: SandboxGateway, tmp_path: Path
     ) -> None:
-        with pytest.raises(ConfigError) as caught:
-            SandboxGateway(**settings)
+        least = "settle_delay_ms (from a keyword): must be greater than or equal to 0"
+        unknown = "x (from a keyword): there is no such setting"
+        wrong: list[tuple[dict[str, object], str]] = [
+            ({"settle_delay_ms": -1}, least), ({"x": 5}, unknown)
+        ]  # fmt: skip
+        for settings, sentence in wrong:
+            with pytest.raises(ConfigError) as caught:
+                SandboxGateway(**settings)
+            assert str(caught.value) == sentence
 
-        assert str(caught.value) == sentence
-
-    def test_says_why_it_cannot_start(self, gateway: SandboxGateway, tmp_path: Path) -> None:
         port = int(gateway.url.rpartition(":")[2])
         with pytest.raises(OSError, match="address already in use"):
             SandboxGateway(port=port).__enter__()
@@ -98,17 +86,13 @@ class TestAGatewayOfOnesOwn:
             gateway.renew()
             assert gateway.service_id == 8
 
-    def test_keeps_its_token(self) -> None:
-        with SandboxGateway(control_token="t0ken") as gateway:
-            collected(gateway)
-            gateway.wait_callback()
-
-            assert gateway.inbox().expect_one().signature == "valid"
-
     def test_tells_where_it_can_be_asked_though_it_listens_everywhere(self) -> None:
+        """It keeps its control token."""
         with SandboxGateway(host="0.0.0.0", control_token="t0ken") as gateway:
             assert gateway.url.startswith("http://127.0.0.1:")
             assert collected(gateway)["response_code"] == "202"
+            gateway.wait_callback()
+            assert gateway.inbox().expect_one().signature == "valid"
 
     def test_does_nothing_before_and_after_the_with(self) -> None:
         gateway = SandboxGateway()
@@ -134,6 +118,7 @@ class TestAGatewayOfOnesOwn:
 
 class TestAFreshStart:
     def test_forgets_all_of_the_service(self, gateway: SandboxGateway) -> None:
+        before = gateway.service_id
         collected(gateway)
         texted(gateway)
         gateway.wait_callback()
@@ -147,31 +132,18 @@ class TestAFreshStart:
         gateway.inbox().expect_none()
         assert gateway.now == datetime(2026, 1, 1, 9, tzinfo=UTC)
         assert gateway.advance(minutes=15) == []
-
-    def test_keeps_the_service_id_unless_it_is_renewed(self, gateway: SandboxGateway) -> None:
-        before = gateway.service_id
-
-        gateway.reset()
         assert gateway.service_id == before
-        gateway.renew()
-        assert gateway.service_id != before
 
-    def test_no_service_id_ends_in_9(self, gateway: SandboxGateway) -> None:
-        ids = set()
+    def test_a_renewed_one_has_another_service_id_that_does_not_end_in_9(
+        self, gateway: SandboxGateway
+    ) -> None:
+        ids = {gateway.service_id}
         for _ in range(100):
             gateway.renew()
             ids.add(gateway.service_id)
 
-        assert len(ids) == 100
+        assert len(ids) == 101
         assert not any(number % 10 == 9 for number in ids)
-
-    def test_stops_a_clock_that_was_let_go(self, gateway: SandboxGateway) -> None:
-        requests.post(f"{gateway.url}/_sandbox/clock/resume", timeout=5).raise_for_status()
-
-        gateway.renew()
-
-        clock = requests.get(f"{gateway.url}/_sandbox/clock", timeout=5).json()
-        assert (clock["now"], clock["frozen"]) == ("2026-01-01T09:00:00.000Z", True)
 
     def test_a_receiver_that_hung_is_nothing_to_the_next_test(
         self, gateway: SandboxGateway, hanging: str
@@ -185,33 +157,29 @@ class TestAFreshStart:
         collected(gateway)
         assert gateway.wait_callback(transaction_id="T1").state == "delivered"
 
-    def test_leaves_another_service_as_it_was_unless_it_is_renewed(
+    def test_leaves_another_service_and_the_clock_as_they_were_unless_it_is_renewed(
         self, gateway: SandboxGateway
     ) -> None:
         collected(gateway, service_id=59, transaction_id="of another")
         another = f"{gateway.url}/_sandbox/transactions/59/of%20another"
-
         gateway.reset()
         assert requests.get(another, timeout=5).json()["status"] == "002"
+        requests.post(f"{gateway.url}/_sandbox/clock/resume", timeout=5).raise_for_status()
+
         gateway.renew()
+
         assert requests.get(another, timeout=5).status_code == 404
-
-    def test_what_another_service_has_due_is_nothing_to_the_next_test(
-        self, gateway: SandboxGateway
-    ) -> None:
-        collected(gateway, service_id=59)
-
-        gateway.renew()
-
+        clock = requests.get(f"{gateway.url}/_sandbox/clock", timeout=5).json()
+        assert (clock["now"], clock["frozen"]) == ("2026-01-01T09:00:00.000Z", True)
         assert gateway.advance(minutes=15) == []
 
 
-@pytest.mark.parametrize("name", ["a b", "shop/1", "Ɛsi?", "50%"])
-def test_an_inbox_may_have_any_name(gateway: SandboxGateway, name: str) -> None:
-    collected(gateway, callback_url=gateway.inbox_url(name))
+def test_an_inbox_may_have_any_name(gateway: SandboxGateway) -> None:
+    for name in ("a b", "shop/1", "Ɛsi?", "50%"):
+        collected(gateway, transaction_id=name, callback_url=gateway.inbox_url(name))
 
-    assert gateway.wait_callback().state == "delivered"
-    gateway.inbox(name).expect_one()
+        assert gateway.wait_callback(transaction_id=name).state == "delivered"
+        gateway.inbox(name).expect_one()
 
 
 class TestARejectedRequest:
@@ -219,24 +187,18 @@ class TestARejectedRequest:
 
     WHY = r"the request collect T1 was answered 019: .*0540010000.* \[sandbox\.1\]"
 
-    @pytest.mark.parametrize("records", ["callbacks", "transactions"])
-    def test_it_is_named_where_one_record_was_expected(
-        self, gateway: SandboxGateway, records: str
-    ) -> None:
+    def test_it_is_named_where_one_record_was_expected(self, gateway: SandboxGateway) -> None:
+        """One with another transaction_id is not."""
         collected(gateway, transaction_id="T1", customer_number="0540010000")
         gateway.advance(seconds=1)
 
-        with pytest.raises(AssertionError, match=self.WHY):
-            getattr(gateway, records).expect_one(transaction_id="T1")
-        with pytest.raises(AssertionError, match=self.WHY):
-            getattr(gateway, records).expect()
-
-    def test_one_with_another_transaction_id_is_not_named(self, gateway: SandboxGateway) -> None:
-        collected(gateway, transaction_id="T1", customer_number="0540010000")
-
+        for records in (gateway.callbacks, gateway.transactions):
+            with pytest.raises(AssertionError, match=self.WHY):
+                records.expect_one(transaction_id="T1")
+            with pytest.raises(AssertionError, match=self.WHY):
+                records.expect()
         with pytest.raises(AssertionError) as caught:
             gateway.callbacks.expect_one(transaction_id="T2")
-
         assert "019" not in str(caught.value)
 
     def test_records_stay_usable_after_the_gateway_has_stopped(self) -> None:
@@ -258,35 +220,23 @@ class TestRecords:
         assert gateway.callbacks[-1].transaction_id == "T3"
         assert [delivery.body["trans_ref"] for delivery in gateway.inbox()] == ["T1", "T2", "T3"]
 
-    def test_of_a_transaction(self, gateway: SandboxGateway) -> None:
+    def test_of_a_request_a_transaction_and_a_message(self, gateway: SandboxGateway) -> None:
+        collected(gateway, transaction_id="T2", customer_number="0540010000")
         collected(gateway)
+        texted(gateway)
         gateway.advance(seconds=1)
 
-        payment = gateway.transactions.expect_one(transaction_id="T1")
-
-        assert (payment.operation, payment.amount, payment.nw) == (
-            "collect",
-            Decimal("10.5"),
-            "MTN",
-        )
-        assert [change.status for change in payment.timeline] == ["002", "000"]
-
-    def test_of_a_request(self, gateway: SandboxGateway) -> None:
-        collected(gateway, customer_number="0540010000")
-
         request = gateway.requests.expect_one(operation="collect", response_code="019")
+        payment = gateway.transactions.expect_one(transaction_id="T1")
+        message = gateway.sms.expect_text(to="0244000001", contains="code", status="SENT")
 
         assert request.rule == "sandbox.1"
         assert "not allowlisted" in request.why
         assert request.body["amount"] == 10.5
         assert request.answer["response_code"] == "019"
-
-    def test_of_a_message(self, gateway: SandboxGateway) -> None:
-        texted(gateway)
-        gateway.advance(seconds=1)
-
-        message = gateway.sms.expect_text(to="0244000001", contains="code", status="SENT")
-
+        paid = (payment.operation, payment.amount, payment.nw)
+        assert paid == ("collect", Decimal("10.5"), "MTN")
+        assert [change.status for change in payment.timeline] == ["002", "000"]
         assert (message.text, message.sender_id) == ("Your code is 1234", "Shop")
         assert message.sent_at is not None
 

@@ -2,7 +2,6 @@
 
 import math
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 import requests
@@ -11,50 +10,43 @@ from sandbox_sim import SandboxGateway
 from tests.testing.conftest import NO_WAITS, collected, compact, status
 
 
-class TestTime:
-    def test_goes_on_as_far_as_it_is_told(self, gateway: SandboxGateway) -> None:
-        collected(gateway)
+def test_time_goes_on_as_far_as_it_is_told_and_neither_back_nor_off_the_calendar(
+    gateway: SandboxGateway,
+) -> None:
+    collected(gateway)
 
-        ran = gateway.advance(seconds=1)
+    ran = gateway.advance(seconds=1)
 
-        assert [job.kind for job in ran] == ["settle", "deliver"]
-        assert status(gateway)["response_data"]["status"] == "000"
-        gateway.advance(minutes=14, seconds=58)
-        assert status(gateway)["response_code"] == "000"
-        gateway.advance(seconds=1)
-        assert status(gateway)["response_code"] == "027"
-        assert gateway.now == datetime(2026, 1, 1, 9, 15, tzinfo=UTC)
-
-    @pytest.mark.parametrize(
-        ("by", "named"),
-        [
-            ({"seconds": -1}, "-1"),
-            ({"hours": 24 * 400}, "34560000"),
-            ({"seconds": math.nan}, "nan"),
-            ({"minutes": math.inf}, "inf"),
-        ],
-    )
-    def test_goes_neither_back_nor_off_the_calendar(
-        self, gateway: SandboxGateway, by: dict[str, float], named: str
-    ) -> None:
+    assert [job.kind for job in ran] == ["settle", "deliver"]
+    assert status(gateway)["response_data"]["status"] == "000"
+    gateway.advance(minutes=14, seconds=58)
+    assert status(gateway)["response_code"] == "000"
+    gateway.advance(seconds=1)
+    assert status(gateway)["response_code"] == "027"
+    wrong: list[tuple[dict[str, float], str]] = [
+        ({"seconds": -1}, "-1"),
+        ({"hours": 24 * 400}, "34560000"),
+        ({"seconds": math.nan}, "nan"),
+        ({"minutes": math.inf}, "inf"),
+    ]
+    for by, named in wrong:
         sentence = f"the clock can move by 0 seconds to 366 days, not by {named} seconds$"
         with pytest.raises(ValueError, match=sentence):
             gateway.advance(**by)
+    assert gateway.now == datetime(2026, 1, 1, 9, 15, tzinfo=UTC)
 
 
 class TestWaitingForACallback:
-    @pytest.mark.parametrize("timeout_s", NO_WAITS)
-    async def test_refuses_a_wrong_timeout_at_once(
-        self, gateway: SandboxGateway, timeout_s: Any
-    ) -> None:
-        refusal = f"timeout_s must be a number of seconds from 0 to 600, not {timeout_s!r}"
+    async def test_refuses_a_wrong_timeout_at_once(self, gateway: SandboxGateway) -> None:
+        for timeout_s in NO_WAITS:
+            refusal = f"timeout_s must be a number of seconds from 0 to 600, not {timeout_s!r}"
 
-        with pytest.raises(ValueError, match=f"^{refusal}$"):
-            gateway.wait_callback(timeout_s=timeout_s)
-        with pytest.raises(ValueError, match=f"^{refusal}$"):
-            await gateway.aio.wait_callback(timeout_s=timeout_s)
+            with pytest.raises(ValueError, match=f"^{refusal}$"):
+                gateway.wait_callback(timeout_s=timeout_s)
+            with pytest.raises(ValueError, match=f"^{refusal}$"):
+                await gateway.aio.wait_callback(timeout_s=timeout_s)
 
-    def test_moves_the_clock_to_it(self, gateway: SandboxGateway) -> None:
+    def test_moves_the_clock_to_it_as_often_as_needed(self, gateway: SandboxGateway) -> None:
         collected(gateway)
 
         callback = gateway.wait_callback(transaction_id="T1")
@@ -63,14 +55,14 @@ class TestWaitingForACallback:
         assert gateway.now - callback.created_at == timedelta()
         assert gateway.inbox().expect_one().body == callback.body
 
-    def test_moves_it_as_often_as_needed(self, gateway: SandboxGateway) -> None:
-        nobody = "http://127.0.0.1:9/callbacks"
-        collected(gateway, callback_url=nobody)
-
-        callback = gateway.wait_callback(transaction_id="T1", state="failed")
-
-        assert len(callback.attempts) == 3
+        gateway.reset()
+        collected(gateway, callback_url="http://127.0.0.1:9/callbacks")
+        failed = gateway.wait_callback(transaction_id="T1", state="failed")
+        assert len(failed.attempts) == 3
         assert gateway.now == datetime(2026, 1, 1, 9, 10, 1, tzinfo=UTC)
+        gateway.advance(minutes=1)
+        assert gateway.wait_callback(status="000") == failed, "it takes the one that is there"
+        assert gateway.now == datetime(2026, 1, 1, 9, 11, 1, tzinfo=UTC)
 
     def test_moves_it_no_further(self, gateway: SandboxGateway) -> None:
         collected(gateway)
@@ -81,13 +73,6 @@ class TestWaitingForACallback:
 
         assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
         gateway.callbacks.expect_none(transaction_id="T2")
-
-    def test_takes_the_one_that_is_there(self, gateway: SandboxGateway) -> None:
-        collected(gateway)
-        gateway.advance(minutes=1)
-
-        assert gateway.wait_callback(status="000").transaction_id == "T1"
-        assert gateway.now == datetime(2026, 1, 1, 9, 1, tzinfo=UTC)
 
     def test_says_what_came_instead(self, gateway: SandboxGateway) -> None:
         collected(gateway)
@@ -110,16 +95,14 @@ class TestWaitingForACallback:
             ),
         ]
 
-    def test_says_it_where_the_test_called(self, gateway: SandboxGateway) -> None:
-        with pytest.raises(AssertionError) as caught:
+    def test_says_where_the_test_called_that_nobody_asked(self, gateway: SandboxGateway) -> None:
+        with pytest.raises(AssertionError, match="there is none\nthere were no requests") as caught:
             gateway.wait_callback(timeout_s=0)
 
         shown = caught.traceback.filter(caught)
-        assert [entry.name for entry in shown] == ["test_says_it_where_the_test_called"]
-
-    def test_says_that_nobody_asked(self, gateway: SandboxGateway) -> None:
-        with pytest.raises(AssertionError, match="there is none\nthere were no requests"):
-            gateway.wait_callback(timeout_s=0)
+        assert [entry.name for entry in shown] == [
+            "test_says_where_the_test_called_that_nobody_asked"
+        ]
 
     def test_says_that_the_application_asked_for_another_service(
         self, gateway: SandboxGateway
@@ -199,18 +182,16 @@ class TestWaitingForACallback:
             assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, 500_000, tzinfo=UTC)
 
 
-def test_the_clock_goes_back_to_the_machines_and_runs(gateway: SandboxGateway) -> None:
+def test_the_clock_goes_back_to_the_machines_unless_something_created_later_waits(
+    gateway: SandboxGateway,
+) -> None:
     before = datetime.now(UTC)
-
     gateway.reset_clock()
-
     assert before <= gateway.now <= datetime.now(UTC)
 
-
-def test_it_does_not_where_something_created_later_waits(gateway: SandboxGateway) -> None:
-    gateway.advance(hours=366 * 24)
-    gateway.advance(hours=366 * 24)
+    gateway.renew()
+    for _ in range(2):
+        gateway.advance(hours=366 * 24)
     collected(gateway)
-
     with pytest.raises(ValueError, match="payment T1 of service"):
         gateway.reset_clock()
