@@ -21,24 +21,19 @@ def order(number: int) -> Order:
     )
 
 
-def test_beyond_a_thousand_orders_it_forgets_the_oldest_and_its_ids() -> None:
+def test_it_keeps_the_newest_thousand_orders_and_fifty_strays() -> None:
     book = OrderBook()
     for number in range(1001):
         each = order(number)
         book.add(each, f"purchase-{number}")
         transaction = Transaction(f"T{number}", Operation.MOBILE_MONEY, Decimal(1), AT, AT)
         book.begin(each, transaction)
+    for number in range(60):
+        book.keep_stray(Stray(AT, f"T{number}", "000", Decimal(1)))
 
     assert len(list(book)) == 1000
     assert book.of_key("key-0") is None
     assert book.of_purchase("purchase-0") is None
     assert book.of_transaction("T0") is None
     assert book.of_transaction("T1000") is not None
-
-
-def test_it_keeps_the_newest_fifty_strays() -> None:
-    book = OrderBook()
-    for number in range(60):
-        book.keep_stray(Stray(AT, f"T{number}", "000", Decimal(1)))
-
     assert [each.transaction_id for each in book.strays] == [f"T{n}" for n in range(10, 60)]
