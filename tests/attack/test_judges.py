@@ -1,10 +1,14 @@
 """What the attacks count as a fault."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from attack import results, secret_values
+from attack.__main__ import ATTACKS
+from attack.fuzz.__main__ import KINDS
 
 SECRET = secret_values.Secret("4111111111111111", "collection.reference")
 
@@ -25,15 +29,17 @@ def test_a_figure_is_held_up_to_its_bound(result: results.Result, line: str) -> 
     assert result.line == line
 
 
-@pytest.mark.parametrize("way", secret_values.WAYS)
-def test_a_secret_is_found_however_it_is_written(way: str) -> None:
-    written = secret_values.WAYS[way](SECRET.text)
-
-    assert [*secret_values.found_in(f"x{written}y", [SECRET], "the log")]
-
-
-def test_an_address_may_stay_in_the_file_and_nowhere_else() -> None:
+def test_a_secret_is_found_however_it_is_written() -> None:
+    """An address may stay in the file and nowhere else."""
+    for way in secret_values.WAYS.values():
+        assert [*secret_values.found_in(f"x{way(SECRET.text)}y", [SECRET], "the log")]
     secret = replace(SECRET, kept_in_file=True)
-
     assert [*secret_values.found_in(SECRET.text, [secret], "the SQLite file")] == []
     assert [*secret_values.found_in(SECRET.text, [secret], "the log")]
+
+
+def test_every_attack_and_fuzzer_has_a_row_in_the_security_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([a-z][a-z-]+)` \|", page, re.MULTILINE)
+
+    assert rows == [*ATTACKS, *KINDS]
