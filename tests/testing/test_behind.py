@@ -82,15 +82,21 @@ def connect() -> Iterator[Connect]:
 def test_each_service_is_answered_by_its_gateway_over_one_connection(
     serve: Serve, connect: Connect
 ) -> None:
+    """A body may come in chunks, and one may be refused unread."""
     front, first, second = serve()
     client = connect(front)
 
     assert [client.post(number) for number in (55, 56, 57)] == [(202, "202")] * 3
     assert [len(each.transactions) for each in (front, first, second)] == [1, 1, 1]
-
     first.advance(minutes=1)
-
     assert (first.transactions[0].status, second.transactions[0].status) == ("000", "002")
+
+    chunked = {**collection(front), "service_id": 56, "transaction_id": "T2"}
+    body = json.dumps(chunked).encode()
+    assert connect(front).send("/make_payment", iter([body[:9], body[9:]])) == (202, "202")
+    assert first.transactions[-1].transaction_id == "T2"
+    refused = connect(front).send("/make_payment", body, **{"Content-Encoding": "gzip"})
+    assert refused == (415, "400")
 
 
 def test_a_service_that_none_has_gets_the_answer_of_the_interface(
@@ -142,16 +148,6 @@ def test_who_waits_for_an_answer_keeps_no_other_service_waiting(
     with pytest.raises(http.client.RemoteDisconnected):
         waiting.connection.getresponse()
     first.__enter__()
-
-
-def test_a_body_in_chunks_and_one_that_is_refused_unread(serve: Serve, connect: Connect) -> None:
-    front, first, _ = serve()
-    body = json.dumps({**collection(front), "service_id": 56}).encode()
-
-    assert connect(front).send("/make_payment", iter([body[:9], body[9:]])) == (202, "202")
-    assert first.transactions[0].transaction_id == "T1"
-    refused = connect(front).send("/make_payment", body, **{"Content-Encoding": "gzip"})
-    assert refused == (415, "400")
 
 
 def test_it_speaks_https(

@@ -60,22 +60,17 @@ def test_two_at_one_server_never_meet(server: SandboxGateway, remote: RemoteGate
     assert collected(other, transaction_id="T2")["response_code"] == "402"
 
 
-def test_a_new_service_has_no_records(remote: RemoteGateway) -> None:
-    collected(remote)
-    before = remote.service_id
-
-    remote.begin()
-
-    assert remote.service_id != before
-    assert status(remote)["response_code"] == "027"
-    remote.requests.expect_none(operation="collect")
-
-
 def test_more_records_than_one_page_has(remote: RemoteGateway) -> None:
     for number in range(101):
         collected(remote, transaction_id=f"T{number}")
 
     assert [each.transaction_id for each in remote.transactions] == [f"T{n}" for n in range(101)]
+
+    before = remote.service_id
+    remote.begin()
+    assert remote.service_id != before
+    assert status(remote)["response_code"] == "027", "a new service has no records"
+    remote.requests.expect_none(operation="collect")
 
 
 async def test_an_attempt_is_made_at_once_also_in_a_coroutine(remote: RemoteGateway) -> None:

@@ -1,4 +1,4 @@
-"""A test controls the time: it advances the clock, also to the next callback."""
+"""A test controls the time: it advances the clock, also to the next callback, or tries it now."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -62,6 +62,10 @@ class TestWaitingForACallback:
         assert gateway.now == datetime(2026, 1, 1, 9, 10, 1, tzinfo=UTC)
         gateway.advance(minutes=1)
         assert gateway.wait_callback(status="000") == failed, "it takes the one that is there"
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(state="delivered", timeout_s=0)
+        verdict = "not acknowledged: no connection to 127.0.0.1:9: Connection refused"
+        assert f"callback of T1, attempt 3: {verdict}" in str(caught.value).splitlines()
         assert gateway.now == datetime(2026, 1, 1, 9, 11, 1, tzinfo=UTC)
 
     def test_moves_it_no_further(self, gateway: SandboxGateway) -> None:
@@ -138,16 +142,6 @@ class TestWaitingForACallback:
             f"  collect  T1  202  override {override['id']} asks for callback drop",
         ]
 
-    def test_says_why_it_was_not_taken(self, gateway: SandboxGateway) -> None:
-        collected(gateway, callback_url="http://127.0.0.1:9/callbacks")
-        gateway.advance(minutes=11)
-
-        with pytest.raises(AssertionError) as caught:
-            gateway.wait_callback(state="delivered", timeout_s=0)
-
-        verdict = "not acknowledged: no connection to 127.0.0.1:9: Connection refused"
-        assert f"callback of T1, attempt 3: {verdict}" in str(caught.value).splitlines()
-
     def test_says_that_a_card_page_waits_for_a_person(self, gateway: SandboxGateway) -> None:
         card = {"nw": "VIS", "payment_option": "CRD", "customer_number": "4111111111111111"}
         more = {"currency_code": "GHS", "currency_val": "10.5", "landing_page": "http://shop.test/"}
@@ -157,27 +151,23 @@ class TestWaitingForACallback:
         with pytest.raises(AssertionError, match="T1 stays pending until"):
             gateway.wait_callback(transaction_id="T1", timeout_s=0)
 
-    def test_says_who_has_not_answered(self, gateway: SandboxGateway, hanging: str) -> None:
-        collected(gateway, callback_url=hanging)
-        gateway.advance(seconds=0.5)
-        collected(gateway, transaction_id="T2")
-
-        with pytest.raises(AssertionError) as caught:
-            gateway.wait_callback(transaction_id="T2", timeout_s=0)
-
-        receiver = hanging.removesuffix("/callbacks")
-        assert (
-            f"{receiver} has not answered yet: the clock does not move until it answers or "
-            "callback_timeout_s of real time have passed"
-        ) in str(caught.value).splitlines()
-        assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
-
-    def test_goes_on_when_a_receiver_had_its_time(self, hanging: str) -> None:
+    def test_says_who_has_not_answered_and_goes_on_when_a_receiver_had_its_time(
+        self, hanging: str
+    ) -> None:
         with SandboxGateway(callback_timeout_s=0.3) as gateway:
             collected(gateway, callback_url=hanging)
             gateway.advance(seconds=0.5)
             collected(gateway, transaction_id="T2")
 
+            with pytest.raises(AssertionError) as caught:
+                gateway.wait_callback(transaction_id="T2", timeout_s=0)
+
+            receiver = hanging.removesuffix("/callbacks")
+            assert (
+                f"{receiver} has not answered yet: the clock does not move until it answers or "
+                "callback_timeout_s of real time have passed"
+            ) in str(caught.value).splitlines()
+            assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
             assert gateway.wait_callback(transaction_id="T2").transaction_id == "T2"
             assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, 500_000, tzinfo=UTC)
 
@@ -195,3 +185,46 @@ def test_the_clock_goes_back_to_the_machines_unless_something_created_later_wait
     collected(gateway)
     with pytest.raises(ValueError, match="payment T1 of service"):
         gateway.reset_clock()
+
+
+NOBODY = "http://127.0.0.1:9/callback"
+
+
+@pytest.mark.decision("D30")
+def test_one_that_was_refused_is_retrying_and_tried_now_and_then_failed(
+    gateway: SandboxGateway,
+) -> None:
+    collected(gateway, callback_url=NOBODY)
+    gateway.advance(seconds=1)
+    before = gateway.now
+    refused = gateway.callbacks.expect_one(state="retrying", unacknowledged=True)
+    assert len(refused.attempts) == 1
+
+    (callback,) = gateway.retry_callbacks()
+
+    assert (len(callback.attempts), callback.state) == (2, "retrying")
+    assert gateway.now == before
+    assert [len(each.attempts) for each in gateway.retry_callbacks(callback.id)] == [3]
+    assert gateway.retry_callbacks() == []
+    gateway.callbacks.expect_one(state="failed", unacknowledged=True)
+
+
+@pytest.mark.decision("D30")
+def test_one_that_was_delivered_or_is_not_there_is_not_tried(gateway: SandboxGateway) -> None:
+    collected(gateway)
+    callback = gateway.wait_callback(state="delivered")
+
+    with pytest.raises(ValueError, match=r"is delivered, so no attempt is due"):
+        gateway.retry_callbacks(callback.id)
+    with pytest.raises(ValueError, match="there is no callback 'C1'"):
+        gateway.retry_callbacks("C1")
+
+
+@pytest.mark.decision("D30")
+async def test_a_coroutine_awaits_it(gateway: SandboxGateway) -> None:
+    collected(gateway, callback_url=NOBODY)
+    await gateway.aio.advance(seconds=1)
+
+    (callback,) = await gateway.aio.retry_callbacks()
+
+    assert len(callback.attempts) == 2

@@ -201,15 +201,6 @@ async def test_what_a_running_server_does_follows_a_change_at_once(start: Start,
     assert await tried.probe(server) == tried.after
 
 
-async def test_a_reset_of_one_service_leaves_the_behaviour_as_it_is(start: Start) -> None:
-    server = await start()
-    await server.change(approval="handset")
-
-    await post(server.sandbox, "reset", service_id=55)
-
-    assert await settled(seconds=1)(server) == "002"
-
-
 async def test_the_pages_the_description_and_the_doctor_follow_what_holds_now(
     start: Start,
 ) -> None:
@@ -244,9 +235,12 @@ async def test_the_pages_the_description_and_the_doctor_follow_what_holds_now(
     assert first.timeout == timedelta(seconds=5)
 
 
-async def test_seeded_people_have_what_is_accepted_now(start: Start) -> None:
+async def test_seeded_people_have_what_is_accepted_now_also_after_a_reset_of_one_service(
+    start: Start,
+) -> None:
     server = await start()
     await server.change(allowed_prefixes=("0555",), test_cards={}, approved_senders=("Kente",))
+    await post(server.sandbox, "reset", service_id=55)
 
     seeded = await post(server.sandbox, "seed", service_id=55, seed=42, count=6)
 

@@ -12,8 +12,9 @@ from sandbox_sim.records.callbacks import DeliveryState as State
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.sqlite_files import killed
 from tests.web.conftest import Receiver, kept_callback
-from tests.web.given_ids import given_ids
+from tests.web.control_api import ask
 from tests.web.hosted_page import choose, look, redirect, status
+from tests.web.overriding import override
 from tests.web.pages.dashboard_pages import page, words
 
 
@@ -190,3 +191,26 @@ async def test_a_card_page_still_opens_and_can_be_paid(
 
     assert await status(again) == "000"
     assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
+
+
+async def given_ids(sandbox: Sandbox, name: str) -> list[str]:
+    """Make a record of each kind and return their ids; the payments are named after `name`."""
+    rule = await override(sandbox, callback={"duplicate": 2})
+    page = await redirect(sandbox, transaction_id=f"card of {name}")
+    payment = await sandbox.collect(transaction_id=name)
+    single = await sandbox.sms()
+    bulk = await sandbox.bulk("0244000001", "0244000002")
+    await sandbox.advance(seconds=3)
+    assert (payment.code, single.code, bulk.code) == ("202", "370", "370")
+    payments = [await sandbox.status(each) for each in (f"card of {name}", name)]
+    callbacks = await ask(sandbox, "GET", "/_sandbox/callbacks?limit=4")
+    messages = (await sandbox.history(limit=3)).data
+    return [
+        *(each.headers["X-Sandbox-Request-Id"] for each in (payment, single, bulk)),
+        *(each.data["network_transaction_id"] for each in payments),
+        *(each["id"] for each in callbacks.body["callbacks"]),
+        *(each["processing_id"] for each in messages),
+        bulk.data["batch_id"],
+        page.rpartition("/")[2],
+        rule["id"],
+    ]

@@ -21,9 +21,10 @@ def table(sandbox: Sandbox, *, of_interface: bool) -> list[Route]:
     ]
 
 
-async def test_the_router_has_the_routes_of_the_table_and_no_others(
+async def test_the_router_and_the_dispatcher_have_the_routes_of_the_table_and_no_others(
     start_sandbox: StartSandbox,
 ) -> None:
+    """The dispatcher has the nine paths of the twelve operations."""
     sandbox = await start_sandbox(base_path="/v1")
 
     routed = {
@@ -31,25 +32,18 @@ async def test_the_router_has_the_routes_of_the_table_and_no_others(
         for route in sandbox.gateway.app[CONTROL]().router.routes()
         if route.resource is not None
     }
-
     plain = {(route.method, route.path) for route in table(sandbox, of_interface=False)}
     assert routed == plain | {(method, f"/v1{path}") for method, path in plain}
     assert len(plain) > 50
 
-
-async def test_the_dispatcher_has_the_nine_paths_of_the_twelve_operations(
-    sandbox: Sandbox,
-) -> None:
     routes = table(sandbox, of_interface=True)
-
-    assert {route.path for route in routes} == set(sandbox.gateway.app[DISPATCHER]().paths)
+    paths = {route.path for route in routes}
+    dispatched = set(sandbox.gateway.app[DISPATCHER]().paths)
+    assert dispatched == paths | {f"/v1{path}" for path in paths}
     assert {route.method for route in routes} == {"POST"}
     assert len(routes) == 9
     operations = [operation for route in routes for operation in route.operations]
     assert sorted(operations) == sorted(Operation)
-
-
-async def test_a_route_reads_a_query_or_a_body_and_says_what_it_does(sandbox: Sandbox) -> None:
     for route in sandbox.gateway.app[ROUTES]():
         assert route.query is None or route.body is None, route
         assert route.summary, route

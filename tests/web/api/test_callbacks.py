@@ -8,8 +8,7 @@ import pytest
 
 from sandbox_sim.records.callbacks import DeliveryState as State
 from tests.conftest import Sandbox, StartSandbox, basic
-from tests.web.callback_bodies import profile_of
-from tests.web.conftest import Receiver, kept_callback, kept_callbacks
+from tests.web.conftest import Receiver, kept_callback, kept_callbacks, profile_of
 
 
 @pytest.mark.spec("service.8")
@@ -30,32 +29,22 @@ async def test_a_callback_is_a_json_post_to_exactly_the_callback_url(
         assert delivery.body["trans_ref"] == "T1"
 
 
-@pytest.mark.decision("D28")
-async def test_a_given_currency_is_told_and_the_reference_is_the_order(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(callback_profile="event")
-    await sandbox.collect(currency_code="USD", currency_val="10.50", reference="wc_42 · Ɛdwoa")
-    await sandbox.advance(seconds=1)
-
-    body = await sandbox.callback()
-    assert body["currency_code"] == "USD"
-    assert body["order_id"] == body["reference"] == "wc_42 · Ɛdwoa"
-
-
-@pytest.mark.decision("D27")
+@pytest.mark.decision("D27", "D28")
 async def test_the_storefront_path_gets_events_out_of_the_box(sandbox: Sandbox) -> None:
-    await sandbox.collect(callback_url=sandbox.inbox_url("wc-api") + "/?wc-api=gateway")
-    await sandbox.collect(callback_url="http://shop.example:1/wc-api/gateway/")
+    """A given currency is told, and the reference is the order."""
+    shop = sandbox.inbox_url("wc-api") + "/?wc-api=gateway"
+    fields = {"currency_code": "USD", "currency_val": "10.50", "reference": "wc_42 · Ɛdwoa"}
+    await sandbox.collect(callback_url=shop)
+    await sandbox.collect(callback_url="http://shop.example:1/wc-api/gateway/", **fields)
     await sandbox.collect()
     await sandbox.advance(seconds=1)
 
-    profiles = {
-        callback.url: profile_of(json.loads(callback.body))
-        for callback in await kept_callbacks(sandbox)
-    }
-    assert profiles["http://shop.example:1/wc-api/gateway/"] == "event"
-    assert profiles[sandbox.inbox_url("orders")] == "trans"
+    bodies = {each.url: json.loads(each.body) for each in await kept_callbacks(sandbox)}
+    event = bodies["http://shop.example:1/wc-api/gateway/"]
+    assert profile_of(event) == "event"
+    assert event["currency_code"] == "USD"
+    assert event["order_id"] == event["reference"] == "wc_42 · Ɛdwoa"
+    assert profile_of(bodies[sandbox.inbox_url("orders")]) == "trans"
 
 
 @pytest.mark.decision("D27")

@@ -49,6 +49,12 @@ class TestAddresses:
         ]
         assert (await only(sandbox, "requests"))["request"]["callback_url"] == shown
 
+        landing = f"http://ama:s3same@shop.example/thanks?order={CARD}"
+        page = (await sandbox.card(landing_page=landing)).body["redirect_url"]
+        paid = await sandbox.session.post(page, data={"choice": "pay"}, allow_redirects=False)
+        assert paid.headers["Location"] == landing
+        assert f'href="{landing}"' in await (await sandbox.session.get(page)).text()
+
     @pytest.mark.parametrize("stopped_by", ["stop", "kill"])
     async def test_so_are_its_retries_after_a_restart(
         self, start_sandbox: StartSandbox, receiver: Receiver, tmp_path: Path, stopped_by: str
@@ -87,17 +93,6 @@ class TestAddresses:
 
         assert again.body["url"] == receiver.url.replace("//", "//***@")
         assert ["Authorization" in each.headers for each in receiver.deliveries] == [True] * 3
-
-    async def test_after_paying_the_browser_goes_to_the_address_as_it_came(
-        self, sandbox: Sandbox
-    ) -> None:
-        landing = f"http://ama:s3same@shop.example/thanks?order={CARD}"
-        page = (await sandbox.card(landing_page=landing)).body["redirect_url"]
-
-        paid = await sandbox.session.post(page, data={"choice": "pay"}, allow_redirects=False)
-
-        assert paid.headers["Location"] == landing
-        assert f'href="{landing}"' in await (await sandbox.session.get(page)).text()
 
 
 class TestTransactionIds:
@@ -152,12 +147,21 @@ class TestTransactionIds:
         assert inbox.status == 200
 
     async def test_one_of_thirteen_digits_is_shown_as_it_came(self, sandbox: Sandbox) -> None:
-        await sandbox.collect(transaction_id="1767258000123", reference="0244000001 200000000001")
+        """A card with a typing error is masked where a card pays or is paid."""
+        name = "1767258000123"
+        await sandbox.collect(transaction_id=name, reference="0244000001 200000000001")
 
-        assert (await only(sandbox, "transactions"))["transaction_id"] == "1767258000123"
+        assert (await only(sandbox, "transactions"))["transaction_id"] == name
         entry = await only(sandbox, "requests")
         assert entry["request"]["reference"] == "0244000001 200000000001"
-        assert (await search(sandbox, "requests", transaction_id="1767258000123")) == [entry]
+        assert (await search(sandbox, "requests", transaction_id=name)) == [entry]
+
+        await sandbox.card(customer_number="4111111111111112", transaction_id=name)
+        await sandbox.payout(customer_number="4111 1111 1111 1112", payment_option="CRD", nw="VIS")
+        payout, card, _ = [each["request"] for each in await listed(sandbox, "requests")]
+        assert card["customer_number"] == "411111******1112"
+        assert card["transaction_id"] == name
+        assert payout["customer_number"] == "4111 11** **** 1112"
 
 
 class TestOverrides:
@@ -221,18 +225,6 @@ class TestRequests:
         assert [each["path"] for each in entries] == [f"/pay/{MASKED}", "/pay/4111 11**-****1111"]
         assert CARD[:10] not in json.dumps(entries)
         assert CARD not in caplog.text
-
-    async def test_a_card_with_a_typing_error_is_masked_where_a_card_pays_or_is_paid(
-        self, sandbox: Sandbox
-    ) -> None:
-        await sandbox.card(customer_number="4111111111111112", transaction_id="1767258000123")
-        await sandbox.payout(customer_number="4111 1111 1111 1112", payment_option="CRD", nw="VIS")
-
-        payout, card = [each["request"] for each in await listed(sandbox, "requests")]
-
-        assert card["customer_number"] == "411111******1112"
-        assert card["transaction_id"] == "1767258000123"
-        assert payout["customer_number"] == "4111 11** **** 1112"
 
 
 async def test_what_anybody_sends_to_an_inbox_of_any_name_is_masked(sandbox: Sandbox) -> None:

@@ -38,21 +38,16 @@ def test_all_of_a_payment_all_recipients_of_a_bulk_and_the_account_of_a_bill() -
     assert asked(bill, Operation.BILL).parties == ("200000000001",)
 
 
-@pytest.mark.parametrize(
-    ("trans_type", "option", "operation"),
-    [
+def test_which_operation_of_make_payment() -> None:
+    rows: list[tuple[object, object, str | None]] = [
         ("CTM", "MOM", "collect"),
         ("MTC", None, "payout"),
         ("XYZ", "MOM", None),
         (["CTM"], {"MOM": 1}, None),
-    ],
-)
-def test_which_operation_of_make_payment(
-    trans_type: object, option: object, operation: str | None
-) -> None:
-    given = {"trans_type": trans_type, "payment_option": option}
-
-    assert asked(given).operation == operation
+    ]
+    for trans_type, option, operation in rows:
+        given = {"trans_type": trans_type, "payment_option": option}
+        assert asked(given).operation == operation
 
 
 @pytest.mark.parametrize("field", ["service_id", "transaction_id", "nw", "amount"])

@@ -48,18 +48,20 @@ async def set_clock(sandbox: Sandbox, how: str, body: bytes = b"") -> Seen:
     return await ask(sandbox, "POST", f"/_sandbox/clock/{how}", body)
 
 
-async def test_resumed_it_goes_on_from_where_it_stood_and_does_what_falls_due(
-    start_sandbox: StartSandbox,
+@pytest.mark.parametrize(("how", "delay_ms"), [("resume", 20), ("freeze", 0)])
+async def test_resumed_it_does_what_falls_due_and_frozen_what_is_due_now(
+    start_sandbox: StartSandbox, how: str, delay_ms: int
 ) -> None:
-    sandbox = await start_sandbox(settle_delay_ms=20)
+    """It goes on from where it stood."""
+    sandbox = await start_sandbox(settle_delay_ms=delay_ms)
+
+    answer = await set_clock(sandbox, how)
     await sandbox.collect()
 
-    answer = await set_clock(sandbox, "resume")
-
-    assert answer.body["frozen"] is False
+    assert answer.body["frozen"] is (how == "freeze")
     assert answer.body["now"].startswith("2026-01-01T09:00:0")
-    seen = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 10}')
-    assert seen.body["messages"][0]["signature"] == "valid"
+    seen = await post(sandbox, "inbox/orders/wait", timeout_s=10)
+    assert [each["signature"] for each in seen.body["messages"]] == ["valid"]
 
 
 async def test_frozen_it_stands_still_until_it_is_moved_and_a_reset_of_records_leaves_it(
@@ -81,16 +83,6 @@ async def test_frozen_it_stands_still_until_it_is_moved_and_a_reset_of_records_l
     await ask(sandbox, "POST", "/_sandbox/reset")
     now = (await ask(sandbox, "GET", "/_sandbox/clock")).body
     assert now == {name: moved[name] for name in now}
-
-
-async def test_what_is_due_now_is_done_on_a_frozen_clock(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(settle_delay_ms=0)
-    await set_clock(sandbox, "freeze")
-
-    await sandbox.collect()
-
-    seen = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 10}')
-    assert len(seen.body["messages"]) == 1
 
 
 async def test_freeze_and_resume_take_nothing(sandbox: Sandbox) -> None:
@@ -167,7 +159,7 @@ class TestWhatStillWaits:
             (lambda sandbox: sandbox.bulk("0244000001", "0244000002"), "SMS "),
         ],
     )
-    async def test_it_is_listed_and_the_clock_stays(
+    async def test_it_is_listed_up_to_twenty_times_and_the_clock_stays(
         self, sandbox: Sandbox, begin: Callable[[Sandbox], Awaitable[Seen]], named: str
     ) -> None:
         await sandbox.advance(hours=1)
@@ -180,6 +172,12 @@ class TestWhatStillWaits:
         assert seen.body["error"]["code"] == "records_wait"
         assert len(seen.body["error"]["message"].splitlines()) == 3
         assert sandbox.gateway.clock.now() == NOW + timedelta(hours=1)
+
+        for number in range(25):
+            await sandbox.collect(transaction_id=f"P{number}")
+        many = await reset(sandbox)
+        assert_error(many, 409, "and more")
+        assert len(many.body["error"]["message"].splitlines()) == 23
 
         await sandbox.advance(seconds=1)
         assert (await reset(sandbox)).status == 200
@@ -201,16 +199,6 @@ class TestWhatStillWaits:
 
         await sandbox.advance(minutes=10)
         assert (await reset(sandbox)).status == 200
-
-    async def test_at_most_twenty_are_listed(self, sandbox: Sandbox) -> None:
-        await sandbox.advance(hours=1)
-        for number in range(25):
-            await sandbox.collect(transaction_id=f"T{number}")
-
-        seen = await reset(sandbox)
-
-        assert_error(seen, 409, "payment T19", "and more")
-        assert "payment T20" not in seen.body["error"]["message"]
 
 
 @pytest.mark.usefixtures("machine")

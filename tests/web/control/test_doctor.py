@@ -93,30 +93,22 @@ async def test_it_signs_with_the_key_of_the_service(
     assert_error(answer, 409, "no credentials of mode S are for service_id 57")
 
 
-async def test_it_goes_only_where_callbacks_may_go(
+async def test_it_goes_where_callbacks_may_go_with_their_rewrites_and_headers(
     start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
-    sandbox = await start_sandbox(callback_hosts={"deny": ["127.0.0.0/8"]})
-
-    report = (await post(sandbox, "doctor", url=receiver.url)).body
-
+    refusing = await start_sandbox(callback_hosts={"deny": ["127.0.0.0/8"]})
+    report = (await post(refusing, "doctor", url=receiver.url)).body
     (reached,) = [each for each in report["checks"] if each["check"] == "reachable"]
     assert reached["verdict"] == "wrong"
     assert "the setting callback_hosts does not let callbacks go to" in reached["says"]
     assert reached["remedy"].startswith("Add this host to the setting callback_hosts")
     assert receiver.deliveries == []
 
-
-async def test_it_follows_the_rewrites_and_headers_of_callbacks(
-    start_sandbox: StartSandbox, receiver: Receiver
-) -> None:
     sandbox = await start_sandbox(
         callback_rewrites={"https://shop.test": receiver.url.rpartition("/")[0]},
         callback_headers={"X-Tunnel": "open"},
     )
-
     await post(sandbox, "doctor", url="https://shop.test/pay", profiles=["flat"])
-
     assert {each.headers["X-Tunnel"] for each in receiver.deliveries} == {"open"}
 
 
@@ -139,7 +131,9 @@ async def test_a_callback_names_its_receiver_with_the_secrets_of_the_address(
     assert_error(await post(sandbox, "doctor", callback="T2"), 404, "T2")
 
 
-async def test_a_wrong_body_is_refused(sandbox: Sandbox) -> None:
+async def test_a_wrong_body_is_refused_and_an_examination_ends_in_time(
+    sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows: list[tuple[dict[str, Any], str]] = [
         ({}, "url"),
         ({"url": "shop"}, "url"),
@@ -151,15 +145,9 @@ async def test_a_wrong_body_is_refused(sandbox: Sandbox) -> None:
     for body, named in rows:
         assert_error(await post(sandbox, "doctor", **body), 400, named)
 
-
-async def test_an_examination_ends_in_time(
-    sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(doctor, "LONGEST_S", 0)
     go_on = receiver.hang()
-
     report = (await post(sandbox, "doctor", url=receiver.url)).body
-
     go_on.set()
     assert (report["complete"], report["checks"]) == (False, [])
 

@@ -45,7 +45,9 @@ async def test_lists_and_searches_refuse_it_at_once_and_list_the_values(sandbox:
     assert_error(await post(sandbox, "inbox/orders/wait", match={"signature": "Valid"}), 400, why)
 
 
-async def test_messages_are_found_by_a_phone_number_in_both_forms(sandbox: Sandbox) -> None:
+async def test_a_phone_number_may_be_in_both_forms_and_no_operation_is_null(
+    sandbox: Sandbox,
+) -> None:
     await sandbox.sms(customer_number="0244000001")
     await sandbox.sms(customer_number="0244000002")
 
@@ -57,13 +59,8 @@ async def test_messages_are_found_by_a_phone_number_in_both_forms(sandbox: Sandb
         for seen in (listed, *(each.body for each in searched)):
             assert [each["customer_number"] for each in seen["sms"]] == ["233244000001"]
 
-
-async def test_no_operation_is_null(sandbox: Sandbox) -> None:
     await sandbox.post("/no_such_path", {})
-
-    request = await only(sandbox, "requests", "operation=null")
-
-    assert request["code"] == "404"
+    assert (await only(sandbox, "requests", "operation=null"))["code"] == "404"
 
 
 async def test_a_word_for_a_status_is_taken_by_filters_by_settle_and_by_overrides(

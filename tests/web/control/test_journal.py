@@ -95,51 +95,44 @@ async def test_a_request_that_is_refused_is_named_too(start_sandbox: StartSandbo
     assert (hosted["operation"], hosted["transaction_id"]) == ("card", "T1")
 
 
-class TestSearching:
-    async def test_a_dot_looks_into_request_and_answer(self, sandbox: Sandbox) -> None:
-        for number in range(3):
-            await sandbox.collect(transaction_id=f"T{number}", amount=10 + number)
-        match = {"request.amount": 11, "answer.response_code": "202"}
+async def test_a_dot_looks_into_request_and_answer_and_one_service_is_cleared_alone(
+    sandbox: Sandbox,
+) -> None:
+    for number in range(3):
+        await sandbox.collect(transaction_id=f"T{number}", amount=10 + number)
+    match = {"request.amount": 11, "answer.response_code": "202"}
 
-        found = await post(sandbox, "requests/find", match=match)
-        counted = await post(sandbox, "requests/count", match={"code": "202"})
-        named = await post(sandbox, "requests/count", match={"response_code": "202"})
+    found = await post(sandbox, "requests/find", match=match)
+    counted = await post(sandbox, "requests/count", match={"code": "202"})
+    named = await post(sandbox, "requests/count", match={"response_code": "202"})
 
-        assert [each["transaction_id"] for each in found.body["requests"]] == ["T1"]
-        assert counted.body == named.body == {"count": 3}
+    assert [each["transaction_id"] for each in found.body["requests"]] == ["T1"]
+    assert counted.body == named.body == {"count": 3}
 
-    async def test_the_journal_of_one_service_is_cleared_alone(self, sandbox: Sandbox) -> None:
-        for service_id in (55, 55, 56):
-            await sandbox.collect(service_id=service_id)
-
-        cleared = await ask(sandbox, "DELETE", "/_sandbox/requests?service_id=55")
-
-        assert cleared.body == {"deleted": 2}
-        assert [entry["service_id"] for entry in await listed(sandbox, "requests")] == [56]
-        assert (await ask(sandbox, "DELETE", "/_sandbox/requests")).body == {"deleted": 1}
-        assert await listed(sandbox, "requests") == []
+    await sandbox.collect(service_id=56)
+    cleared = await ask(sandbox, "DELETE", "/_sandbox/requests?service_id=55")
+    assert cleared.body == {"deleted": 3}
+    assert [entry["service_id"] for entry in await listed(sandbox, "requests")] == [56]
+    assert (await ask(sandbox, "DELETE", "/_sandbox/requests")).body == {"deleted": 1}
+    assert await listed(sandbox, "requests") == []
 
 
 @pytest.mark.decision("D39")
-class TestMode:
-    """Every request shows the mode of its credentials, and the list filters by it."""
+async def test_a_request_has_the_mode_of_its_credentials_and_the_list_filters_by_it(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox_set = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
+    sandbox = await start_sandbox(credentials=[sandbox_set, LIVE])
+    for key, secret in (
+        ("sandbox_key", "sandbox_secret"),
+        ("live_key", "live_secret"),
+        ("live_key", "guessed"),
+    ):
+        header = b"Authorization: " + basic(key, secret).encode()
+        await exchange(sandbox, request_bytes("/sms/send", b"{}", header, credentials=False))
 
-    @pytest.fixture
-    async def sandbox(self, start_sandbox: StartSandbox) -> Sandbox:
-        sandbox_set = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
-        return await start_sandbox(credentials=[sandbox_set, LIVE])
-
-    async def test_it_is_that_of_the_credentials(self, sandbox: Sandbox) -> None:
-        for key, secret in (
-            ("sandbox_key", "sandbox_secret"),
-            ("live_key", "live_secret"),
-            ("live_key", "guessed"),
-        ):
-            header = b"Authorization: " + basic(key, secret).encode()
-            await exchange(sandbox, request_bytes("/sms/send", b"{}", header, credentials=False))
-
-        assert [entry["mode"] for entry in await listed(sandbox, "requests")] == [None, "P", "S"]
-        for mode in ("S", "P"):
-            assert [e["mode"] for e in await listed(sandbox, "requests", f"mode={mode}")] == [mode]
-        (unknown,) = await listed(sandbox, "requests", "mode=null")
-        assert (unknown["mode"], unknown["code"]) == (None, "100")
+    assert [entry["mode"] for entry in await listed(sandbox, "requests")] == [None, "P", "S"]
+    for mode in ("S", "P"):
+        assert [e["mode"] for e in await listed(sandbox, "requests", f"mode={mode}")] == [mode]
+    (unknown,) = await listed(sandbox, "requests", "mode=null")
+    assert (unknown["mode"], unknown["code"]) == (None, "100")

@@ -13,8 +13,7 @@ from sandbox_sim.ports import StoreError
 from sandbox_sim.records.callbacks import DeliveryState, Profile
 from tests import postgres
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.callback_bodies import profile_of
-from tests.web.conftest import Receiver, kept_callback, kept_callbacks
+from tests.web.conftest import Receiver, kept_callback, kept_callbacks, profile_of
 from tests.web.control_api import ask, only
 from tests.web.hosted_page import status
 from tests.web.overriding import override
@@ -88,13 +87,28 @@ async def test_a_late_one_leaves_so_much_later_than_the_status(
 
 
 class TestOutOfOrder:
-    async def test_a_later_one_arrives_first(self, sandbox: Sandbox, receiver: Receiver) -> None:
+    @pytest.mark.parametrize(
+        ("meanwhile", "arrived"),
+        [
+            (None, ["T2", "T1", "T3"]),
+            ("callbacks/T1/resend", ["T1", "T2", "T3"]),
+            ("reset", ["T2", "T3"]),
+        ],
+    )
+    async def test_a_later_one_arrives_first(
+        self, sandbox: Sandbox, receiver: Receiver, meanwhile: str | None, arrived: list[str]
+    ) -> None:
+        """One that is resent is not held any more, and a reset takes what is held back with it."""
         await misbehaving(sandbox, reorder=True)
         for transaction_id in "T1", "T2", "T3":
             await sandbox.collect(transaction_id=transaction_id, callback_url=receiver.url)
             await sandbox.advance(seconds=2)
+            if meanwhile and transaction_id == "T1":
+                await ask(sandbox, "POST", f"/_sandbox/{meanwhile}")
+                await sandbox.advance(seconds=0)
+        await sandbox.advance(hours=1)
 
-        assert refs(receiver) == ["T2", "T1", "T3"]
+        assert refs(receiver) == arrived
 
     async def test_nothing_is_waited_for_longer_than_a_minute(
         self, sandbox: Sandbox, receiver: Receiver
@@ -115,20 +129,6 @@ class TestOutOfOrder:
         await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
         await sandbox.advance(hours=1)
         assert refs(receiver) == ["T0", "of another", "T1", "T1", "T2"]
-
-    async def test_one_that_is_resent_is_not_held_any_more(
-        self, sandbox: Sandbox, receiver: Receiver
-    ) -> None:
-        await misbehaving(sandbox, reorder=True)
-        await sandbox.collect(callback_url=receiver.url)
-        await sandbox.advance(seconds=1)
-
-        callback = await kept_callback(sandbox)
-        await ask(sandbox, "POST", f"/_sandbox/callbacks/{callback.id}/resend")
-        await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
-        await sandbox.advance(hours=1)
-
-        assert refs(receiver) == ["T1", "T2"]
 
 
 @pytest.mark.spec("delivery.1")
@@ -243,17 +243,3 @@ async def test_what_is_decided_by_hand_is_told_in_the_same_manner(sandbox: Sandb
 
     told = [message["json"]["trans_status"] for message in await sandbox.inbox()]
     assert told == ["003/CANCELLED"] * 2
-
-
-async def test_a_reset_takes_what_is_held_back_with_it(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
-    await misbehaving(sandbox, reorder=True)
-    await sandbox.collect(callback_url=receiver.url)
-    await sandbox.advance(seconds=1)
-
-    await ask(sandbox, "POST", "/_sandbox/reset", b'{"service_id": 55}')
-    await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
-    await sandbox.advance(hours=1)
-
-    assert refs(receiver) == ["T2"]

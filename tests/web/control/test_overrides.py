@@ -182,21 +182,16 @@ class TestWhichOne:
         assert await counts(sandbox) == [(1, 1)]
 
 
-class TestWhen:
-    @pytest.mark.decision("D16")
-    async def test_settlement_comes_so_much_later(self, sandbox: Sandbox) -> None:
-        await override(sandbox, delay_ms=60_000)
-        await sandbox.collect()
-        await sandbox.card(transaction_id="T2")
+@pytest.mark.decision("D16")
+async def test_settlement_comes_so_much_later(sandbox: Sandbox) -> None:
+    await override(sandbox, delay_ms=60_000)
+    await sandbox.collect()
+    await sandbox.card(transaction_id="T2")
 
-        await sandbox.advance(seconds=60)
-        assert [await status(sandbox), (await sandbox.status("T2")).data["status"]] == ["002"] * 2
-        await sandbox.advance(seconds=1)
-        assert [await status(sandbox), (await sandbox.status("T2")).data["status"]] == [
-            *("000", "002")
-        ]
-        await sandbox.advance(seconds=2)
-        assert (await sandbox.status("T2")).data["status"] == "000"
+    for seconds, statuses in ((60, ["002", "002"]), (1, ["000", "002"]), (2, ["000", "000"])):
+        await sandbox.advance(seconds=seconds)
+        seen = [(await sandbox.status(name)).data["status"] for name in ("T1", "T2")]
+        assert seen == statuses
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
@@ -280,10 +275,8 @@ class TestResponseCodes:
         assert await sandbox.sms_balance() == 500
         assert (await sandbox.history()).data == []
         assert (await sandbox.bulk("0244000001")).code == "370"
-
-    async def test_what_is_accepted_anyway_stays_as_it_is(self, sandbox: Sandbox) -> None:
-        match = {"operation": "sms"}
-        await override(sandbox, match=match, outcome={"response_code": "237"})
-        await override(sandbox, match=match, outcome={"response_code": "370"}, times=1)
-
+        # What is accepted anyway stays as it is.
+        await override(sandbox, match={"operation": "sms"}, outcome={"response_code": "237"})
+        accepted = {"response_code": "370"}
+        await override(sandbox, match={"operation": "sms"}, outcome=accepted, times=1)
         assert [(await sandbox.sms()).code for _ in range(2)] == ["370", "237"]

@@ -46,24 +46,20 @@ class TestTransactions:
             found = await get(sandbox, f"transactions/{service_id}/T1")
             assert found["service_id"] == service_id
 
-    async def test_of_one_service_the_newest_has_the_id(self, paid: Sandbox) -> None:
-        await paid.collect(transaction_id="T2", amount=7)
-
-        newer, older = await listed(paid, "transactions", "transaction_id=T2")
-
-        assert await get(paid, "transactions/T2") == newer
-        assert await get(paid, f"transactions/{older['network_transaction_id']}") == older
-
     @pytest.mark.decision("D31")
-    @pytest.mark.parametrize("field", ["transaction_id", "network_transaction_id"])
-    async def test_settle_takes_them_too(self, sandbox: Sandbox, field: str) -> None:
-        await sandbox.collect()
-        (transaction,) = await listed(sandbox, "transactions")
+    async def test_of_one_service_the_newest_has_the_id_and_settle_takes_each(
+        self, sandbox: Sandbox
+    ) -> None:
+        for amount in (10.5, 7):
+            await sandbox.collect(transaction_id="T2", amount=amount)
+        newer, older = await listed(sandbox, "transactions")
+        assert await get(sandbox, "transactions/T2") == newer
+        assert await get(sandbox, f"transactions/{older['network_transaction_id']}") == older
 
-        settled = await post(sandbox, f"transactions/{transaction[field]}/settle", status="003")
-
-        assert (settled.status, settled.body["status"]) == (200, "003")
-        assert (await sandbox.status()).data["status"] == "003"
+        for name, paid in (("T2", "7.0"), (older["network_transaction_id"], "10.5")):
+            settled = await post(sandbox, f"transactions/{name}/settle", status="003")
+            assert (settled.status, settled.body["status"]) == (200, "003")
+            assert settled.body["amount"] == paid
 
 
 class TestCallbacks:

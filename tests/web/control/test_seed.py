@@ -3,6 +3,7 @@
 import json
 import re
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,7 +85,7 @@ async def test_messages_are_sent_or_refunded_and_charged_for(sandbox: Sandbox) -
 
 @pytest.mark.decision("D16")
 async def test_those_that_are_pending_are_settled_and_their_callbacks_sent(
-    sandbox: Sandbox,
+    sandbox: Sandbox, start_sandbox: StartSandbox
 ) -> None:
     await seed(sandbox)
     pending = [p for p in await listed(sandbox, "transactions") if p["status"] == "002"]
@@ -99,8 +100,19 @@ async def test_those_that_are_pending_are_settled_and_their_callbacks_sent(
         payment["transaction_id"] for payment in pending
     }
 
+    slow = await start_sandbox(settle_delay_ms=3_600_000, sms_transition_ms=86_400_000)
+    await seed(slow)
+    payments = await listed(slow, "transactions")
+    accepted = [p for p in payments if p["operation"] != "card" and not p["party"].endswith("9")]
+    assert {each["status"] for each in accepted} == {"002"}
+    assert {"ACKNOWLEDGED", "SENT"} <= {each["status"] for each in await listed(slow, "sms")}
+    await slow.advance(days=1)
+    assert {each["status"] for each in await listed(slow, "sms")} == {"SENT", "REFUNDED"}
 
-async def test_two_gateways_tell_the_same_story(start_sandbox: StartSandbox, tmp_path: Any) -> None:
+
+async def test_two_gateways_tell_the_same_story_and_others_have_other_people(
+    start_sandbox: StartSandbox, tmp_path: Path
+) -> None:
     """The records are the same in memory and in a SQLite file."""
     one = await start_sandbox()
     other = await start_sandbox(store=f"sqlite:{tmp_path}/state.sqlite3")
@@ -109,17 +121,11 @@ async def test_two_gateways_tell_the_same_story(start_sandbox: StartSandbox, tmp
 
     assert answers[0] == answers[1]
     assert await life(one) == await life(other)
-
-
-async def test_another_seed_and_another_service_are_other_people(sandbox: Sandbox) -> None:
-    first = await seed(sandbox)
-    others = [await seed(sandbox, seed=43), await seed(sandbox, service_id=56)]
-
-    for other in others:
-        assert other.status == 200
-        assert other.body["people"] != first.body["people"]
-    assert len(await listed(sandbox, "transactions")) == 40
-    assert len(await listed(sandbox, "transactions", 56)) == 20
+    for more in (await seed(one, seed=43), await seed(one, service_id=56)):
+        assert more.status == 200
+        assert more.body["people"] != answers[0]["people"]
+    assert len(await listed(one, "transactions")) == 80
+    assert len(await listed(one, "transactions", 56)) == 20
 
 
 async def test_a_second_time_is_refused_in_words_until_a_reset(sandbox: Sandbox) -> None:
@@ -179,33 +185,14 @@ async def test_people_are_those_that_the_settings_take(start_sandbox: StartSandb
     assert {p["party"] for p in payments if p["operation"] == "card"} == {"400005******5556"}
 
 
-async def test_what_would_not_be_decided_yet_is_pending(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(settle_delay_ms=3_600_000, sms_transition_ms=86_400_000)
-
-    await seed(sandbox)
-
-    payments = await listed(sandbox, "transactions")
-    accepted = [p for p in payments if p["operation"] != "card" and not p["party"].endswith("9")]
-    assert {each["status"] for each in accepted} == {"002"}
-    assert {"ACKNOWLEDGED", "SENT"} <= {each["status"] for each in await listed(sandbox, "sms")}
-    await sandbox.advance(days=1)
-    assert {each["status"] for each in await listed(sandbox, "sms")} == {"SENT", "REFUNDED"}
-
-
 async def test_what_cannot_be_taken(sandbox: Sandbox) -> None:
-    rows: list[tuple[str, object]] = [
-        ("seed", "42"),
-        ("seed", -1),
-        ("seed", 2**63),
-        ("count", 0),
-        ("count", 1001),
-        ("count", 1.5),
-        ("count", True),
-        ("service_id", 0),
-        ("service_id", None),
-        ("service", 55),
-    ]
-    for field, value in rows:
-        assert_error(await seed(sandbox, **{field: value}), 400, field)
-
-        assert await listed(sandbox, "sms") == []
+    rows: dict[str, tuple[object, ...]] = {
+        "seed": ("42", -1, 2**63),
+        "count": (0, 1001, 1.5, True),
+        "service_id": (0, None),
+        "service": (55,),
+    }
+    for field, values in rows.items():
+        for value in values:
+            assert_error(await seed(sandbox, **{field: value}), 400, field)
+    assert await listed(sandbox, "sms") == []

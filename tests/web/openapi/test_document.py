@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypedDict
 
 import jsonschema_rs
 import pytest
@@ -20,7 +20,7 @@ from sandbox_sim.values.json_text import compact
 from sandbox_sim.values.response_codes import CATALOGUE
 from sandbox_sim.web.api.responses import CALLBACK_MODELS
 from sandbox_sim.web.app import ROUTES
-from sandbox_sim.web.openapi.document import openapi_document
+from sandbox_sim.web.openapi.document import Schemas, openapi_document
 from sandbox_sim.web.openapi.routes import ServerFacts
 from sandbox_sim.web.routes import ANY_METHOD
 from tests.conftest import Sandbox, StartSandbox
@@ -205,3 +205,17 @@ def test_the_check_of_every_answer_in_the_tests_refuses_what_the_document_does_n
     without = {"content-type": "application/json"}
     with pytest.raises(AssertionError, match="X-Sandbox-Rule"):
         contract.check("POST", "/pay_bill", 401, without, REJECTION)
+
+
+def model(name: str, **fields: Any) -> Any:
+    return TypedDict(name, fields)  # type: ignore[operator]
+
+
+def test_a_model_that_is_named_twice_is_one_component_and_two_of_one_name_are_refused() -> None:
+    view = model("View", id=str)
+    schemas = Schemas()
+
+    assert schemas.of(view) == schemas.of(view) == {"$ref": "#/components/schemas/View"}
+    assert list(schemas.components) == ["View"]
+    with pytest.raises(ValueError, match="two models have the name View"):
+        schemas.of(model("View", at=str))

@@ -100,16 +100,6 @@ class TestInbox:
         await ask(browser, sandbox.inbox_url("orders"), headers={"Accept": "*/*"})
         assert len(await sandbox.inbox()) == 2
 
-    async def test_it_asks_for_the_token_that_its_messages_need(
-        self, start_sandbox: StartSandbox, browser: ClientSession
-    ) -> None:
-        sandbox = await start_sandbox(control_token="s3cret")
-
-        answer, _ = await ask(browser, sandbox.inbox_url("orders"))
-
-        assert answer.status == 303
-        assert answer.headers["Location"].startswith("/_sandbox/login?next=")
-
     async def test_pages_of_deliveries_follow_one_another(
         self, sandbox: Sandbox, browser: ClientSession
     ) -> None:
@@ -159,31 +149,33 @@ class TestLogin:
         assert "s3cret" not in cookie
         assert [each.status for each in (before, after, logged_out)] == [303, 200, 303]
 
-    @pytest.mark.parametrize(
-        ("settings", "secure"),
-        [({}, False), ({"tls_terminated": True}, True), ({"tls": True}, True)],
-    )
     async def test_browsers_that_come_by_https_keep_the_cookie_to_it(
-        self,
-        start_sandbox: StartSandbox,
-        browser: ClientSession,
-        settings: dict[str, bool],
-        *,
-        secure: bool,
+        self, start_sandbox: StartSandbox, browser: ClientSession
     ) -> None:
         """The tests speak plain HTTP to the server, as a proxy in front of it does."""
-        sandbox = await start_sandbox(control_token="s3cret", **settings)
+        settings: tuple[dict[str, bool], ...] = ({}, {"tls_terminated": True}, {"tls": True})
+        for each in settings:
+            sandbox = await start_sandbox(control_token="s3cret", **each)
 
-        cookie = (await self.login(browser, sandbox)).headers["Set-Cookie"]
+            cookie = (await self.login(browser, sandbox)).headers["Set-Cookie"]
 
-        assert ("Secure" in cookie) is secure
+            assert ("Secure" in cookie) is bool(each)
 
-    async def test_a_wrong_token_is_refused(self, guarded: Sandbox, browser: ClientSession) -> None:
+    async def test_a_wrong_token_is_refused_and_without_a_token_there_is_nothing_to_enter(
+        self, guarded: Sandbox, sandbox: Sandbox, browser: ClientSession
+    ) -> None:
+        """An inbox asks for the token that its messages need."""
+        inbox, _ = await ask(browser, guarded.inbox_url("orders"))
+        assert inbox.status == 303
+        assert inbox.headers["Location"].startswith("/_sandbox/login?next=")
+
         answer = await self.login(browser, guarded, "guess")
-
         assert answer.status == 401
         assert answer.headers["WWW-Authenticate"] == 'Bearer realm="sandbox_sim"'
         assert "Set-Cookie" not in answer.headers
+
+        nothing, _ = await ask(browser, f"{sandbox.url}/_sandbox/login")
+        assert (nothing.status, nothing.headers["Location"]) == (303, "/_sandbox/")
 
     async def test_it_leads_to_no_other_site(
         self, guarded: Sandbox, browser: ClientSession
@@ -210,13 +202,6 @@ class TestLogin:
 
         assert [each.status for each in answers] == [401, 200, 403]
 
-    async def test_without_a_token_there_is_nothing_to_enter(
-        self, sandbox: Sandbox, browser: ClientSession
-    ) -> None:
-        answer, _ = await ask(browser, f"{sandbox.url}/_sandbox/login")
-
-        assert (answer.status, answer.headers["Location"]) == (303, "/_sandbox/")
-
 
 async def test_the_last_run_of_certify_is_a_page(
     sandbox: Sandbox, browser: ClientSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -232,3 +217,23 @@ async def test_the_last_run_of_certify_is_a_page(
     assert "sandbox-sim certify init" in how
     assert (page.status, page.content_type, text) == (200, "text/html", "<h1>Certified</h1>")
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+
+
+CHANGED = b"event: changed\ndata: {}\n\n"
+
+
+async def heard(feed: ClientResponse) -> bytes:
+    return await feed.content.readuntil(b"\n\n")
+
+
+async def test_a_change_is_announced_without_its_content_until_the_server_ends(
+    sandbox: Sandbox,
+) -> None:
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/changes") as feed:
+        assert await heard(feed) == b"retry: 1000\n\n"
+
+        await sandbox.collect(reference="secret")
+        assert await heard(feed) == CHANGED
+
+        await sandbox.stop()
+        assert (await feed.content.read()).replace(CHANGED, b"") == b""

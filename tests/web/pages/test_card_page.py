@@ -32,31 +32,6 @@ async def test_an_opened_page_waits_for_one_of_three_decisions(sandbox: Sandbox)
     assert await sandbox.inbox() == []
 
 
-async def test_a_head_request_does_not_open_the_page(sandbox: Sandbox) -> None:
-    async with sandbox.session.head(await redirect(sandbox)) as response:
-        assert response.status == 200
-
-    await sandbox.advance(seconds=3)
-
-    assert await status(sandbox) == "000"
-
-
-@pytest.mark.spec("endpoint.2", "sandbox.6")
-async def test_paying_sends_the_browser_to_the_landing_page_and_a_callback(
-    sandbox: Sandbox,
-) -> None:
-    page = await redirect(sandbox)
-    await look(sandbox, page)
-
-    answer = await choose(sandbox, page, "pay")
-    await sandbox.advance(seconds=0)
-
-    assert answer.status == 303
-    assert answer.headers["Location"] == LANDING_PAGE
-    assert await status(sandbox) == "000"
-    assert (await sandbox.callback())["trans_status"] == "000/SUCCESS"
-
-
 async def test_the_landing_page_is_gone_to_as_it_was_given(sandbox: Sandbox) -> None:
     as_given = (
         *("http://Shop.example:80/a/../b", "http://shop:65535/", "http://a/\\b/"),
@@ -71,21 +46,35 @@ async def test_the_landing_page_is_gone_to_as_it_was_given(sandbox: Sandbox) -> 
         assert (answer.status, answer.headers["Location"]) == (303, location)
 
 
-@pytest.mark.spec("states.transactions")
+@pytest.mark.spec("endpoint.2", "sandbox.6", "states.transactions")
 @pytest.mark.decision("D8", "D28", "D31")
-async def test_cancelling_leaves_003_and_sends_a_callback(sandbox: Sandbox) -> None:
-    page = await redirect(sandbox)
-    await look(sandbox, page)
+async def test_paying_sends_the_browser_to_the_landing_page_and_cancelling_leaves_003(
+    sandbox: Sandbox,
+) -> None:
+    """Each sends a callback."""
+    for choice, told in (
+        ("pay", ("000/SUCCESS", "SUCCESSFUL")),
+        ("cancel", ("003/CANCELLED", "CANCELLED")),
+    ):
+        page = await redirect(sandbox, transaction_id=choice)
+        await look(sandbox, page)
 
-    answer = await choose(sandbox, page, "cancel")
-    await sandbox.advance(seconds=0)
+        answer = await choose(sandbox, page, choice)
+        await sandbox.advance(seconds=0)
 
-    assert answer.status == 200
-    record = (await sandbox.status()).data
+        location = answer.headers.get("Location")
+        assert (answer.status, location) == (
+            (303, LANDING_PAGE) if choice == "pay" else (200, None)
+        )
+        callback = (await sandbox.inbox())[-1]["json"]
+        assert (callback["trans_ref"], callback["trans_status"], callback["message"]) == (
+            choice,
+            *told,
+        )
+    assert (await sandbox.status("pay")).data["status"] == "000"
+    record = (await sandbox.status("cancel")).data
     assert (record["status"], record["message"]) == ("003", "CANCELLED")
     assert record["status_desc"] == "Transaction Cancelled"
-    callback = await sandbox.callback()
-    assert (callback["trans_status"], callback["message"]) == ("003/CANCELLED", "CANCELLED")
 
 
 async def test_a_second_decision_changes_nothing(sandbox: Sandbox) -> None:
@@ -105,8 +94,12 @@ async def test_a_second_decision_changes_nothing(sandbox: Sandbox) -> None:
 
 
 async def test_a_payment_that_completed_by_itself_cannot_be_cancelled(sandbox: Sandbox) -> None:
+    """A HEAD request does not open the page."""
     page = await redirect(sandbox)
+    async with sandbox.session.head(page) as response:
+        assert response.status == 200
     await sandbox.advance(seconds=3)
+    assert await status(sandbox) == "000"
 
     await choose(sandbox, page, "cancel")
     code, html = await look(sandbox, page)

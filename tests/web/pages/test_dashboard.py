@@ -52,33 +52,29 @@ class TestPayments:
     async def test_a_payment_that_began_after_its_request_came_is_one_row(
         self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """Also before seeded ones of earlier times."""
         new_id, clock = RandomIds.network_transaction_id, sandbox.gateway.clock
 
         def slowly(ids: RandomIds) -> str:
             clock.move_to(clock.now() + timedelta(milliseconds=40))
             return new_id(ids)
 
-        monkeypatch.setattr(RandomIds, "network_transaction_id", slowly)
-        await sandbox.collect()
-
+        await sandbox.advance(minutes=10)
+        with monkeypatch.context() as patched:
+            patched.setattr(RandomIds, "network_transaction_id", slowly)
+            await sandbox.collect()
         (row,) = rows(await page(sandbox))
         assert "002 pending" in row
 
-    async def test_a_payment_before_seeded_ones_of_earlier_times_is_one_row(
-        self, sandbox: Sandbox
-    ) -> None:
-        await sandbox.advance(minutes=10)
-        await sandbox.collect(transaction_id="T1")
         await sandbox.advance(seconds=1)
         await post(sandbox, "seed", service_id=55, count=6)
-
-        found = [row for row in rows(await page(sandbox)) if "09:10:00" in row]
-
-        assert len(found) == 1
-        assert "000 successful" in found[0]
+        (row,) = [row for row in rows(await page(sandbox)) if "09:10:00" in row]
+        assert "000 successful" in row
 
     @pytest.mark.decision("D39")
-    async def test_a_request_is_found_by_its_mode(self, sandbox: Sandbox) -> None:
+    async def test_a_request_is_found_by_its_mode_and_a_status_query_by_that_of_the_payment(
+        self, sandbox: Sandbox
+    ) -> None:
         await sandbox.collect()
         await sandbox.session.post(f"{sandbox.url}/sms/send", headers={"Authorization": "Basic x"})
 
@@ -91,15 +87,10 @@ class TestPayments:
             assert rows(await page(sandbox, f"?view=requests&q={search}")) == found
         assert len(rows(await page(sandbox, "?view=payments&q=mode:s"))) == 1
 
-    async def test_a_status_query_shows_the_status_of_the_payment(self, sandbox: Sandbox) -> None:
-        await sandbox.collect()
-        await sandbox.status("T1")
-        await sandbox.status("unknown")
-
-        html = await page(sandbox, "?view=requests")
-
-        unknown, pending, _ = rows(html)
-        assert unknown.startswith("09:00:00 Status query 027 rejected")
+        for name in ("T1", "unknown"):
+            await sandbox.status(name)
+        missing, pending, *_ = rows(await page(sandbox, "?view=requests"))
+        assert missing.startswith("09:00:00 Status query 027 rejected")
         assert pending == "09:00:00 Status query 002 pending T1"
         assert rows(await page(sandbox, "?view=requests&q=status:002")) == [pending]
 
@@ -337,13 +328,23 @@ async def test_trouble_is_grouped_by_receiver_and_answer(sandbox: Sandbox) -> No
     assert "Next attempt at 09:05:01" in told
 
 
-async def test_no_page_has_a_style_or_a_script_of_its_own(sandbox: Sandbox) -> None:
+async def test_no_page_has_a_style_or_a_script_of_its_own_and_the_clock_is_in_words(
+    sandbox: Sandbox,
+) -> None:
     async with sandbox.session.get(f"{sandbox.url}/_sandbox/", headers=BROWSER) as answer:
         policy, html = answer.headers["Content-Security-Policy"], await answer.text()
 
     assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
     assert "unsafe" not in policy
     assert not re.search(r"<style|<script(?! type=\"module\" src=)| style=| on\w+=", html)
+    for moved, told in (
+        ({"seconds": 0}, "the time of the machine"),
+        ({"seconds": 61}, "1 minute 1 second ahead of the machine"),
+        ({"days": 1, "hours": 2, "seconds": -61}, "1 day 2 hours ahead of the machine"),
+    ):
+        await sandbox.advance(**moved)
+
+        assert f"Gateway time , {told}, stopped." in words(await page(sandbox))
 
 
 class TestSending:
@@ -440,14 +441,3 @@ class TestRules:
             table = words((await page(sandbox, f"?view={plural}")).partition("<tbody>")[2])
 
             assert table.startswith(f"{which} {what}")
-
-
-async def test_the_offset_of_the_clock_is_in_words(sandbox: Sandbox) -> None:
-    for moved, told in (
-        ({"seconds": 0}, "the time of the machine"),
-        ({"seconds": 61}, "1 minute 1 second ahead of the machine"),
-        ({"days": 1, "hours": 2, "seconds": -61}, "1 day 2 hours ahead of the machine"),
-    ):
-        await sandbox.advance(**moved)
-
-        assert f"Gateway time , {told}, stopped." in words(await page(sandbox))
