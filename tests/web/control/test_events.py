@@ -34,31 +34,26 @@ def types(heard: list[Heard]) -> list[str]:
 
 class TestWhatIsTold:
     async def test_the_life_of_a_payment_in_order(self, sandbox: Sandbox) -> None:
+        """Records are those of the control API, one line each; health checks have none."""
         async with listening(sandbox) as feed:
             await sandbox.collect()
             begun = await feed.take(2)
+            await get(sandbox, "readyz")
             await sandbox.advance(seconds=1)
             ended = await feed.take(5)
+            await sandbox.sms(msg_body="Akwaaba Ɛsi\r\n\n: \u2028data: x")
+            text = next(each for each in await feed.take(3) if each.type == "sms")
 
         assert fields(begun[:1], "status") == [("transaction", "002")]
         assert fields(begun[1:], "path") == [("request", "/make_payment")]
         assert types(ended) == ["transaction", "callback", "inbox", "callback", "clock"]
-        assert ended[0].data["status"] == "000"
         assert [ended[place].data["state"] for place in (1, 3)] == ["pending", "delivered"]
         assert ended[2].data["json"]["trans_status"] == "000/SUCCESS"
         ids = [each.id.rpartition("-") for each in begun + ended]
         assert [number for _, _, number in ids] == list("1234567")
         assert len({run for run, _, _ in ids}) == 1
 
-    async def test_records_are_those_of_the_control_api(self, sandbox: Sandbox) -> None:
-        """Each is one line, whatever is in it, and health checks have none."""
-        async with listening(sandbox) as feed:
-            await pay(sandbox)
-            _, request, paid, _, delivery, called, clock = await feed.take(UNTIL_PAID)
-            await get(sandbox, "readyz")
-            await sandbox.sms(msg_body="Akwaaba Ɛsi\r\n\n: \u2028data: x")
-            text = next(each for each in await feed.take(3) if each.type == "sms")
-
+        request, paid, _, delivery, called, clock = (begun[1], *ended)
         assert paid.data == await get(sandbox, "transactions/55/T1")
         assert called.data == await get(sandbox, f"callbacks/{called.data['id']}")
         assert request.data == await get(sandbox, f"requests/{request.data['id']}")
@@ -271,17 +266,27 @@ class TestNobodyWaits:
         async with listening(sandbox, "?types=sms", **headers) as back:
             assert await back.take(len(ids) - len(left)) == heard[len(left) :]
 
-    async def test_a_server_that_stops_lets_its_readers_go(
-        self, sandbox: Sandbox, server: pytest.LogCaptureFixture
+    async def test_silence_is_told_and_a_server_that_stops_lets_its_readers_go(
+        self,
+        sandbox: Sandbox,
+        server: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """The server ends each stream itself; if it waited, it would later cut off the body."""
         async with listening(sandbox) as one, listening(sandbox, "?types=sms") as other:
             await pay(sandbox)
             await one.take(UNTIL_PAID)
+            with monkeypatch.context() as patched:
+                patched.setattr(web_events, "KEEP_ALIVE_S", 0.001)
+                async with listening(sandbox) as feed:
+                    assert await feed.block() == ": keep-alive\n"
+                    headers = feed.response.headers
 
             await sandbox.stop()
 
             assert [await feed.response.content.read() for feed in (one, other)] == [b"", b""]
+        names = ("Content-Type", "Cache-Control", "X-Accel-Buffering")
+        assert [headers[name] for name in names] == ["text/event-stream", "no-cache", "no"]
 
     async def test_a_server_that_stops_does_not_wait_for_who_does_not_read(
         self, sandbox: Sandbox, server: pytest.LogCaptureFixture
@@ -298,14 +303,3 @@ class TestNobodyWaits:
 
         said.close()
         assert server.records == []
-
-    async def test_silence_is_told_too(
-        self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(web_events, "KEEP_ALIVE_S", 0.001)
-
-        async with listening(sandbox) as feed:
-            assert await feed.block() == ": keep-alive\n"
-            headers = feed.response.headers
-        names = ("Content-Type", "Cache-Control", "X-Accel-Buffering")
-        assert [headers[name] for name in names] == ["text/event-stream", "no-cache", "no"]

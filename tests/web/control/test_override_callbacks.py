@@ -104,7 +104,8 @@ class TestOutOfOrder:
             await sandbox.collect(transaction_id=transaction_id, callback_url=receiver.url)
             await sandbox.advance(seconds=2)
             if meanwhile and transaction_id == "T1":
-                await ask(sandbox, "POST", f"/_sandbox/{meanwhile}")
+                body = b'{"service_id": 55}' if meanwhile == "reset" else b""
+                await ask(sandbox, "POST", f"/_sandbox/{meanwhile}", body)
                 await sandbox.advance(seconds=0)
         await sandbox.advance(hours=1)
 

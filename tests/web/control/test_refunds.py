@@ -66,33 +66,27 @@ async def test_the_refunds_of_a_collection_are_found_and_are_no_more_than_it(
     assert ids == [second["transaction_id"], first["transaction_id"]]
 
 
-async def test_an_override_lets_a_refund_fail_and_what_it_held_can_be_refunded_again(
-    collected: Sandbox,
-) -> None:
-    match = {"service_id": 55, "operation": "payout"}
-    await post(collected, "overrides", match=match, outcome={"status": "001"}, times=1)
-    made = await refund(collected)
-    await collected.advance(seconds=1)
-    assert (await named(collected, made["transaction_id"]))["status"] == "001"
-
-    again = await refund(collected)
-
-    assert again["amount"] == "10.5"
-
-
-async def test_live_balances_move_out_of_the_wallet_of_collections(
+async def test_live_balances_move_out_of_the_wallet_of_collections_unless_a_refund_fails(
     start_sandbox: StartSandbox,
 ) -> None:
+    """What a failed refund held can be refunded again."""
     sandbox = await start_sandbox(balances="live")
     await sandbox.collect()
     await sandbox.advance(seconds=1)
     before = (await sandbox.balance()).data
+    match = {"service_id": 55, "operation": "payout"}
+    await post(sandbox, "overrides", match=match, outcome={"status": "001"}, times=1)
+    failed = await refund(sandbox)
+    await sandbox.advance(seconds=1)
+    assert (await named(sandbox, failed["transaction_id"]))["status"] == "001"
+    assert (await sandbox.balance()).data == before
 
-    await refund(sandbox, amount=4)
+    again = await refund(sandbox)
     await sandbox.advance(seconds=1)
 
+    assert again["amount"] == "10.5"
     after = (await sandbox.balance()).data
-    assert before["collection_balance"] - after["collection_balance"] == 4
+    assert before["collection_balance"] - after["collection_balance"] == 10.5
     assert before["payout_balance"] == after["payout_balance"]
 
 

@@ -110,14 +110,21 @@ async def test_a_payment_that_completed_by_itself_cannot_be_cancelled(sandbox: S
     assert await status(sandbox) == "000"
 
 
-async def test_a_form_without_a_choice_decides_nothing(sandbox: Sandbox) -> None:
-    page = await redirect(sandbox)
-    await look(sandbox, page)
+async def test_a_form_without_a_choice_decides_nothing_and_failing_needs_no_card(
+    start_sandbox: StartSandbox,
+) -> None:
+    for settings in ({}, {"sandbox_card_entry": True}):
+        sandbox = await start_sandbox(**settings)
+        for choice, ends in (("fail", "001"), ("cancel", "003")):
+            page = await redirect(sandbox)
+            await look(sandbox, page)
+            for form in ({}, {"choice": "steal"}):
+                async with sandbox.session.post(page, data=form) as response:
+                    assert response.status == 400
+                assert await status(sandbox) == "002"
 
-    for form in ({}, {"choice": "steal"}):
-        async with sandbox.session.post(page, data=form) as response:
-            assert response.status == 400
-        assert await status(sandbox) == "002"
+            await choose(sandbox, page, choice, expiry="soon", cvc="x")
+            assert await status(sandbox) == ends
 
 
 @pytest.mark.decision("D14")
@@ -198,12 +205,6 @@ class TestForm:
             assert await status(sandbox) == "002"
         await sandbox.advance(seconds=3)
         assert await sandbox.inbox() == []
-
-    async def test_failing_and_cancelling_need_no_card(self, sandbox: Sandbox) -> None:
-        for choice, ends in (("fail", "001"), ("cancel", "003")):
-            await choose(sandbox, await self.entry(sandbox), choice, expiry="soon", cvc="x")
-
-            assert await status(sandbox) == ends
 
     @pytest.mark.decision("D28")
     async def test_a_request_without_a_card_has_it_asked_for_on_the_page(

@@ -182,54 +182,35 @@ class TestTimeline:
         assert "Retry now" in following
 
     @pytest.mark.decision("D16", "D31", "D33")
-    @pytest.mark.parametrize(
-        ("settings", "override", "by_hand", "why"),
-        [
-            ({}, None, False, "After the setting settle_delay_ms = 1000."),
-            ({}, None, True, "A person settled it by hand."),
-            (
-                {"approval": "handset"},
-                None,
-                False,
-                "No answer within the setting approval_timeout_s.",
-            ),
-            ({"approval": "handset"}, None, True, "A person settled it by hand."),
-            (
-                {},
-                {"delay_ms": 1500, "callback": {"duplicate": 2}},
-                False,
-                "By an override: it settles 1.5 s later; the callback is sent twice.",
-            ),
-            (
-                {"magic_outcomes": {"0244000001": "001"}},
-                None,
-                False,
-                "By the setting magic_outcomes: the transaction ends as 001 failed.",
-            ),
-        ],
-    )
-    async def test_it_says_what_settled_the_payment(
-        self,
-        start_sandbox: StartSandbox,
-        settings: dict[str, Any],
-        override: dict[str, Any] | None,
-        *,
-        by_hand: bool,
-        why: str,
-    ) -> None:
-        sandbox = await start_sandbox(**settings)
-        if override:
-            await post(sandbox, "overrides", **override)
-        await sandbox.collect()
-        if override:
-            assert "it settles 1.5 s later" in steps(await page(sandbox))[-1]
-        if by_hand:
-            await post(sandbox, "transactions/55/T1/settle", status="000")
-        await sandbox.advance(minutes=3)
+    async def test_it_says_what_settled_the_payment(self, start_sandbox: StartSandbox) -> None:
+        handset = {"approval": "handset"}
+        override = {"delay_ms": 1500, "callback": {"duplicate": 2}}
+        later = "By an override: it settles 1.5 s later; the callback is sent twice."
+        magic = "By the setting magic_outcomes: the transaction ends as 001 failed."
+        rows: list[tuple[dict[str, Any], str, str]] = [
+            ({}, "", "After the setting settle_delay_ms = 1000."),
+            ({}, "by hand", "A person settled it by hand."),
+            (handset, "", "No answer within the setting approval_timeout_s."),
+            (handset, "by hand", "A person settled it by hand."),
+            ({}, "override", later),
+            ({"magic_outcomes": {"0244000001": "001"}}, "", magic),
+        ]
+        for settings, how, why in rows:
+            sandbox = await start_sandbox(**settings)
+            if how == "override":
+                await post(sandbox, "overrides", **override)
+            await sandbox.collect()
+            if how == "override":
+                assert "it settles 1.5 s later" in steps(await page(sandbox))[-1]
+            if how == "by hand":
+                await post(sandbox, "transactions/55/T1/settle", status="000")
+            await sandbox.advance(minutes=3)
 
-        settled = next(each for each in steps(await page(sandbox)) if each.startswith("Settled"))
+            settled = next(
+                each for each in steps(await page(sandbox)) if each.startswith("Settled")
+            )
 
-        assert settled.endswith(why)
+            assert settled.endswith(why)
 
     @pytest.mark.parametrize("processed", [True, False])
     async def test_an_answer_that_was_lost_is_no_answer(
@@ -366,6 +347,7 @@ class TestSending:
         assert (sent["status"], sent["body"]["response_code"]) == (202, "202")
         assert sent["headers"]["X-Sandbox-Rule"] == "sandbox.3"
         assert paged["body"]["redirect_url"].startswith(f"{sandbox.url}/_sandbox/pay/")
+        assert "The customer decides on the payment page" in steps(await page(sandbox))[-1]
         await sandbox.advance(seconds=1)
         assert (await sandbox.status()).data["status"] == "000"
 

@@ -84,41 +84,30 @@ def dashboard(stage: Stage, query: str = "") -> str:
     return f"{stage.url}/_sandbox/{query}"
 
 
-async def buy(page: Page, how: str = "Mobile money") -> None:
-    """Buy a cocoa bar in the shop on the screen."""
-    shop = page.frame_locator("#shop")
-    await shop.get_by_role("link", name="Buy Cocoa bar").click()
-    await shop.get_by_label(how).check()
-    await shop.get_by_role("button", name="Pay GHS").click()
-
-
-class TestPurchase:
+async def test_a_purchase_by_handset_and_by_card(stage: Stage, page: Page) -> None:
     """On the screen of a demonstration: shop, phone and timeline side by side."""
-
-    async def test_by_handset(self, stage: Stage, page: Page) -> None:
+    phone, timeline = page.frame_locator("#phone"), page.frame_locator("#timeline")
+    shop = page.frame_locator("#shop")
+    for how in ("Mobile money", "Card"):
         await page.goto(f"{stage.shop_url}/screen")
-        await buy(page)
-        phone, timeline = page.frame_locator("#phone"), page.frame_locator("#timeline")
+        await shop.get_by_role("link", name="Buy Cocoa bar").click()
+        await shop.get_by_label(how).check()
+        await shop.get_by_role("button", name="Pay GHS").click()
+        if how == "Card":
+            await shop.get_by_role("button", name="Visa •••• 1111").click()
+            await shop.get_by_role("button", name="Pay GHS").click()
+            await expect(shop.get_by_text("✓ Processing")).to_be_visible()
+            continue
 
         await expect(timeline.get_by_text("Waiting for the payer")).to_be_visible()
         await phone.get_by_label("PIN").fill("1234")
         await phone.get_by_role("button", name="Approve").click()
 
-        shop = page.frame_locator("#shop")
         await expect(shop.get_by_text("✓ Processing")).to_be_visible()
         await expect(phone.locator(".bubble")).to_contain_text("is paid, GHS")
         await expect(phone.locator("#prompt")).to_have_count(0)
         await expect(timeline.get_by_text("Approved on the handset")).to_be_visible()
         await expect(timeline.get_by_text("Acknowledged with HTTP 200")).to_be_visible()
-
-    async def test_by_card(self, stage: Stage, page: Page) -> None:
-        await page.goto(f"{stage.shop_url}/screen")
-        await buy(page, "Card")
-        shop = page.frame_locator("#shop")
-        await shop.get_by_role("button", name="Visa •••• 1111").click()
-        await shop.get_by_role("button", name="Pay GHS").click()
-
-        await expect(shop.get_by_text("✓ Processing")).to_be_visible()
 
 
 async def refuse_connection(route: Route) -> None:
@@ -331,9 +320,8 @@ class TestDashboard:
         await expect(page.get_by_label("Milliseconds", exact=True)).to_be_visible()
 
     async def test_the_page_of_an_inbox_empties_it(self, stage: Stage, page: Page) -> None:
-        await stage.sandbox.airtime(
-            service_id=71, transaction_id="I1", callback_url=stage.sandbox.inbox_url("browser")
-        )
+        inbox = stage.sandbox.inbox_url("browser")
+        await stage.sandbox.airtime(service_id=71, transaction_id="I1", callback_url=inbox)
         await stage.sandbox.advance(seconds=1)
         await page.goto(dashboard(stage, "inbox/browser"))
         await expect(page.get_by_role("article")).to_have_count(1)

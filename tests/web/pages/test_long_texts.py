@@ -5,8 +5,6 @@ import re
 from html import unescape
 from operator import methodcaller
 
-import pytest
-
 from sandbox_sim.records.callbacks import DeliveryAttempt, DeliveryState
 from sandbox_sim.records.messages import SmsStatus
 from tests.conftest import Sandbox
@@ -53,25 +51,26 @@ async def test_a_list_of_long_records_is_a_short_page(sandbox: Sandbox) -> None:
     assert "more characters; GET /_sandbox/requests has the full text" in shown["requests"]
 
 
-@pytest.mark.parametrize(
-    ("query", "where"),
-    [
-        ("?view=payments&open=t:55:00000000001", "transactions, requests or callbacks"),
-        ("?view=callbacks&open=c:C0", "callbacks"),
-        ("?view=sms&open=m:M0", "sms"),
-    ],
-)
-async def test_the_timeline_of_one_says_where_the_whole_is(
-    sandbox: Sandbox, query: str, where: str
-) -> None:
+async def test_the_timeline_of_one_and_a_handset_say_where_the_whole_is(sandbox: Sandbox) -> None:
     await long_records(sandbox, 1)
+    rows = {
+        "?view=payments&open=t:55:00000000001": "transactions, requests or callbacks",
+        "?view=callbacks&open=c:C0": "callbacks",
+        "?view=sms&open=m:M0": "sms",
+    }
+    for query, where in rows.items():
+        shown = unescape(await page(sandbox, query))
 
-    shown = unescape(await page(sandbox, query))
+        assert len(shown) < MOST
+        cut = re.findall(r"… \(([\d,]+) more characters; GET (.*?) has the full text\)", shown)
+        assert {path for _, path in cut} == {f"/_sandbox/{where}"}
+        assert all(int(left.replace(",", "")) > 880_000 for left, _ in cut)
 
+    texted = message("M1", message=LONG, sender_id=LONG, status=SmsStatus.SENT, sent_at=NOW)
+    await sandbox.gateway.store.run(methodcaller("add_messages", [texted]))
+    shown = await page(sandbox, "handset/0244000001")
     assert len(shown) < MOST
-    cut = re.findall(r"… \(([\d,]+) more characters; GET (.*?) has the full text\)", shown)
-    assert {path for _, path in cut} == {f"/_sandbox/{where}"}
-    assert all(int(left.replace(",", "")) > 880_000 for left, _ in cut)
+    assert shown.count("GET /_sandbox/handset/0244000001 has the full text") >= 1
 
 
 async def test_an_inbox(sandbox: Sandbox) -> None:
@@ -98,13 +97,3 @@ async def test_an_inbox(sandbox: Sandbox) -> None:
     shown = await page(sandbox, "inbox/short")
     assert short in unescape(shown)
     assert "more characters" not in shown
-
-
-async def test_a_handset(sandbox: Sandbox) -> None:
-    texted = message("M1", message=LONG, sender_id=LONG, status=SmsStatus.SENT, sent_at=NOW)
-    await sandbox.gateway.store.run(methodcaller("add_messages", [texted]))
-
-    shown = await page(sandbox, "handset/0244000001")
-
-    assert len(shown) < MOST
-    assert shown.count("GET /_sandbox/handset/0244000001 has the full text") >= 1

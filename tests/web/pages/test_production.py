@@ -75,9 +75,10 @@ class TestClock:
 
 
 class TestSettle:
-    async def test_a_payment_without_an_outcome_says_why_it_waits_for_a_person(
+    async def test_a_payment_without_an_outcome_waits_for_a_person_who_is_shown_afterwards(
         self, production: Sandbox
     ) -> None:
+        """Why it waits is shown before, and who decided and why afterwards."""
         await pay(production)
         assert steps(await page(production))[-1].startswith("Not settled yet 002 pending")
 
@@ -96,15 +97,20 @@ class TestSettle:
         assert 'name="reason"' in html
         assert 'name="by"' in html
 
-    async def test_who_decided_and_why_are_shown_afterwards(self, production: Sandbox) -> None:
-        await pay(production)
-        await production.advance(minutes=2)
-        (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', await page(production))
+        waiting = await page(production, "?q=is:waiting")
+        (row,) = rows(waiting)
+        assert row.endswith("Ask the network now Settle…")
+        listed = waiting.partition('id="detail"')[0]
+        (ask,) = re.findall(r'data-post="(transactions/[^"]*/ask)"', listed)
+        (settle,) = re.findall(r'data-then="settle" href="([^"]*)"', listed)
+        assert 'dialog id="settle"' in await page(production, unescape(settle))
+        assert (await post(production, ask))["network_said"] == "network silent says pending"
 
-        with_nul = await post(production, path, status="000", reason="a\0", by="Ama")
-        refused = await post(production, path, status="000", reason=" ", by="Ama")
-        settled = await post(production, path, status="000", reason="on their list", by="Ama")
-
+        (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
+        with_nul, refused, settled = [
+            await post(production, path, status="000", reason=reason, by="Ama")
+            for reason in ("a\0", " ", "on their list")
+        ]
         assert with_nul["error"]["code"] == "bad_request"
         assert "set reason, and by to your name" in refused["error"]["message"]
         assert settled["status"] == "000"
@@ -148,12 +154,15 @@ class TestSettle:
         assert "adjusted, Ama: on their list" in ledger
 
     @pytest.mark.decision("D44")
-    async def test_what_was_settled_by_force_says_so_with_what_the_network_said(
+    async def test_an_sms_that_was_settled_by_force_says_so_with_what_the_network_said(
         self, production: Sandbox
     ) -> None:
         await topped_up(production)
         await production.sms()
-        await production.advance(seconds=1)
+        await production.advance(minutes=2)
+        waits = await page(production, "?q=is:waiting")
+        assert NO_OUTCOME in rows(waits)[0]
+        assert steps(waits)[0].startswith("Accepted")
         html = await page(production, "?view=sms")
         (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
         decision = {"status": "001", "reason": "they say so", "by": "Ama"}
@@ -217,31 +226,6 @@ class TestWaiting:
             ("mode:s", []),
         ):
             assert rows(await page(production, f"?q=is:waiting {more}")) == found
-
-    async def test_an_sms_that_waits_is_in_it_too(self, production: Sandbox) -> None:
-        await topped_up(production)
-        await production.sms()
-        await production.advance(minutes=2)
-
-        waits = await page(production, "?q=is:waiting")
-
-        assert NO_OUTCOME in rows(waits)[0]
-        assert steps(waits)[0].startswith("Accepted")
-
-    async def test_each_offers_to_ask_the_network_and_to_settle(self, production: Sandbox) -> None:
-        await pay(production)
-        await production.advance(minutes=2)
-
-        waits = await page(production, "?q=is:waiting")
-
-        (row,) = rows(waits)
-        assert row.endswith("Ask the network now Settle…")
-        listed = waits.partition('id="detail"')[0]
-        (path,) = re.findall(r'data-post="(transactions/[^"]*/ask)"', listed)
-        (settle,) = re.findall(r'data-then="settle" href="([^"]*)"', listed)
-        assert 'dialog id="settle"' in await page(production, unescape(settle))
-        asked = await post(production, path)
-        assert asked["network_said"] == "network silent says pending"
 
     async def test_what_is_open_for_long_is_a_list_with_what_the_network_said(
         self, start_sandbox: StartSandbox

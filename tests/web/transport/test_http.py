@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import logging
 import re
 from itertools import product
 from unittest.mock import Mock
@@ -17,7 +18,7 @@ from sandbox_sim.web.transport.server import GRACE_S
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.requests import OPERATIONS, PATHS
 from tests.production.client import live
-from tests.web.control_api import assert_error
+from tests.web.control_api import ask, assert_error
 from tests.web.raw_requests import port_of
 from tests.web.wire import Wire, assert_in_shape, exchange, request_bytes
 
@@ -237,6 +238,18 @@ async def test_a_fault_of_the_server_is_500_and_tells_nothing_of_its_inside(
         assert (answer.status, answer.code, answer.rule) == (500, "500", "errors")
         assert set(answer.body) == {"response_code", "response_message"}
         assert "disk" not in answer.message
+        assert "the disk of /var/secret is full" in caplog.text
+    for method, path in (
+        *(("GET", "readyz"), ("GET", "ledger"), ("POST", "inbox/orders")),
+        *(("GET", "inbox/orders/messages"), ("GET", "pay/guess")),
+    ):
+        caplog.clear()
+        refused = await ask(sandbox, method, f"/_sandbox/{path}")
+
+        assert_error(refused, 500)
+        assert "disk" not in refused.body["error"]["message"]
+        (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
+        assert record.getMessage() == f"{method} /_sandbox/{path} failed"
         assert "the disk of /var/secret is full" in caplog.text
 
 

@@ -22,6 +22,7 @@ from sandbox_sim.web.app import CLIENTS
 from sandbox_sim.web.transport.server import GatewayRunner
 from tests.conftest import basic
 from tests.kit.requests import OPERATIONS
+from tests.stores.conftest import eventually
 from tests.tls_files import certificate_files, trusting
 from tests.web.wire import request_bytes
 
@@ -121,7 +122,14 @@ async def test_plain_http_is_refused_and_the_log_says_what_to_use(
 async def test_clients_that_do_not_shake_hands_keep_no_others_out(
     server: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server.runner.app[CLIENTS], "_limit", 4)
+    """One that leaves during the handshake is forgotten."""
+    clients = server.runner.app[CLIENTS]
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    await eventually(lambda: bool(clients._open))
+    writer.transport.abort()
+    await eventually(lambda: not clients._open)
+
+    monkeypatch.setattr(clients, "_limit", 4)
     with ExitStack() as stack:
         for _ in range(20):
             silent = socket.create_connection(("127.0.0.1", server.port), timeout=10)
@@ -130,15 +138,3 @@ async def test_clients_that_do_not_shake_hands_keep_no_others_out(
         answer = await server.post("/get_account_balance", BALANCE)
 
     assert answer["response_code"] == "000"
-
-
-async def test_a_client_that_leaves_during_the_handshake_is_forgotten(server: Secured) -> None:
-    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    clients = server.runner.app[CLIENTS]
-    while not clients._open:  # noqa: ASYNC110 -- the server tells nobody
-        await asyncio.sleep(0)
-
-    writer.transport.abort()
-
-    while clients._open:  # noqa: ASYNC110
-        await asyncio.sleep(0)
