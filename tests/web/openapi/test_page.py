@@ -62,16 +62,15 @@ async def page() -> Page:
             return Page(text, answer.headers, Read(text), document)
 
 
-def test_every_operation_and_schema_is_on_it(page: Page) -> None:
+def test_every_operation_and_schema_is_on_it_and_a_field_has_its_type_and_its_default(
+    page: Page,
+) -> None:
     anchors, document = page.read.anchors, page.document
     operations = [each for item in document["paths"].values() for each in item.values()]
     assert {each["operationId"] for each in operations} <= set(anchors)
     assert {f"schema-{name}" for name in document["components"]["schemas"]} <= set(anchors)
     assert len(anchors) == len(set(anchors))
     assert page.read.open == []
-
-
-def test_a_description_is_a_paragraph_and_a_field_has_its_type_and_its_default(page: Page) -> None:
     assert "<p>The operations of the gateway need HTTP Basic credentials" in page.text
     assert "<p>-" not in page.text
     assert "<dd>number: milliseconds from the head of the request to its answer</dd>" in page.text
