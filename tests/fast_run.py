@@ -16,8 +16,7 @@ import pytest
 SLOW: Final = (
     # These share a Chromium.
     "tests/web/pages/test_in_browser.py",
-    "tests/demo/test_accessibility.py",
-    "tests/demo/test_browser.py",
+    "tests/demo/test_in_browser.py",
     "tests/test_stores_agree.py",
     "tests/test_tour.py",
     "tests/test_chaos.py",

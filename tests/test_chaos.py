@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from chaos import __main__ as command
-from chaos.production import momo, operators, other_gateway
+from chaos.production import momo, operators
 from chaos.production.crashes import ProductionCrashes
-from chaos.production.other_gateway import OtherGateway
 from tests import fork_server
 from tests.chaos import forked_servers
 from tests.kit import servers
@@ -102,25 +101,3 @@ def test_a_payment_and_an_act_that_production_loses_are_found(
     # Nothing else is wrong. A callback that was refused at first is there twice.
     found = {ended, there, called_back, act, unsigned}
     assert set(re.findall(r"^ {8}(.*)", said, re.MULTILINE)) == found, said
-
-
-@pytest.mark.decision("D39")
-def test_payments_that_go_out_again_when_the_network_has_forgotten_them_are_found(
-    chaos: Chaos, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The setting says ten minutes, and the network forgets after one second."""
-    monkeypatch.setattr(other_gateway, "REPEATS_WITHIN_S", 1.0)
-    monkeypatch.setattr(OtherGateway, "timeout_s", 0.5)
-    monkeypatch.setattr(other_gateway, "GIVES_UP_AFTER_S", 10.0)
-    monkeypatch.setattr(ProductionCrashes, "_faults", lambda crashes: [crashes._network_forgets])
-    wrong = other_gateway._CONFIGURATION.replace("{more}", "repeats_within_s = 600")
-    monkeypatch.setattr(other_gateway, "_CONFIGURATION", wrong)
-
-    code, said = chaos("--production", "--no-operators", "--clients", "1")
-
-    assert code == 1, said
-    assert "and forgot 3 open payments;" in said
-    failed = re.findall(r"^FAIL +(.*)", said, re.MULTILINE)
-    assert any(each.endswith("payments were charged at the network once each") for each in failed)
-    assert said.count("was charged 2 times") == 3, said
-    assert said.count("was forgotten and ended without a person") == 3, said

@@ -9,36 +9,21 @@ KNOWN = {rule.id: rule for rule in rules()}
 IN_SCOPE = [rule for rule in rules() if rule.scope == "sandbox"]
 
 
-def test_an_id_names_one_rule() -> None:
-    assert len(KNOWN) == len(rules())
+def test_every_rule_in_scope_is_claimed_by_a_test_and_cited_where_it_lives() -> None:
+    claimed, cited = {claim.rule for claim in fidelity.claims()[0]}, fidelity.citations()
 
-
-def test_every_rule_in_scope_is_claimed_by_a_test() -> None:
-    claimed = {claim.rule for claim in fidelity.claims()[0]}
-
+    assert len(KNOWN) == len(rules()), "an id names one rule"
     assert [rule.id for rule in IN_SCOPE if rule.id not in claimed] == []
-
-
-def test_every_rule_in_scope_is_cited_where_it_lives() -> None:
-    cited = fidelity.citations()
-
     assert [rule.id for rule in IN_SCOPE if rule.id not in cited] == []
+    assert {rule: where for rule, where in cited.items() if rule not in KNOWN} == {}
 
 
-def test_tests_claim_only_rules_that_there_are() -> None:
-    unknown = [claim for claim in fidelity.claims()[0] if claim.rule not in KNOWN]
+def test_tests_claim_rules_that_there_are_by_their_own_markers() -> None:
+    """Interface and decisions have a marker each."""
+    claims = fidelity.claims()[0]
 
-    assert unknown == []
-
-
-def test_interface_and_decisions_are_claimed_by_their_own_markers() -> None:
-    confused = [
-        claim
-        for claim in fidelity.claims()[0]
-        if (claim.marker == "decision") != claim.rule.startswith("D")
-    ]
-
-    assert confused == []
+    assert [claim for claim in claims if claim.rule not in KNOWN] == []
+    assert [c for c in claims if (c.marker == "decision") != c.rule.startswith("D")] == []
 
 
 def test_markers_are_on_tests_and_write_their_ids_out() -> None:
@@ -48,10 +33,6 @@ def test_markers_are_on_tests_and_write_their_ids_out() -> None:
     assert strays == []
 
 
-def test_the_code_cites_only_rules_that_there_are() -> None:
-    assert {rule: where for rule, where in fidelity.citations().items() if rule not in KNOWN} == {}
-
-
 def test_answers_name_only_rules_that_there_are() -> None:
     answered = fidelity.rules_answered()
 
@@ -59,15 +40,10 @@ def test_answers_name_only_rules_that_there_are() -> None:
     assert {rule: where for rule, where in answered.items() if rule not in KNOWN} == {}
 
 
-def test_the_settings_of_a_rule_exist() -> None:
-    named = {name for rule in rules() for name in rule.settings}
+def test_the_settings_of_a_rule_exist_and_every_setting_is_described() -> None:
+    named, fields = {name for rule in rules() for name in rule.settings}, Settings.model_fields
 
-    assert named - set(Settings.model_fields) == set()
-
-
-def test_every_setting_is_described() -> None:
-    fields = Settings.model_fields
-
+    assert named - set(fields) == set()
     assert [name for name in fields if not fields[name].description] == []
 
 

@@ -94,64 +94,35 @@ def test_every_rule_of_the_interface_has_an_anchor() -> None:
 
 
 @pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=str)
-def test_an_anchor_stands_once(of: Page) -> None:
+def test_an_anchor_stands_once_and_every_decision_that_is_cited_can_be_explained(of: Page) -> None:
     for anchors in (named_anchors(of), [slug(each) for each in HEADING.findall(of.text)]):
         assert sorted(anchors) == sorted(set(anchors))
-
-
-@pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=str)
-def test_every_decision_that_is_cited_can_be_explained(of: Page) -> None:
     cited = set(re.findall(r"\bD[0-9]+\b", of.text))
-
     assert cited
     assert cited <= {rule.id for rule in rules()}
 
 
-def test_the_table_of_codes_is_the_catalogue() -> None:
-    found = {row[0]: (row[1], row[3]) for row in rows(anchored("codes"))[2:]}
-
+def test_the_tables_of_codes_and_paths_are_those_of_the_code() -> None:
+    codes = {row[0]: (row[1], row[3]) for row in rows(anchored("codes"))[2:]}
     catalogue = response_codes.CATALOGUE.values()
-    assert found == {row.code: (str(row.http_status), row.message) for row in catalogue}
+    assert codes == {row.code: (str(row.http_status), row.message) for row in catalogue}
 
-
-def test_the_bank_codes_are_those_of_the_models() -> None:
-    found = re.findall(r"`([A-Z]{3})`", INTERFACE.section("Bank codes").replace("`nw`", ""))
-
-    assert tuple(found) == vocabulary.BANKS
-
-
-def test_the_bill_products_have_their_account_prefixes() -> None:
-    found = {row[0]: row[1] for row in rows(INTERFACE.section("Bill product codes"))[2:]}
-
-    assert found == vocabulary.ACCOUNT_PREFIX
-
-
-def test_the_network_and_card_codes_are_those_of_the_models() -> None:
-    found = set(re.findall(r"`([A-Z]{3})`", INTERFACE.section("Fields of each payment")))
-
+    banks = re.findall(r"`([A-Z]{3})`", INTERFACE.section("Bank codes").replace("`nw`", ""))
+    assert tuple(banks) == vocabulary.BANKS
+    products = {row[0]: row[1] for row in rows(INTERFACE.section("Bill product codes"))[2:]}
+    assert products == vocabulary.ACCOUNT_PREFIX
+    words = set(re.findall(r"`([A-Z]{3})`", INTERFACE.section("Fields of each payment")))
     networks = {*vocabulary.MOBILE_NETWORKS, vocabulary.HOSTED_CARD, *vocabulary.CARD_BRANDS}
-    assert found >= networks | {*vocabulary.CARD_CURRENCIES}
+    assert words >= networks | {*vocabulary.CARD_CURRENCIES}
 
-
-def test_the_test_cards_are_the_defaults() -> None:
     table = rows(anchored("sandbox.6"))[2:]
-    found = {number: brand for brand, cards in table for number in re.findall("[0-9]{16}", cards)}
-
-    assert found == Settings().test_cards
-
-
-def test_the_characters_that_count_twice_are_named() -> None:
-    section = INTERFACE.section("Pages and encoding")
-    found = set(re.findall("`([^`\n])`", section)) | {"\f"}
-
-    assert "form feed" in section
-    assert found == GSM_EXTENSION
-
-
-def test_every_path_of_the_interface_is_named() -> None:
-    found = {row[2] for row in rows(INTERFACE.section("The twelve operations"))[2:]}
-
-    assert found == set(build(Settings(store="memory:")).app[DISPATCHER]().paths)
+    cards = {number: brand for brand, each in table for number in re.findall("[0-9]{16}", each)}
+    assert cards == Settings().test_cards
+    encoding = INTERFACE.section("Pages and encoding")
+    assert "form feed" in encoding
+    assert set(re.findall("`([^`\n])`", encoding)) | {"\f"} == GSM_EXTENSION
+    paths = {row[2] for row in rows(INTERFACE.section("The twelve operations"))[2:]}
+    assert paths == set(build(Settings(store="memory:")).app[DISPATCHER]().paths)
 
 
 def required_of(model: type[request_models.OperationBody]) -> dict[str, bool]:
@@ -226,20 +197,17 @@ async def test_a_command_gets_the_answer_below_it(sandbox: Sandbox, of: Page) ->
         assert shape(came.body) == shape(says.body), command
 
 
-@pytest.mark.parametrize("profile", [Profile.TRANS, Profile.FLAT, Profile.EVENT])
-async def test_a_profile_is_shown_as_it_is_sent(
-    start_sandbox: StartSandbox, profile: Profile
-) -> None:
-    sandbox = await start_sandbox(callback_profile=profile)
-    (example,) = re.findall(
-        r"^```json\n(.*?)^```$", INTERFACE.section(f"Profile `{profile}`"), re.MULTILINE | re.DOTALL
-    )
+async def test_a_profile_is_shown_as_it_is_sent(start_sandbox: StartSandbox) -> None:
     (collection,) = (text for text, *_ in EXAMPLE.findall(INTERFACE.text) if '"T1001",' in text)
+    for profile in (Profile.TRANS, Profile.FLAT, Profile.EVENT):
+        section = INTERFACE.section(f"Profile `{profile}`")
+        (example,) = re.findall(r"^```json\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+        sandbox = await start_sandbox(callback_profile=profile)
 
-    await run(sandbox, collection)
-    await sandbox.advance(seconds=1)
+        await run(sandbox, collection)
+        await sandbox.advance(seconds=1)
 
-    assert shape(await sandbox.callback()) == shape(json.loads(example))
+        assert shape(await sandbox.callback()) == shape(json.loads(example))
 
 
 async def test_the_callbacks_have_what_the_table_of_operations_says(sandbox: Sandbox) -> None:
@@ -305,7 +273,7 @@ def written_out(path: str) -> Iterator[str]:
             return
 
 
-def test_the_control_api_has_the_paths_of_the_page_and_no_others() -> None:
+def test_the_control_api_has_the_paths_and_the_states_of_the_page_and_no_others() -> None:
     table = re.findall(r"^\|.*\| (.*) \|$", CONTROL.section("Paths"), re.MULTILINE)[1:]
     named = [path for row in table for path in re.findall("`([^`]+)`", row)]
 
@@ -313,12 +281,8 @@ def test_the_control_api_has_the_paths_of_the_page_and_no_others() -> None:
     assert len(found) > 40
     assert found == {unnamed(path) for path in paths()}
     assert len(named) == len(set(named))
-
-
-def test_the_states_of_a_callback_are_those_of_the_table() -> None:
-    table = rows(CONTROL.section("Callbacks"))[2:]
-
-    assert [row[0] for row in table] == list(callbacks.DeliveryState)
+    states = [row[0] for row in rows(CONTROL.section("Callbacks"))[2:]]
+    assert states == list(callbacks.DeliveryState)
 
 
 def commands(group: click.Group, above: str = "") -> Iterator[tuple[str, click.Command]]:

@@ -1,12 +1,37 @@
-"""What the attacks count as a fault."""
+"""What the attacks and the fuzzers count as a fault."""
 
+import asyncio
+import re
+import sqlite3
+from collections import deque
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from aiohttp import web
 
 from attack import results, secret_values
+from attack.__main__ import ATTACKS
+from attack.fuzz import afterwards, networks, readers
+from attack.fuzz.__main__ import KINDS
+from attack.fuzz.findings import Report
+from attack.fuzz.two_protocols import Done, difference, received
+from attack.servers import Server
+from attack.wire import KeptConnection, NoAnswer, Response, request_bytes
+from sandbox_sim.ports.network import Notification
+from sandbox_sim.records.reports import Outcome
+from tests.kit.http_servers import listening
+from tests.kit.requests import shape_problem
 
 SECRET = secret_values.Secret("4111111111111111", "collection.reference")
+RULE = {"x-sandbox-rule": "D5"}
+BAD_REQUEST = b'{"response_code": "400", "response_message": "Bad request"}'
+ANSWER = b"HTTP/1.1 202 Accepted\r\nDate: now\r\n\r\n{}"
+REFUSAL = b"HTTP/1.1 400 Bad Request\r\nDate: now\r\n\r\n{}"
+PIECE = b"POST /make_payment"
+CLOSES = b"\r\nConnection: close\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -25,15 +50,143 @@ def test_a_figure_is_held_up_to_its_bound(result: results.Result, line: str) -> 
     assert result.line == line
 
 
-@pytest.mark.parametrize("way", secret_values.WAYS)
-def test_a_secret_is_found_however_it_is_written(way: str) -> None:
-    written = secret_values.WAYS[way](SECRET.text)
-
-    assert [*secret_values.found_in(f"x{written}y", [SECRET], "the log")]
-
-
-def test_an_address_may_stay_in_the_file_and_nowhere_else() -> None:
+def test_a_secret_is_found_however_it_is_written() -> None:
+    """An address may stay in the file and nowhere else."""
+    for way in secret_values.WAYS.values():
+        assert [*secret_values.found_in(f"x{way(SECRET.text)}y", [SECRET], "the log")]
     secret = replace(SECRET, kept_in_file=True)
-
     assert [*secret_values.found_in(SECRET.text, [secret], "the SQLite file")] == []
     assert [*secret_values.found_in(SECRET.text, [secret], "the log")]
+
+
+def test_every_attack_and_fuzzer_has_a_row_in_the_security_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "security.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([a-z][a-z-]+)` \|", page, re.MULTILINE)
+
+    assert rows == [*ATTACKS, *KINDS]
+
+
+def test_an_answer_in_another_shape_than_the_interface_has() -> None:
+    path = "/make_payment"
+    assert shape_problem(400, RULE, BAD_REQUEST, path) is None
+    assert shape_problem(400, RULE, BAD_REQUEST, "/sms/send") is not None, "SMS paths answer 200"
+    assert shape_problem(500, RULE, BAD_REQUEST, path) is not None
+    assert shape_problem(202, RULE, BAD_REQUEST, path) is not None
+    assert shape_problem(400, {}, BAD_REQUEST, path) is not None
+    for body in (
+        *(b"no JSON", b"[]", b'{"response_code": "500", "response_message": "x"}'),
+        *(BAD_REQUEST.replace(b'"400"', b"400"), BAD_REQUEST.replace(b"Bad request", b" ")),
+        BAD_REQUEST.replace(b"}", b', "n": NaN}'),
+    ):
+        assert shape_problem(400, RULE, body, path) is not None, body
+
+
+def test_a_difference_between_our_protocol_and_that_of_aiohttp() -> None:
+    """Count, order, content and what was done. A refusal that closes ends the answers."""
+    ours = Done(ANSWER + REFUSAL, frozenset())
+    later = Done(ours.answers.replace(b"now", b"later"), frozenset())
+    assert difference(ours, later, None) is None
+    for theirs in (REFUSAL + ANSWER, ANSWER, b"", ours.answers.replace(b"{}", b"[]")):
+        assert difference(ours, Done(theirs, frozenset()), None) is not None
+    smuggled = frozenset({("smuggled", "202")})
+    assert difference(ours, Done(ours.answers, smuggled), None) is not None
+
+    twice = Done(ANSWER + ANSWER, frozenset())
+    refused = Done(ANSWER + REFUSAL.replace(b"\r\n\r\n", CLOSES), frozenset())
+    accepted = Done(ANSWER.replace(b"\r\n\r\n", CLOSES), frozenset())
+    assert difference(twice, twice, 3) == "2 answers [202, 202] to 3 requests"
+    assert difference(refused, refused, 3) is None
+    assert difference(refused, refused, 1) == "2 answers [202, 400] to 1 requests"
+    assert difference(accepted, accepted, 3) == "1 answers [202] to 3 requests"
+
+
+def test_a_5xx_to_a_payment_that_was_sent() -> None:
+    not_sent = Response(500, {"x-sandbox-rule": "D39"}, b"")
+    sent = Response(500, {"x-sandbox-rule": "errors"}, b"")
+
+    assert networks.problem_with("", not_sent) is None
+    assert networks.problem_with("", sent) == "HTTP status 500: b''"
+
+
+def test_a_result_of_an_adapter_that_cannot_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox_sim.ports.network._clean", lambda _said: None)
+    result = Notification(Outcome.UNKNOWN, reason="x" * 501, reference="\ud83d")
+
+    assert sorted(readers.problems_with(result)) == [
+        "reason has 501 characters",
+        "reference has half a character",
+    ]
+
+
+async def test_every_adapter_is_tried() -> None:
+    report = await readers.fuzz(seed=1, seconds=0.01)
+
+    assert report.tried > 200
+    assert report.holds
+
+
+async def test_a_job_that_failed_is_found_in_the_store(tmp_path: Path) -> None:
+    file = tmp_path / "state.sqlite3"
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("CREATE TABLE jobs (kind TEXT, subject TEXT, failures INTEGER)")
+        database.execute("INSERT INTO jobs VALUES ('deliver', 'c1', 2), ('settle', 't1', 0)")
+        database.commit()
+
+    place = afterwards.Place("sqlite", f"sqlite:{file}")
+
+    assert await afterwards.failed_jobs(place) == ["('deliver', 'c1', 2)"]
+
+
+def test_a_report_prints_the_bytes_and_fails_where_nothing_was_tried(tmp_path: Path) -> None:
+    report = Report("bodies", tried=1)
+    report.add("HTTP status 500", b"POST /\x00")
+
+    assert not report.holds
+    assert not Report("bodies").holds
+    lines = "\n".join(report.lines(tmp_path))
+    assert lines.startswith("FAIL  bodies: 1 problems in 1 tried (bound 0)")
+    assert (tmp_path / "finding-0.bin").read_bytes() == b"POST /\x00"
+
+
+async def test_a_request_in_many_pieces_may_take_longer_than_the_silence() -> None:
+    class Reader(asyncio.StreamReader):
+        async def read(self, n: int = -1) -> bytes:
+            if unsent:
+                unsent.popleft()  # a piece is sent while nothing comes
+                await asyncio.Event().wait()
+            return await super().read(n)
+
+    unsent, reader = deque([PIECE] * 3), Reader()
+    reader.feed_data(ANSWER)
+    reader.feed_eof()
+
+    assert await received(reader, unsent, silence_s=0.001) == ANSWER
+
+
+async def test_an_answer_that_does_not_come_ends_the_wait() -> None:
+    assert await received(asyncio.StreamReader(), [PIECE], silence_s=0.001) == b""
+
+
+async def test_a_stream_takes_its_connection_with_it() -> None:
+    """The request after it goes over another connection, because the stream does not end."""
+
+    async def events(request: web.Request) -> web.StreamResponse:
+        await web.StreamResponse().prepare(request)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with listening(web.get("/events", events)) as url:
+        connection = KeptConnection(urlsplit(url).port or 0)
+        for _ in range(2):
+            assert (await connection.send(request_bytes("/events", method=b"GET"))).status == 200
+        connection.close()
+
+
+async def test_a_request_without_an_answer_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server("a server", tmp_path / "log", ())
+    monkeypatch.setattr(server, "url", "http://127.0.0.1:1")  # nothing listens there
+
+    with pytest.raises(NoAnswer, match=r"^POST /_sandbox/clock/reset: no connection"):
+        await server.ask("/_sandbox/clock/reset", {})

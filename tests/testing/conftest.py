@@ -15,7 +15,7 @@ from sandbox_sim.testing.service_gateway import ServiceGateway
 from tests.kit import requests
 
 # Values that no wait takes as its seconds.
-NO_WAITS = (float("nan"), float("inf"), -1, 600.5, True, "5", None)
+NO_WAITS: tuple[Any, ...] = (float("nan"), float("inf"), -1, 600.5, True, "5", None)
 
 
 def posted(gateway: ServiceGateway, path: str, **body: Any) -> dict[str, Any]:

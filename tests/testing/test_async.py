@@ -37,34 +37,31 @@ async def collected_by(client: aiohttp.ClientSession, gateway: SandboxGateway, *
 async def test_the_callback_reaches_an_application_on_the_same_loop(
     gateway: SandboxGateway, receiver: str
 ) -> None:
+    """Moving the clock lets the application answer too."""
     async with aiohttp.ClientSession() as client:
         await collected_by(client, gateway, callback_url=receiver)
-
     callback = await gateway.aio.wait_callback(transaction_id="T1")
-
     assert callback.attempts[0].response_body == "T1"
 
+    async with httpx.AsyncClient(auth=gateway.auth) as other:
+        body = collection(gateway, transaction_id="T2", callback_url=receiver)
+        await other.post(f"{gateway.url}/make_payment", json=body)
+    ran = await gateway.aio.advance(seconds=1)
+    assert [job.kind for job in ran] == ["settle", "deliver"]
+    gateway.callbacks.expect_one(transaction_id="T2", state="delivered")
 
-async def test_moving_the_clock_lets_the_application_answer(
+
+async def test_what_waits_for_no_application_and_what_runs_in_a_thread_may_block(
     gateway: SandboxGateway, receiver: str
 ) -> None:
-    async with httpx.AsyncClient(auth=gateway.auth) as client:
-        body = collection(gateway, callback_url=receiver)
-        await client.post(f"{gateway.url}/make_payment", json=body)
-
-    ran = await gateway.aio.advance(seconds=1)
-
-    assert [job.kind for job in ran] == ["settle", "deliver"]
-    gateway.callbacks.expect_one(transaction_id="T1", state="delivered")
-
-
-async def test_what_waits_for_no_application_may_block(gateway: SandboxGateway) -> None:
     collected(gateway)
-
     gateway.advance(seconds=1)
-
     assert gateway.wait_callback(transaction_id="T1").state == "delivered"
     gateway.transactions.expect_one(status="000")
+
+    collected(gateway, transaction_id="T2", callback_url=receiver)
+    await asyncio.to_thread(gateway.advance, seconds=1)
+    gateway.callbacks.expect_one(transaction_id="T2", state="delivered")
 
 
 @pytest.mark.parametrize("call", ["advance", "wait_callback"])
@@ -83,24 +80,14 @@ async def test_blocking_the_loop_that_has_to_answer_is_refused(
     assert (await gateway.aio.wait_callback(state="delivered")).transaction_id == "T1"
 
 
-async def test_in_a_thread_the_calls_may_block(gateway: SandboxGateway, receiver: str) -> None:
-    collected(gateway, callback_url=receiver)
-
-    await asyncio.to_thread(gateway.advance, seconds=1)
-
-    gateway.callbacks.expect_one(state="delivered")
-
-
-async def test_what_nobody_expected_is_said_in_coroutines_too(gateway: SandboxGateway) -> None:
+async def test_a_callback_that_comes_late_is_waited_for(
+    gateway: SandboxGateway, receiver: str
+) -> None:
+    """What nobody expected is said in coroutines too."""
     with pytest.raises(AssertionError, match="waited 0 s: expected a callback with status='000'"):
         await gateway.aio.wait_callback(status="000", timeout_s=0)
     with pytest.raises(ValueError, match="the clock can move by"):
         await gateway.aio.advance(seconds=-1)
-
-
-async def test_a_callback_that_comes_late_is_waited_for(
-    gateway: SandboxGateway, receiver: str
-) -> None:
     waiting = asyncio.create_task(gateway.aio.wait_callback(transaction_id="T1"))
     await asyncio.sleep(0)
 
@@ -124,27 +111,25 @@ async def test_real_time_goes_on_though_the_test_stops_it(
         await asyncio.wait_for(gateway.aio.wait_callback(timeout_s=0.01), 10)
 
 
-async def test_it_is_an_async_context_manager(receiver: str) -> None:
+async def test_it_is_an_async_context_manager_that_stops_though_the_application_never_answered(
+    receiver: str,
+) -> None:
     async with SandboxGateway(settle_delay_ms=0) as gateway:
         collected(gateway, callback_url=receiver)
-
         assert (await gateway.aio.wait_callback()).state == "delivered"
+
+        collected(gateway, transaction_id="T2", callback_url=receiver)
     assert not gateway.is_running
 
 
-async def test_it_stops_though_the_application_never_answered(receiver: str) -> None:
-    async with SandboxGateway(settle_delay_ms=0) as gateway:
-        collected(gateway, callback_url=receiver)
-
-
-@pytest.mark.parametrize("call", ["advance", "retry_callbacks", "wait_callback"])
 def test_on_an_event_loop_that_is_not_of_asyncio_the_error_says_what_to_do(
-    gateway: SandboxGateway, call: str
+    gateway: SandboxGateway,
 ) -> None:
     """`send` starts the coroutine without a loop of asyncio, as trio does."""
     collected(gateway)
 
-    with pytest.raises(RuntimeError, match="such as trio, run the blocking call in a thread"):
-        getattr(gateway.aio, call)().send(None)
+    for call in ("advance", "retry_callbacks", "wait_callback"):
+        with pytest.raises(RuntimeError, match="such as trio, run the blocking call in a thread"):
+            getattr(gateway.aio, call)().send(None)
 
     gateway.callbacks.expect_none()

@@ -82,38 +82,40 @@ def connect() -> Iterator[Connect]:
 def test_each_service_is_answered_by_its_gateway_over_one_connection(
     serve: Serve, connect: Connect
 ) -> None:
+    """A body may come in chunks, and one may be refused unread."""
     front, first, second = serve()
     client = connect(front)
 
     assert [client.post(number) for number in (55, 56, 57)] == [(202, "202")] * 3
     assert [len(each.transactions) for each in (front, first, second)] == [1, 1, 1]
-
     first.advance(minutes=1)
-
     assert (first.transactions[0].status, second.transactions[0].status) == ("000", "002")
 
+    chunked = {**collection(front), "service_id": 56, "transaction_id": "T2"}
+    body = json.dumps(chunked).encode()
+    assert connect(front).send("/make_payment", iter([body[:9], body[9:]])) == (202, "202")
+    assert first.transactions[-1].transaction_id == "T2"
+    refused = connect(front).send("/make_payment", body, **{"Content-Encoding": "gzip"})
+    assert refused == (415, "400")
 
-@pytest.mark.parametrize(
-    ("service_id", "answer"), [(58, (403, "403")), ("56", (400, "400")), (None, (400, "400"))]
-)
+
 def test_a_service_that_none_has_gets_the_answer_of_the_interface(
-    serve: Serve, connect: Connect, service_id: object, answer: tuple[int, str]
-) -> None:
-    front, _, _ = serve()
-
-    assert connect(front).post(service_id) == answer
-
-
-def test_a_service_whose_gateway_has_stopped_is_answered_by_the_front(
     serve: Serve, connect: Connect
 ) -> None:
+    """One whose gateway has stopped is answered by the front."""
     front, first, _ = serve()
     client = connect(front)
+    for service_id, answer in ((58, (403, "403")), ("56", (400, "400")), (None, (400, "400"))):
+        assert client.post(service_id) == answer
+
     client.post(56)
     first.__exit__(None, None, None)
-
     assert client.post(56, "/get_transaction_status") == (200, "027")
     first.__enter__()
+
+    taken = urlsplit(front.url).port
+    with pytest.raises(OSError, match="address already in use"):
+        SandboxGateway(settings(58, port=taken), front).__enter__()
 
 
 def test_a_connection_is_cut_for_the_service_that_has_the_fault_only(
@@ -148,29 +150,13 @@ def test_who_waits_for_an_answer_keeps_no_other_service_waiting(
     first.__enter__()
 
 
-def test_a_body_in_chunks_and_one_that_is_refused_unread(serve: Serve, connect: Connect) -> None:
-    front, first, _ = serve()
-    body = json.dumps({**collection(front), "service_id": 56}).encode()
-
-    assert connect(front).send("/make_payment", iter([body[:9], body[9:]])) == (202, "202")
-    assert first.transactions[0].transaction_id == "T1"
-    refused = connect(front).send("/make_payment", body, **{"Content-Encoding": "gzip"})
-    assert refused == (415, "400")
-
-
 def test_it_speaks_https(
     serve: Serve, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     front, first, _ = serve(tls=True)
+    first.fault(status=500, times=1)  # by the control API
 
-    assert connect(front).post(56) == (202, "202")
+    assert first.url.startswith("https://")
+    assert [connect(front).post(56) for _ in range(2)] == [(500, "500"), (202, "202")]
     assert len(first.transactions) == 1
-
-
-def test_a_port_that_is_taken_is_an_error_as_at_any_start(serve: Serve) -> None:
-    front, _, _ = serve()
-    taken = urlsplit(front.url).port
-
-    with pytest.raises(OSError, match="address already in use"):
-        SandboxGateway(settings(58, port=taken), front).__enter__()

@@ -18,12 +18,10 @@ from tests.testing.conftest import collected, collection, texted
 
 
 class TestAGatewayOfOnesOwn:
-    def test_answers_on_a_free_port_of_this_machine(self, gateway: SandboxGateway) -> None:
+    def test_takes_the_clients_that_test_suites_have_on_a_free_port(
+        self, gateway: SandboxGateway
+    ) -> None:
         assert gateway.url.startswith("http://127.0.0.1:")
-        assert not gateway.url.endswith("/")
-        assert collected(gateway)["response_code"] == "202"
-
-    def test_takes_the_clients_that_test_suites_have(self, gateway: SandboxGateway) -> None:
         address, body = f"{gateway.url}/make_payment", collection(gateway)
 
         with httpx.Client(auth=gateway.auth) as client:
@@ -46,16 +44,12 @@ class TestAGatewayOfOnesOwn:
         assert copied["gateway"] is gateway
         assert collected(gateway)["response_code"] == "202"
 
-    def test_reads_neither_environment_nor_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY_MS", "9000")
+    def test_takes_settings_and_reads_neither_environment_nor_files(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SANDBOX_SIM_CALLBACK_TIMEOUT_S", "soon")
         monkeypatch.setenv("SANDBOX_SIM_STORE", "mongodb:")
 
-        with SandboxGateway() as gateway:
-            collected(gateway)
-            gateway.advance(seconds=1)
-            gateway.callbacks.expect_one()
-
-    def test_takes_settings(self) -> None:
         with SandboxGateway(callback_profile="flat", settle_delay_ms=5000) as gateway:
             collected(gateway)
             gateway.advance(seconds=4)
@@ -64,25 +58,19 @@ class TestAGatewayOfOnesOwn:
 
             assert gateway.callbacks.expect_one().body["status"] == "000"
 
-    @pytest.mark.parametrize(
-        ("settings", "sentence"),
-        [
-            (
-                {"settle_delay_ms": -1},
-                "settle_delay_ms (from a keyword): must be greater than or equal to 0",
-            ),
-            ({"x": 5}, "x (from a keyword): there is no such setting"),
-        ],
-    )
-    def test_says_what_is_wrong_with_a_setting(
-        self, settings: dict[str, object], sentence: str
+    def test_says_what_is_wrong_with_a_setting_and_why_it_cannot_start(
+        self, gateway: SandboxGateway, tmp_path: Path
     ) -> None:
-        with pytest.raises(ConfigError) as caught:
-            SandboxGateway(**settings)
+        least = "settle_delay_ms (from a keyword): must be greater than or equal to 0"
+        unknown = "x (from a keyword): there is no such setting"
+        wrong: list[tuple[dict[str, object], str]] = [
+            ({"settle_delay_ms": -1}, least), ({"x": 5}, unknown)
+        ]  # fmt: skip
+        for settings, sentence in wrong:
+            with pytest.raises(ConfigError) as caught:
+                SandboxGateway(**settings)
+            assert str(caught.value) == sentence
 
-        assert str(caught.value) == sentence
-
-    def test_says_why_it_cannot_start(self, gateway: SandboxGateway, tmp_path: Path) -> None:
         port = int(gateway.url.rpartition(":")[2])
         with pytest.raises(OSError, match="address already in use"):
             SandboxGateway(port=port).__enter__()
@@ -98,17 +86,13 @@ class TestAGatewayOfOnesOwn:
             gateway.renew()
             assert gateway.service_id == 8
 
-    def test_keeps_its_token(self) -> None:
-        with SandboxGateway(control_token="t0ken") as gateway:
-            collected(gateway)
-            gateway.wait_callback()
-
-            assert gateway.inbox().expect_one().signature == "valid"
-
     def test_tells_where_it_can_be_asked_though_it_listens_everywhere(self) -> None:
+        """It keeps its control token."""
         with SandboxGateway(host="0.0.0.0", control_token="t0ken") as gateway:
             assert gateway.url.startswith("http://127.0.0.1:")
             assert collected(gateway)["response_code"] == "202"
+            gateway.wait_callback()
+            assert gateway.inbox().expect_one().signature == "valid"
 
     def test_does_nothing_before_and_after_the_with(self) -> None:
         gateway = SandboxGateway()
@@ -122,18 +106,13 @@ class TestAGatewayOfOnesOwn:
             gateway.advance(seconds=1)
         with pytest.raises(requests.ConnectionError):
             requests.get(url, timeout=5)
-
-    def test_stops_without_waiting_for_a_receiver_that_hangs(self, hanging: str) -> None:
-        with SandboxGateway(settle_delay_ms=0) as gateway:
-            collected(gateway, callback_url=hanging)
-
-    def test_is_all_that_the_package_has(self) -> None:
         with pytest.raises(AttributeError, match="has no attribute 'Gateway'"):
             sandbox_sim.Gateway  # type: ignore[attr-defined]  # noqa: B018
 
 
 class TestAFreshStart:
     def test_forgets_all_of_the_service(self, gateway: SandboxGateway) -> None:
+        before = gateway.service_id
         collected(gateway)
         texted(gateway)
         gateway.wait_callback()
@@ -147,35 +126,23 @@ class TestAFreshStart:
         gateway.inbox().expect_none()
         assert gateway.now == datetime(2026, 1, 1, 9, tzinfo=UTC)
         assert gateway.advance(minutes=15) == []
-
-    def test_keeps_the_service_id_unless_it_is_renewed(self, gateway: SandboxGateway) -> None:
-        before = gateway.service_id
-
-        gateway.reset()
         assert gateway.service_id == before
-        gateway.renew()
-        assert gateway.service_id != before
 
-    def test_no_service_id_ends_in_9(self, gateway: SandboxGateway) -> None:
-        ids = set()
+    def test_a_renewed_one_has_another_service_id_that_does_not_end_in_9(
+        self, gateway: SandboxGateway
+    ) -> None:
+        ids = {gateway.service_id}
         for _ in range(100):
             gateway.renew()
             ids.add(gateway.service_id)
 
-        assert len(ids) == 100
+        assert len(ids) == 101
         assert not any(number % 10 == 9 for number in ids)
-
-    def test_stops_a_clock_that_was_let_go(self, gateway: SandboxGateway) -> None:
-        requests.post(f"{gateway.url}/_sandbox/clock/resume", timeout=5).raise_for_status()
-
-        gateway.renew()
-
-        clock = requests.get(f"{gateway.url}/_sandbox/clock", timeout=5).json()
-        assert (clock["now"], clock["frozen"]) == ("2026-01-01T09:00:00.000Z", True)
 
     def test_a_receiver_that_hung_is_nothing_to_the_next_test(
         self, gateway: SandboxGateway, hanging: str
     ) -> None:
+        """A gateway that stops does not wait for it."""
         collected(gateway, callback_url=hanging)
         with pytest.raises(AssertionError, match="has not answered yet"):
             gateway.wait_callback(timeout_s=0)
@@ -184,34 +151,24 @@ class TestAFreshStart:
 
         collected(gateway)
         assert gateway.wait_callback(transaction_id="T1").state == "delivered"
+        with SandboxGateway(settle_delay_ms=0) as stopping:
+            collected(stopping, callback_url=hanging)
 
-    def test_leaves_another_service_as_it_was_unless_it_is_renewed(
+    def test_leaves_another_service_and_the_clock_as_they_were_unless_it_is_renewed(
         self, gateway: SandboxGateway
     ) -> None:
         collected(gateway, service_id=59, transaction_id="of another")
         another = f"{gateway.url}/_sandbox/transactions/59/of%20another"
-
         gateway.reset()
         assert requests.get(another, timeout=5).json()["status"] == "002"
+        requests.post(f"{gateway.url}/_sandbox/clock/resume", timeout=5).raise_for_status()
+
         gateway.renew()
+
         assert requests.get(another, timeout=5).status_code == 404
-
-    def test_what_another_service_has_due_is_nothing_to_the_next_test(
-        self, gateway: SandboxGateway
-    ) -> None:
-        collected(gateway, service_id=59)
-
-        gateway.renew()
-
+        clock = requests.get(f"{gateway.url}/_sandbox/clock", timeout=5).json()
+        assert (clock["now"], clock["frozen"]) == ("2026-01-01T09:00:00.000Z", True)
         assert gateway.advance(minutes=15) == []
-
-
-@pytest.mark.parametrize("name", ["a b", "shop/1", "Ɛsi?", "50%"])
-def test_an_inbox_may_have_any_name(gateway: SandboxGateway, name: str) -> None:
-    collected(gateway, callback_url=gateway.inbox_url(name))
-
-    assert gateway.wait_callback().state == "delivered"
-    gateway.inbox(name).expect_one()
 
 
 class TestARejectedRequest:
@@ -219,32 +176,35 @@ class TestARejectedRequest:
 
     WHY = r"the request collect T1 was answered 019: .*0540010000.* \[sandbox\.1\]"
 
-    @pytest.mark.parametrize("records", ["callbacks", "transactions"])
-    def test_it_is_named_where_one_record_was_expected(
-        self, gateway: SandboxGateway, records: str
-    ) -> None:
+    def test_it_is_named_where_one_record_was_expected(self, gateway: SandboxGateway) -> None:
+        """One with another transaction_id is not."""
         collected(gateway, transaction_id="T1", customer_number="0540010000")
         gateway.advance(seconds=1)
 
-        with pytest.raises(AssertionError, match=self.WHY):
-            getattr(gateway, records).expect_one(transaction_id="T1")
-        with pytest.raises(AssertionError, match=self.WHY):
-            getattr(gateway, records).expect()
-
-    def test_one_with_another_transaction_id_is_not_named(self, gateway: SandboxGateway) -> None:
-        collected(gateway, transaction_id="T1", customer_number="0540010000")
-
+        for records in (gateway.callbacks, gateway.transactions):
+            with pytest.raises(AssertionError, match=self.WHY):
+                records.expect_one(transaction_id="T1")
+            with pytest.raises(AssertionError, match=self.WHY):
+                records.expect()
         with pytest.raises(AssertionError) as caught:
             gateway.callbacks.expect_one(transaction_id="T2")
-
         assert "019" not in str(caught.value)
 
     def test_records_stay_usable_after_the_gateway_has_stopped(self) -> None:
+        """Requests that are wrong or of strangers are records too. An inbox may have any name."""
         with SandboxGateway() as gateway:
-            records = gateway.callbacks
+            assert collected(gateway, amount="10")["response_code"] == "400"
+            requests.post(f"{gateway.url}/make_payment", json={}, auth=("shop", "wrong"), timeout=5)
+            for name in ("a b", "shop/1", "Ɛsi?", "50%"):
+                collected(gateway, transaction_id=name, callback_url=gateway.inbox_url(name))
+                assert gateway.wait_callback(transaction_id=name).state == "delivered"
+                gateway.inbox(name).expect_one()
+            records, callbacks = gateway.requests, gateway.callbacks
 
-        with pytest.raises(AssertionError, match="expected one callback, but there is none"):
-            records.expect_one()
+        assert [request.response_code for request in records] == ["400", "100", *["202"] * 4]
+        assert "amount" in records.expect_one(response_code="400").why
+        with pytest.raises(AssertionError, match="expected one callback with transaction_id='T1'"):
+            callbacks.expect_one(transaction_id="T1")
 
 
 class TestRecords:
@@ -258,42 +218,31 @@ class TestRecords:
         assert gateway.callbacks[-1].transaction_id == "T3"
         assert [delivery.body["trans_ref"] for delivery in gateway.inbox()] == ["T1", "T2", "T3"]
 
-    def test_of_a_transaction(self, gateway: SandboxGateway) -> None:
+    def test_of_a_request_a_transaction_and_a_message(self, gateway: SandboxGateway) -> None:
+        collected(gateway, transaction_id="T2", customer_number="0540010000")
         collected(gateway)
+        texted(gateway)
         gateway.advance(seconds=1)
 
-        payment = gateway.transactions.expect_one(transaction_id="T1")
-
-        assert (payment.operation, payment.amount, payment.nw) == (
-            "collect",
-            Decimal("10.5"),
-            "MTN",
-        )
-        assert [change.status for change in payment.timeline] == ["002", "000"]
-
-    def test_of_a_request(self, gateway: SandboxGateway) -> None:
-        collected(gateway, customer_number="0540010000")
-
         request = gateway.requests.expect_one(operation="collect", response_code="019")
+        payment = gateway.transactions.expect_one(transaction_id="T1")
+        message = gateway.sms.expect_text(to="0244000001", contains="code", status="SENT")
 
         assert request.rule == "sandbox.1"
         assert "not allowlisted" in request.why
         assert request.body["amount"] == 10.5
         assert request.answer["response_code"] == "019"
-
-    def test_of_a_message(self, gateway: SandboxGateway) -> None:
-        texted(gateway)
-        gateway.advance(seconds=1)
-
-        message = gateway.sms.expect_text(to="0244000001", contains="code", status="SENT")
-
+        paid = (payment.operation, payment.amount, payment.nw)
+        assert paid == ("collect", Decimal("10.5"), "MTN")
+        assert [change.status for change in payment.timeline] == ["002", "000"]
         assert (message.text, message.sender_id) == ("Your code is 1234", "Shop")
         assert message.sent_at is not None
 
     @pytest.mark.parametrize("profile", ["trans", "trans_bare", "flat", "event", "superset"])
     def test_of_a_callback_in_every_profile(self, profile: str) -> None:
+        """It can be handed to a test client."""
         with SandboxGateway(callback_profile=profile) as gateway:
-            collected(gateway)
+            collected(gateway, nickname="Ɛsi", reference="Order Ɛ")
             gateway.wait_callback()
 
             callback = gateway.callbacks.expect_one(
@@ -302,16 +251,9 @@ class TestRecords:
             (delivery,) = gateway.inbox()
             assert callback.body == delivery.body
             assert callback.headers["X-Service-Signature"] == callback.signature
-
-    def test_a_callback_can_be_handed_to_a_test_client(self, gateway: SandboxGateway) -> None:
-        collected(gateway, nickname="Ɛsi", reference="Order Ɛ")
-        callback = gateway.wait_callback()
-
-        requests.post(
-            gateway.inbox_url("again"), callback.content, headers=callback.headers, timeout=5
-        )
-
-        assert gateway.inbox("again").expect_one(signature="valid").body == callback.body
+            again = gateway.inbox_url("again")
+            requests.post(again, callback.content, headers=callback.headers, timeout=5)
+            assert gateway.inbox("again").expect_one(signature="valid").body == callback.body
 
 
 def test_the_report_tells_what_happened(gateway: SandboxGateway) -> None:
@@ -345,16 +287,6 @@ def test_the_report_tells_what_happened(gateway: SandboxGateway) -> None:
     assert (
         "the next job is due in 300 s: gateway.advance(seconds=300) or" in gateway.callbacks.outlook
     )
-
-
-def test_what_keeps_an_application_from_being_heard_is_told_too(gateway: SandboxGateway) -> None:
-    assert collected(gateway, amount="10")["response_code"] == "400"
-    requests.post(f"{gateway.url}/make_payment", json={}, auth=("shop", "wrong"), timeout=5)
-
-    assert [request.response_code for request in gateway.requests] == ["400", "100"]
-    assert "amount" in gateway.requests.expect_one(response_code="400").why
-    gateway.reset()
-    gateway.requests.expect_none()
 
 
 @pytest.mark.decision("D38")

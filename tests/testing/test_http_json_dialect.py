@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.testing.network_contract import NetworkContract, PeerFactory, http_peer
-from sandbox_sim.testing.network_contract.contract import PROOFS, ProofVerdict
+from sandbox_sim.testing.network_contract.contract import PROOFS
 from sandbox_sim.testing.network_contract.http_json_dialect import HttpJsonDialect, verdict_on
 from tests.networks.http_json.api import changed
 from tests.networks.http_json.fake_networks import documented
@@ -31,10 +31,6 @@ def tables(**by: Any) -> dict[str, Any]:
             **by,
         }
     )
-
-
-async def verdict_of(name: str, **by: Any) -> ProofVerdict:
-    return await verdict_on(tables(**by), PROOF[name])
 
 
 class TestTheTablesOfPaystack(NetworkContract):
@@ -153,7 +149,7 @@ async def test_nothing_is_disproved_whatever_the_form_of_the_requests(form: str)
 async def test_tables_that_lose_money_are_disproved(
     wrong: dict[str, Any], proof: str, what: str
 ) -> None:
-    found = await verdict_of(proof, **wrong)
+    found = await verdict_on(tables(**wrong), PROOF[proof])
 
     assert found.word == "disproved"
     assert re.search(what, found.reason), found.reason
@@ -183,22 +179,21 @@ async def test_tables_that_lose_money_are_disproved(
             "submit.statuses accepts HTTP 200 without a word",
         ),
         ({"notification": None}, "a_notification_names_its_attempt", "sends no notification"),
+        (
+            {"currencies": ["XOF"], **FORMS["a form"]},
+            "amounts_arrive_exactly",
+            "the proofs send amounts with two decimals; try GHS",
+        ),
     ],
-    ids=["not found", "failed", "failed notification", "200", "no notification"],
+    ids=["not found", "failed", "failed notification", "200", "no notification", "no decimals"],
 )
 async def test_what_the_tables_have_no_words_for_is_not_proven(
     less: dict[str, Any], proof: str, reason: str
 ) -> None:
-    found = await verdict_of(proof, **less)
+    found = await verdict_on(tables(**less), PROOF[proof])
 
     assert found.word == "not proven"
     assert reason in found.reason
-
-
-async def test_a_currency_without_decimals_is_not_proven() -> None:
-    found = await verdict_of("amounts_arrive_exactly", currencies=["XOF"], **FORMS["a form"])
-
-    assert found == ("not proven", "the proofs send amounts with two decimals; try GHS")
 
 
 def test_the_secrets_of_the_user_are_not_used() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import inspect
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -61,97 +60,75 @@ def test_two_at_one_server_never_meet(server: SandboxGateway, remote: RemoteGate
     assert collected(other, transaction_id="T2")["response_code"] == "402"
 
 
-def test_a_new_service_has_no_records(remote: RemoteGateway) -> None:
-    collected(remote)
-    before = remote.service_id
-
-    remote.begin()
-
-    assert remote.service_id != before
-    assert status(remote)["response_code"] == "027"
-    remote.requests.expect_none(operation="collect")
-
-
 def test_more_records_than_one_page_has(remote: RemoteGateway) -> None:
     for number in range(101):
         collected(remote, transaction_id=f"T{number}")
 
     assert [each.transaction_id for each in remote.transactions] == [f"T{n}" for n in range(101)]
 
-
-def test_an_attempt_is_made_at_once(remote: RemoteGateway) -> None:
-    collected(remote, callback_url="http://127.0.0.1:9/nobody")
-    remote.wait_callback(transaction_id="T1")
-
-    assert [each.transaction_id for each in remote.retry_callbacks()] == ["T1"]
-    with pytest.raises(ValueError, match="there is no callback 'T9'"):
-        remote.retry_callbacks("T9")
+    before = remote.service_id
+    remote.begin()
+    assert remote.service_id != before
+    assert status(remote)["response_code"] == "027", "a new service has no records"
+    remote.requests.expect_none(operation="collect")
 
 
-async def test_in_a_coroutine(remote: RemoteGateway) -> None:
+async def test_an_attempt_is_made_at_once_also_in_a_coroutine(remote: RemoteGateway) -> None:
     await asyncio.to_thread(collected, remote, callback_url="http://127.0.0.1:9/nobody")
 
     assert (await remote.aio.wait_callback(transaction_id="T1")).status == "000"
     assert len(await remote.aio.retry_callbacks("T1")) == 1
+    retried = await asyncio.to_thread(remote.retry_callbacks)
+    assert [each.transaction_id for each in retried] == ["T1"]
+    with pytest.raises(ValueError, match="there is no callback 'T9'"):
+        await asyncio.to_thread(remote.retry_callbacks, "T9")
     with pytest.raises(RuntimeError, match="gateway time is shared by all"):
         await remote.aio.advance(seconds=1)
 
 
-def test_what_never_comes_is_told_with_what_came_instead(remote: RemoteGateway) -> None:
-    collected(remote, customer_number="0244000009")
+async def test_a_wrong_timeout_is_refused_at_once_and_what_never_comes_is_told(
+    remote: RemoteGateway,
+) -> None:
+    for timeout_s in NO_WAITS:
+        refusal = f"timeout_s must be a number of seconds from 0 to 600, not {timeout_s!r}"
 
+        with pytest.raises(ValueError, match=f"^{refusal}$"):
+            remote.wait_callback(timeout_s=timeout_s)
+        with pytest.raises(ValueError, match=f"^{refusal}$"):
+            await remote.aio.wait_callback(timeout_s=timeout_s)
+
+    await asyncio.to_thread(collected, remote, customer_number="0244000009")
     with pytest.raises(AssertionError, match=r"waited 0 s: expected a callback") as raised:
-        remote.wait_callback(transaction_id="T1", timeout_s=0)
-
+        await remote.aio.wait_callback(transaction_id="T1", timeout_s=0)
     assert "was answered 015: " in str(raised.value)
 
 
-@pytest.mark.parametrize("timeout_s", NO_WAITS)
-async def test_a_wrong_timeout_is_refused_at_once(remote: RemoteGateway, timeout_s: Any) -> None:
-    refusal = f"timeout_s must be a number of seconds from 0 to 600, not {timeout_s!r}"
+def test_what_would_change_the_gateway_for_others_is_refused(remote: RemoteGateway) -> None:
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: remote.advance(minutes=5),
+        remote.reset_clock,
+        remote.renew,
+        lambda: remote.certify("success", place_order=str, state_of=str),
+        lambda: remote.make(callback_profile="flat"),
+    )
+    for call in calls:
+        with pytest.raises(RuntimeError, match=r"all its users|has other users") as raised:
+            call()
 
-    with pytest.raises(ValueError, match=f"^{refusal}$"):
-        remote.wait_callback(timeout_s=timeout_s)
-    with pytest.raises(ValueError, match=f"^{refusal}$"):
-        await remote.aio.wait_callback(timeout_s=timeout_s)
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda remote: remote.advance(minutes=5),
-        lambda remote: remote.reset_clock(),
-        lambda remote: remote.renew(),
-        lambda remote: remote.certify("success", place_order=str, state_of=str),
-        lambda remote: remote.make(callback_profile="flat"),
-    ],
-    ids=["advance", "reset_clock", "renew", "certify", "settings"],
-)
-def test_what_would_change_the_gateway_for_others_is_refused(
-    remote: RemoteGateway, call: Callable[[Any], object]
-) -> None:
-    with pytest.raises(RuntimeError, match=r"all its users|has other users") as raised:
-        call(remote)
-
-    assert "Unset SANDBOX_SIM_URL, and the fixture starts its own gateway" in str(raised.value)
+        says = "Unset SANDBOX_SIM_URL, and the fixture starts its own gateway"
+        assert says in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("url", "token", "problem"),
-    [
+def test_an_address_without_a_gateway_is_told(server: SandboxGateway) -> None:
+    for url, token, problem in (
         ("http://127.0.0.1:9", "secret", "no gateway answers at http://127.0.0.1:9 "),
         ("127.0.0.1:8233", "secret", "must be an address such as http://127.0.0.1:8233"),
-        (None, "wrong", "set SANDBOX_SIM_TOKEN to its control token"),
-    ],
-    ids=["nobody listens", "not an address", "wrong token"],
-)
-def test_an_address_without_a_gateway_is_told(
-    server: SandboxGateway, url: str | None, token: str, problem: str
-) -> None:
-    with pytest.raises(ValueError, match="SANDBOX_SIM_URL") as raised:
-        RemoteGateway(url or server.url, AUTH, token)
+        (server.url, "wrong", "set SANDBOX_SIM_TOKEN to its control token"),
+    ):
+        with pytest.raises(ValueError, match="SANDBOX_SIM_URL") as raised:
+            RemoteGateway(url, AUTH, token)
 
-    assert problem in str(raised.value)
+        assert problem in str(raised.value)
 
 
 def test_it_has_every_method_that_a_gateway_in_the_process_has() -> None:

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from multiprocessing.connection import Connection
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -119,14 +118,3 @@ def test_a_fork_may_send_requests_and_is_told_that_it_can_do_no_more(
     assert heard.recv().startswith("the gateway runs in the parent process")
     fork.join()
     assert gateway.wait_callback(transaction_id="T1").state == "delivered"
-
-
-def test_it_speaks_https_where_the_settings_say_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-
-    with SandboxGateway(tls=True) as gateway:
-        gateway.fault(status=500)  # by the control API
-
-        assert gateway.url.startswith("https://")

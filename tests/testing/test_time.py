@@ -1,8 +1,7 @@
-"""A test controls the time: it advances the clock, also to the next callback."""
+"""A test controls the time: it advances the clock, also to the next callback, or tries it now."""
 
 import math
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 import requests
@@ -11,50 +10,43 @@ from sandbox_sim import SandboxGateway
 from tests.testing.conftest import NO_WAITS, collected, compact, status
 
 
-class TestTime:
-    def test_goes_on_as_far_as_it_is_told(self, gateway: SandboxGateway) -> None:
-        collected(gateway)
+def test_time_goes_on_as_far_as_it_is_told_and_neither_back_nor_off_the_calendar(
+    gateway: SandboxGateway,
+) -> None:
+    collected(gateway)
 
-        ran = gateway.advance(seconds=1)
+    ran = gateway.advance(seconds=1)
 
-        assert [job.kind for job in ran] == ["settle", "deliver"]
-        assert status(gateway)["response_data"]["status"] == "000"
-        gateway.advance(minutes=14, seconds=58)
-        assert status(gateway)["response_code"] == "000"
-        gateway.advance(seconds=1)
-        assert status(gateway)["response_code"] == "027"
-        assert gateway.now == datetime(2026, 1, 1, 9, 15, tzinfo=UTC)
-
-    @pytest.mark.parametrize(
-        ("by", "named"),
-        [
-            ({"seconds": -1}, "-1"),
-            ({"hours": 24 * 400}, "34560000"),
-            ({"seconds": math.nan}, "nan"),
-            ({"minutes": math.inf}, "inf"),
-        ],
-    )
-    def test_goes_neither_back_nor_off_the_calendar(
-        self, gateway: SandboxGateway, by: dict[str, float], named: str
-    ) -> None:
+    assert [job.kind for job in ran] == ["settle", "deliver"]
+    assert status(gateway)["response_data"]["status"] == "000"
+    gateway.advance(minutes=14, seconds=58)
+    assert status(gateway)["response_code"] == "000"
+    gateway.advance(seconds=1)
+    assert status(gateway)["response_code"] == "027"
+    wrong: list[tuple[dict[str, float], str]] = [
+        ({"seconds": -1}, "-1"),
+        ({"hours": 24 * 400}, "34560000"),
+        ({"seconds": math.nan}, "nan"),
+        ({"minutes": math.inf}, "inf"),
+    ]
+    for by, named in wrong:
         sentence = f"the clock can move by 0 seconds to 366 days, not by {named} seconds$"
         with pytest.raises(ValueError, match=sentence):
             gateway.advance(**by)
+    assert gateway.now == datetime(2026, 1, 1, 9, 15, tzinfo=UTC)
 
 
 class TestWaitingForACallback:
-    @pytest.mark.parametrize("timeout_s", NO_WAITS)
-    async def test_refuses_a_wrong_timeout_at_once(
-        self, gateway: SandboxGateway, timeout_s: Any
-    ) -> None:
-        refusal = f"timeout_s must be a number of seconds from 0 to 600, not {timeout_s!r}"
+    async def test_refuses_a_wrong_timeout_at_once(self, gateway: SandboxGateway) -> None:
+        for timeout_s in NO_WAITS:
+            refusal = f"timeout_s must be a number of seconds from 0 to 600, not {timeout_s!r}"
 
-        with pytest.raises(ValueError, match=f"^{refusal}$"):
-            gateway.wait_callback(timeout_s=timeout_s)
-        with pytest.raises(ValueError, match=f"^{refusal}$"):
-            await gateway.aio.wait_callback(timeout_s=timeout_s)
+            with pytest.raises(ValueError, match=f"^{refusal}$"):
+                gateway.wait_callback(timeout_s=timeout_s)
+            with pytest.raises(ValueError, match=f"^{refusal}$"):
+                await gateway.aio.wait_callback(timeout_s=timeout_s)
 
-    def test_moves_the_clock_to_it(self, gateway: SandboxGateway) -> None:
+    def test_moves_the_clock_to_it_as_often_as_needed(self, gateway: SandboxGateway) -> None:
         collected(gateway)
 
         callback = gateway.wait_callback(transaction_id="T1")
@@ -63,14 +55,18 @@ class TestWaitingForACallback:
         assert gateway.now - callback.created_at == timedelta()
         assert gateway.inbox().expect_one().body == callback.body
 
-    def test_moves_it_as_often_as_needed(self, gateway: SandboxGateway) -> None:
-        nobody = "http://127.0.0.1:9/callbacks"
-        collected(gateway, callback_url=nobody)
-
-        callback = gateway.wait_callback(transaction_id="T1", state="failed")
-
-        assert len(callback.attempts) == 3
+        gateway.reset()
+        collected(gateway, callback_url="http://127.0.0.1:9/callbacks")
+        failed = gateway.wait_callback(transaction_id="T1", state="failed")
+        assert len(failed.attempts) == 3
         assert gateway.now == datetime(2026, 1, 1, 9, 10, 1, tzinfo=UTC)
+        gateway.advance(minutes=1)
+        assert gateway.wait_callback(status="000") == failed, "it takes the one that is there"
+        with pytest.raises(AssertionError) as caught:
+            gateway.wait_callback(state="delivered", timeout_s=0)
+        verdict = "not acknowledged: no connection to 127.0.0.1:9: Connection refused"
+        assert f"callback of T1, attempt 3: {verdict}" in str(caught.value).splitlines()
+        assert gateway.now == datetime(2026, 1, 1, 9, 11, 1, tzinfo=UTC)
 
     def test_moves_it_no_further(self, gateway: SandboxGateway) -> None:
         collected(gateway)
@@ -81,13 +77,6 @@ class TestWaitingForACallback:
 
         assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
         gateway.callbacks.expect_none(transaction_id="T2")
-
-    def test_takes_the_one_that_is_there(self, gateway: SandboxGateway) -> None:
-        collected(gateway)
-        gateway.advance(minutes=1)
-
-        assert gateway.wait_callback(status="000").transaction_id == "T1"
-        assert gateway.now == datetime(2026, 1, 1, 9, 1, tzinfo=UTC)
 
     def test_says_what_came_instead(self, gateway: SandboxGateway) -> None:
         collected(gateway)
@@ -110,16 +99,14 @@ class TestWaitingForACallback:
             ),
         ]
 
-    def test_says_it_where_the_test_called(self, gateway: SandboxGateway) -> None:
-        with pytest.raises(AssertionError) as caught:
+    def test_says_where_the_test_called_that_nobody_asked(self, gateway: SandboxGateway) -> None:
+        with pytest.raises(AssertionError, match="there is none\nthere were no requests") as caught:
             gateway.wait_callback(timeout_s=0)
 
         shown = caught.traceback.filter(caught)
-        assert [entry.name for entry in shown] == ["test_says_it_where_the_test_called"]
-
-    def test_says_that_nobody_asked(self, gateway: SandboxGateway) -> None:
-        with pytest.raises(AssertionError, match="there is none\nthere were no requests"):
-            gateway.wait_callback(timeout_s=0)
+        assert [entry.name for entry in shown] == [
+            "test_says_where_the_test_called_that_nobody_asked"
+        ]
 
     def test_says_that_the_application_asked_for_another_service(
         self, gateway: SandboxGateway
@@ -155,16 +142,6 @@ class TestWaitingForACallback:
             f"  collect  T1  202  override {override['id']} asks for callback drop",
         ]
 
-    def test_says_why_it_was_not_taken(self, gateway: SandboxGateway) -> None:
-        collected(gateway, callback_url="http://127.0.0.1:9/callbacks")
-        gateway.advance(minutes=11)
-
-        with pytest.raises(AssertionError) as caught:
-            gateway.wait_callback(state="delivered", timeout_s=0)
-
-        verdict = "not acknowledged: no connection to 127.0.0.1:9: Connection refused"
-        assert f"callback of T1, attempt 3: {verdict}" in str(caught.value).splitlines()
-
     def test_says_that_a_card_page_waits_for_a_person(self, gateway: SandboxGateway) -> None:
         card = {"nw": "VIS", "payment_option": "CRD", "customer_number": "4111111111111111"}
         more = {"currency_code": "GHS", "currency_val": "10.5", "landing_page": "http://shop.test/"}
@@ -174,43 +151,80 @@ class TestWaitingForACallback:
         with pytest.raises(AssertionError, match="T1 stays pending until"):
             gateway.wait_callback(transaction_id="T1", timeout_s=0)
 
-    def test_says_who_has_not_answered(self, gateway: SandboxGateway, hanging: str) -> None:
-        collected(gateway, callback_url=hanging)
-        gateway.advance(seconds=0.5)
-        collected(gateway, transaction_id="T2")
-
-        with pytest.raises(AssertionError) as caught:
-            gateway.wait_callback(transaction_id="T2", timeout_s=0)
-
-        receiver = hanging.removesuffix("/callbacks")
-        assert (
-            f"{receiver} has not answered yet: the clock does not move until it answers or "
-            "callback_timeout_s of real time have passed"
-        ) in str(caught.value).splitlines()
-        assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
-
-    def test_goes_on_when_a_receiver_had_its_time(self, hanging: str) -> None:
+    def test_says_who_has_not_answered_and_goes_on_when_a_receiver_had_its_time(
+        self, hanging: str
+    ) -> None:
         with SandboxGateway(callback_timeout_s=0.3) as gateway:
             collected(gateway, callback_url=hanging)
             gateway.advance(seconds=0.5)
             collected(gateway, transaction_id="T2")
 
+            with pytest.raises(AssertionError) as caught:
+                gateway.wait_callback(transaction_id="T2", timeout_s=0)
+
+            receiver = hanging.removesuffix("/callbacks")
+            assert (
+                f"{receiver} has not answered yet: the clock does not move until it answers or "
+                "callback_timeout_s of real time have passed"
+            ) in str(caught.value).splitlines()
+            assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
             assert gateway.wait_callback(transaction_id="T2").transaction_id == "T2"
             assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, 500_000, tzinfo=UTC)
 
 
-def test_the_clock_goes_back_to_the_machines_and_runs(gateway: SandboxGateway) -> None:
+def test_the_clock_goes_back_to_the_machines_unless_something_created_later_waits(
+    gateway: SandboxGateway,
+) -> None:
     before = datetime.now(UTC)
-
     gateway.reset_clock()
-
     assert before <= gateway.now <= datetime.now(UTC)
 
-
-def test_it_does_not_where_something_created_later_waits(gateway: SandboxGateway) -> None:
-    gateway.advance(hours=366 * 24)
-    gateway.advance(hours=366 * 24)
+    gateway.renew()
+    for _ in range(2):
+        gateway.advance(hours=366 * 24)
     collected(gateway)
-
     with pytest.raises(ValueError, match="payment T1 of service"):
         gateway.reset_clock()
+
+
+NOBODY = "http://127.0.0.1:9/callback"
+
+
+@pytest.mark.decision("D30")
+def test_one_that_was_refused_is_retrying_and_tried_now_and_then_failed(
+    gateway: SandboxGateway,
+) -> None:
+    collected(gateway, callback_url=NOBODY)
+    gateway.advance(seconds=1)
+    before = gateway.now
+    refused = gateway.callbacks.expect_one(state="retrying", unacknowledged=True)
+    assert len(refused.attempts) == 1
+
+    (callback,) = gateway.retry_callbacks()
+
+    assert (len(callback.attempts), callback.state) == (2, "retrying")
+    assert gateway.now == before
+    assert [len(each.attempts) for each in gateway.retry_callbacks(callback.id)] == [3]
+    assert gateway.retry_callbacks() == []
+    gateway.callbacks.expect_one(state="failed", unacknowledged=True)
+
+
+@pytest.mark.decision("D30")
+def test_one_that_was_delivered_or_is_not_there_is_not_tried(gateway: SandboxGateway) -> None:
+    collected(gateway)
+    callback = gateway.wait_callback(state="delivered")
+
+    with pytest.raises(ValueError, match=r"is delivered, so no attempt is due"):
+        gateway.retry_callbacks(callback.id)
+    with pytest.raises(ValueError, match="there is no callback 'C1'"):
+        gateway.retry_callbacks("C1")
+
+
+@pytest.mark.decision("D30")
+async def test_a_coroutine_awaits_it(gateway: SandboxGateway) -> None:
+    collected(gateway, callback_url=NOBODY)
+    await gateway.aio.advance(seconds=1)
+
+    (callback,) = await gateway.aio.retry_callbacks()
+
+    assert len(callback.attempts) == 2

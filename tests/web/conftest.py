@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from sandbox_sim.records.callbacks import CallbackRecord
+from sandbox_sim.records.callbacks import CallbackRecord, Profile
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from tests.conftest import Sandbox
 from tests.kit.http_servers import listening
@@ -134,3 +134,14 @@ async def kept_callback(sandbox: Sandbox) -> CallbackRecord:
     """Return the only callback of service 55 in the store."""
     (callback,) = await kept_callbacks(sandbox)
     return callback
+
+
+def profile_of(body: dict[str, Any]) -> Profile:
+    """Return the profile of a callback body, which its fields show."""
+    if "event_type" in body:
+        return Profile.EVENT
+    if "trans_ref" not in body:
+        return Profile.FLAT
+    if "transaction_id" in body:
+        return Profile.SUPERSET
+    return Profile.TRANS if "/" in body["trans_status"] else Profile.TRANS_BARE

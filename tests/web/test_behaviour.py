@@ -151,47 +151,37 @@ class Case:
     probe: Callable[[Server], Awaitable[Any]]
     before: Any
     after: Any
-    given: Mapping[str, Any]
-
-
-def case(
-    value: Any,
-    probe: Callable[[Server], Awaitable[Any]],
-    before: Any,
-    after: Any,
-    **given: Any,
-) -> Case:
-    return Case(value, probe, before, after, given)
+    given: Mapping[str, Any] = field(default_factory=dict)
 
 
 CASES = {
-    "sandbox_reject_status": case(422, status_of_a_refusal, 200, 422),
-    "rate_limit_per_minute": case(1, second_of_two, "202", "429", rate_limit_burst=1),
-    "rate_limit_burst": case(1, second_of_two, "202", "429", rate_limit_per_minute=1),
-    "turned_on_by_lenient": case(
-        ("accept_international",), warning, False, True, accept_international=True
+    "sandbox_reject_status": Case(422, status_of_a_refusal, 200, 422),
+    "rate_limit_per_minute": Case(1, second_of_two, "202", "429", {"rate_limit_burst": 1}),
+    "rate_limit_burst": Case(1, second_of_two, "202", "429", {"rate_limit_per_minute": 1}),
+    "turned_on_by_lenient": Case(
+        ("accept_international",), warning, False, True, {"accept_international": True}
     ),
-    "allowed_prefixes": case(("0555",), collected(customer_number="0555000001"), "019", "202"),
-    "allowed_numbers": case(("0244000002",), collected(), "202", "019"),
-    "match_network": case(True, collected(nw="VOD"), "202", "019"),
-    "accept_international": case(True, collected(customer_number="233244000001"), "019", "202"),
-    "duplicates": case("reject", second_of_two, "202", "219"),
-    "magic_outcomes": case({"0244000001": "402"}, collected(), "202", "402"),
-    "settle_delay_ms": case(5000, settled(seconds=1), "000", "002"),
-    "approval": case("handset", settled(seconds=1), "000", "002"),
-    "approval_timeout_s": case(5, settled(seconds=5), "002", "003", approval="handset"),
-    "test_cards": case({"4000000000000002": "VIS"}, paid_by_card(), "000", "019"),
-    "sandbox_card_entry": case(True, paid_by_card(nw="CRD", customer_number=None), "400", "000"),
-    "card_auto_complete_ms": case(1000, card_settled(seconds=1), "002", "000"),
-    "sms_transition_ms": case(5000, sms_status, "SENT", "ACKNOWLEDGED"),
-    "approved_senders": case(("Shop",), sms_code, "370", "216"),
-    "callback_profile": case(Profile.FLAT, has_transaction_id, False, True),
-    "callback_profiles": case({"*": Profile.FLAT}, has_transaction_id, False, True),
-    "sign_callbacks": case(False, is_signed, True, False),
-    "callback_attempts": case(1, attempts_in(days=1), 3, 1),
-    "callback_retry_interval_s": case(10, attempts_in(seconds=10), 1, 2),
-    "callback_timeout_s": case(5, timeout, timedelta(seconds=30), timedelta(seconds=5)),
-    "given": case({"lenient": True}, lenient_shown, False, True),
+    "allowed_prefixes": Case(("0555",), collected(customer_number="0555000001"), "019", "202"),
+    "allowed_numbers": Case(("0244000002",), collected(), "202", "019"),
+    "match_network": Case(True, collected(nw="VOD"), "202", "019"),
+    "accept_international": Case(True, collected(customer_number="233244000001"), "019", "202"),
+    "duplicates": Case("reject", second_of_two, "202", "219"),
+    "magic_outcomes": Case({"0244000001": "402"}, collected(), "202", "402"),
+    "settle_delay_ms": Case(5000, settled(seconds=1), "000", "002"),
+    "approval": Case("handset", settled(seconds=1), "000", "002"),
+    "approval_timeout_s": Case(5, settled(seconds=5), "002", "003", {"approval": "handset"}),
+    "test_cards": Case({"4000000000000002": "VIS"}, paid_by_card(), "000", "019"),
+    "sandbox_card_entry": Case(True, paid_by_card(nw="CRD", customer_number=None), "400", "000"),
+    "card_auto_complete_ms": Case(1000, card_settled(seconds=1), "002", "000"),
+    "sms_transition_ms": Case(5000, sms_status, "SENT", "ACKNOWLEDGED"),
+    "approved_senders": Case(("Shop",), sms_code, "370", "216"),
+    "callback_profile": Case(Profile.FLAT, has_transaction_id, False, True),
+    "callback_profiles": Case({"*": Profile.FLAT}, has_transaction_id, False, True),
+    "sign_callbacks": Case(False, is_signed, True, False),
+    "callback_attempts": Case(1, attempts_in(days=1), 3, 1),
+    "callback_retry_interval_s": Case(10, attempts_in(seconds=10), 1, 2),
+    "callback_timeout_s": Case(5, timeout, timedelta(seconds=30), timedelta(seconds=5)),
+    "given": Case({"lenient": True}, lenient_shown, False, True),
 }
 
 
@@ -211,47 +201,24 @@ async def test_what_a_running_server_does_follows_a_change_at_once(start: Start,
     assert await tried.probe(server) == tried.after
 
 
-async def test_a_reset_of_everything_restores_what_was_configured(start: Start) -> None:
-    server = await start(callback_attempts=1, settle_delay_ms=2000)
-    configured = server.sandbox.gateway.behaviour_control.present
-    await server.change(callback_attempts=2, approval="handset")
-
-    await post(server.sandbox, "reset")
-
-    assert server.sandbox.gateway.behaviour_control.present == configured
-    assert await settled(seconds=2)(server) == "000"
-
-
-async def test_a_reset_of_one_service_leaves_the_behaviour_as_it_is(start: Start) -> None:
-    server = await start()
-    await server.change(approval="handset")
-
-    await post(server.sandbox, "reset", service_id=55)
-
-    assert await settled(seconds=1)(server) == "002"
-
-
-async def test_the_description_says_what_status_holds_now(start: Start) -> None:
-    server = await start()
-    responses = json.loads((await ask_page(server, "openapi.json"))[1])
-    assert "422" not in responses["paths"]["/make_payment"]["post"]["responses"]
-
-    await server.change(sandbox_reject_status=422)
-
-    responses = json.loads((await ask_page(server, "openapi.json"))[1])
-    assert "422" in responses["paths"]["/make_payment"]["post"]["responses"]
-
-
-async def test_the_pages_say_what_holds_now(start: Start) -> None:
+async def test_the_pages_the_description_and_the_doctor_follow_what_holds_now(
+    start: Start,
+) -> None:
     server = await start()
     _, _, card = (await server.sandbox.card()).body["redirect_url"].partition("/_sandbox/")
     await server.sandbox.collect(transaction_id="T2")
+    airtime = (await get(server.sandbox, "openapi.json"))["paths"]["/send_airtime"]["post"]
+    assert "422" not in airtime["responses"]
 
     await server.change(
         approval="handset",
         allowed_numbers=("0200000007",),
         card_auto_complete_ms=7000,
         settle_delay_ms=8000,
+        sandbox_reject_status=422,
+        callback_profile=Profile.FLAT,
+        sign_callbacks=False,
+        callback_timeout_s=5,
     )
 
     assert "Waiting for a payment" in (await ask_page(server, "handset/0200000007"))[1]
@@ -260,28 +227,26 @@ async def test_the_pages_say_what_holds_now(start: Start) -> None:
     dashboard = (await ask_page(server, ""))[1]
     assert "settle_delay_ms = 8000" in dashboard
     assert "0200000007" in dashboard
+    airtime = (await get(server.sandbox, "openapi.json"))["paths"]["/send_airtime"]["post"]
+    assert "422" in airtime["responses"]
+    await post(server.sandbox, "doctor", url="http://shop.test/hook", profiles=["flat"])
+    (first, *_) = server.sender.posts
+    assert "X-Service-Signature" not in first.headers
+    assert first.timeout == timedelta(seconds=5)
 
 
-async def test_seeded_people_have_what_is_accepted_now(start: Start) -> None:
+async def test_seeded_people_have_what_is_accepted_now_also_after_a_reset_of_one_service(
+    start: Start,
+) -> None:
     server = await start()
     await server.change(allowed_prefixes=("0555",), test_cards={}, approved_senders=("Kente",))
+    await post(server.sandbox, "reset", service_id=55)
 
     seeded = await post(server.sandbox, "seed", service_id=55, seed=42, count=6)
 
     numbers = [each["customer_number"] for each in seeded.body["people"]]
     assert {each[:4] for each in numbers} == {"0555"}
     assert {each["sender_id"] for each in (await server.sandbox.history()).data} == {"Kente"}
-
-
-async def test_a_receiver_is_examined_with_what_is_sent_now(start: Start) -> None:
-    server = await start()
-    await server.change(callback_profile=Profile.FLAT, sign_callbacks=False, callback_timeout_s=5)
-
-    await post(server.sandbox, "doctor", url="http://shop.test/hook", profiles=["flat"])
-
-    (first, *_) = server.sender.posts
-    assert "X-Service-Signature" not in first.headers
-    assert first.timeout == timedelta(seconds=5)
 
 
 async def ask_page(server: Server, path: str) -> tuple[int, str]:

@@ -25,7 +25,10 @@ async def metrics(sandbox: Sandbox) -> dict[str, float]:
     return {name.removeprefix("sandbox_sim_"): float(value) for name, value in pairs}
 
 
-async def test_requests_are_counted_by_path_and_code(sandbox: Sandbox) -> None:
+async def test_requests_are_counted_by_path_and_code(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without its package, the answer says what to install."""
     await sandbox.collect()
     await sandbox.collect(transaction_id="T3")
     await sandbox.collect(transaction_id="T2", customer_number="0540000001")
@@ -41,9 +44,15 @@ async def test_requests_are_counted_by_path_and_code(sandbox: Sandbox) -> None:
         'requests_total{code="000",path="/get_transaction_status"}': 1,
         'requests_total{code="404",path="other"}': 2,
     }
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
+        assert answer.status == 501
+        assert "the extra metrics" in await answer.text()
 
 
-async def test_attempts_at_callbacks_are_counted_by_what_followed(sandbox: Sandbox) -> None:
+async def test_attempts_at_callbacks_are_counted_by_what_followed_and_jobs_are_not_late(
+    sandbox: Sandbox,
+) -> None:
     await sandbox.collect()
     await sandbox.collect(transaction_id="T2", callback_url=DEAD)
     await sandbox.advance(hours=1)
@@ -54,6 +63,8 @@ async def test_attempts_at_callbacks_are_counted_by_what_followed(sandbox: Sandb
     assert found['callback_attempts_total{state="failed"}'] == 1
     assert found['callback_attempts_total{state="retrying"}'] >= 1
     assert found["callbacks_waiting"] == 0
+    assert (found["store_up"], found["jobs_late_seconds"]) == (1, 0)
+    assert found["store_seconds"] >= 0
 
 
 async def test_callbacks_that_wait_for_a_slow_receiver_are_shown(sandbox: Sandbox) -> None:
@@ -77,15 +88,6 @@ async def test_callbacks_that_wait_for_a_slow_receiver_are_shown(sandbox: Sandbo
     await advancing
     receiver.close()
     await receiver.wait_closed()
-
-
-async def test_the_store_says_how_late_its_jobs_are(sandbox: Sandbox) -> None:
-    await sandbox.collect()
-
-    found = await metrics(sandbox)
-
-    assert (found["store_up"], found["jobs_late_seconds"]) == (1, 0)
-    assert found["store_seconds"] >= 0
 
 
 async def test_a_store_that_is_away_is_a_number_and_no_error(
@@ -117,13 +119,3 @@ async def test_submits_are_counted_and_breakers_shown(start_sandbox: StartSandbo
     assert found['network_breaker_open{network="staging"}'] == 0
     assert found['network_breaker_open{network="account"}'] == 1
     assert found['network_faults_in_a_row{network="account"}'] == 5
-
-
-async def test_without_its_package_the_metrics_say_what_to_install(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
-        assert answer.status == 501
-        assert "the extra metrics" in await answer.text()

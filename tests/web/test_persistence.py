@@ -12,8 +12,9 @@ from sandbox_sim.records.callbacks import DeliveryState as State
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.sqlite_files import killed
 from tests.web.conftest import Receiver, kept_callback
-from tests.web.given_ids import given_ids
+from tests.web.control_api import ask
 from tests.web.hosted_page import choose, look, redirect, status
+from tests.web.overriding import override
 from tests.web.pages.dashboard_pages import page, words
 
 
@@ -85,40 +86,21 @@ async def test_no_id_is_given_again(sandbox: Sandbox, restart: Restart) -> None:
 
 @pytest.mark.spec("sandbox.10")
 @pytest.mark.decision("D22")
-class TestSms:
-    async def test_a_service_without_units_does_not_begin_anew(
-        self, start_sandbox: StartSandbox, path: Path
-    ) -> None:
-        """A balance opens once; a later change of the setting does not change it."""
-        sandbox = await start_sandbox(store=f"sqlite:{path}", sms_initial_units=1)
-        assert (await sandbox.sms()).code == "370"
-        assert (await sandbox.sms()).code == "237"
-        await sandbox.stop()
+async def test_a_service_without_units_does_not_begin_anew(
+    start_sandbox: StartSandbox, path: Path
+) -> None:
+    """A balance opens once; a later change of the setting does not change it."""
+    sandbox = await start_sandbox(store=f"sqlite:{path}", sms_initial_units=1)
+    assert [(await sandbox.sms()).code for _ in range(2)] == ["370", "237"]
+    await sandbox.stop()
 
-        again = await start_sandbox(store=f"sqlite:{path}", sms_initial_units=500)
+    again = await start_sandbox(store=f"sqlite:{path}", sms_initial_units=500)
 
-        assert (await again.sms()).code == "237"
-        assert await again.sms_balance() == 0
+    assert (await again.sms()).code == "237"
+    assert await again.sms_balance() == 0
 
 
 class TestCallbacks:
-    @pytest.mark.spec("service.8")
-    @pytest.mark.decision("D16")
-    async def test_a_callback_that_was_promised_goes_out(
-        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
-    ) -> None:
-        """The gateway ends between its answer 202 and the settlement."""
-        assert (await sandbox.collect(callback_url=receiver.url)).code == "202"
-        network_id = (await sandbox.status()).data["network_transaction_id"]
-
-        again = await restart()
-        assert (await again.status()).data["status"] == "002"
-        await again.advance(seconds=1)
-
-        assert receiver.delivery.body["trans_id"] == network_id
-        assert (await again.status()).data["status"] == "000"
-        assert (await kept_callback(again)).state is State.DELIVERED
-
     @pytest.mark.decision("D18", "D29", "D30")
     async def test_an_attempt_that_was_under_way_is_made_again(
         self, sandbox: Sandbox, restart: Restart, receiver: Receiver
@@ -145,25 +127,32 @@ class TestCallbacks:
     @pytest.mark.spec("service.8")
     @pytest.mark.decision("D15", "D16")
     @pytest.mark.parametrize("pay", [Sandbox.collect, Sandbox.card, Sandbox.bill])
-    async def test_it_goes_out_however_long_nobody_ran(
+    @pytest.mark.parametrize("days", [0, 400])
+    async def test_one_that_was_promised_goes_out_however_long_nobody_ran(
         self,
         sandbox: Sandbox,
         restart: Restart,
         receiver: Receiver,
         pay: Callable[..., Awaitable[Seen]],
+        days: int,
     ) -> None:
-        """The status of the transaction has expired by then."""
+        """The gateway ends between its answer and the settlement, or has a status that expired."""
         await pay(sandbox, callback_url=receiver.url)
         network_id = (await sandbox.status()).data["network_transaction_id"]
-        await down_for(sandbox, days=400)
+        await down_for(sandbox, days=days)
 
         again = await restart()
-        assert (await again.status()).code == "027"
+        before = await again.status()
+        assert (before.code, "response_data" in before.body) == (
+            ("027", False) if days else ("000", True)
+        )
+        await again.advance(seconds=0 if days else 3)
         await receiver.arrival()
 
         assert receiver.delivery.body["trans_id"] == network_id
         assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
-        assert (await again.status()).code == "027"
+        after = await again.status()
+        assert after.code == "027" if days else after.data["status"] == "000"
 
 
 @pytest.mark.spec("sandbox.8", "limits")
@@ -188,22 +177,40 @@ async def test_a_status_is_there_for_what_is_left_of_its_fifteen_minutes(
 
 @pytest.mark.spec("endpoint.2", "sandbox.6")
 @pytest.mark.decision("D20")
-class TestCardPages:
-    @staticmethod
-    def there(again: Sandbox, page: str) -> str:
-        """The page at the address that the second gateway is served at."""
-        return again.url + urlsplit(page).path
+async def test_a_card_page_still_opens_and_can_be_paid(
+    sandbox: Sandbox, restart: Restart, receiver: Receiver
+) -> None:
+    before = await redirect(sandbox, callback_url=receiver.url)
 
-    async def test_a_page_still_opens_and_can_be_paid(
-        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
-    ) -> None:
-        page = await redirect(sandbox, callback_url=receiver.url)
+    again = await restart()
+    here = again.url + urlsplit(before).path
+    code, html = await look(again, here)
+    assert (code, "GHS 10.5" in html) == (200, True)
+    assert (await choose(again, here, "pay")).status == 303
+    await receiver.arrival()
 
-        again = await restart()
-        code, html = await look(again, self.there(again, page))
-        assert (code, "GHS 10.5" in html) == (200, True)
-        assert (await choose(again, self.there(again, page), "pay")).status == 303
-        await receiver.arrival()
+    assert await status(again) == "000"
+    assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
 
-        assert await status(again) == "000"
-        assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
+
+async def given_ids(sandbox: Sandbox, name: str) -> list[str]:
+    """Make a record of each kind and return their ids; the payments are named after `name`."""
+    rule = await override(sandbox, callback={"duplicate": 2})
+    page = await redirect(sandbox, transaction_id=f"card of {name}")
+    payment = await sandbox.collect(transaction_id=name)
+    single = await sandbox.sms()
+    bulk = await sandbox.bulk("0244000001", "0244000002")
+    await sandbox.advance(seconds=3)
+    assert (payment.code, single.code, bulk.code) == ("202", "370", "370")
+    payments = [await sandbox.status(each) for each in (f"card of {name}", name)]
+    callbacks = await ask(sandbox, "GET", "/_sandbox/callbacks?limit=4")
+    messages = (await sandbox.history(limit=3)).data
+    return [
+        *(each.headers["X-Sandbox-Request-Id"] for each in (payment, single, bulk)),
+        *(each.data["network_transaction_id"] for each in payments),
+        *(each["id"] for each in callbacks.body["callbacks"]),
+        *(each["processing_id"] for each in messages),
+        bulk.data["batch_id"],
+        page.rpartition("/")[2],
+        rule["id"],
+    ]

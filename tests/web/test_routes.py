@@ -1,6 +1,6 @@
 """The table of routes is complete: the router and the dispatcher have exactly its routes."""
 
-import pytest
+from itertools import product
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.web.app import CONTROL, DISPATCHER, ROUTES
@@ -21,9 +21,10 @@ def table(sandbox: Sandbox, *, of_interface: bool) -> list[Route]:
     ]
 
 
-async def test_the_router_has_the_routes_of_the_table_and_no_others(
+async def test_the_router_and_the_dispatcher_have_the_routes_of_the_table_and_no_others(
     start_sandbox: StartSandbox,
 ) -> None:
+    """The dispatcher has the nine paths of the twelve operations."""
     sandbox = await start_sandbox(base_path="/v1")
 
     routed = {
@@ -31,25 +32,18 @@ async def test_the_router_has_the_routes_of_the_table_and_no_others(
         for route in sandbox.gateway.app[CONTROL]().router.routes()
         if route.resource is not None
     }
-
     plain = {(route.method, route.path) for route in table(sandbox, of_interface=False)}
     assert routed == plain | {(method, f"/v1{path}") for method, path in plain}
     assert len(plain) > 50
 
-
-async def test_the_dispatcher_has_the_nine_paths_of_the_twelve_operations(
-    sandbox: Sandbox,
-) -> None:
     routes = table(sandbox, of_interface=True)
-
-    assert {route.path for route in routes} == set(sandbox.gateway.app[DISPATCHER]().paths)
+    paths = {route.path for route in routes}
+    dispatched = set(sandbox.gateway.app[DISPATCHER]().paths)
+    assert dispatched == paths | {f"/v1{path}" for path in paths}
     assert {route.method for route in routes} == {"POST"}
     assert len(routes) == 9
     operations = [operation for route in routes for operation in route.operations]
     assert sorted(operations) == sorted(Operation)
-
-
-async def test_a_route_reads_a_query_or_a_body_and_says_what_it_does(sandbox: Sandbox) -> None:
     for route in sandbox.gateway.app[ROUTES]():
         assert route.query is None or route.body is None, route
         assert route.summary, route
@@ -81,15 +75,15 @@ async def test_a_body_that_is_too_large_has_one_code_on_every_python(
     assert answer.body["error"]["code"] == "request_entity_too_large"
 
 
-@pytest.mark.parametrize("action", ["find", "count", "wait"])
-async def test_an_action_is_no_id_of_a_record(sandbox: Sandbox, action: str) -> None:
+async def test_an_action_is_no_id_of_a_record(sandbox: Sandbox) -> None:
     """`Allow` names the methods that the action takes."""
-    for plural in ("requests", "callbacks", "sms"):
-        for method in ("GET", "PUT", "OPTIONS"):
-            answer = await ask(sandbox, method, f"/_sandbox/{plural}/{action}")
+    for plural, action, method in product(
+        ("requests", "callbacks", "sms"), ("find", "count", "wait"), ("GET", "PUT", "OPTIONS")
+    ):
+        answer = await ask(sandbox, method, f"/_sandbox/{plural}/{action}")
 
-            assert_error(answer, 405, method)
-            assert answer.headers["Allow"] == "POST"
+        assert_error(answer, 405, method)
+        assert answer.headers["Allow"] == "POST"
 
 
 async def test_a_body_that_is_no_form_is_the_fault_of_its_sender(
@@ -117,15 +111,8 @@ async def test_a_body_that_is_no_form_is_the_fault_of_its_sender(
         assert_error(await ask(sandbox, "POST", "/_sandbox/login", body, **headers), 400, "form")
 
 
-@pytest.mark.parametrize("charset", ["utf-8", "UTF-8", '"utf-8"'])
-async def test_a_form_in_utf_8_is_read(sandbox: Sandbox, charset: str) -> None:
-    page = await redirect(sandbox)
-    headers = {"Content-Type": f"{FORM}; charset={charset}"}
-    async with sandbox.session.post(page, data=b"choice=fail", headers=headers) as answer:
-        assert answer.status == 200
-
-
-async def test_json_is_read_as_utf_8_whatever_its_charset_is_called(sandbox: Sandbox) -> None:
+async def test_json_and_a_form_are_read_as_utf_8(sandbox: Sandbox) -> None:
+    """JSON whatever its charset is called."""
     for charset in CHARSETS:
         headers = {"Content-Type": f"application/json; charset={charset}"}
 
@@ -134,3 +121,9 @@ async def test_json_is_read_as_utf_8_whatever_its_charset_is_called(sandbox: San
 
         assert (added.status, paid.code) == (200, "202")
         assert (await ask(sandbox, "POST", "/_sandbox/inbox/a", b"\xff", **headers)).status == 200
+
+    page = await redirect(sandbox)
+    for charset in ("utf-8", "UTF-8", '"utf-8"'):
+        headers = {"Content-Type": f"{FORM}; charset={charset}"}
+        async with sandbox.session.post(page, data=b"choice=fail", headers=headers) as answer:
+            assert answer.status == 200

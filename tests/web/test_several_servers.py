@@ -35,48 +35,37 @@ def start(start_sandbox: StartSandbox, database: str) -> StartSandbox:
 
 @pytest.mark.spec("service.6", "service.8")
 @pytest.mark.decision("D16")
-async def test_paid_at_one_and_asked_at_the_other(start: StartSandbox) -> None:
+async def test_paid_at_one_and_asked_and_waited_for_at_the_other(start: StartSandbox) -> None:
+    """Both have the clock that one of them moved, and share the count of a fault."""
     one, other = await start(), await start()
+    asked = b'{"match": {"service_id": 55, "status": "000"}, "timeout_s": 60}'
+    waiting = asyncio.create_task(ask(other, "POST", "/_sandbox/transactions/wait", asked))
+    for number in range(3):
+        await one.collect(transaction_id=f"T{number}", service_id=56)
 
-    assert (await one.collect()).code == "202"
+    assert (await one.collect(callback_url=one.inbox_url("paid"))).code == "202"
     assert (await other.status()).data["status"] == "002"
+    assert not waiting.done()
     await one.advance(seconds=1)
 
     assert (await other.status()).data["status"] == "000"
-    (message,) = await other.inbox()
+    waited = await waiting
+    assert [each["transaction_id"] for each in waited.body["transactions"]] == ["T1"]
+    (message,) = await other.inbox("paid")
     network_id = (await other.status()).data["network_transaction_id"]
     assert message["json"]["trans_id"] == network_id
     assert message["signature"] == "valid"
 
-
-async def test_a_wait_at_one_ends_with_what_is_paid_at_the_other(start: StartSandbox) -> None:
-    one, other = await start(), await start()
-    asked = b'{"match": {"service_id": 55, "status": "000"}, "timeout_s": 60}'
-    waiting = asyncio.create_task(ask(one, "POST", "/_sandbox/transactions/wait", asked))
-    for number in range(3):
-        await other.collect(transaction_id=f"T{number}", service_id=56)
-
-    await other.collect(transaction_id="T9")
-    assert not waiting.done()
-    await other.advance(seconds=1)
-
-    waited = await waiting
-    assert [each["transaction_id"] for each in waited.body["transactions"]] == ["T9"]
-
-
-async def test_both_have_the_clock_that_one_of_them_moved(start: StartSandbox) -> None:
-    one, other = await start(), await start()
-    await one.collect()
-
     await one.advance(minutes=20)
-
     assert other.gateway.clock.now() == one.gateway.clock.now()
     assert (await other.status()).code == "027"
-    assert len(await one.inbox()) == 1
-
     await other.collect(transaction_id="T2")
     await other.advance(seconds=1)
     assert (await one.status("T2")).data["status"] == "000"
+
+    assert (await post(one, "faults", fault={"status": 503}, times=5)).status == 201
+    seen = await asyncio.gather(*(each.status() for each in (one, other) * 8))
+    assert [each.status for each in seen].count(503) == 5
 
 
 async def test_a_changed_setting_holds_at_all_servers_and_ends_with_the_last_one(
@@ -197,19 +186,6 @@ async def test_no_other_server_sends_the_callback_before_the_answer_is_written(
     await eventually(arrived)
 
 
-async def test_a_fault_for_five_requests_befalls_five_wherever_they_come_in(
-    start: StartSandbox,
-) -> None:
-    one, other = await start(), await start()
-    rule = {"fault": {"status": 503}, "times": 5}
-    async with one.session.post(f"{one.url}/_sandbox/faults", json=rule) as answer:
-        assert answer.status == 201
-
-    seen = await asyncio.gather(*(each.status() for each in (one, other) * 8))
-
-    assert [each.status for each in seen].count(503) == 5
-
-
 class TestPostgresIsAway:
     @pytest.fixture
     async def way(self, database: str) -> AsyncIterator[Proxy]:
@@ -265,31 +241,26 @@ class TestPostgresIsAway:
         assert (await far.status()).code == "027"
         assert await far.sms_balance() == 500
 
-    async def test_what_was_promised_is_done_when_it_is_back(
-        self, far: Sandbox, way: Proxy, receiver: Receiver
+    @pytest.mark.parametrize("under_way", [False, True])
+    async def test_what_was_promised_is_done_once_when_it_is_back(
+        self, far: Sandbox, way: Proxy, receiver: Receiver, *, under_way: bool
     ) -> None:
-        await far.collect(callback_url=receiver.url)
-        await way.cut()
-        await way.open()
-
-        await receiver.arrival()
-        assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
-        await eventually(partial(self.recorded, far))
-
-    async def test_an_attempt_is_recorded_when_it_is_back_and_not_made_again(
-        self, far: Sandbox, way: Proxy, receiver: Receiver
-    ) -> None:
+        """An attempt that is under way is recorded then, and not made again."""
         go_on = receiver.hang()
         await far.collect(callback_url=receiver.url)
-        await receiver.arrival()
+        if under_way:
+            await receiver.arrival()
         await way.cut()
         go_on.set()
-        assert await self.ready(far) == 503
+        if under_way:
+            assert await self.ready(far) == 503
         await way.open()
 
+        await receiver.arrival()
         await eventually(partial(self.recorded, far))
         (callback,) = await far.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
         assert len(callback.attempts) == len(receiver.deliveries) == 1
+        assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
 
 
 @pytest.mark.decision("D14", "D40")

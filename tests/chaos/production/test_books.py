@@ -35,22 +35,19 @@ async def path(tmp_path: Path) -> Path:
     return path
 
 
-async def test_they_say_what_is_available_held_and_open(path: Path) -> None:
+async def test_they_say_what_is_available_held_and_open_and_what_does_not_add_up(
+    path: Path,
+) -> None:
     found = await books.read(f"sqlite:{path}", {55})
-
     assert found.assets == {"GHS": 0}
     assert found.wrong == []
     assert found.open_holds == ["OPEN"]
     assert found.held == {55: Decimal(2)}
     assert found.available == {(55, "payout"): Decimal("87.50")}
 
-
-async def test_a_balance_that_is_not_the_sum_of_its_transfers_is_named(path: Path) -> None:
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE wallets SET available = '88'")
-
     found = await books.read(f"sqlite:{path}", {55})
-
     assert found.wrong == ["service/55/payout/GHS"]
     assert found.assets == {"GHS": Decimal("0.5")}
 

@@ -26,13 +26,15 @@ async def test_the_callbacks_of_both_go_out(sandbox: Sandbox) -> None:
     ]
 
 
-@pytest.mark.decision("D14")
-async def test_a_decline_replaces_too_and_the_older_still_sends_its_callback(
-    sandbox: Sandbox,
-) -> None:
+@pytest.mark.decision("D14", "D15")
+async def test_a_decline_replaces_too_and_a_rejection_does_not(sandbox: Sandbox) -> None:
+    """The older one still sends its callback."""
     await sandbox.collect()
-    declined = await sandbox.collect(customer_number="0244000009")
+    before = await network_id(sandbox)
+    await sandbox.collect(amount=10000.01)
+    assert await network_id(sandbox) == before
 
+    declined = await sandbox.collect(customer_number="0244000009")
     await sandbox.advance(seconds=1)
 
     assert "replaces" in declined.headers["X-Sandbox-Why"]
@@ -40,55 +42,25 @@ async def test_a_decline_replaces_too_and_the_older_still_sends_its_callback(
     assert (await sandbox.callback())["customer_number"] == "233244000001"
 
 
-@pytest.mark.decision("D14", "D15")
-async def test_a_rejection_replaces_nothing(sandbox: Sandbox) -> None:
-    await sandbox.collect()
-    before = await network_id(sandbox)
-
-    await sandbox.collect(amount=10000.01)
-
-    assert await network_id(sandbox) == before
-
-
-@pytest.mark.decision("D7", "D14")
+@pytest.mark.decision("D7", "D14", "D15")
 async def test_with_reject_the_second_gets_219_and_the_first_stays(
     start_sandbox: StartSandbox,
 ) -> None:
+    """What is rejected is warned of, without saying that it replaces anything."""
     sandbox = await start_sandbox(duplicates="reject")
-    await sandbox.collect(amount=1)
+    assert (await sandbox.collect(customer_number="0540010000")).code == "019"
+    assert (await sandbox.collect(amount=1)).code == "202", "a rejected one has not used the id"
     first = await network_id(sandbox)
 
-    answer = await sandbox.collect(amount=2)
-    await sandbox.advance(seconds=1)
+    for number, code in (("0244000001", "219"), ("0540010000", "019")):
+        answer = await sandbox.collect(amount=2, customer_number=number)
 
-    assert (answer.status, answer.code) == (200, "219")
+        assert (answer.status, answer.code) == (200, code)
+        assert "has used this transaction_id before" in answer.headers["X-Sandbox-Why"]
+        assert "replaces" not in answer.headers["X-Sandbox-Why"]
+    await sandbox.advance(seconds=1)
     assert await network_id(sandbox) == first
     assert (await sandbox.callback())["amount"] == "1"
-
-
-@pytest.mark.decision("D14")
-@pytest.mark.parametrize(
-    ("again", "code"), [({}, "219"), ({"customer_number": "0540010000"}, "019")]
-)
-async def test_what_is_rejected_is_warned_of_without_saying_that_it_replaces_anything(
-    start_sandbox: StartSandbox, again: dict[str, str], code: str
-) -> None:
-    sandbox = await start_sandbox(duplicates="reject")
-    await sandbox.collect()
-
-    answer = await sandbox.collect(**again)
-
-    assert answer.code == code
-    assert "has used this transaction_id before" in answer.headers["X-Sandbox-Why"]
-    assert "replaces" not in answer.headers["X-Sandbox-Why"]
-
-
-@pytest.mark.decision("D14", "D15")
-async def test_with_reject_a_rejected_request_has_not(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(duplicates="reject")
-    await sandbox.collect(customer_number="0540010000")
-
-    assert (await sandbox.collect()).code == "202"
 
 
 @pytest.mark.decision("D14")

@@ -69,24 +69,16 @@ async def test_what_was_acknowledged_was_saved_and_nothing_else(
     assert [delivery.body["trans_ref"] for delivery in receiver.deliveries] == acknowledged
 
 
-async def test_it_is_not_ready_in_the_shape_of_the_control_api(
-    sandbox: Sandbox, path: Path
+async def test_it_is_not_ready_and_with_room_again_goes_on_as_if_nothing_had_been(
+    sandbox: Sandbox, path: Path, receiver: Receiver
 ) -> None:
     assert await readyz(sandbox) == (200, {"status": "ready"})
-
-    await until_full(sandbox)
-
+    acknowledged, _ = await until_full(sandbox, callback_url=receiver.url)
+    refused = f"T{len(acknowledged)}"
     error = {"code": "store_unavailable", "message": f"{path}: the disk is full"}
     assert await readyz(sandbox) == (503, {"error": error})
     async with sandbox.session.get(f"{sandbox.url}/_sandbox/livez") as response:
         assert response.status == 200
-
-
-async def test_with_room_again_it_goes_on_as_if_nothing_had_been(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
-    acknowledged, _ = await until_full(sandbox, callback_url=receiver.url)
-    refused = f"T{len(acknowledged)}"
 
     await free_disk(sandbox.gateway.store)
 

@@ -72,16 +72,10 @@ def assert_answered(answer: Answer, path: str) -> None:
         assert answer.status == 200
 
 
-@examples(20)
-@given(path=paths, body=st.binary(max_size=200))
-def test_any_bytes_are_answered(wire: Wire, path: str, body: bytes) -> None:
+@examples(47)
+@given(path=paths, body=st.one_of(st.binary(max_size=200), documents.map(dumped)))
+def test_any_bytes_and_any_json_are_answered(wire: Wire, path: str, body: bytes) -> None:
     assert_answered(wire.send(request_bytes(path, body)), path)
-
-
-@examples(27)
-@given(path=paths, document=documents)
-def test_any_json_is_answered(wire: Wire, path: str, document: object) -> None:
-    assert_answered(wire.send(request_bytes(path, dumped(document))), path)
 
 
 @pytest.mark.decision("D6")

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.requests import OPERATIONS, collection
 from tests.production.client import live
-from tests.web.control_api import ask, assert_error, get, only, post
+from tests.web.control_api import ask, assert_error, get, listed, post
 
 pytestmark = pytest.mark.decision("D43")
 
@@ -38,32 +38,21 @@ async def sent(sandbox: Sandbox, name: str, field: str, value: object) -> tuple[
 
 
 async def test_a_longer_text_is_refused_by_name_and_limit(sandbox: Sandbox) -> None:
-    """Characters count, not bytes."""
-
+    """Characters count, not bytes. `currency_val` may be a number (D5)."""
     for name, field in FIELDS:
         limit = LIMITS[field]
         status = 200 if OPERATIONS[name].path.startswith("/sms/") else 400
+        says = f"Bad request: {field} must have at most {limit:,} characters"
 
         for character in ("x", "😀"):
             long = await sent(sandbox, name, field, character * (limit + 1))
-            assert long == (
-                status,
-                "400",
-                f"Bad request: {field} must have at most {limit:,} characters",
-            )
+            assert long == (status, "400", says)
             assert "at most" not in (await sent(sandbox, name, field, character * limit))[2]
 
-
-async def test_a_number_of_more_digits_is_refused_too(sandbox: Sandbox) -> None:
-    """`currency_val` may be a number (D5)."""
     assert (await sent(sandbox, "card", "currency_val", 10**200))[1] == "000"
     assert (await sent(sandbox, "card", "currency_val", 10**255))[:2] == (400, "400")
-
-
-async def test_the_journal_keeps_no_identifier_that_cannot_be(sandbox: Sandbox) -> None:
     await sent(sandbox, "collection", "transaction_id", "x" * 3_000)
-
-    entry = await only(sandbox, "requests")
+    entry, *_ = await listed(sandbox, "requests")
     assert (entry["service_id"], entry["transaction_id"]) == (55, None)
 
 
@@ -78,27 +67,19 @@ async def test_in_production_the_lengths_are_the_same(start_sandbox: StartSandbo
 
 
 class TestTheControlApi:
-    @pytest.mark.parametrize("path", ["overrides", "faults"])
-    @pytest.mark.parametrize("field", ["transaction_id", "customer_number", "nw"])
-    async def test_a_match_that_no_request_can_have_is_refused(
-        self, sandbox: Sandbox, path: str, field: str
-    ) -> None:
-        effect: dict[str, Any] = (
-            {"fault": {"status": 500}} if path == "faults" else {"outcome": {"status": "001"}}
-        )
-
-        assert (await post(sandbox, path, match={field: "x" * 255}, **effect)).status == 201
-        long = await post(sandbox, path, match={field: "x" * 256}, **effect)
-        assert_error(long, 400, f"match.{field} must be a string of at most 255 characters")
+    async def test_a_match_that_no_request_can_have_is_refused(self, sandbox: Sandbox) -> None:
+        effects: dict[str, dict[str, Any]] = {
+            "faults": {"fault": {"status": 500}}, "overrides": {"outcome": {"status": "001"}}
+        }  # fmt: skip
+        fields = ("transaction_id", "customer_number", "nw")
+        for (path, effect), field in product(effects.items(), fields):
+            assert (await post(sandbox, path, match={field: "x" * 255}, **effect)).status == 201
+            long = await post(sandbox, path, match={field: "x" * 256}, **effect)
+            assert_error(long, 400, f"match.{field} must be a string of at most 255 characters")
 
     async def test_too_long_a_name_of_an_inbox_is_refused(self, sandbox: Sandbox) -> None:
-        for method, rest in [
-            ("POST", ""),
-            ("DELETE", ""),
-            ("GET", "/messages"),
-            ("POST", "/wait"),
-            ("PUT", ""),
-        ]:
+        ways = [("POST", ""), ("DELETE", ""), ("GET", "/messages"), ("POST", "/wait"), ("PUT", "")]
+        for method, rest in ways:
             body = json.dumps({"count": 1, "timeout_s": 0}).encode() if rest == "/wait" else b""
             path = "/_sandbox/inbox/{}" + rest
 

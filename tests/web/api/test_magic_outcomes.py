@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from tests.conftest import StartSandbox
-from tests.web.control_api import ask, only
+from tests.web.control_api import ask, listed
 from tests.web.overriding import PAYMENTS, override, pay
 
 pytestmark = pytest.mark.decision("D35")
@@ -32,57 +32,45 @@ async def test_an_amount_ends_any_payment_and_its_callback_says_so(
         assert (await sandbox.inbox())[-1]["json"]["trans_status"] == f"{status}/{said}"
 
 
-@pytest.mark.parametrize("key", ["0244000003", "233244000003"])
-async def test_a_number_in_either_form(start_sandbox: StartSandbox, key: str) -> None:
-    sandbox = await start_sandbox(magic_outcomes={key: "003"})
-
-    await sandbox.collect(customer_number="0244000003")
-    await sandbox.collect(customer_number="0244000001", transaction_id="T2")
-    await sandbox.advance(seconds=1)
-
-    assert (await sandbox.status("T1")).data["status"] == "003"
-    assert (await sandbox.status("T2")).data["status"] == "000"
-
-
-async def test_a_bill_account_and_a_test_card(start_sandbox: StartSandbox) -> None:
-    magic = {"200000000003": "001", "4242424242424242": "402"}
+async def test_a_number_in_either_form_a_bill_account_a_test_card_and_a_code(
+    start_sandbox: StartSandbox,
+) -> None:
+    magic = {
+        "0244000003": "003", "233244000004": "003",
+        "200000000003": "001", "4242424242424242": "402", "99.99": "500",
+    }  # fmt: skip
     sandbox = await start_sandbox(magic_outcomes=magic)
-
-    await sandbox.bill(account_number="200000000003")
-    card = await sandbox.card(customer_number="4242424242424242", transaction_id="T2")
+    for last in "134":
+        await sandbox.collect(customer_number=f"024400000{last}", transaction_id=f"T{last}")
+    await sandbox.bill(account_number="200000000003", transaction_id="bill")
+    card = await sandbox.card(customer_number="4242424242424242", transaction_id="card")
+    coded = await sandbox.collect(amount=99.99, transaction_id="coded")
     await sandbox.advance(seconds=1)
 
-    assert (await sandbox.status()).data["status"] == "001"
+    statuses = {"T1": "000", "T3": "003", "T4": "003", "bill": "001"}
+    for name, status in statuses.items():
+        assert (await sandbox.status(name)).data["status"] == status
     assert (card.status, card.code, card.rule) == (402, "402", "D35")
-
-
-async def test_a_code_rejects_without_a_transaction(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(magic_outcomes={"99.99": "500"})
-
-    answer = await sandbox.collect(amount=99.99)
-
-    assert (answer.status, answer.code, answer.rule) == (500, "500", "D35")
-    assert (await sandbox.status()).code == "027"
+    assert (coded.status, coded.code, coded.rule) == (500, "500", "D35")
+    assert (await sandbox.status("coded")).code == "027"
 
 
 @pytest.mark.decision("D9")
-async def test_it_goes_before_the_last_digit_and_after_every_other_check(
+async def test_it_goes_before_the_last_digit_and_after_an_override_and_every_other_check(
     start_sandbox: StartSandbox,
 ) -> None:
-    magic = {"0244000009": "003", "0540010000": "003", "10000.01": "003"}
+    """A number goes before an amount. The journal says why."""
+    magic = {"0244000009": "003", "0540010000": "003", "10000.01": "003", FAILED: "001"}
     sandbox = await start_sandbox(magic_outcomes=magic)
-
-    assert (await sandbox.collect(customer_number="0244000009")).rule == "D35"
     assert (await sandbox.collect(customer_number="0540010000")).code == "019"
     assert (await sandbox.collect(amount=10000.01)).code == "016"
 
-
-async def test_the_number_goes_before_the_amount_and_an_override_before_both(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(magic_outcomes={"0244000003": "003", FAILED: "001"})
-    fields = {"customer_number": "0244000003", "amount": 13.37}
-    await sandbox.collect(**fields)
+    fields = {"customer_number": "0244000009", "amount": 13.37}
+    assert (await sandbox.collect(**fields)).rule == "D35"
+    entry, *_ = await listed(sandbox, "requests")
+    assert entry["why"] == "the setting magic_outcomes gives 003 to this number"
+    shown = (await ask(sandbox, "GET", "/_sandbox/transactions/55/T1")).body
+    assert shown["override"]["id"] == "magic_outcomes"
     await override(sandbox, outcome={"status": "000"}, match={"transaction_id": "T2"})
     await sandbox.collect(transaction_id="T2", **fields)
     await override(sandbox, callback={"duplicate": 2}, match={"transaction_id": "T3"})
@@ -92,16 +80,3 @@ async def test_the_number_goes_before_the_amount_and_an_override_before_both(
     statuses = [(await sandbox.status(name)).data["status"] for name in ("T1", "T2", "T3")]
     assert statuses == ["003", "000", "003"]
     assert [message["json"]["trans_ref"] for message in await sandbox.inbox()].count("T3") == 2
-
-
-async def test_the_journal_says_why_and_the_transaction_names_the_setting(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(magic_outcomes={FAILED: "001"})
-
-    await sandbox.collect(amount=13.37)
-
-    entry = await only(sandbox, "requests")
-    assert entry["why"] == "the setting magic_outcomes gives 001 to this amount"
-    shown = (await ask(sandbox, "GET", "/_sandbox/transactions/55/T1")).body
-    assert shown["override"]["id"] == "magic_outcomes"

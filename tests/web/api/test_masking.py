@@ -49,6 +49,12 @@ class TestAddresses:
         ]
         assert (await only(sandbox, "requests"))["request"]["callback_url"] == shown
 
+        landing = f"http://ama:s3same@shop.example/thanks?order={CARD}"
+        page = (await sandbox.card(landing_page=landing)).body["redirect_url"]
+        paid = await sandbox.session.post(page, data={"choice": "pay"}, allow_redirects=False)
+        assert paid.headers["Location"] == landing
+        assert f'href="{landing}"' in await (await sandbox.session.get(page)).text()
+
     @pytest.mark.parametrize("stopped_by", ["stop", "kill"])
     async def test_so_are_its_retries_after_a_restart(
         self, start_sandbox: StartSandbox, receiver: Receiver, tmp_path: Path, stopped_by: str
@@ -68,42 +74,25 @@ class TestAddresses:
         first, second = receiver.deliveries
         assert second.headers["Authorization"] == first.headers["Authorization"]
 
-    async def test_a_snapshot_brings_it_back(self, sandbox: Sandbox, receiver: Receiver) -> None:
-        await sandbox.collect(callback_url=signed_in(receiver.url))
-        await ask(sandbox, "POST", "/_sandbox/snapshots", b'{"name": "pending"}')
-        await ask(sandbox, "POST", "/_sandbox/reset")
-
-        await ask(sandbox, "POST", "/_sandbox/snapshots/pending/restore")
-        await sandbox.advance(seconds=1)
-
-        assert "Authorization" in receiver.delivery.headers
-        assert "s3same" not in json.dumps(await listed(sandbox, "snapshots"))
-
-    async def test_one_is_sent_again_to_where_it_went_before(
+    async def test_one_is_sent_again_to_where_it_went_before_and_after_a_snapshot(
         self, sandbox: Sandbox, receiver: Receiver
     ) -> None:
-        await sandbox.collect()
+        await sandbox.collect(callback_url=signed_in(receiver.url))
+        await post(sandbox, "snapshots", name="pending")
+        await post(sandbox, "reset")
+        await post(sandbox, "snapshots/pending/restore")
         await sandbox.advance(seconds=1)
-        callback_id = (await only(sandbox, "callbacks"))["id"]
-        elsewhere = json.dumps({"url": signed_in(receiver.url)}).encode()
+        assert "s3same" not in json.dumps(await listed(sandbox, "snapshots"))
 
-        for body in (elsewhere, b""):
-            again = await ask(sandbox, "POST", f"/_sandbox/callbacks/{callback_id}/resend", body)
-            await sandbox.advance(seconds=1)
+        await sandbox.collect(transaction_id="T2")
+        await sandbox.advance(seconds=1)
+        await post(sandbox, "callbacks/T2/resend", url=signed_in(receiver.url))
+        await sandbox.advance(seconds=1)
+        again = await post(sandbox, "callbacks/T2/resend")
+        await sandbox.advance(seconds=1)
 
         assert again.body["url"] == receiver.url.replace("//", "//***@")
-        assert ["Authorization" in each.headers for each in receiver.deliveries] == [True, True]
-
-    async def test_after_paying_the_browser_goes_to_the_address_as_it_came(
-        self, sandbox: Sandbox
-    ) -> None:
-        landing = f"http://ama:s3same@shop.example/thanks?order={CARD}"
-        page = (await sandbox.card(landing_page=landing)).body["redirect_url"]
-
-        paid = await sandbox.session.post(page, data={"choice": "pay"}, allow_redirects=False)
-
-        assert paid.headers["Location"] == landing
-        assert f'href="{landing}"' in await (await sandbox.session.get(page)).text()
+        assert ["Authorization" in each.headers for each in receiver.deliveries] == [True] * 3
 
 
 class TestTransactionIds:
@@ -128,26 +117,24 @@ class TestTransactionIds:
         assert status["answer"]["response_data"]["transaction_id"] == MASKED
 
     @pytest.mark.decision("D14")
-    async def test_a_repeated_one_is_recognised(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox(duplicates="reject")
-        await sandbox.collect(transaction_id=CARD)
-
-        assert (await sandbox.collect(transaction_id=CARD)).code == "219"
-        assert (await sandbox.collect(transaction_id="4111110205021111")).code == "202"
-
     async def test_what_is_kept_under_it_is_found_by_it_and_by_what_is_shown(
-        self, sandbox: Sandbox
+        self, start_sandbox: StartSandbox
     ) -> None:
+        """It is recognised as repeated, and settled by it."""
+        sandbox = await start_sandbox(duplicates="reject")
         similar = "4111110205021111"
         await sandbox.collect(transaction_id=CARD, amount=1)
         await sandbox.collect(transaction_id=similar, amount=2)
+        assert (await sandbox.collect(transaction_id=CARD, amount=3)).code == "219"
+        settled = await post(sandbox, f"transactions/55/{CARD}/settle", status="001")
+        assert (settled.body["transaction_id"], settled.body["status"]) == (MASKED, "001")
+        assert (await sandbox.status(CARD)).data["status"] == "001"
         await sandbox.advance(seconds=1)
 
         one = await ask(sandbox, "GET", f"/_sandbox/transactions/55/{CARD}")
         exact = await search(sandbox, "transactions", transaction_id=CARD)
         masked = await search(sandbox, "transactions", transaction_id=MASKED)
         callbacks = await search(sandbox, "callbacks", transaction_id=similar)
-        requests = await search(sandbox, "requests", **{"request.transaction_id": CARD})
         match = {"json.trans_ref": CARD}
         inbox = await post(sandbox, "inbox/orders/wait", match=match, count=2)
 
@@ -155,56 +142,59 @@ class TestTransactionIds:
         assert [each["amount"] for each in exact] == ["1.0"]
         assert [each["amount"] for each in masked] == ["2.0", "1.0"]
         assert [each["body"]["amount"] for each in callbacks] == ["2"]
-        assert len(requests) == 2
+        requests = await search(sandbox, "requests", **{"request.transaction_id": CARD})
+        assert len(requests) == 4
         assert inbox.status == 200
 
-    async def test_it_is_settled_by_it(self, sandbox: Sandbox) -> None:
-        await sandbox.collect(transaction_id=CARD)
-        path = f"/_sandbox/transactions/55/{CARD}/settle"
-
-        settled = await ask(sandbox, "POST", path, b'{"status": "001"}')
-
-        assert (settled.body["transaction_id"], settled.body["status"]) == (MASKED, "001")
-        assert (await sandbox.status(CARD)).data["status"] == "001"
-
     async def test_one_of_thirteen_digits_is_shown_as_it_came(self, sandbox: Sandbox) -> None:
-        await sandbox.collect(transaction_id="1767258000123", reference="0244000001 200000000001")
+        """A card with a typing error is masked where a card pays or is paid."""
+        name = "1767258000123"
+        await sandbox.collect(transaction_id=name, reference="0244000001 200000000001")
 
-        assert (await only(sandbox, "transactions"))["transaction_id"] == "1767258000123"
+        assert (await only(sandbox, "transactions"))["transaction_id"] == name
         entry = await only(sandbox, "requests")
         assert entry["request"]["reference"] == "0244000001 200000000001"
-        assert (await search(sandbox, "requests", transaction_id="1767258000123")) == [entry]
+        assert (await search(sandbox, "requests", transaction_id=name)) == [entry]
+
+        await sandbox.card(customer_number="4111111111111112", transaction_id=name)
+        await sandbox.payout(customer_number="1111 1111 1111 1112", payment_option="CRD", nw="VIS")
+        payout, card, _ = [each["request"] for each in await listed(sandbox, "requests")]
+        assert card["customer_number"] == "411111******1112"
+        assert card["transaction_id"] == name
+        assert payout["customer_number"] == "1111 11** **** 1112"
 
 
 class TestOverrides:
-    @pytest.mark.parametrize("number", [CARD, SPACED, "\uff14111111111111111"])
     async def test_a_card_number_in_match_is_kept_masked_and_matches(
-        self, sandbox: Sandbox, number: str
+        self, sandbox: Sandbox
     ) -> None:
-        rule = {"match": {"customer_number": number}, "outcome": {"status": "000"}}
-        added = await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(rule).encode())
-        (kept,) = await sandbox.gateway.store.run(lambda unit: unit.user_rules())
+        for number in (CARD, SPACED, "\uff14111111111111111"):
+            match = {"customer_number": number}
+            added = await post(
+                sandbox, "overrides", match=match, outcome={"status": "000"}, times=1
+            )
+            kept, *_ = await sandbox.gateway.store.run(lambda unit: unit.user_rules())
 
-        answer = await sandbox.collect(customer_number=number)
+            answer = await sandbox.collect(customer_number=number)
 
-        assert (answer.code, answer.rule) == ("202", "override")
-        shown = added.body["match"]["customer_number"]
-        assert kept.match.customer_number == shown
-        assert shown.count("*") == 6
+            assert (answer.code, answer.rule) == ("202", "override")
+            shown = added.body["match"]["customer_number"]
+            assert kept.match.customer_number == shown
+            assert shown.count("*") == 6
+            await ask(sandbox, "DELETE", "/_sandbox/overrides")
 
-    @pytest.mark.parametrize("send", ["collect", "deposit", "payout", "airtime", "bill"])
     async def test_a_card_number_is_masked_in_any_payment_that_one_lets_through(
-        self, sandbox: Sandbox, receiver: Receiver, send: str
+        self, sandbox: Sandbox, receiver: Receiver
     ) -> None:
-        rule = {"match": {"service_id": 55}, "outcome": {"status": "000"}}
-        await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(rule).encode())
-        name = "account_number" if send == "bill" else "customer_number"
+        await post(sandbox, "overrides", match={"service_id": 55}, outcome={"status": "000"})
 
-        await getattr(sandbox, send)(**{name: SPACED}, callback_url=receiver.url)
-        await sandbox.advance(seconds=1)
+        for send in ("collect", "deposit", "payout", "airtime", "bill"):
+            name = "account_number" if send == "bill" else "customer_number"
+            await getattr(sandbox, send)(**{name: SPACED}, callback_url=receiver.url)
+            await sandbox.advance(seconds=1)
 
-        assert receiver.delivery.body["customer_number"] == SPACED_MASKED
-        assert (await only(sandbox, "transactions"))["party"] == SPACED_MASKED
+            assert receiver.deliveries[-1].body["customer_number"] == SPACED_MASKED
+            assert (await listed(sandbox, "transactions"))[0]["party"] == SPACED_MASKED
 
 
 class TestSms:
@@ -221,77 +211,49 @@ class TestSms:
         assert message["message"] == "\uff1411111******1111".ljust(71, ".")
         assert (message["sender_id"], message["char_count"]) == (MASKED, 71)
 
-    async def test_the_reason_of_s002_quotes_no_card_number(self, sandbox: Sandbox) -> None:
-        await sandbox.sms(customer_number=SPACED)
-
-        entry = await only(sandbox, "requests")
-        assert entry["code"] == "S002"
-        assert entry["why"].startswith(f"customer_number '{SPACED_MASKED}' is not ten digits")
-
 
 class TestRequests:
-    async def test_the_path_is_masked(
+    async def test_the_path_is_masked_and_headers_are_not_kept(
         self, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level("DEBUG", logger="sandbox_sim")
+        headers = b"User-Agent: " + CARD.encode(), b"X-Card: " + CARD.encode()
         for path in ("/pay/4111%201111%2D%311111111", f"/pay/{CARD}?card={CARD}"):
-            await exchange(sandbox, request_bytes(path))
+            await exchange(sandbox, request_bytes(path, b"{}", *headers, agent=False))
 
-        assert [entry["path"] for entry in await listed(sandbox, "requests")] == [
-            f"/pay/{MASKED}",
-            "/pay/4111 11**-****1111",
-        ]
+        entries = await listed(sandbox, "requests")
+        assert [each["path"] for each in entries] == [f"/pay/{MASKED}", "/pay/4111 11**-****1111"]
+        assert CARD[:10] not in json.dumps(entries)
         assert CARD not in caplog.text
 
-    async def test_a_card_with_a_typing_error_is_masked_where_a_card_pays_or_is_paid(
-        self, sandbox: Sandbox
-    ) -> None:
-        await sandbox.card(customer_number="4111111111111112", transaction_id="1767258000123")
-        await sandbox.payout(customer_number="1111 1111 1111 1112", payment_option="CRD", nw="VIS")
 
-        payout, card = [each["request"] for each in await listed(sandbox, "requests")]
-
-        assert card["customer_number"] == "411111******1112"
-        assert card["transaction_id"] == "1767258000123"
-        assert payout["customer_number"] == "1111 11** **** 1112"
-
-    async def test_the_user_agent_and_other_headers_are_not_kept(self, sandbox: Sandbox) -> None:
-        headers = b"User-Agent: " + CARD.encode(), b"X-Card: " + CARD.encode()
-        await exchange(sandbox, request_bytes("/make_payment", b"{}", *headers, agent=False))
-
-        assert CARD[:10] not in json.dumps(await listed(sandbox, "requests"))
-
-
-class TestInbox:
-    async def test_from_anybody_and_under_any_name(self, sandbox: Sandbox) -> None:
-        url = sandbox.inbox_url(CARD)
-        async with sandbox.session.post(url, data=SPACED, headers={"X-Card": CARD}) as answer:
+async def test_what_anybody_sends_to_an_inbox_of_any_name_is_masked(sandbox: Sandbox) -> None:
+    url = sandbox.inbox_url(CARD)
+    bodies = (SPACED, f"{'4 ' * 20_000}; {SPACED}")
+    for body in bodies:
+        async with sandbox.session.post(url, data=body, headers={"X-Card": CARD}) as answer:
             assert answer.status == 200
 
-        (message,) = await sandbox.inbox(CARD)
+    short, long = await sandbox.inbox(CARD)
 
-        assert message["body"] == SPACED_MASKED
-        assert message["headers"]["x-card"] == MASKED
-        assert await sandbox.inbox(MASKED) == [message]
-        assert (await ask(sandbox, "DELETE", f"/_sandbox/inbox/{CARD}")).body == {"deleted": 1}
-
-    async def test_in_a_large_body_too(self, sandbox: Sandbox) -> None:
-        body = f"{'4 ' * 20_000}; {SPACED}"
-        async with sandbox.session.post(sandbox.inbox_url("orders"), data=body) as answer:
-            assert answer.status == 200
-
-        (message,) = await sandbox.inbox()
-
-        assert len(message["body"]) == len(body)
-        assert message["body"].endswith(f"; {SPACED_MASKED}")
+    assert short["body"] == SPACED_MASKED
+    assert short["headers"]["x-card"] == MASKED
+    assert len(long["body"]) == len(bodies[1])
+    assert long["body"].endswith(f"; {SPACED_MASKED}")
+    assert await sandbox.inbox(MASKED) == [short, long]
+    assert (await ask(sandbox, "DELETE", f"/_sandbox/inbox/{CARD}")).body == {"deleted": 2}
 
 
-async def test_an_error_of_the_control_api_quotes_no_card_number(sandbox: Sandbox) -> None:
+async def test_errors_quote_no_card_number(sandbox: Sandbox) -> None:
     seen = await ask(sandbox, "GET", f"/_sandbox/transactions/55/{CARD}")
-
     assert seen.status == 404
     assert MASKED in json.dumps(seen.body)
     assert CARD not in json.dumps(seen.body)
+
+    await sandbox.sms(customer_number=SPACED)
+    entry = await only(sandbox, "requests")
+    assert entry["code"] == "S002"
+    assert entry["why"].startswith(f"customer_number '{SPACED_MASKED}' is not ten digits")
 
 
 async def test_what_a_receiver_answers_is_masked(sandbox: Sandbox, receiver: Receiver) -> None:

@@ -2,7 +2,6 @@
 
 import json
 from decimal import Decimal
-from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
@@ -30,34 +29,25 @@ def asked(body: object, operation: Operation | None = None) -> MatchFacts:
     return match_facts_of(json.dumps(body).encode(), operation)
 
 
-def test_all_of_a_payment() -> None:
+def test_all_of_a_payment_all_recipients_of_a_bulk_and_the_account_of_a_bill() -> None:
     assert asked(COLLECTION) == MatchFacts(
         55, Operation.COLLECT, "T1", ("0244000001",), "MTN", Decimal("10.5")
     )
-
-
-def test_all_recipients_of_a_bulk_and_the_account_of_a_bill() -> None:
     bulk, bill = OPERATIONS["bulk"].body, OPERATIONS["bill"].body
-
     assert asked(bulk, Operation.BULK_SMS).parties == ("0244000001", "233200000002")
     assert asked(bill, Operation.BILL).parties == ("200000000001",)
 
 
-@pytest.mark.parametrize(
-    ("trans_type", "option", "operation"),
-    [
+def test_which_operation_of_make_payment() -> None:
+    rows: list[tuple[object, object, str | None]] = [
         ("CTM", "MOM", "collect"),
         ("MTC", None, "payout"),
         ("XYZ", "MOM", None),
         (["CTM"], {"MOM": 1}, None),
-    ],
-)
-def test_which_operation_of_make_payment(
-    trans_type: object, option: object, operation: str | None
-) -> None:
-    given = {"trans_type": trans_type, "payment_option": option}
-
-    assert asked(given).operation == operation
+    ]
+    for trans_type, option, operation in rows:
+        given = {"trans_type": trans_type, "payment_option": option}
+        assert asked(given).operation == operation
 
 
 @pytest.mark.parametrize("field", ["service_id", "transaction_id", "nw", "amount"])
@@ -69,16 +59,13 @@ def test_a_field_that_is_wrong_says_nothing_and_the_others_go_on(field: str, val
     assert seen.parties == ("0244000001",)
 
 
-@pytest.mark.parametrize("service_id", [0, -1, 2**63, 55.0, "55"])
-def test_what_is_no_id_of_a_service(service_id: object) -> None:
-    assert asked({"service_id": service_id}).service_id is None
-
-
-@pytest.mark.parametrize(
-    "parties", [{"customer_number": 244000001}, {"recipients": "0244000001"}, {"recipients": [1]}]
-)
-def test_what_names_nobody(parties: dict[str, Any]) -> None:
-    assert asked(parties).parties == ()
+def test_what_names_nobody_and_what_is_no_id_of_a_service() -> None:
+    for parties in (
+        {"customer_number": 244000001}, {"recipients": "0244000001"}, {"recipients": [1]}
+    ):  # fmt: skip
+        assert asked(parties).parties == ()
+    for service_id in (0, -1, 2**63, 55.0, "55"):
+        assert asked({"service_id": service_id}).service_id is None
 
 
 @pytest.mark.parametrize(

@@ -23,35 +23,24 @@ async def test_lenient_takes_a_plus_and_goes_on_without_it(start_sandbox: StartS
     assert sms.code == "370"
 
 
-@pytest.mark.decision("D7")
-@pytest.mark.parametrize(
-    ("fields", "code", "status"),
-    [
+@pytest.mark.decision("D7", "D14")
+async def test_sandbox_reject_status_is_that_of_the_sandbox_codes_only(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(sandbox_reject_status=422, duplicates="reject")
+    rows: list[tuple[dict[str, object], str, int]] = [
         ({"customer_number": "0244000009"}, "015", 422),
         ({"amount": 10001}, "016", 422),
         ({"customer_number": "0540010000"}, "019", 422),
         ({"trans_type": "MTC", "payment_option": "BNK", "nw": "ECO"}, "019", 422),
         ({"trans_type": "MTC", "amount": 10001}, "402", 402),
         ({}, "202", 202),
-    ],
-)
-async def test_sandbox_reject_status_is_that_of_the_sandbox_codes_only(
-    start_sandbox: StartSandbox, fields: dict[str, object], code: str, status: int
-) -> None:
-    sandbox = await start_sandbox(sandbox_reject_status=422)
-
-    answer = await sandbox.collect(**fields)
-
-    assert (answer.code, answer.status) == (code, status)
-
-
-@pytest.mark.decision("D7", "D14")
-async def test_sandbox_reject_status_is_that_of_027_and_not_of_219(
-    start_sandbox: StartSandbox,
-) -> None:
-    sandbox = await start_sandbox(sandbox_reject_status=422, duplicates="reject")
-
-    unknown, _, repeated = await sandbox.status(), await sandbox.collect(), await sandbox.collect()
-
+    ]
+    unknown = await sandbox.status()
     assert (unknown.code, unknown.status) == ("027", 422)
+    for number, (fields, code, status) in enumerate(rows):
+        answer = await sandbox.collect(transaction_id=f"T{number}", **fields)
+
+        assert (answer.code, answer.status) == (code, status)
+    repeated = await sandbox.collect(transaction_id="T5")
     assert (repeated.code, repeated.status) == ("219", 200)

@@ -113,19 +113,16 @@ async def test_a_payout_is_held_against_the_balance_of_its_service(sandbox: Sand
     assert [answer.code for answer in answers] == ["202", "402"]
 
 
-@pytest.mark.spec("endpoint.4", "sandbox.5")
-@pytest.mark.decision("D13")
-async def test_every_bank_of_the_interface_is_known_and_unavailable(sandbox: Sandbox) -> None:
+@pytest.mark.spec("endpoint.4", "endpoint.5", "sandbox.5", "sandbox.7")
+@pytest.mark.decision("D13", "D19")
+async def test_every_bank_is_known_and_unavailable_and_every_product_has_its_own_accounts(
+    sandbox: Sandbox,
+) -> None:
     for bank in BANKS:
         answer = await sandbox.payout(payment_option="BNK", nw=bank, customer_number="1234567890")
 
         assert answer.code == "019", bank
         assert answer.message == "Bank and card payouts are not available in sandbox"
-
-
-@pytest.mark.spec("endpoint.5", "sandbox.7")
-@pytest.mark.decision("D19")
-async def test_every_product_has_accounts_of_its_own(sandbox: Sandbox) -> None:
     for nw in LEADING:
         other = "ECG" if nw != "ECG" else "GHW"
         for owner, ending, code in ((nw, "001", "202"), (nw, "009", "015"), (other, "001", "019")):

@@ -30,6 +30,7 @@ async def test_a_rejected_send_leaves_nothing_behind(sandbox: Sandbox) -> None:
         assert (await sandbox.history()).data == []
 
 
+STRANGER = "0540010000"
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("400", {"customer_number": None}),
     ("216", {"sender_id": " "}),
@@ -39,29 +40,19 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-STRANGER = "0540010000"
-
-
-@pytest.mark.spec("service.7", "endpoint.10", "endpoint.11")
-async def test_every_recipient_gets_a_message_of_the_batch(sandbox: Sandbox) -> None:
-    batch_id = (await sandbox.bulk("0244000001", "233200000002")).data["batch_id"]
-
-    items = (await sandbox.history()).data
-
-    assert {item["customer_number"] for item in items} == {"233244000001", "233200000002"}
-    assert {item["batch_id"] for item in items} == {batch_id}
-    assert {item["message"] for item in items} == {"Sale today"}
-    assert len({item["processing_id"] for item in items}) == 2
-
-
-@pytest.mark.spec("states.sms", "sandbox.2", "limits")
+@pytest.mark.spec("service.7", "endpoint.10", "endpoint.11", "states.sms", "sandbox.2", "limits")
 @pytest.mark.decision("D25")
-async def test_after_800_ms_those_ending_in_9_are_refunded_and_the_others_sent(
+async def test_every_recipient_gets_a_message_of_the_batch_and_after_800_ms_9_is_refunded(
     sandbox: Sandbox,
 ) -> None:
-    await sandbox.bulk("0244000001", "0244000009", "0200000019", msg_body="a" * 161)
+    numbers = ("0244000001", "0244000009", "233200000019")
+    batch_id = (await sandbox.bulk(*numbers, msg_body="a" * 161)).data["batch_id"]
     await sandbox.advance(milliseconds=799)
-    assert {item["status"] for item in (await sandbox.history()).data} == {"ACKNOWLEDGED"}
+    items = (await sandbox.history()).data
+    assert {item["status"] for item in items} == {"ACKNOWLEDGED"}
+    assert {item["batch_id"] for item in items} == {batch_id}
+    assert {item["message"] for item in items} == {"a" * 161}
+    assert len({item["processing_id"] for item in items}) == 3
     assert await sandbox.sms_balance() == 494
 
     await sandbox.advance(milliseconds=1)
@@ -75,23 +66,16 @@ async def test_after_800_ms_those_ending_in_9_are_refunded_and_the_others_sent(
     assert await sandbox.sms_balance() == 498
 
 
-@pytest.mark.spec("endpoint.10", "codes")
-@pytest.mark.decision("D24")
-async def test_recipients_must_be_an_array_of_numbers(sandbox: Sandbox) -> None:
-    for recipients in (None, "0244000001", [244000001], ["0244000001", "Ama"]):
-        answer = await sandbox.post(
-            "/sms/bulk",
-            {"service_id": 55, "recipients": recipients, "msg_body": "Hi", "sender_id": "Shop"},
-        )
-
-        assert (answer.status, answer.code) == (200, "389"), recipients
-    assert await sandbox.sms_balance() == 500
-
-
 @pytest.mark.spec("endpoint.10", "sandbox.10", "codes")
 @pytest.mark.decision("D24")
-async def test_too_few_units_for_all_send_to_none(start_sandbox: StartSandbox) -> None:
+async def test_too_few_units_and_recipients_that_are_no_numbers_send_to_none(
+    start_sandbox: StartSandbox,
+) -> None:
     sandbox = await start_sandbox(sms_initial_units=3)
+    for recipients in (None, "0244000001", [244000001], ["0244000001", "Ama"]):
+        body = {"service_id": 55, "recipients": recipients, "msg_body": "Hi", "sender_id": "Shop"}
+        answer = await sandbox.post("/sms/bulk", body)
+        assert (answer.status, answer.code) == (200, "389"), recipients
 
     answer = await sandbox.bulk("0244000001", "0244000002", msg_body="a" * 161)
 

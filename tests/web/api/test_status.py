@@ -24,28 +24,20 @@ async def test_fifteen_minutes_after_initiation_it_is_not_found(
 
 
 @pytest.mark.spec("sandbox.8", "limits")
-@pytest.mark.decision("D15", "D16")
-async def test_a_late_settlement_does_not_prolong_the_fifteen_minutes(
+@pytest.mark.decision("D14", "D15", "D16")
+async def test_a_late_settlement_does_not_prolong_the_fifteen_minutes_and_a_newer_payment_does(
     start_sandbox: StartSandbox,
 ) -> None:
     sandbox = await start_sandbox(settle_delay_ms=TEN_MINUTES)
-    await sandbox.collect()
-
-    await sandbox.advance(minutes=14, seconds=59)
-    assert (await sandbox.status()).data["status"] == "000"
-
-    await sandbox.advance(seconds=1)
-    assert (await sandbox.status()).code == "027"
-
-
-@pytest.mark.decision("D14", "D15")
-async def test_a_newer_transaction_has_fifteen_minutes_of_its_own(sandbox: Sandbox) -> None:
-    await sandbox.collect()
+    for name in ("T1", "T2"):
+        await sandbox.collect(transaction_id=name)
     await sandbox.advance(minutes=10)
-    await sandbox.collect()
+    await sandbox.collect(transaction_id="T2")
 
-    await sandbox.advance(minutes=14)
-    assert (await sandbox.status()).code == "000"
+    await sandbox.advance(minutes=4, seconds=59)
+    assert (await sandbox.status()).data["status"] == "000"
+    await sandbox.advance(seconds=1)
+    assert [(await sandbox.status(name)).code for name in ("T1", "T2")] == ["027", "000"]
 
-    await sandbox.advance(minutes=1)
-    assert (await sandbox.status()).code == "027"
+    await sandbox.advance(minutes=10)
+    assert (await sandbox.status("T2")).code == "027"

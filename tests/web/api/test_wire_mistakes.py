@@ -26,24 +26,19 @@ async def warnings_of_last(sandbox: Sandbox) -> list[str]:
     return list(newest["warnings"])
 
 
-class TestTls:
-    async def test_a_client_that_speaks_tls_is_told_in_the_log_to_use_http(
-        self, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        caplog.set_level("INFO", "sandbox_sim")
-        port = urlsplit(sandbox.url).port
+async def test_a_client_that_speaks_tls_is_told_to_use_http(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "sandbox_sim")
+    port = urlsplit(sandbox.url).port
 
-        with pytest.raises(ssl.SSLError):
-            await asyncio.open_connection("127.0.0.1", port, ssl=ssl.create_default_context())
+    with pytest.raises(ssl.SSLError):
+        await asyncio.open_connection("127.0.0.1", port, ssl=ssl.create_default_context())
+    answer = await exchange(sandbox, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
 
-        assert "use http://" in caplog.text
-
-    async def test_its_answer_says_so_too(self, sandbox: Sandbox) -> None:
-        answer = await exchange(sandbox, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
-
-        assert answer.status == 400
-        assert "use http://" in answer.headers["x-sandbox-why"]
-        assert "use http://" in answer.body["response_message"]
+    assert answer.status == 400
+    for told in (caplog.text, answer.headers["x-sandbox-why"], answer.body["response_message"]):
+        assert "use http://" in told
 
 
 @pytest.mark.decision("D5")
@@ -62,40 +57,32 @@ async def test_http_2_without_tls(sandbox: Sandbox, caplog: pytest.LogCaptureFix
 
 
 @pytest.mark.decision("D5")
-@pytest.mark.parametrize(
-    ("lines", "reason"),
-    [
-        ([], "Missing 'Host' header in request"),
-        ([b"Host: gateway", b"Host: gateway"], "Duplicate 'Host' header found"),
-        (
-            [b"Host: gateway", b"Authorization: Basic c2Fu\nZGJ="],
-            "Missing expected CR after header value",
-        ),
-        ([b"Host: gateway", b"Content Type: text/plain"], "Invalid header token"),
-        ([b"Host: gateway", b"Content-Length: two"], "Invalid character in Content-Length"),
-    ],
-)
-async def test_http_written_by_hand(sandbox: Sandbox, lines: list[bytes], reason: str) -> None:
+async def test_http_written_by_hand(sandbox: Sandbox) -> None:
     """As modems and sockets of PHP send it. The bytes of the client, perhaps keys, are left out."""
-    request = b"\r\n".join([b"POST /make_payment HTTP/1.1", *lines, b"", b""])
+    host = b"Host: gateway"
+    rows = [
+        ([], "Missing 'Host' header in request"),
+        ([host, host], "Duplicate 'Host' header found"),
+        ([host, b"Authorization: Basic c2Fu\nZGJ="], "Missing expected CR after header value"),
+        ([host, b"Content Type: text/plain"], "Invalid header token"),
+        ([host, b"Content-Length: two"], "Invalid character in Content-Length"),
+    ]
+    for lines, reason in rows:
+        request = b"\r\n".join([b"POST /make_payment HTTP/1.1", *lines, b"", b""])
 
-    answer = await exchange(sandbox, request)
+        answer = await exchange(sandbox, request)
 
-    why = f"the request is not valid HTTP: {reason}"
-    assert answer.body["response_message"] == f"Bad request: {why}"
-    assert answer.headers["x-sandbox-why"] == f"{why} (/_sandbox/rules#D5)"
+        why = f"the request is not valid HTTP: {reason}"
+        assert answer.body["response_message"] == f"Bad request: {why}"
+        assert answer.headers["x-sandbox-why"] == f"{why} (/_sandbox/rules#D5)"
 
+    for request_line in (b"hello 4111111111111111", b"GET /" + b"4" * 9000 + b" HTTP/1.1"):
+        answer = await exchange(sandbox, request_line + b"\r\n\r\n")
 
-@pytest.mark.decision("D5")
-@pytest.mark.parametrize(
-    "request_line", [b"hello 4111111111111111", b"GET /" + b"4" * 9000 + b" HTTP/1.1"]
-)
-async def test_what_the_client_sent_is_not_repeated(sandbox: Sandbox, request_line: bytes) -> None:
-    answer = await exchange(sandbox, request_line + b"\r\n\r\n")
-
-    assert answer.body["response_message"].startswith("Bad request: the request is not valid HTTP")
-    assert "hello" not in str(answer.body)
-    assert "4444" not in str(answer.body)
+        says = answer.body["response_message"]
+        assert says.startswith("Bad request: the request is not valid HTTP")
+        assert "hello" not in str(answer.body)
+        assert "4444" not in str(answer.body)
 
 
 class TestBodies:
@@ -114,86 +101,64 @@ class TestBodies:
             assert answer.body["response_message"] == f"Bad request: {message}"
             assert answer.headers["x-sandbox-why"] == f"{message} (/_sandbox/rules#D5)"
 
-    @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-    async def test_a_byte_order_mark(self, sandbox: Sandbox, encoding: str) -> None:
-        body = json.dumps(sandbox.payment()).encode(encoding)
+    async def test_another_encoding_and_an_empty_one(self, sandbox: Sandbox) -> None:
+        payment = json.dumps(sandbox.payment(nickname="Adjoé"), ensure_ascii=False)
+        mark = "the body begins with a byte order mark; send JSON in UTF-8 without it"
+        rows = [
+            *((payment.encode(encoding), mark) for encoding in ("utf-8-sig", "utf-16")),
+            *(
+                (payment.encode(encoding), "the body is not in UTF-8; send JSON in UTF-8")
+                for encoding in ("latin-1", "cp1252")
+            ),
+            (b"", "the body is empty; send a JSON object"),
+        ]
+        for body, says in rows:
+            answer = await exchange(sandbox, request_bytes("/make_payment", body))
 
-        answer = await exchange(sandbox, request_bytes("/make_payment", body))
+            told = (answer.status, answer.body["response_message"])
+            assert told == (400, f"Bad request: {says}")
 
-        assert (answer.status, answer.body["response_message"]) == (
-            400,
-            "Bad request: the body begins with a byte order mark; send JSON in UTF-8 without it",
-        )
-
-    @pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
-    async def test_another_encoding(self, sandbox: Sandbox, encoding: str) -> None:
-        body = json.dumps(sandbox.payment(nickname="Adjoé"), ensure_ascii=False).encode(encoding)
-
-        answer = await exchange(sandbox, request_bytes("/make_payment", body))
-
-        assert (answer.status, answer.body["response_message"]) == (
-            400,
-            "Bad request: the body is not in UTF-8; send JSON in UTF-8",
-        )
-
-    @pytest.mark.parametrize(
-        ("body", "kind"),
-        [
-            (b"[]", "an array"),
-            (b'"{}"', "a string"),
-            (b"4111111111111111", "a number"),
-            (b"0.5", "a number"),
-            (b"true", "true"),
-            (b" null ", "null"),
-        ],
-    )
-    async def test_no_object(self, sandbox: Sandbox, body: bytes, kind: str) -> None:
+    async def test_no_object(self, sandbox: Sandbox) -> None:
         """PHP encodes an empty array as []; a body that was encoded twice is a string."""
-        answer = await exchange(sandbox, request_bytes("/make_payment", body))
+        rows = [
+            *((b"[]", "an array"), (b'"{}"', "a string"), (b"4111111111111111", "a number")),
+            *((b"0.5", "a number"), (b"true", "true"), (b" null ", "null")),
+        ]
+        for body, kind in rows:
+            answer = await exchange(sandbox, request_bytes("/make_payment", body))
 
-        assert answer.body["response_message"] == "Bad request: the body must be a JSON object"
-        why = f"the body must be a JSON object (it is {kind}) (/_sandbox/rules#D5)"
-        assert answer.headers["x-sandbox-why"] == why
+            assert answer.body["response_message"] == "Bad request: the body must be a JSON object"
+            why = f"the body must be a JSON object (it is {kind}) (/_sandbox/rules#D5)"
+            assert answer.headers["x-sandbox-why"] == why
 
-    async def test_an_empty_one(self, sandbox: Sandbox) -> None:
-        answer = await exchange(sandbox, request_bytes("/sms/send", b""))
-
-        assert answer.body["response_message"] == (
-            "Bad request: the body is empty; send a JSON object"
-        )
-
-    @pytest.mark.parametrize(
-        "content_type",
-        ["application/x-www-form-urlencoded", "Multipart/Form-Data; boundary=b1"],
-    )
     async def test_json_under_the_content_type_of_a_form_is_taken_with_a_warning(
-        self, sandbox: Sandbox, content_type: str
+        self, sandbox: Sandbox
     ) -> None:
-        body = json.dumps(sandbox.payment()).encode()
-        header = f"Content-Type: {content_type}".encode()
+        for form in ("application/x-www-form-urlencoded", "Multipart/Form-Data; boundary=b1"):
+            body = json.dumps(sandbox.payment(transaction_id=form)).encode()
+            header = f"Content-Type: {form}".encode()
 
-        answer = await exchange(sandbox, request_bytes("/make_payment", body, header))
+            answer = await exchange(sandbox, request_bytes("/make_payment", body, header))
 
-        assert answer.code == "202"
-        (warning,) = await warnings_of_last(sandbox)
-        assert warning.endswith("send application/json")
-        assert content_type.partition(";")[0].lower() in warning
-        assert warning in answer.headers["x-sandbox-why"]
+            assert answer.code == "202"
+            (warning,) = await warnings_of_last(sandbox)
+            assert warning.endswith("send application/json")
+            assert form.partition(";")[0].lower() in warning
+            assert warning in answer.headers["x-sandbox-why"]
 
 
 class TestPaths:
-    async def test_a_near_miss_names_the_path(self, sandbox: Sandbox) -> None:
+    async def test_a_near_miss_names_the_path_and_a_far_one_none(
+        self, start_sandbox: StartSandbox
+    ) -> None:
         rows = [
-            ("/make_payment/", "/make_payment"),
-            ("/make-payment", "/make_payment"),
-            ("/makepayment", "/make_payment"),
-            ("/Make_Payment", "/make_payment"),
-            ("//make_payment", "/make_payment"),
-            ("/api/v1/make_payment", "/make_payment"),
-            ("/paybill", "/pay_bill"),
-            ("/sms/sent", "/sms/send"),
+            *(("/make_payment/", "/make_payment"), ("/make-payment", "/make_payment")),
+            *(("/makepayment", "/make_payment"), ("/Make_Payment", "/make_payment")),
+            *(("//make_payment", "/make_payment"), ("/api/v1/make_payment", "/make_payment")),
+            *(("/paybill", "/pay_bill"), ("/sms/sent", "/sms/send")),
             ("/get_transaction_satus", "/get_transaction_status"),
         ]
+        sandbox = await start_sandbox()
         for path, meant in rows:
             answer = await exchange(sandbox, request_bytes(path))
 
@@ -204,18 +169,13 @@ class TestPaths:
             assert answer.headers["x-sandbox-why"] == (
                 f"there is no path '{path}'; did you mean {meant}? (/_sandbox/rules#D5)"
             )
-
-    async def test_a_far_one_names_none(self, sandbox: Sandbox) -> None:
         for path in ["/", "/health", "/x" * 2000]:
             answer = await exchange(sandbox, request_bytes(path))
 
             assert answer.body["response_message"] == "Not found: the interface has no such path"
 
-    async def test_with_a_base_path(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox(base_path="/gateway/v1")
-
-        answer = await exchange(sandbox, request_bytes("/gateway/v1/make_payment/"))
-
+        below = await start_sandbox(base_path="/gateway/v1")
+        answer = await exchange(below, request_bytes("/gateway/v1/make_payment/"))
         assert "did you mean /gateway/v1/make_payment?" in answer.headers["x-sandbox-why"]
 
 
@@ -242,44 +202,31 @@ class TestFields:
             assert hint in answer.message
             assert answer.headers["X-Sandbox-Why"].startswith(hint)
 
-    @pytest.mark.parametrize(
-        "fields",
-        [
+    async def test_where_all_are_there_it_is_a_warning_and_others_are_ignored(
+        self, sandbox: Sandbox
+    ) -> None:
+        misspelt: tuple[dict[str, Any], ...] = (
             {"customer_numbr": "0244000001"},
             {"callbackUrl": "http://127.0.0.1:9/callback"},
             {"nickname": None, "nick_name": "Ama"},
             {"currency": "GHS"},
-        ],
-    )
-    async def test_where_all_are_there_it_is_a_warning(
-        self, sandbox: Sandbox, fields: dict[str, Any]
-    ) -> None:
-        answer = await sandbox.collect(**fields)
-
-        assert answer.code == "202"
-        (warning,) = await warnings_of_last(sandbox)
-        assert warning.startswith(f"{[*fields][-1]} is unknown: did you mean ")
-
-    @pytest.mark.parametrize(
-        "fields",
-        [
+        )
+        others: tuple[dict[str, Any], ...] = (
             {"metadata": {"a": 1}, "client_version": "1.2", "channel": "web"},
             {"reference_id": "R1"},
             {"landing_page": "http://127.0.0.1:9/thanks"},
             {"x" * 5000: 1},
-        ],
-    )
-    async def test_other_fields_are_ignored_without_a_word(
-        self, sandbox: Sandbox, fields: dict[str, Any]
-    ) -> None:
-        answer = await sandbox.collect(**fields)
+        )
+        for number, fields in enumerate((*misspelt, *others)):
+            answer = await sandbox.collect(transaction_id=f"T{number}", **fields)
 
-        assert answer.code == "202"
-        assert await warnings_of_last(sandbox) == []
+            assert answer.code == "202"
+            warnings = await warnings_of_last(sandbox)
+            assert len(warnings) == (1 if fields in misspelt else 0)
+            for warning in warnings:
+                assert warning.startswith(f"{[*fields][-1]} is unknown: did you mean ")
 
-    async def test_many_unknown_fields_cost_no_more_than_a_few(self, sandbox: Sandbox) -> None:
-        await sandbox.collect(**{f"customer_numbe{k}": 1 for k in range(1000)})
-
+        await sandbox.collect(transaction_id="T", **{f"customer_numbe{k}": 1 for k in range(1000)})
         assert len(await warnings_of_last(sandbox)) == 5
 
     async def test_a_misspelt_sender_is_named_with_its_code(self, sandbox: Sandbox) -> None:
@@ -289,25 +236,21 @@ class TestFields:
         assert "senderid is unknown: did you mean sender_id?" in answer.headers["X-Sandbox-Why"]
 
 
-class TestAmounts:
-    @pytest.mark.parametrize("operation", ["collect", "payout", "airtime", "bill", "card"])
-    async def test_more_than_two_decimals_are_taken_with_a_warning(
-        self, sandbox: Sandbox, operation: str
-    ) -> None:
-        answer = await getattr(sandbox, operation)(amount=10.555)
+async def test_more_than_two_decimals_are_taken_with_a_warning(
+    start_sandbox: StartSandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The line of the log is a warning, under `quiet` too."""
+    caplog.set_level("INFO", "sandbox_sim")
+    sandbox = await start_sandbox(quiet=True)
+    for operation in ("collect", "payout", "airtime", "bill", "card", "deposit"):
+        caplog.clear()
+        for amount in (10.555, 10.5):
+            name = f"{operation} {amount}"
+            answer = await getattr(sandbox, operation)(amount=amount, transaction_id=name)
 
-        assert answer.code in {"202", "000"}
-        assert "more than two decimals" in (await warnings_of_last(sandbox))[0]
-
-    async def test_the_line_of_the_log_is_a_warning_under_quiet_too(
-        self, start_sandbox: StartSandbox, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        caplog.set_level("INFO", "sandbox_sim")
-        sandbox = await start_sandbox(quiet=True)
-
-        await sandbox.deposit(amount=10.555)
-        await sandbox.deposit(amount=10.5, transaction_id="T2")
-
+            assert answer.code in {"202", "000"}
+            warnings = await warnings_of_last(sandbox)
+            assert ("more than two decimals" in "".join(warnings)) is (amount == 10.555)
         (line,) = [each for each in caplog.records if each.name == "sandbox_sim.requests"]
         assert line.levelname == "WARNING"
         assert "more than two decimals" in line.message

@@ -50,7 +50,9 @@ async def test_an_entry_that_is_not_signed_is_refused(production: Sandbox) -> No
         assert "reason and by must be set" in answer["error"]["message"]
 
 
-async def test_a_bad_body_is_told_by_name(production: Sandbox) -> None:
+async def test_a_bad_body_is_told_by_name_and_what_the_books_do_not_allow_is_a_conflict(
+    production: Sandbox,
+) -> None:
     rows: list[tuple[str, dict[str, Any], str]] = [
         ("adjust", {"amount": 1, "debit": "fees", "credit": "payout"}, "amount must be an amount"),
         ("adjust", {"amount": "1", "debit": "fees", "credit": "fees"}, "one is a wallet"),
@@ -65,13 +67,10 @@ async def test_a_bad_body_is_told_by_name(production: Sandbox) -> None:
         assert status == 400
         assert says in answer["error"]["message"]
 
-
-async def test_what_the_books_do_not_allow_is_a_conflict(production: Sandbox) -> None:
-    status, answer = await post(production, "resolve", transaction="T1", to="fees", **SIGNED)
-
-    assert (status, answer["error"]["code"]) == (409, "entry_refused")
-    assert answer["error"]["message"] == "nothing is in suspense for payment T1"
-    assert answer["error"]["field"] == "transaction"
+    refused = await post(production, "resolve", transaction="T1", to="fees", **SIGNED)
+    message = "nothing is in suspense for payment T1"
+    error = {"code": "entry_refused", "message": message, "field": "transaction"}
+    assert refused == (409, {"error": error})
 
 
 async def test_a_period_ends_at_a_time_that_is_shown_in_utc(production: Sandbox) -> None:

@@ -5,6 +5,7 @@ A reset returns to the machine's time, unless later records wait.
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,6 @@ from tests.web.control_api import DEAD, ask, assert_error, only, post
 
 async def advance(sandbox: Sandbox, seconds: object) -> Seen:
     return await post(sandbox, "clock/advance", seconds=seconds)
-
-
-async def test_it_tells_gateway_time(sandbox: Sandbox) -> None:
-    seen = await ask(sandbox, "GET", "/_sandbox/clock")
-
-    assert seen.body == {"now": "2026-01-01T09:00:00.000Z", "frozen": True, "shift_s": 0.0}
 
 
 @pytest.mark.decision("D16", "D30")
@@ -41,33 +36,29 @@ async def test_what_falls_due_on_the_way_is_done_when_it_answers(sandbox: Sandbo
     assert len(callbacks.body["callbacks"][0]["attempts"]) == 2
 
 
-async def test_a_leap_that_makes_no_sense_is_told(sandbox: Sandbox) -> None:
-    for seconds in [-1, "300", None, True, 10**9]:
-        assert_error(await advance(sandbox, seconds), 400, "seconds")
-
-        seen = await ask(sandbox, "GET", "/_sandbox/clock")
-        assert seen.body["shift_s"] == 0
-
-
 async def set_clock(sandbox: Sandbox, how: str, body: bytes = b"") -> Seen:
     return await ask(sandbox, "POST", f"/_sandbox/clock/{how}", body)
 
 
-async def test_resumed_it_goes_on_from_where_it_stood_and_does_what_falls_due(
-    start_sandbox: StartSandbox,
+@pytest.mark.parametrize(("how", "delay_ms"), [("resume", 20), ("freeze", 0)])
+async def test_resumed_it_does_what_falls_due_and_frozen_what_is_due_now(
+    start_sandbox: StartSandbox, how: str, delay_ms: int
 ) -> None:
-    sandbox = await start_sandbox(settle_delay_ms=20)
+    """It goes on from where it stood."""
+    sandbox = await start_sandbox(settle_delay_ms=delay_ms)
+
+    answer = await set_clock(sandbox, how)
     await sandbox.collect()
 
-    answer = await set_clock(sandbox, "resume")
-
-    assert answer.body["frozen"] is False
+    assert answer.body["frozen"] is (how == "freeze")
     assert answer.body["now"].startswith("2026-01-01T09:00:0")
-    seen = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 10}')
-    assert seen.body["messages"][0]["signature"] == "valid"
+    seen = await post(sandbox, "inbox/orders/wait", timeout_s=10)
+    assert [each["signature"] for each in seen.body["messages"]] == ["valid"]
 
 
-async def test_frozen_it_stands_still_until_it_is_moved(sandbox: Sandbox) -> None:
+async def test_frozen_it_stands_still_until_it_is_moved_and_a_reset_of_records_leaves_it(
+    sandbox: Sandbox,
+) -> None:
     await set_clock(sandbox, "resume")
     await sandbox.collect()
 
@@ -81,36 +72,23 @@ async def test_frozen_it_stands_still_until_it_is_moved(sandbox: Sandbox) -> Non
     assert moved["shift_s"] == pytest.approx(frozen["shift_s"] + 5)
     assert (await sandbox.status()).data["status"] == "000"
 
-
-async def test_what_is_due_now_is_done_on_a_frozen_clock(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(settle_delay_ms=0)
-    await set_clock(sandbox, "freeze")
-
-    await sandbox.collect()
-
-    seen = await ask(sandbox, "POST", "/_sandbox/inbox/orders/wait", b'{"timeout_s": 10}')
-    assert len(seen.body["messages"]) == 1
-
-
-async def test_a_reset_leaves_it_as_it_is(sandbox: Sandbox) -> None:
-    moved = await advance(sandbox, 60)
-
     await ask(sandbox, "POST", "/_sandbox/reset")
+    now = (await ask(sandbox, "GET", "/_sandbox/clock")).body
+    assert now == {name: moved[name] for name in now}
 
-    seen = await ask(sandbox, "GET", "/_sandbox/clock")
-    assert {**seen.body, "ran": []} == moved.body
 
-
-@pytest.mark.parametrize("how", ["freeze", "resume"])
-@pytest.mark.parametrize(
-    ("body", "named"), [(b'{"seconds": 5}', "seconds"), (b"[]", "JSON object"), (b"{", "JSON")]
-)
-async def test_freeze_and_resume_take_nothing(
-    sandbox: Sandbox, how: str, body: bytes, named: str
+async def test_a_leap_that_makes_no_sense_is_told_and_freeze_and_resume_take_nothing(
+    sandbox: Sandbox,
 ) -> None:
-    assert_error(await set_clock(sandbox, how, body), 400, named)
+    told = {"now": "2026-01-01T09:00:00.000Z", "frozen": True, "shift_s": 0.0}
+    for seconds in [-1, "300", None, True, 10**9]:
+        assert_error(await advance(sandbox, seconds), 400, "seconds")
+        assert (await ask(sandbox, "GET", "/_sandbox/clock")).body == told
 
-    assert (await ask(sandbox, "GET", "/_sandbox/clock")).body["frozen"] is True
+    rows = ((b'{"seconds": 5}', "seconds"), (b"[]", "JSON object"), (b"{", "JSON"))
+    for how, (body, named) in product(("freeze", "resume"), rows):
+        assert_error(await set_clock(sandbox, how, body), 400, named)
+        assert (await ask(sandbox, "GET", "/_sandbox/clock")).body == told
 
 
 async def test_what_cannot_be_kept_is_not_changed(
@@ -149,14 +127,23 @@ def is_the_machines(sandbox: Sandbox) -> bool:
     return sandbox.gateway.clock.state == ClockState()
 
 
-@pytest.mark.usefixtures("machine")
-async def test_it_runs_and_is_the_machines(sandbox: Sandbox) -> None:
+async def test_it_runs_and_is_the_machines(
+    start_sandbox: StartSandbox, machine: SetMachine
+) -> None:
+    """It may be ahead of the machine's time or behind it."""
+    sandbox = await start_sandbox()
     await sandbox.advance(days=2)
 
     seen = await reset(sandbox)
 
     assert (seen.status, seen.body["frozen"], seen.body["shift_s"]) == (200, False, 0)
     assert is_the_machines(sandbox)
+
+    behind = await start_sandbox()
+    await behind.collect()
+    machine(NOW + timedelta(days=300))
+    assert (await reset(behind)).status == 200
+    assert is_the_machines(behind)
 
 
 @pytest.mark.usefixtures("machine")
@@ -170,7 +157,7 @@ class TestWhatStillWaits:
             (lambda sandbox: sandbox.bulk("0244000001", "0244000002"), "SMS "),
         ],
     )
-    async def test_it_is_listed_and_the_clock_stays(
+    async def test_it_is_listed_up_to_twenty_times_and_the_clock_stays(
         self, sandbox: Sandbox, begin: Callable[[Sandbox], Awaitable[Seen]], named: str
     ) -> None:
         await sandbox.advance(hours=1)
@@ -184,10 +171,16 @@ class TestWhatStillWaits:
         assert len(seen.body["error"]["message"].splitlines()) == 3
         assert sandbox.gateway.clock.now() == NOW + timedelta(hours=1)
 
+        for number in range(25):
+            await sandbox.collect(transaction_id=f"P{number}")
+        many = await reset(sandbox)
+        assert_error(many, 409, "and more")
+        assert len(many.body["error"]["message"].splitlines()) == 23
+
         await sandbox.advance(seconds=1)
         assert (await reset(sandbox)).status == 200
 
-    async def test_a_callback_that_retries(self, sandbox: Sandbox) -> None:
+    async def test_a_callback_that_retries_or_is_held_back(self, sandbox: Sandbox) -> None:
         await sandbox.advance(hours=1)
         await sandbox.collect(callback_url=DEAD)
         await sandbox.advance(seconds=1)
@@ -196,52 +189,31 @@ class TestWhatStillWaits:
         assert_error(await reset(sandbox), 409, f"callback {callback['id']} of service 55")
 
         await sandbox.advance(minutes=10)
-        assert (await reset(sandbox)).status == 200
-
-    async def test_a_callback_that_is_held_back_is_listed_once(self, sandbox: Sandbox) -> None:
         await post(sandbox, "overrides", match={}, callback={"reorder": True})
-        await sandbox.advance(hours=1)
-        await sandbox.collect()
+        await sandbox.collect(transaction_id="T2")
         await sandbox.advance(seconds=1)
+        held_back = (await reset(sandbox)).body["error"]["message"]
+        assert held_back.count("callback ") == 1
 
-        message = (await reset(sandbox)).body["error"]["message"]
-
-        assert message.count("callback ") == 1
-
-    async def test_at_most_twenty_are_listed(self, sandbox: Sandbox) -> None:
-        await sandbox.advance(hours=1)
-        for number in range(25):
-            await sandbox.collect(transaction_id=f"T{number}")
-
-        seen = await reset(sandbox)
-
-        assert_error(seen, 409, "payment T19", "and more")
-        assert "payment T20" not in seen.body["error"]["message"]
+        await sandbox.advance(minutes=10)
+        assert (await reset(sandbox)).status == 200
 
 
 @pytest.mark.usefixtures("machine")
-class TestWhatDoesNot:
-    async def test_what_was_created_before_the_machines_time(self, sandbox: Sandbox) -> None:
-        """The next attempt of such a callback may be due after the machine's time."""
-        await sandbox.collect(callback_url=DEAD, transaction_id="T1")
-        await post(sandbox, "overrides", match={}, delay_ms=60_000)
-        await sandbox.sms()
-        await sandbox.collect(transaction_id="T2")
-        await sandbox.advance(seconds=0)
+async def test_what_was_created_before_the_machines_time_or_waits_for_a_person_does_not(
+    start_sandbox: StartSandbox,
+) -> None:
+    """The next attempt of such a callback may be due after the machine's time."""
+    sandbox = await start_sandbox()
+    await sandbox.collect(callback_url=DEAD)
+    await post(sandbox, "overrides", match={}, delay_ms=60_000, times=2)
+    await sandbox.sms()
+    await sandbox.collect(transaction_id="T2")
+    await sandbox.advance(seconds=0)
+    assert (await reset(sandbox)).status == 200
 
-        assert (await reset(sandbox)).status == 200
-
-    async def test_a_payment_that_waits_for_a_person(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox()
-        await post(sandbox, "overrides", match={}, outcome={"status": "pending"})
-        await sandbox.advance(hours=1)
-        await sandbox.collect()
-
-        assert (await reset(sandbox)).status == 200
-
-    async def test_a_clock_that_is_behind(self, sandbox: Sandbox, machine: SetMachine) -> None:
-        await sandbox.collect()
-        machine(NOW + timedelta(days=300))
-
-        assert (await reset(sandbox)).status == 200
-        assert is_the_machines(sandbox)
+    pending = await start_sandbox()
+    await post(pending, "overrides", match={}, outcome={"status": "pending"})
+    await pending.advance(hours=1)
+    await pending.collect()
+    assert (await reset(pending)).status == 200

@@ -11,7 +11,7 @@ from sandbox_sim.callbacks.bodies import check_signature
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.production.client import live
 from tests.web.conftest import Receiver
-from tests.web.control_api import DEAD, assert_error, post
+from tests.web.control_api import DEAD, assert_error, listed, post
 
 SHOP: dict[str, Any] = {"client_key": "shop", "secret_key": "shop_secret", "service_ids": [55]}
 BANK: dict[str, Any] = {"client_key": "bank", "secret_key": "bank_secret", "service_ids": [56]}
@@ -32,20 +32,9 @@ def verdicts(report: Any) -> Counter[str]:
     return Counter(each["verdict"] for each in report["checks"])
 
 
-async def test_a_healthy_receiver_gets_no_complaint(sandbox: Sandbox, receiver: Receiver) -> None:
-    checks_signature(receiver, "sandbox_secret")
-
-    answer = await post(sandbox, "doctor", url=receiver.url)
-
-    report = answer.body
-    assert (answer.status, report["healthy"], report["complete"]) == (200, True, True)
-    assert report["signed_with"] == "sandbox_key"
-    assert report["judged"] == ["trans"]
-    assert verdicts(report) == {"ok": 36, "skipped": 1}
-    assert len(receiver.deliveries) == 5 * 7
-
-
-async def test_what_is_wrong_comes_with_what_to_do(sandbox: Sandbox, receiver: Receiver) -> None:
+async def test_what_is_wrong_comes_with_what_to_do_and_leaves_no_records(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
     report = (await post(sandbox, "doctor", url=receiver.url, profiles=["flat"])).body
 
     wrong = {each["check"]: each for each in report["checks"] if each["verdict"] == "wrong"}
@@ -53,14 +42,8 @@ async def test_what_is_wrong_comes_with_what_to_do(sandbox: Sandbox, receiver: R
     assert wrong["no_signature"]["says"] == "a forged callback was accepted: HTTP 200"
     assert wrong["no_signature"]["remedy"].startswith("Answer 401 to a callback without")
     assert not report["healthy"]
-
-
-async def test_nothing_of_it_is_in_the_records(sandbox: Sandbox, receiver: Receiver) -> None:
-    await post(sandbox, "doctor", url=receiver.url, profiles=["flat"])
-
     for plural in ("callbacks", "transactions"):
-        async with sandbox.session.get(f"{sandbox.url}/_sandbox/{plural}") as answer:
-            assert (await answer.json())[plural] == []
+        assert await listed(sandbox, plural) == []
 
 
 @pytest.mark.spec("service.6")
@@ -80,51 +63,46 @@ async def test_the_gateway_knows_the_payments(sandbox: Sandbox, receiver: Receiv
     assert answers == ["000", "000", "001", "003", "001", "001", "001"]
 
 
-@pytest.mark.parametrize(("service_id", "owner"), [(56, "bank"), (55, "shop"), (None, "shop")])
-async def test_it_signs_with_the_key_of_the_service(
-    start_sandbox: StartSandbox, receiver: Receiver, service_id: int | None, owner: str
+async def test_a_healthy_receiver_gets_no_complaint_and_the_key_of_the_service(
+    start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
     sandbox = await start_sandbox(credentials=[SHOP, BANK])
-    checks_signature(receiver, f"{owner}_secret")
-    named = {} if service_id is None else {"service_id": service_id}
+    rows: list[tuple[dict[str, int], str]] = [
+        ({"service_id": 56}, "bank"), ({"service_id": 55}, "shop"), ({}, "shop")
+    ]  # fmt: skip
+    for named, owner in rows:
+        checks_signature(receiver, f"{owner}_secret")
+        receiver.deliveries.clear()
 
-    report = (await post(sandbox, "doctor", url=receiver.url, **named)).body
+        answer = await post(sandbox, "doctor", url=receiver.url, **named)
 
-    assert (report["signed_with"], report["healthy"]) == (owner, True)
-
-
-async def test_a_service_without_credentials_is_refused(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(credentials=[SHOP])
+        report = answer.body
+        assert (answer.status, report["healthy"], report["complete"]) == (200, True, True)
+        assert report["signed_with"] == owner
+        assert report["judged"] == ["trans"]
+        assert verdicts(report) == {"ok": 36, "skipped": 1}
+        assert len(receiver.deliveries) == 5 * 7
 
     answer = await post(sandbox, "doctor", url=DEAD, service_id=57)
-
     assert_error(answer, 409, "no credentials of mode S are for service_id 57")
 
 
-async def test_it_goes_only_where_callbacks_may_go(
+async def test_it_goes_where_callbacks_may_go_with_their_rewrites_and_headers(
     start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
-    sandbox = await start_sandbox(callback_hosts={"deny": ["127.0.0.0/8"]})
-
-    report = (await post(sandbox, "doctor", url=receiver.url)).body
-
+    refusing = await start_sandbox(callback_hosts={"deny": ["127.0.0.0/8"]})
+    report = (await post(refusing, "doctor", url=receiver.url)).body
     (reached,) = [each for each in report["checks"] if each["check"] == "reachable"]
     assert reached["verdict"] == "wrong"
     assert "the setting callback_hosts does not let callbacks go to" in reached["says"]
     assert reached["remedy"].startswith("Add this host to the setting callback_hosts")
     assert receiver.deliveries == []
 
-
-async def test_it_follows_the_rewrites_and_headers_of_callbacks(
-    start_sandbox: StartSandbox, receiver: Receiver
-) -> None:
     sandbox = await start_sandbox(
         callback_rewrites={"https://shop.test": receiver.url.rpartition("/")[0]},
         callback_headers={"X-Tunnel": "open"},
     )
-
     await post(sandbox, "doctor", url="https://shop.test/pay", profiles=["flat"])
-
     assert {each.headers["X-Tunnel"] for each in receiver.deliveries} == {"open"}
 
 
@@ -147,7 +125,9 @@ async def test_a_callback_names_its_receiver_with_the_secrets_of_the_address(
     assert_error(await post(sandbox, "doctor", callback="T2"), 404, "T2")
 
 
-async def test_a_wrong_body_is_refused(sandbox: Sandbox) -> None:
+async def test_a_wrong_body_is_refused_and_an_examination_ends_in_time(
+    sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows: list[tuple[dict[str, Any], str]] = [
         ({}, "url"),
         ({"url": "shop"}, "url"),
@@ -159,15 +139,9 @@ async def test_a_wrong_body_is_refused(sandbox: Sandbox) -> None:
     for body, named in rows:
         assert_error(await post(sandbox, "doctor", **body), 400, named)
 
-
-async def test_an_examination_ends_in_time(
-    sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(doctor, "LONGEST_S", 0)
     go_on = receiver.hang()
-
     report = (await post(sandbox, "doctor", url=receiver.url)).body
-
     go_on.set()
     assert (report["complete"], report["checks"]) == (False, [])
 

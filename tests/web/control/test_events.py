@@ -34,33 +34,33 @@ def types(heard: list[Heard]) -> list[str]:
 
 class TestWhatIsTold:
     async def test_the_life_of_a_payment_in_order(self, sandbox: Sandbox) -> None:
+        """Records are those of the control API, one line each; health checks have none."""
         async with listening(sandbox) as feed:
             await sandbox.collect()
             begun = await feed.take(2)
+            await get(sandbox, "readyz")
             await sandbox.advance(seconds=1)
             ended = await feed.take(5)
+            await sandbox.sms(msg_body="Akwaaba Ɛsi\r\n\n: \u2028data: x")
+            text = next(each for each in await feed.take(3) if each.type == "sms")
 
         assert fields(begun[:1], "status") == [("transaction", "002")]
         assert fields(begun[1:], "path") == [("request", "/make_payment")]
         assert types(ended) == ["transaction", "callback", "inbox", "callback", "clock"]
-        assert ended[0].data["status"] == "000"
         assert [ended[place].data["state"] for place in (1, 3)] == ["pending", "delivered"]
         assert ended[2].data["json"]["trans_status"] == "000/SUCCESS"
         ids = [each.id.rpartition("-") for each in begun + ended]
         assert [number for _, _, number in ids] == list("1234567")
         assert len({run for run, _, _ in ids}) == 1
 
-    async def test_records_are_those_of_the_control_api(self, sandbox: Sandbox) -> None:
-        async with listening(sandbox) as feed:
-            await pay(sandbox)
-            _, request, paid, _, delivery, called, clock = await feed.take(UNTIL_PAID)
-
+        request, paid, _, delivery, called, clock = (begun[1], *ended)
         assert paid.data == await get(sandbox, "transactions/55/T1")
         assert called.data == await get(sandbox, f"callbacks/{called.data['id']}")
         assert request.data == await get(sandbox, f"requests/{request.data['id']}")
         (message,) = await sandbox.inbox()
         assert delivery.data == {"name": "orders", **message}
         assert clock.data == await get(sandbox, "clock")
+        assert text.data["message"] == "Akwaaba Ɛsi\r\n\n: \u2028data: x"
 
     async def test_messages_and_what_they_cost(self, sandbox: Sandbox) -> None:
         async with listening(sandbox, "?types=sms,ledger") as feed:
@@ -77,39 +77,21 @@ class TestWhatIsTold:
         history = await get(sandbox, f"sms/{heard[5].data['processing_id']}")
         assert heard[5].data == history
 
-    async def test_beginning_anew(self, sandbox: Sandbox) -> None:
-        async with listening(sandbox) as feed:
-            for body in (b'{"service_id": 55}', b""):
-                await ask(sandbox, "POST", "/_sandbox/reset", body)
-            heard = await feed.take(2)
-
-        assert fields(heard, "service_id") == [("reset", 55), ("reset", None)]
-
-    async def test_coming_back_to_a_snapshot(self, sandbox: Sandbox) -> None:
+    async def test_beginning_anew_and_coming_back_to_a_snapshot(self, sandbox: Sandbox) -> None:
         for body in (b'{"name": "one", "service_id": 55}', b'{"name": "all"}'):
             await ask(sandbox, "POST", "/_sandbox/snapshots", body)
         async with listening(sandbox) as feed:
+            for body in (b'{"service_id": 55}', b""):
+                await ask(sandbox, "POST", "/_sandbox/reset", body)
             for name in ("one", "never", "all"):
                 await ask(sandbox, "POST", f"/_sandbox/snapshots/{name}/restore")
-            heard = await feed.take(2)
+            heard = await feed.take(4)
 
-        assert fields(heard, "name", "service_id") == [
+        assert fields(heard[:2], "service_id") == [("reset", 55), ("reset", None)]
+        assert fields(heard[2:], "name", "service_id") == [
             ("restore", "one", 55),
             ("restore", "all", None),
         ]
-
-    async def test_nothing_of_health_checks(self, sandbox: Sandbox) -> None:
-        async with listening(sandbox) as feed:
-            await get(sandbox, "readyz")
-            await ask(sandbox, "POST", "/_sandbox/inbox/orders", b"{}")
-
-            assert (await feed.next()).data["name"] == "orders"
-
-    async def test_a_record_is_one_line_whatever_is_in_it(self, sandbox: Sandbox) -> None:
-        async with listening(sandbox, "?types=sms") as feed:
-            await sandbox.sms(msg_body="Akwaaba Ɛsi\r\n\n: \u2028data: x")
-
-            assert (await feed.next()).data["message"] == "Akwaaba Ɛsi\r\n\n: \u2028data: x"
 
 
 class TestWhoHearsWhat:
@@ -134,7 +116,11 @@ class TestWhoHearsWhat:
             own = [event for event in each if event not in of_all]
             assert {event.data["service_id"] for event in own} == {service_id}
 
-    async def test_a_bad_query_is_named(self, sandbox: Sandbox) -> None:
+    async def test_it_takes_the_token_and_a_bad_query_is_named(
+        self, start_sandbox: StartSandbox
+    ) -> None:
+        sandbox = await start_sandbox(control_token="s3cret")
+        token = {"Authorization": "Bearer s3cret"}
         rows = [
             ("types=callbacks", "types must be a list of request, transaction, callback"),
             ("types=", "types must be"),
@@ -147,26 +133,24 @@ class TestWhoHearsWhat:
         for query, named in rows:
             path = f"{PATH}?{quote(query, safe='=&,')}"
 
-            assert_error(await ask(sandbox, "GET", path), 400, named)
-
-    async def test_it_takes_the_token(self, start_sandbox: StartSandbox) -> None:
-        sandbox = await start_sandbox(control_token="s3cret")
-
+            assert_error(await ask(sandbox, "GET", path, b"", **token), 400, named)
         assert_error(await ask(sandbox, "GET", PATH), 401, "Authorization")
-        async with listening(sandbox, Authorization="Bearer s3cret") as feed:
+        async with listening(sandbox, **token) as feed:
             await sandbox.collect()
             assert (await feed.next()).type == "transaction"
 
 
 class TestComingBack:
-    @pytest.mark.parametrize("by_query", [False, True])
-    async def test_what_came_meanwhile_comes_first(self, sandbox: Sandbox, by_query: bool) -> None:
+    @pytest.mark.parametrize("by", ["query", "header", "both"])
+    async def test_what_came_meanwhile_comes_first(self, sandbox: Sandbox, by: str) -> None:
+        """A browser reconnects to the same address, so `after` is older than `Last-Event-ID`."""
         async with listening(sandbox) as feed:
             await pay(sandbox)
             before = await feed.take(UNTIL_PAID)
         await pay(sandbox, transaction_id="T2")
-        last = before[2].id
-        query, headers = (f"?after={last}", {}) if by_query else ("", {"Last-Event-ID": last})
+        first, last = before[0].id, before[2].id
+        headers = {} if by == "query" else {"Last-Event-ID": last}
+        query = {"query": f"?after={last}", "header": "", "both": f"?after={first}"}[by]
 
         async with listening(sandbox, query, **headers) as feed:
             assert await feed.take(4) == before[3:]
@@ -180,49 +164,28 @@ class TestComingBack:
             str(number) for number in range(1, 3 * UNTIL_PAID + 1)
         ]
 
-    async def test_what_the_browser_heard_goes_before_what_its_page_asked(
-        self, sandbox: Sandbox
-    ) -> None:
-        """A browser reconnects to the same address, so `after` is older than `Last-Event-ID`."""
+    async def test_an_id_that_is_not_known_is_a_gap(self, sandbox: Sandbox) -> None:
+        """After a `gap` the reader must reload its lists; then it gets the events that are kept.
+
+        Filters hold for what was missed.
+        """
         async with listening(sandbox) as feed:
+            await pay(sandbox, service_id=56)
             await pay(sandbox)
-            heard = await feed.take(UNTIL_PAID)
-
-        headers = {"Last-Event-ID": heard[3].id}
-        async with listening(sandbox, f"?after={heard[0].id}", **headers) as feed:
-            assert await feed.take(3) == heard[4:]
-
-    async def test_filters_hold_for_what_was_missed(self, sandbox: Sandbox) -> None:
-        async with listening(sandbox) as feed:
-            await pay(sandbox)
-            first, *_ = await feed.take(UNTIL_PAID)
-        await pay(sandbox, service_id=56)
-
-        query = f"?service_id=56&types=transaction&after={first.id}"
-        async with listening(sandbox, query) as feed:
-            heard = await feed.take(2)
-
-        assert fields(heard, "service_id", "status") == [
-            ("transaction", 56, "002"),
-            ("transaction", 56, "000"),
-        ]
-
-    @pytest.mark.parametrize("last", ["of-an-earlier-run-7", "nonsense", "1"])
-    async def test_an_id_that_is_not_known_is_a_gap(self, sandbox: Sandbox, last: str) -> None:
-        """After a `gap` the reader must reload its lists; then it gets the events that are kept."""
-        async with listening(sandbox) as feed:
-            await pay(sandbox)
-            known = await feed.take(UNTIL_PAID)
+            known = await feed.take(2 * UNTIL_PAID)
 
         query = "?service_id=55&types=transaction"
-        async with listening(sandbox, query, **{"Last-Event-ID": last}) as feed:
-            gap, *heard = await feed.take(3)
-        async with listening(sandbox, **{"Last-Event-ID": gap.id}) as feed:
-            again = await feed.take(UNTIL_PAID)
+        for last in ("of-an-earlier-run-7", "nonsense", "1"):
+            async with listening(sandbox, query, **{"Last-Event-ID": last}) as feed:
+                gap, *heard = await feed.take(3)
+            async with listening(sandbox, **{"Last-Event-ID": gap.id}) as feed:
+                again = await feed.take(2 * UNTIL_PAID)
 
-        assert (gap.type, gap.data) == ("gap", {"after": last})
-        assert heard == [known[0], known[2]]
-        assert again == known
+            assert (gap.type, gap.data) == ("gap", {"after": last})
+            assert heard == [known[UNTIL_PAID], known[UNTIL_PAID + 2]]
+            assert again == known
+        async with listening(sandbox, f"{query}&after={known[0].id}") as feed:
+            assert await feed.take(2) == heard
 
 
 async def not_reading(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -303,17 +266,27 @@ class TestNobodyWaits:
         async with listening(sandbox, "?types=sms", **headers) as back:
             assert await back.take(len(ids) - len(left)) == heard[len(left) :]
 
-    async def test_a_server_that_stops_lets_its_readers_go(
-        self, sandbox: Sandbox, server: pytest.LogCaptureFixture
+    async def test_silence_is_told_and_a_server_that_stops_lets_its_readers_go(
+        self,
+        sandbox: Sandbox,
+        server: pytest.LogCaptureFixture,
+        monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """The server ends each stream itself; if it waited, it would later cut off the body."""
         async with listening(sandbox) as one, listening(sandbox, "?types=sms") as other:
             await pay(sandbox)
             await one.take(UNTIL_PAID)
+            with monkeypatch.context() as patched:
+                patched.setattr(web_events, "KEEP_ALIVE_S", 0.001)
+                async with listening(sandbox) as feed:
+                    assert await feed.block() == ": keep-alive\n"
+                    headers = feed.response.headers
 
             await sandbox.stop()
 
             assert [await feed.response.content.read() for feed in (one, other)] == [b"", b""]
+        names = ("Content-Type", "Cache-Control", "X-Accel-Buffering")
+        assert [headers[name] for name in names] == ["text/event-stream", "no-cache", "no"]
 
     async def test_a_server_that_stops_does_not_wait_for_who_does_not_read(
         self, sandbox: Sandbox, server: pytest.LogCaptureFixture
@@ -330,14 +303,3 @@ class TestNobodyWaits:
 
         said.close()
         assert server.records == []
-
-    async def test_silence_is_told_too(
-        self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(web_events, "KEEP_ALIVE_S", 0.001)
-
-        async with listening(sandbox) as feed:
-            assert await feed.block() == ": keep-alive\n"
-            assert feed.response.headers["Content-Type"] == "text/event-stream"
-            assert feed.response.headers["Cache-Control"] == "no-cache"
-            assert feed.response.headers["X-Accel-Buffering"] == "no"

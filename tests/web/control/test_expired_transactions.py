@@ -10,8 +10,15 @@ from tests.web.pages.dashboard_pages import page, steps
 pytestmark = pytest.mark.decision("D40")
 
 
-async def test_it_is_listed_as_expired_with_its_timeline(sandbox: Sandbox) -> None:
+async def test_it_is_shown_as_expired_in_lists_on_its_page_and_in_the_command_line(
+    sandbox: Sandbox,
+) -> None:
     await sandbox.collect()
+    await sandbox.advance(seconds=2)
+    shown = await only(sandbox, "transactions")
+    assert "status query" not in "".join(TRANSACTIONS.lines([shown]))
+    assert "Expired for status queries" not in " ".join(steps(await page(sandbox)))
+
     await sandbox.advance(minutes=15)
 
     assert (await sandbox.status()).code == "027"
@@ -19,6 +26,11 @@ async def test_it_is_listed_as_expired_with_its_timeline(sandbox: Sandbox) -> No
     assert (shown["status"], shown["expired"]) == ("000", True)
     assert [change["status"] for change in shown["timeline"]] == ["002", "000"]
     assert (await get(sandbox, "transactions/55/T1"))["expired"]
+    found = await page(sandbox, "?view=payments")
+    assert steps(found)[-1].startswith("Expired for status queries 09:15:00.000")
+    heading, row = TRANSACTIONS.lines([shown])
+    assert "status query" in heading
+    assert row.endswith("expired")
 
 
 async def test_one_that_is_pending_can_still_be_settled_with_its_callback(
@@ -36,16 +48,19 @@ async def test_one_that_is_pending_can_still_be_settled_with_its_callback(
     assert (await sandbox.status()).code == "027"
 
 
-async def test_its_id_does_not_count_as_repeated_any_more(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(duplicates="reject")
-    await sandbox.collect()
+async def test_its_id_does_not_count_as_repeated_and_a_setting_says_how_many_stay(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox = await start_sandbox(duplicates="reject", keep_transactions=2)
+    for number in range(5):
+        await sandbox.collect(transaction_id=f"old-{number}")
     await sandbox.advance(minutes=14)
-    assert (await sandbox.collect()).code == "219"
+    assert (await sandbox.collect(transaction_id="old-4")).code == "219"
 
-    await sandbox.advance(minutes=1)
+    await sandbox.advance(minutes=2)
 
-    assert (await sandbox.collect()).code == "202"
-    assert await ids(sandbox, "transaction_id=T1") == ["T1", "T1"]
+    assert (await sandbox.collect(transaction_id="old-4")).code == "202"
+    assert await ids(sandbox, "") == ["old-4", "old-4"]
 
 
 @pytest.mark.decision("D14")
@@ -61,36 +76,3 @@ async def test_one_that_a_newer_one_replaces_stays_and_says_so(sandbox: Sandbox)
     opened = await page(sandbox, f"?open=t:55:{older['network_transaction_id']}")
     assert any(step.startswith("Replaced by a newer transaction") for step in steps(opened))
     assert list(TRANSACTIONS.lines([older]))[-1].endswith("replaced")
-
-
-async def test_the_setting_says_how_many_stay(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(keep_transactions=2)
-    for number in range(5):
-        await sandbox.collect(transaction_id=f"old-{number}")
-    await sandbox.advance(minutes=16)
-    await sandbox.collect(transaction_id="new")
-
-    assert await ids(sandbox, "") == ["new", "old-4"]
-
-
-async def test_the_page_says_what_a_status_query_answers_now(sandbox: Sandbox) -> None:
-    await sandbox.collect()
-    await sandbox.advance(seconds=2)
-    assert "Expired for status queries" not in " ".join(steps(await page(sandbox)))
-
-    await sandbox.advance(minutes=15)
-
-    assert steps(await page(sandbox))[-1].startswith("Expired for status queries 09:15:00.000")
-
-
-async def test_the_command_line_marks_it(sandbox: Sandbox) -> None:
-    await sandbox.collect()
-    shown = await only(sandbox, "transactions")
-    assert "status query" not in "".join(TRANSACTIONS.lines([shown]))
-
-    await sandbox.advance(minutes=15)
-
-    shown = await only(sandbox, "transactions")
-    heading, row = TRANSACTIONS.lines([shown])
-    assert "status query" in heading
-    assert row.endswith("expired")

@@ -1,5 +1,9 @@
 """The journal under /_sandbox/requests: each request, its answer, and the reason."""
 
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
 import pytest
 
 from tests.conftest import Sandbox, StartSandbox, basic
@@ -36,12 +40,14 @@ async def test_an_entry_has_request_answer_rule_and_reason(sandbox: Sandbox) -> 
     assert one.body["id"] == answer.headers["X-Sandbox-Request-Id"]
 
 
-async def test_every_operation_is_named(sandbox: Sandbox) -> None:
-    for send in (
+async def test_every_operation_is_named_whatever_the_body_is(sandbox: Sandbox) -> None:
+    sent: tuple[Callable[[], Coroutine[Any, Any, object]], ...] = (
         *(sandbox.collect, sandbox.card, sandbox.deposit, sandbox.payout, sandbox.bill),
         *(sandbox.airtime, sandbox.status, sandbox.balance, sandbox.sms),
         *(lambda: sandbox.bulk("0244000001"), sandbox.history, sandbox.sms_balance),
-    ):
+        *(partial(sandbox.post, path, {}) for path in ("/pay_bill", "/sms/send", "/make_payment")),
+    )
+    for send in sent:
         await send()
 
     operations = [entry["operation"] for entry in await listed(sandbox, "requests")][::-1]
@@ -49,29 +55,27 @@ async def test_every_operation_is_named(sandbox: Sandbox) -> None:
     assert operations == [
         *("collect", "card", "deposit", "payout", "bill", "airtime", "status", "balance"),
         *("sms", "bulk-sms", "sms-history", "sms-balance"),
+        *("bill", "sms", None),
     ]
-
-
-async def test_the_operation_of_a_path_is_named_whatever_the_body_is(sandbox: Sandbox) -> None:
-    for path in ("/pay_bill", "/send_airtime", "/sms/send", "/make_payment"):
-        await sandbox.post(path, {})
-
-    operations = [entry["operation"] for entry in await listed(sandbox, "requests")][::-1]
-
-    assert operations == ["bill", "airtime", "sms", None]
 
 
 async def test_a_request_that_is_wrong_is_of_the_service_that_it_names(sandbox: Sandbox) -> None:
     await sandbox.collect(amount="10")
     await sandbox.sms(service_id=77, msg_body=None)
+    await exchange(sandbox, request_bytes("/make_payment", b"{oh dear"))
+    await ask(sandbox, "POST", "/nowhere")
 
     (payment,) = await listed(sandbox, "requests", "service_id=55")
     (message,) = await listed(sandbox, "requests", "service_id=77")
+    nowhere, unread, *_ = await listed(sandbox, "requests")
 
     why = "amount must be a number, without quotes (it is '10')"
     assert (payment["code"], payment["why"]) == ("400", why)
     assert (payment["operation"], payment["transaction_id"]) == ("collect", "T1")
     assert (message["code"], message["operation"]) == ("400", "sms")
+    assert (unread["code"], unread["request"], unread["service_id"]) == ("400", "{oh dear", None)
+    assert "not valid JSON" in unread["why"]
+    assert (nowhere["code"], nowhere["path"]) == ("100", "/nowhere")
 
 
 async def test_a_request_that_is_refused_is_named_too(start_sandbox: StartSandbox) -> None:
@@ -91,62 +95,44 @@ async def test_a_request_that_is_refused_is_named_too(start_sandbox: StartSandbo
     assert (hosted["operation"], hosted["transaction_id"]) == ("card", "T1")
 
 
-async def test_what_could_not_be_read_is_there_too(sandbox: Sandbox) -> None:
-    await exchange(sandbox, request_bytes("/make_payment", b"{oh dear"))
-    await ask(sandbox, "POST", "/nowhere")
+async def test_a_dot_looks_into_request_and_answer_and_one_service_is_cleared_alone(
+    sandbox: Sandbox,
+) -> None:
+    for number in range(3):
+        await sandbox.collect(transaction_id=f"T{number}", amount=10 + number)
+    match = {"request.amount": 11, "answer.response_code": "202"}
 
-    nowhere, unread = await listed(sandbox, "requests")
+    found = await post(sandbox, "requests/find", match=match)
+    counted = await post(sandbox, "requests/count", match={"code": "202"})
+    named = await post(sandbox, "requests/count", match={"response_code": "202"})
 
-    assert (unread["code"], unread["request"], unread["service_id"]) == ("400", "{oh dear", None)
-    assert "not valid JSON" in unread["why"]
-    assert (nowhere["code"], nowhere["path"]) == ("100", "/nowhere")
+    assert [each["transaction_id"] for each in found.body["requests"]] == ["T1"]
+    assert counted.body == named.body == {"count": 3}
 
-
-class TestSearching:
-    async def test_a_dot_looks_into_request_and_answer(self, sandbox: Sandbox) -> None:
-        for number in range(3):
-            await sandbox.collect(transaction_id=f"T{number}", amount=10 + number)
-        match = {"request.amount": 11, "answer.response_code": "202"}
-
-        found = await post(sandbox, "requests/find", match=match)
-        counted = await post(sandbox, "requests/count", match={"code": "202"})
-        named = await post(sandbox, "requests/count", match={"response_code": "202"})
-
-        assert [each["transaction_id"] for each in found.body["requests"]] == ["T1"]
-        assert counted.body == named.body == {"count": 3}
-
-    async def test_the_journal_of_one_service_is_cleared_alone(self, sandbox: Sandbox) -> None:
-        for service_id in (55, 55, 56):
-            await sandbox.collect(service_id=service_id)
-
-        cleared = await ask(sandbox, "DELETE", "/_sandbox/requests?service_id=55")
-
-        assert cleared.body == {"deleted": 2}
-        assert [entry["service_id"] for entry in await listed(sandbox, "requests")] == [56]
-        assert (await ask(sandbox, "DELETE", "/_sandbox/requests")).body == {"deleted": 1}
-        assert await listed(sandbox, "requests") == []
+    await sandbox.collect(service_id=56)
+    cleared = await ask(sandbox, "DELETE", "/_sandbox/requests?service_id=55")
+    assert cleared.body == {"deleted": 3}
+    assert [entry["service_id"] for entry in await listed(sandbox, "requests")] == [56]
+    assert (await ask(sandbox, "DELETE", "/_sandbox/requests")).body == {"deleted": 1}
+    assert await listed(sandbox, "requests") == []
 
 
 @pytest.mark.decision("D39")
-class TestMode:
-    """Every request shows the mode of its credentials, and the list filters by it."""
+async def test_a_request_has_the_mode_of_its_credentials_and_the_list_filters_by_it(
+    start_sandbox: StartSandbox,
+) -> None:
+    sandbox_set = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
+    sandbox = await start_sandbox(credentials=[sandbox_set, LIVE])
+    for key, secret in (
+        ("sandbox_key", "sandbox_secret"),
+        ("live_key", "live_secret"),
+        ("live_key", "guessed"),
+    ):
+        header = b"Authorization: " + basic(key, secret).encode()
+        await exchange(sandbox, request_bytes("/sms/send", b"{}", header, credentials=False))
 
-    @pytest.fixture
-    async def sandbox(self, start_sandbox: StartSandbox) -> Sandbox:
-        sandbox_set = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
-        return await start_sandbox(credentials=[sandbox_set, LIVE])
-
-    async def test_it_is_that_of_the_credentials(self, sandbox: Sandbox) -> None:
-        for key, secret in (
-            ("sandbox_key", "sandbox_secret"),
-            ("live_key", "live_secret"),
-            ("live_key", "guessed"),
-        ):
-            header = b"Authorization: " + basic(key, secret).encode()
-            await exchange(sandbox, request_bytes("/sms/send", b"{}", header, credentials=False))
-
-        assert [entry["mode"] for entry in await listed(sandbox, "requests")] == [None, "P", "S"]
-        for mode in ("S", "P"):
-            assert [e["mode"] for e in await listed(sandbox, "requests", f"mode={mode}")] == [mode]
-        (unknown,) = await listed(sandbox, "requests", "mode=null")
-        assert (unknown["mode"], unknown["code"]) == (None, "100")
+    assert [entry["mode"] for entry in await listed(sandbox, "requests")] == [None, "P", "S"]
+    for mode in ("S", "P"):
+        assert [e["mode"] for e in await listed(sandbox, "requests", f"mode={mode}")] == [mode]
+    (unknown,) = await listed(sandbox, "requests", "mode=null")
+    assert (unknown["mode"], unknown["code"]) == (None, "100")

@@ -71,62 +71,49 @@ async def paid(sandbox: Sandbox) -> Sandbox:
 async def test_the_body_comes_unchanged_and_signed_and_the_answer_is_the_attempts(
     paid: Sandbox,
 ) -> None:
+    """One that comes too late is not recorded."""
     async with listening(paid) as program:
         settling = await settle(paid)
         callback = await program.next()
         taken = await program.answer(callback["number"], status_code=500, response_body="oops")
         await settling
+        await ask(paid, "PATCH", "/_sandbox/config", b'{"callback_timeout_s": 0.001}')
+        await paid.advance(minutes=5)
+        late = await program.answer(callback["number"] + 1, status_code=200)
 
-    assert taken.body == {"recorded": True}
+    assert (taken.body, late.body) == ({"recorded": True}, {"recorded": False})
     signature = callback["headers"]["X-Service-Signature"]
     assert check_signature(callback["body"].encode(), signature, ["sandbox_secret"]) == "valid"
     assert json.loads(callback["body"])["trans_ref"] == "T1001"
     assert callback["timeout_s"] == 30
-    (attempt,) = await attempts(paid)
+    attempt, second = await attempts(paid)
     assert (attempt["status_code"], attempt["response_body"]) == (500, "oops")
     assert attempt["sent_to"] == LOCAL
     assert attempt["next_attempt_at"] is not None
+    assert second["verdict"] == "not acknowledged: no answer within 0.001 s"
     assert await paid.inbox() == []
 
 
-async def test_without_an_answer_the_problem_is_that_of_the_other_machine(paid: Sandbox) -> None:
+async def test_a_listener_that_fails_or_goes_fails_its_attempt_and_the_next_goes_the_ordinary_way(
+    paid: Sandbox,
+) -> None:
     problem = "no connection to 127.0.0.1:5000: Connection refused"
     async with listening(paid) as program:
         settling = await settle(paid)
         number = (await program.next())["number"]
         await program.answer(number, problem=problem, failure="connection")
         await settling
-
-    (attempt,) = await attempts(paid)
-    assert attempt["verdict"] == f"not acknowledged: {problem}"
-
-
-async def test_a_listener_that_goes_fails_its_attempt_and_the_next_goes_the_ordinary_way(
-    paid: Sandbox,
-) -> None:
-    async with listening(paid) as program:
-        settling = await settle(paid)
+        retrying = asyncio.create_task(paid.advance(minutes=5))
         await program.next()
-    await settling
-    (attempt,) = await attempts(paid)
-    assert "the listener that it was forwarded to disconnected" in attempt["verdict"]
+    await retrying
 
     await paid.advance(minutes=5)
 
+    failed, gone, sent = await attempts(paid)
+    assert failed["verdict"] == f"not acknowledged: {problem}"
+    assert "the listener that it was forwarded to disconnected" in gone["verdict"]
+    assert sent["verdict"] == "acknowledged with HTTP 200"
     assert len(await paid.inbox()) == 1
-    assert (await attempts(paid))[1]["verdict"] == "acknowledged with HTTP 200"
-
-
-async def test_an_answer_that_comes_too_late_is_not_recorded(paid: Sandbox) -> None:
-    body = b'{"callback_timeout_s": 0.001}'
-    await ask(paid, "PATCH", "/_sandbox/config", body)
-    async with listening(paid) as program:
-        await (await settle(paid))
-        taken = await program.answer(1, status_code=200)
-
-    assert taken.body == {"recorded": False}
-    (attempt,) = await attempts(paid)
-    assert attempt["verdict"] == "not acknowledged: no answer within 0.001 s"
 
 
 async def test_the_newest_listener_of_the_service_goes_first_then_that_of_all(
@@ -148,22 +135,13 @@ async def test_the_newest_listener_of_the_service_goes_first_then_that_of_all(
         assert older.name != newer.name
 
 
-@pytest.mark.parametrize(
-    ("query", "problem"),
-    [
-        ({"forward_to": "shop"}, "forward_to must be an address such as"),
-        ({"service_id": "x"}, "service_id must be"),
-    ],
-    ids=["address", "service"],
-)
-async def test_a_wrong_query_is_told(sandbox: Sandbox, query: dict[str, str], problem: str) -> None:
-    params = {"forward_to": LOCAL, **query}
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/listen", params=params) as response:
-        assert response.status == 400
-        assert problem in await response.text()
-
-
-async def test_an_answer_of_a_listener_that_has_gone_is_told(sandbox: Sandbox) -> None:
+async def test_a_wrong_query_and_an_answer_of_a_listener_that_has_gone_are_told(
+    sandbox: Sandbox,
+) -> None:
+    for query, problem in (
+        ("forward_to=shop", "forward_to must be an address such as"),
+        (f"forward_to={LOCAL}&service_id=x", "service_id must be"),
+    ):
+        assert_error(await ask(sandbox, "GET", f"/_sandbox/listen?{query}"), 400, problem)
     answer = await ask(sandbox, "POST", "/_sandbox/listen/gone/answers", b'{"number": 1}')
-
     assert_error(answer, 404, "connect again")

@@ -42,24 +42,20 @@ class TestOpenLongerThan:
         assert sorted(await ids(both, "open_longer_than_s=600")) == ["P1", "S1"]
         assert await ids(both, "waiting=true") == []
 
-    @pytest.mark.parametrize(
-        ("query", "found"),
-        [("mode=P", ["P1"]), ("service_id=56", ["S1"]), ("mode=P&service_id=56", [])],
-    )
-    async def test_the_filters_of_the_list_choose_among_them(
-        self, both: Sandbox, query: str, found: list[str]
+    async def test_the_filters_of_the_list_choose_among_them_and_it_has_pages(
+        self, both: Sandbox
     ) -> None:
-        assert await ids(both, f"open_longer_than_s=0&{query}") == found
+        for query, found in (
+            ("mode=P", ["P1"]), ("service_id=56", ["S1"]), ("mode=P&service_id=56", [])
+        ):  # fmt: skip
+            assert await ids(both, f"open_longer_than_s=0&{query}") == found
 
-    async def test_it_has_pages(self, both: Sandbox) -> None:
         first = await get(both, "transactions?open_longer_than_s=0&limit=1")
         second = await get(both, f"transactions?open_longer_than_s=0&limit=1&after={first['next']}")
-
         listed = [*first["transactions"], *second["transactions"]]
         assert sorted(each["transaction_id"] for each in listed) == ["P1", "S1"]
         assert second["next"] is None
 
-    async def test_no_page_begins_after_an_unknown_record(self, both: Sandbox) -> None:
         for path in ("attempts?", "transactions?waiting=true&"):
             assert_unknown(await ask(both, "GET", f"/_sandbox/{path}after=X1"), "X1")
         (attempt,) = (await get(both, "attempts"))["attempts"]
@@ -77,59 +73,42 @@ class TestOpenLongerThan:
         )
         assert found["waiting"] == []
 
-    async def test_what_its_network_has_decided_is_not_open(self, both: Sandbox) -> None:
-        await both.advance(seconds=301)
-        await post(both, "transactions/P1/ask")
-
-        assert await ids(both, "open_longer_than_s=0&mode=P") == []
-
-    @pytest.mark.parametrize(
-        "query",
-        ["open_longer_than_s=10m", "open_longer_than_s=-1", "open_longer_than_s=999999999"],
-    )
-    async def test_what_is_no_number_of_seconds_is_refused(self, both: Sandbox, query: str) -> None:
-        async with both.session.get(f"{both.url}/_sandbox/transactions?{query}") as answer:
-            message = (await answer.json())["error"]["message"]
-
-        assert answer.status == 400
-        assert message.startswith("open_longer_than_s must be seconds, at most 315360000")
-
-    async def test_it_is_no_filter_of_what_waits_for_a_person(self, both: Sandbox) -> None:
-        path = "transactions?open_longer_than_s=1&waiting=true"
-        async with both.session.get(f"{both.url}/_sandbox/{path}") as answer:
-            message = (await answer.json())["error"]["message"]
-
-        assert answer.status == 400
-        assert "give one of them" in message
+    async def test_what_is_no_number_of_seconds_and_another_filter_beside_it_are_refused(
+        self, both: Sandbox
+    ) -> None:
+        wrong = "open_longer_than_s must be seconds, at most 315360000"
+        for query, says in (
+            *((f"open_longer_than_s={each}", wrong) for each in ("10m", "-1", "999999999")),
+            ("open_longer_than_s=1&waiting=true", "give one of them"),
+        ):
+            async with both.session.get(f"{both.url}/_sandbox/transactions?{query}") as answer:
+                assert says in (await answer.json())["error"]["message"]
+                assert answer.status == 400
 
 
-class TestAsk:
-    async def test_the_answer_of_the_network_is_saved_and_shown(self, both: Sandbox) -> None:
-        asked = await post(both, "transactions/55/P1/ask")
+async def test_the_network_is_asked_and_its_answer_is_saved_and_shown(both: Sandbox) -> None:
+    """An answer that decides settles the payment at once."""
+    asked = await post(both, "transactions/55/P1/ask")
+    assert asked.status == 200
+    assert (asked.body["network_said"], asked.body["status"]) == (
+        "network slow says pending", "002"
+    )  # fmt: skip
+    assert asked.body["attempts"][0]["polls"] == 1
+    assert asked.body["open_because"][0].startswith("network slow says pending; asked once, n")
 
-        assert asked.status == 200
-        assert asked.body["network_said"] == "network slow says pending"
-        assert asked.body["status"] == "002"
-        assert asked.body["attempts"][0]["polls"] == 1
-        assert asked.body["open_because"][0].startswith("network slow says pending; asked once, n")
+    await both.advance(seconds=301)
+    asked = await post(both, "transactions/P1/ask")
+    assert (asked.body["network_said"], asked.body["status"]) == (
+        "network slow says succeeded", "000"
+    )  # fmt: skip
+    assert asked.body["open_because"] == []
+    assert await ids(both, "open_longer_than_s=0&mode=P") == []
 
-    async def test_an_answer_that_decides_settles_it_at_once(self, both: Sandbox) -> None:
-        await both.advance(seconds=301)
 
-        asked = await post(both, "transactions/P1/ask")
+async def test_of_mode_s_there_is_no_network_to_ask(both: Sandbox) -> None:
+    asked = await post(both, "transactions/S1/ask")
 
-        assert (asked.body["network_said"], asked.body["status"]) == (
-            "network slow says succeeded",
-            "000",
-        )
-        assert asked.body["open_because"] == []
-
-    async def test_of_mode_s_there_is_no_network_to_ask(self, both: Sandbox) -> None:
-        asked = await post(both, "transactions/S1/ask")
-
-        assert_error(asked, 409, "no network can be asked about S1", "mode S")
-        assert asked.body["error"]["code"] == "cannot_ask"
-
-    @pytest.mark.parametrize("path", ["transactions/none/ask", "transactions/56/P1/ask"])
-    async def test_what_there_is_not_is_not_found(self, both: Sandbox, path: str) -> None:
+    assert_error(asked, 409, "no network can be asked about S1", "mode S")
+    assert asked.body["error"]["code"] == "cannot_ask"
+    for path in ("transactions/none/ask", "transactions/56/P1/ask"):
         assert_error(await post(both, path), 404, "among the transactions")

@@ -13,8 +13,7 @@ from sandbox_sim.ports import StoreError
 from sandbox_sim.records.callbacks import DeliveryState, Profile
 from tests import postgres
 from tests.conftest import Sandbox, StartSandbox
-from tests.web.callback_bodies import profile_of
-from tests.web.conftest import Receiver, kept_callback
+from tests.web.conftest import Receiver, kept_callback, kept_callbacks, profile_of
 from tests.web.control_api import ask, only
 from tests.web.hosted_page import status
 from tests.web.overriding import override
@@ -34,158 +33,133 @@ async def misbehaving(sandbox: Sandbox, **callback: Any) -> str:
     return str((await override(sandbox, callback=callback, times=1))["id"])
 
 
-class TestDropped:
-    async def test_it_is_composed_and_not_sent(self, sandbox: Sandbox, receiver: Receiver) -> None:
-        made = await misbehaving(sandbox, drop=True)
-        await sandbox.collect(callback_url=receiver.url)
+@pytest.mark.decision("D30")
+async def test_one_that_is_dropped_is_composed_and_can_be_sent_after_all(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
+    made = await misbehaving(sandbox, drop=True)
+    receiver.answer_in_turn(500, 200)
+    await sandbox.collect(callback_url=receiver.url)
 
-        await sandbox.advance(hours=1)
+    await sandbox.advance(hours=1)
 
-        assert receiver.deliveries == []
-        shown = await only(sandbox, "callbacks", "state=dropped")
-        assert shown["body"]["trans_status"] == "000/SUCCESS"
-        assert shown["note"] == f"override {made} asks for callback drop"
-        assert shown["attempts"] == []
+    assert receiver.deliveries == []
+    shown = await only(sandbox, "callbacks", "state=dropped")
+    assert shown["body"]["trans_status"] == "000/SUCCESS"
+    assert shown["note"] == f"override {made} asks for callback drop"
+    assert shown["attempts"] == []
 
-    @pytest.mark.decision("D30")
-    async def test_it_can_be_sent_after_all(self, sandbox: Sandbox, receiver: Receiver) -> None:
-        await misbehaving(sandbox, drop=True)
-        receiver.answer_in_turn(500, 200)
-        await sandbox.collect(callback_url=receiver.url)
-        await sandbox.advance(seconds=1)
-        callback = await kept_callback(sandbox)
+    callback = await kept_callback(sandbox)
+    await ask(sandbox, "POST", f"/_sandbox/callbacks/{callback.id}/resend")
+    await sandbox.advance(minutes=5)
 
-        await ask(sandbox, "POST", f"/_sandbox/callbacks/{callback.id}/resend")
-        await sandbox.advance(minutes=5)
-
-        assert [each.raw for each in receiver.deliveries] == [callback.body.encode()] * 2
-        assert (await kept_callback(sandbox)).state is DeliveryState.DELIVERED
+    assert [each.raw for each in receiver.deliveries] == [callback.body.encode()] * 2
+    assert (await kept_callback(sandbox)).state is DeliveryState.DELIVERED
 
 
-class TestDuplicated:
-    @pytest.mark.decision("D18", "D29")
-    async def test_each_delivery_has_the_same_body_and_signature(
-        self, sandbox: Sandbox, receiver: Receiver
-    ) -> None:
-        await misbehaving(sandbox, duplicate=3)
-        await sandbox.collect(callback_url=receiver.url)
+@pytest.mark.decision("D18", "D29")
+async def test_each_of_several_has_the_same_body_and_signature(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
+    await misbehaving(sandbox, duplicate=3)
+    await sandbox.collect(callback_url=receiver.url)
 
-        await sandbox.advance(seconds=1)
+    await sandbox.advance(seconds=1)
 
-        first, *others = receiver.deliveries
-        assert len(others) == 2
-        assert {each.raw for each in others} == {first.raw}
-        assert {each.signature for each in others} == {first.signature} == {sign(first.raw, SECRET)}
+    first, *others = receiver.deliveries
+    assert len(others) == 2
+    assert {each.raw for each in others} == {first.raw}
+    assert {each.signature for each in others} == {first.signature} == {sign(first.raw, SECRET)}
 
 
-class TestLate:
-    async def test_it_leaves_so_much_later_than_the_status(
-        self, sandbox: Sandbox, receiver: Receiver
-    ) -> None:
-        await misbehaving(sandbox, delay_ms=90_000)
-        await sandbox.collect(callback_url=receiver.url)
+async def test_a_late_one_leaves_so_much_later_than_the_status(
+    sandbox: Sandbox, receiver: Receiver
+) -> None:
+    await misbehaving(sandbox, delay_ms=90_000)
+    await sandbox.collect(callback_url=receiver.url)
 
-        await sandbox.advance(seconds=90)
-        assert await status(sandbox) == "000"
-        assert receiver.deliveries == []
+    await sandbox.advance(seconds=90)
+    assert await status(sandbox) == "000"
+    assert receiver.deliveries == []
 
-        await sandbox.advance(seconds=1)
-        assert refs(receiver) == ["T1"]
+    await sandbox.advance(seconds=1)
+    assert refs(receiver) == ["T1"]
 
 
 class TestOutOfOrder:
-    async def test_a_later_one_arrives_first(self, sandbox: Sandbox, receiver: Receiver) -> None:
+    @pytest.mark.parametrize(
+        ("meanwhile", "arrived"),
+        [
+            (None, ["T2", "T1", "T3"]),
+            ("callbacks/T1/resend", ["T1", "T2", "T3"]),
+            ("reset", ["T2", "T3"]),
+        ],
+    )
+    async def test_a_later_one_arrives_first(
+        self, sandbox: Sandbox, receiver: Receiver, meanwhile: str | None, arrived: list[str]
+    ) -> None:
+        """One that is resent is not held any more, and a reset takes what is held back with it."""
         await misbehaving(sandbox, reorder=True)
         for transaction_id in "T1", "T2", "T3":
             await sandbox.collect(transaction_id=transaction_id, callback_url=receiver.url)
             await sandbox.advance(seconds=2)
+            if meanwhile and transaction_id == "T1":
+                body = b'{"service_id": 55}' if meanwhile == "reset" else b""
+                await ask(sandbox, "POST", f"/_sandbox/{meanwhile}", body)
+                await sandbox.advance(seconds=0)
+        await sandbox.advance(hours=1)
 
-        assert refs(receiver) == ["T2", "T1", "T3"]
-
-    async def test_one_that_came_before_does_not_overtake_it(
-        self, sandbox: Sandbox, receiver: Receiver
-    ) -> None:
-        await sandbox.collect(callback_url=receiver.url)
-        await misbehaving(sandbox, reorder=True)
-        await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
-
-        await sandbox.advance(seconds=60)
-        assert refs(receiver) == ["T1"]
-        await sandbox.advance(seconds=1)
-        assert refs(receiver) == ["T1", "T2"]
-
-    async def test_another_service_does_not_overtake_it(
-        self, sandbox: Sandbox, receiver: Receiver
-    ) -> None:
-        await misbehaving(sandbox, reorder=True)
-        for service_id in 55, 56:
-            await sandbox.collect(service_id=service_id, callback_url=receiver.url)
-
-        await sandbox.advance(seconds=1)
-
-        assert len(receiver.deliveries) == 1
-        assert (await kept_callback(sandbox)).attempts == ()
+        assert refs(receiver) == arrived
 
     async def test_nothing_is_waited_for_longer_than_a_minute(
         self, sandbox: Sandbox, receiver: Receiver
     ) -> None:
+        """One that came before does not overtake it, and neither does one of another service."""
+        await sandbox.collect(transaction_id="T0", callback_url=receiver.url)
         await misbehaving(sandbox, reorder=True, duplicate=2)
         await sandbox.collect(callback_url=receiver.url)
+        other = {"transaction_id": "of another", "service_id": 56}
+        await sandbox.collect(**other, callback_url=receiver.url)
 
         await sandbox.advance(seconds=60)
-        assert receiver.deliveries == []
+        assert refs(receiver) == ["T0", "of another"]
+        assert (await kept_callbacks(sandbox))[-1].attempts == ()
         await sandbox.advance(seconds=1)
 
-        assert refs(receiver) == ["T1", "T1"]
+        assert refs(receiver) == ["T0", "of another", "T1", "T1"]
         await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
         await sandbox.advance(hours=1)
-        assert refs(receiver) == ["T1", "T1", "T2"]
-
-    async def test_one_that_is_resent_is_not_held_any_more(
-        self, sandbox: Sandbox, receiver: Receiver
-    ) -> None:
-        await misbehaving(sandbox, reorder=True)
-        await sandbox.collect(callback_url=receiver.url)
-        await sandbox.advance(seconds=1)
-
-        callback = await kept_callback(sandbox)
-        await ask(sandbox, "POST", f"/_sandbox/callbacks/{callback.id}/resend")
-        await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
-        await sandbox.advance(hours=1)
-
-        assert refs(receiver) == ["T1", "T2"]
+        assert refs(receiver) == ["T0", "of another", "T1", "T1", "T2"]
 
 
-class TestTheSignature:
-    @pytest.mark.spec("delivery.1")
-    @pytest.mark.decision("D29")
-    @pytest.mark.parametrize("signed", [True, False])
-    async def test_a_wrong_one_is_well_formed(
-        self, start_sandbox: StartSandbox, receiver: Receiver, signed: bool
-    ) -> None:
-        sandbox = await start_sandbox(sign_callbacks=signed)
+@pytest.mark.spec("delivery.1")
+@pytest.mark.decision("D29")
+@pytest.mark.parametrize("signed", [True, False])
+async def test_a_wrong_signature_is_well_formed(
+    start_sandbox: StartSandbox, receiver: Receiver, signed: bool
+) -> None:
+    sandbox = await start_sandbox(sign_callbacks=signed)
+    for url in receiver.url, sandbox.inbox_url("orders"):
         await misbehaving(sandbox, bad_signature=True)
-        for url in receiver.url, sandbox.inbox_url("orders"):
-            await sandbox.collect(callback_url=url)
-            await sandbox.advance(seconds=1)
-            await misbehaving(sandbox, bad_signature=True)
+        await sandbox.collect(callback_url=url)
+        await sandbox.advance(seconds=1)
 
-        signature = receiver.delivery.signature
-        assert signature is not None
-        assert signature != sign(receiver.delivery.raw, SECRET)
-        assert len(bytes.fromhex(signature)) == 32
-        assert [message["signature"] for message in await sandbox.inbox()] == ["invalid"]
+    signature = receiver.delivery.signature
+    assert signature is not None
+    assert signature != sign(receiver.delivery.raw, SECRET)
+    assert len(bytes.fromhex(signature)) == 32
+    assert [message["signature"] for message in await sandbox.inbox()] == ["invalid"]
 
 
 @pytest.mark.decision("D27")
-@pytest.mark.parametrize("profile", Profile)
-async def test_another_body_than_the_settings_say(sandbox: Sandbox, profile: Profile) -> None:
-    await misbehaving(sandbox, profile=profile)
-    await sandbox.collect(callback_url=f"{sandbox.inbox_url('orders')}?to=/wc-api/pay")
+async def test_another_body_than_the_settings_say(sandbox: Sandbox) -> None:
+    for profile in Profile:
+        await misbehaving(sandbox, profile=profile)
+        await sandbox.collect(callback_url=f"{sandbox.inbox_url(profile)}?to=/wc-api/pay")
 
-    await sandbox.advance(seconds=1)
+        await sandbox.advance(seconds=1)
 
-    assert profile_of(await sandbox.callback()) == profile
+        assert profile_of(await sandbox.callback(profile)) == profile
 
 
 class TestBeforeTheAnswer:
@@ -270,17 +244,3 @@ async def test_what_is_decided_by_hand_is_told_in_the_same_manner(sandbox: Sandb
 
     told = [message["json"]["trans_status"] for message in await sandbox.inbox()]
     assert told == ["003/CANCELLED"] * 2
-
-
-async def test_a_reset_takes_what_is_held_back_with_it(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
-    await misbehaving(sandbox, reorder=True)
-    await sandbox.collect(callback_url=receiver.url)
-    await sandbox.advance(seconds=1)
-
-    await ask(sandbox, "POST", "/_sandbox/reset", b'{"service_id": 55}')
-    await sandbox.collect(transaction_id="T2", callback_url=receiver.url)
-    await sandbox.advance(hours=1)
-
-    assert refs(receiver) == ["T2"]

@@ -54,48 +54,36 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-class TestBadInput:
-    async def test_the_field_is_named_and_what_to_send(self, sandbox: Sandbox) -> None:
-        for body, named in BAD:
-            answer = await ask(sandbox, "POST", "/_sandbox/overrides", json.dumps(body).encode())
-
-            assert_error(answer, 400, named)
-        assert await listed(sandbox) == []
-
-    async def test_what_is_no_object(self, sandbox: Sandbox) -> None:
-        for body in [b"", b"[]", b"null", b"{", b'"003"', b"\xff"]:
-            assert_error(await ask(sandbox, "POST", "/_sandbox/overrides", body), 400, "the body")
-
-    async def test_no_body_is_told_what_to_send(self, sandbox: Sandbox) -> None:
-        answer = await ask(sandbox, "POST", "/_sandbox/overrides")
-
-        assert_error(answer, 400, "the body must be a JSON object with match, times, outcome")
+async def test_bad_input_names_the_field_and_what_to_send(sandbox: Sandbox) -> None:
+    bodies = [(json.dumps(body).encode(), named) for body, named in BAD]
+    bodies += [(body, "the body") for body in (b"[]", b"null", b"{", b'"003"', b"\xff")]
+    bodies.append((b"", "the body must be a JSON object with match, times, outcome"))
+    for body, named in bodies:
+        assert_error(await ask(sandbox, "POST", "/_sandbox/overrides", body), 400, named)
+    assert await listed(sandbox) == []
 
 
-class TestTheList:
-    async def test_an_override_is_shown_as_it_was_given(self, sandbox: Sandbox) -> None:
-        given = {
-            "match": {"service_id": 55, "operation": "collect", "amount": {"min": 1.0, "max": 2.5}},
-            "outcome": {"status": "003"},
-            "delay_ms": 500,
-            "callback": {"duplicate": 2, "bad_signature": True, "profile": "flat"},
-            "times": 3,
-        }
-        made = await override(sandbox, **given)
+async def test_an_override_is_shown_as_it_was_given_and_taken_out_alone_or_with_all(
+    sandbox: Sandbox,
+) -> None:
+    given = {
+        "match": {"service_id": 55, "operation": "collect", "amount": {"min": 1.0, "max": 2.5}},
+        "outcome": {"status": "003"},
+        "delay_ms": 500,
+        "callback": {"duplicate": 2, "bad_signature": True, "profile": "flat"},
+        "times": 3,
+    }
+    made = await override(sandbox, **given)
+    assert {name: made[name] for name in given} == given
+    assert (made["seen"], made["used"]) == (0, 0)
+    assert made["created_at"] == "2026-01-01T09:00:00.000Z"
+    assert await listed(sandbox) == [made]
 
-        assert {name: made[name] for name in given} == given
-        assert (made["seen"], made["used"]) == (0, 0)
-        assert made["created_at"] == "2026-01-01T09:00:00.000Z"
-        assert await listed(sandbox) == [made]
-
-    async def test_they_are_taken_out_one_by_one_or_together(self, sandbox: Sandbox) -> None:
-        ids = [(await override(sandbox, outcome={"status": "003"}))["id"] for _ in range(3)]
-        assert [each["id"] for each in await listed(sandbox)] == ids[::-1]
-
-        one = await ask(sandbox, "DELETE", f"/_sandbox/overrides/{ids[0]}")
-        gone = await ask(sandbox, "DELETE", f"/_sandbox/overrides/{ids[0]}")
-        rest = await ask(sandbox, "DELETE", "/_sandbox/overrides")
-
-        assert_error(gone, 404, ids[0])
-        assert (one.body, rest.body) == ({"deleted": 1}, {"deleted": 2})
-        assert (await sandbox.collect()).rule == "sandbox.3"
+    more = [(await override(sandbox, outcome={"status": "003"}))["id"] for _ in range(2)]
+    assert [each["id"] for each in await listed(sandbox)] == [*more[::-1], made["id"]]
+    path = "/_sandbox/overrides"
+    one, gone = [await ask(sandbox, "DELETE", f"{path}/{made['id']}") for _ in range(2)]
+    rest = await ask(sandbox, "DELETE", path)
+    assert_error(gone, 404, made["id"])
+    assert (one.body, rest.body) == ({"deleted": 1}, {"deleted": 2})
+    assert (await sandbox.collect()).rule == "sandbox.3"

@@ -1,6 +1,7 @@
 """Overrides decide the outcome or the response code of a request in place of the sandbox rules."""
 
 import asyncio
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,19 +36,20 @@ class TestStatuses:
         assert len(await sandbox.inbox()) == 3
 
     @pytest.mark.decision("D31")
-    @pytest.mark.parametrize("operation", PAYMENTS)
-    async def test_a_payment_can_stay_pending(self, sandbox: Sandbox, operation: str) -> None:
+    async def test_a_payment_can_stay_pending(self, sandbox: Sandbox) -> None:
         await override(sandbox, outcome={"status": "002"})
 
-        await pay(sandbox, operation)
+        for operation in PAYMENTS:
+            await pay(sandbox, operation, transaction_id=operation)
         await sandbox.advance(minutes=14)
 
-        assert await status(sandbox) == "002"
-        assert await sandbox.inbox() == []
-        answer = await post(sandbox, "transactions/55/T1/settle", status="003")
-        await sandbox.advance(seconds=0)
-        assert answer.body["status"] == "003"
-        assert (await sandbox.callback())["trans_status"] == "003/CANCELLED"
+        for number, operation in enumerate(PAYMENTS):
+            assert (await sandbox.status(operation)).data["status"] == "002"
+            assert len(await sandbox.inbox()) == number
+            answer = await post(sandbox, f"transactions/55/{operation}/settle", status="003")
+            await sandbox.advance(seconds=0)
+            assert answer.body["status"] == "003"
+            assert (await sandbox.inbox())[-1]["json"]["trans_status"] == "003/CANCELLED"
 
     async def test_live_balances_move_by_what_became_of_it(
         self, start_sandbox: StartSandbox
@@ -61,69 +63,47 @@ class TestStatuses:
 
         assert (await sandbox.balance()).data["payout_balance"] == 9989.5
 
-    async def test_the_transaction_says_that_it_was_told_to(self, sandbox: Sandbox) -> None:
-        asked = {"outcome": {"status": "003"}, "delay_ms": 20, "callback": {"profile": "flat"}}
+    async def test_the_transaction_and_the_journal_say_what_was_asked_for(
+        self, sandbox: Sandbox
+    ) -> None:
+        asked = {"outcome": {"status": "003"}, "delay_ms": 20, "callback": {"duplicate": 2}}
         made = await override(sandbox, **asked)
 
         await sandbox.collect()
 
         shown = await ask(sandbox, "GET", "/_sandbox/transactions/55/T1")
         assert shown.body["override"] == {"id": made["id"], **asked}
+        entry = await only(sandbox, "requests", "service_id=55")
+        assert entry["rule"] == "override"
+        says = "status 003, delay_ms 20, callback duplicate 2"
+        assert entry["why"] == f"override {made['id']} asks for {says}"
 
 
 @pytest.mark.decision("D20")
-class TestTheCardPage:
-    @pytest.mark.parametrize("code", ["000", "001", "003"])
-    async def test_pay_brings_what_was_asked_for(self, sandbox: Sandbox, code: str) -> None:
-        await override(sandbox, outcome={"status": code})
-        page = await redirect(sandbox)
-        await look(sandbox, page)
+@pytest.mark.parametrize(
+    ("asked_for", "choice", "code"),
+    [
+        *((code, "pay", code) for code in ("000", "001", "003", "002")),
+        *(("000", "fail", "001"), ("000", "cancel", "003")),
+    ],
+)
+async def test_on_the_card_page_pay_brings_what_was_asked_for_and_the_rest_what_it_says(
+    sandbox: Sandbox, asked_for: str, choice: str, code: str
+) -> None:
+    """A payment that stays pending leads back to the shop."""
+    await override(sandbox, outcome={"status": asked_for})
+    page = await redirect(sandbox)
+    await look(sandbox, page)
 
-        answer = await choose(sandbox, page, "pay")
-        await sandbox.advance(seconds=5)
+    answer = await choose(sandbox, page, choice)
+    await sandbox.advance(seconds=5)
 
-        assert await status(sandbox) == code
-        assert (answer.status == 303) is (code == "000")
-        assert len(await sandbox.inbox()) == 1
-
-    async def test_a_payment_that_stays_pending_leads_back_to_the_shop(
-        self, sandbox: Sandbox
-    ) -> None:
-        await override(sandbox, outcome={"status": "002"})
-        page = await redirect(sandbox)
-
-        answer = await choose(sandbox, page, "pay")
-        await sandbox.advance(seconds=5)
-
-        assert (answer.status, answer.headers["Location"]) == (303, LANDING_PAGE)
-        assert await status(sandbox) == "002"
-        assert await sandbox.inbox() == []
-
-    @pytest.mark.parametrize(("choice", "code"), [("fail", "001"), ("cancel", "003")])
-    async def test_fail_and_cancel_are_what_they_are(
-        self, sandbox: Sandbox, choice: str, code: str
-    ) -> None:
-        await override(sandbox, outcome={"status": "000"})
-        page = await redirect(sandbox)
-
-        await choose(sandbox, page, choice)
-
-        assert await status(sandbox) == code
+    assert await status(sandbox) == code
+    assert answer.headers.get("Location") == (LANDING_PAGE if code in {"000", "002"} else None)
+    assert len(await sandbox.inbox()) == (0 if code == "002" or choice == "fail" else 1)
 
 
 class TestWhichOne:
-    async def test_one_that_does_not_apply_to_a_refused_payment_leaves_it_to_the_next(
-        self, sandbox: Sandbox
-    ) -> None:
-        await override(sandbox, outcome={"status": "003"})
-        await override(sandbox, callback={"duplicate": 2}, times=1)
-
-        await sandbox.collect(customer_number="0244000009")
-        await sandbox.advance(seconds=1)
-
-        assert (await sandbox.callback())["trans_status"] == "003/CANCELLED"
-        assert await counts(sandbox) == [(1, 0), (1, 1)]
-
     async def test_one_about_payments_is_not_used_by_other_requests(self, sandbox: Sandbox) -> None:
         await override(sandbox, outcome={"status": "003"}, times=1)
         await override(sandbox, outcome={"response_code": "202"}, times=1)
@@ -137,12 +117,20 @@ class TestWhichOne:
     async def test_one_that_decides_nothing_waits_for_an_accepted_payment(
         self, sandbox: Sandbox
     ) -> None:
+        """It leaves a refused one to the next override."""
         await override(sandbox, callback={"profile": "flat"}, times=1)
 
         assert (await sandbox.collect(customer_number="0244000009")).rule == "sandbox.3"
         assert await counts(sandbox) == [(1, 0)]
         assert (await sandbox.collect(transaction_id="T2")).rule == "override"
         assert await counts(sandbox) == [(2, 1)]
+
+        await override(sandbox, outcome={"status": "003"})
+        await override(sandbox, callback={"duplicate": 2}, times=1)
+        await sandbox.collect(transaction_id="T3", customer_number="0244000009")
+        await sandbox.advance(seconds=1)
+        assert (await sandbox.inbox())[-1]["json"]["trans_status"] == "003/CANCELLED"
+        assert (await counts(sandbox))[:2] == [(1, 0), (1, 1)]
 
     async def test_two_services_never_meet(self, sandbox: Sandbox) -> None:
         for service_id, code in ((55, "003"), (56, "001")):
@@ -194,31 +182,16 @@ class TestWhichOne:
         assert await counts(sandbox) == [(1, 1)]
 
 
-class TestWhen:
-    @pytest.mark.decision("D16")
-    async def test_settlement_comes_so_much_later(self, sandbox: Sandbox) -> None:
-        await override(sandbox, delay_ms=60_000)
-        await sandbox.collect()
-        await sandbox.card(transaction_id="T2")
-
-        await sandbox.advance(seconds=60)
-        assert [await status(sandbox), (await sandbox.status("T2")).data["status"]] == ["002"] * 2
-        await sandbox.advance(seconds=1)
-        assert [await status(sandbox), (await sandbox.status("T2")).data["status"]] == [
-            *("000", "002")
-        ]
-        await sandbox.advance(seconds=2)
-        assert (await sandbox.status("T2")).data["status"] == "000"
-
-
-async def test_the_journal_names_it_and_what_it_asked_for(sandbox: Sandbox) -> None:
-    made = await override(sandbox, outcome={"status": "003"}, callback={"duplicate": 2})
-
+@pytest.mark.decision("D16")
+async def test_settlement_comes_so_much_later(sandbox: Sandbox) -> None:
+    await override(sandbox, delay_ms=60_000)
     await sandbox.collect()
+    await sandbox.card(transaction_id="T2")
 
-    entry = await only(sandbox, "requests", "service_id=55")
-    assert entry["rule"] == "override"
-    assert entry["why"] == f"override {made['id']} asks for status 003, callback duplicate 2"
+    for seconds, statuses in ((60, ["002", "002"]), (1, ["000", "002"]), (2, ["000", "000"])):
+        await sandbox.advance(seconds=seconds)
+        seen = [(await sandbox.status(name)).data["status"] for name in ("T1", "T2")]
+        assert seen == statuses
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
@@ -256,33 +229,23 @@ class TestResponseCodes:
             assert await sandbox.inbox() == []
 
     @pytest.mark.decision("D16")
-    async def test_a_simulated_decline_keeps_its_record(self, sandbox: Sandbox) -> None:
-        for operation in PAYMENTS:
-            await override(sandbox, outcome={"response_code": "015"})
+    async def test_acceptance_is_that_of_the_operation_and_a_decline_keeps_its_record(
+        self, sandbox: Sandbox
+    ) -> None:
+        """`code` is short for `response_code`."""
+        for operation, code in product(PAYMENTS, ("000", "202", "015")):
+            name, before = f"{operation} {code}", len(await sandbox.inbox())
+            made = await override(sandbox, outcome={"code": code})
+            assert made["outcome"] == {"response_code": code}
 
-            assert (await pay(sandbox, operation, transaction_id=operation)).code == "015"
+            answer = await pay(sandbox, operation, transaction_id=name, **REFUSED[operation])
             await sandbox.advance(seconds=5)
 
-            assert (await sandbox.status(operation)).data["status"] == "001"
-            assert await sandbox.inbox() == []
-
-    async def test_acceptance_is_that_of_the_operation(self, sandbox: Sandbox) -> None:
-        for operation in PAYMENTS:
-            for code in ("000", "202"):
-                name = f"{operation} {code}"
-                await override(sandbox, outcome={"response_code": code})
-
-                answer = await pay(sandbox, operation, transaction_id=name, **REFUSED[operation])
-                await sandbox.advance(seconds=5)
-
-                assert answer.code == ("000" if operation == "card" else "202")
-                assert (await sandbox.status(name)).data["status"] == "000"
-
-    async def test_code_is_short_for_it(self, sandbox: Sandbox) -> None:
-        made = await override(sandbox, outcome={"code": "402"})
-
-        assert made["outcome"] == {"response_code": "402"}
-        assert (await sandbox.collect()).code == "402"
+            accepted = "000" if operation == "card" else "202"
+            assert answer.code == ("015" if code == "015" else accepted)
+            ends = "001" if code == "015" else "000"
+            assert (await sandbox.status(name)).data["status"] == ends
+            assert len(await sandbox.inbox()) == before + (code != "015")
 
     @pytest.mark.spec("codes")
     async def test_any_other_operation_can_be_rejected(self, sandbox: Sandbox) -> None:
@@ -300,27 +263,20 @@ class TestResponseCodes:
                 assert answer.status == statuses.get(code, 200)
                 assert (await query(sandbox, operation)).rule != "override"
 
-    @pytest.mark.parametrize("operation", ["sms", "bulk-sms"])
-    async def test_a_rejected_sms_is_neither_sent_nor_charged(
-        self, sandbox: Sandbox, operation: str
-    ) -> None:
-        await override(sandbox, match={"operation": operation}, outcome={"response_code": "371"})
-
-        await query(sandbox, operation)
+    async def test_a_rejected_sms_is_neither_sent_nor_charged(self, sandbox: Sandbox) -> None:
+        """A bulk is told by any of its recipients."""
+        rejected = {"response_code": "371"}
+        for operation in ("sms", "bulk-sms"):
+            await override(sandbox, match={"operation": operation}, outcome=rejected, times=1)
+            assert (await query(sandbox, operation)).code == "371"
+        await override(sandbox, match={"customer_number": "0200000002"}, outcome=rejected)
+        assert (await sandbox.bulk("0244000001", "233200000002")).code == "371"
 
         assert await sandbox.sms_balance() == 500
         assert (await sandbox.history()).data == []
-
-    async def test_a_bulk_is_told_by_any_of_its_recipients(self, sandbox: Sandbox) -> None:
-        match = {"customer_number": "0200000002"}
-        await override(sandbox, match=match, outcome={"response_code": "S002"})
-
-        assert (await sandbox.bulk("0244000001", "233200000002")).code == "S002"
         assert (await sandbox.bulk("0244000001")).code == "370"
-
-    async def test_what_is_accepted_anyway_stays_as_it_is(self, sandbox: Sandbox) -> None:
-        match = {"operation": "sms"}
-        await override(sandbox, match=match, outcome={"response_code": "237"})
-        await override(sandbox, match=match, outcome={"response_code": "370"}, times=1)
-
+        # What is accepted anyway stays as it is.
+        await override(sandbox, match={"operation": "sms"}, outcome={"response_code": "237"})
+        accepted = {"response_code": "370"}
+        await override(sandbox, match={"operation": "sms"}, outcome=accepted, times=1)
         assert [(await sandbox.sms()).code for _ in range(2)] == ["370", "237"]

@@ -27,26 +27,19 @@ EFFECTS = [("overrides", {"outcome": {"status": "003"}}), ("faults", {"fault": {
 
 
 @pytest.mark.parametrize(("path", "effect"), EFFECTS)
-async def test_without_clients_of_mode_s_nothing_is_overridden(
-    start_sandbox: StartSandbox, path: str, effect: Mapping[str, Any]
+async def test_one_that_names_a_transaction_of_mode_p_and_any_without_clients_of_mode_s_is_refused(
+    paid: Sandbox, start_sandbox: StartSandbox, path: str, effect: Mapping[str, Any]
 ) -> None:
+    for match in ({"service_id": 55}, {}):
+        refused = await post(paid, path, match={**match, "transaction_id": "T1"}, **effect)
+
+        says = "Transaction T1 is of mode P, where a network decides"
+        assert_error(refused, 409, says, "name a transaction_id of mode S")
+
     only_live = await live(start_sandbox, {"mtn": {"adapter": "simulated"}})
-
     refused = await post(only_live, path, **effect)
-
     assert refused.body["error"]["code"] == "production"
     assert "all credentials are of mode P" in refused.body["error"]["message"]
-
-
-@pytest.mark.parametrize(("path", "effect"), EFFECTS)
-@pytest.mark.parametrize("match", [{"service_id": 55}, {}])
-async def test_one_that_names_a_transaction_of_mode_p_is_refused(
-    paid: Sandbox, path: str, effect: Mapping[str, Any], match: Mapping[str, Any]
-) -> None:
-    refused = await post(paid, path, match={**match, "transaction_id": "T1"}, **effect)
-
-    says = "Transaction T1 is of mode P, where a network decides"
-    assert_error(refused, 409, says, "name a transaction_id of mode S")
 
 
 async def test_one_that_may_concern_mode_s_is_taken(paid: Sandbox) -> None:

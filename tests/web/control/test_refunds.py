@@ -1,4 +1,4 @@
-"""POST /_sandbox/transactions/…/refund in both modes (D45)."""
+"""POST /_sandbox/transactions/…/refund in both modes, and a reversal by a network (D45)."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ async def named(sandbox: Sandbox, transaction_id: str) -> Any:
     return await get(sandbox, f"transactions/55/{transaction_id}")
 
 
-async def test_a_refund_settles_as_a_payout_does_and_names_the_collection(
+async def test_a_refund_settles_as_a_payout_does_without_a_callback_and_names_the_collection(
     collected: Sandbox,
 ) -> None:
     collection = await named(collected, "T1")
@@ -36,77 +36,63 @@ async def test_a_refund_settles_as_a_payout_does_and_names_the_collection(
     assert made["refund_of"] == collection["network_transaction_id"]
     assert (made["refunded_by"], made["refund_reason"]) == ("ama", "sold out")
     assert made["status"] == "002"
-    await collected.advance(seconds=1)
-    assert (await collected.status(made["transaction_id"])).data["status"] == "000"
-
-
-async def test_no_callback_follows(collected: Sandbox) -> None:
-    await refund(collected)
     await collected.advance(seconds=10)
-
+    assert (await collected.status(made["transaction_id"])).data["status"] == "000"
     listed = await get(collected, "callbacks?service_id=55")
     assert [each["transaction_id"] for each in listed["callbacks"]] == ["T1"]
+    pages = [
+        await page(collected, f"?open=t:55:{each['network_transaction_id']}")
+        for each in (collection, made)
+    ]
+    assert "Refund of GHS 10.50" in pages[0]
+    assert f"It refunds the collection {made['refund_of']}" in pages[1]
+    assert "A refund has no callback." in pages[1]
+    assert all("ama: sold out" in each for each in pages)
 
 
-async def test_the_refunds_of_a_collection_are_found_by_its_network_id(collected: Sandbox) -> None:
+async def test_the_refunds_of_a_collection_are_found_and_are_no_more_than_it(
+    collected: Sandbox,
+) -> None:
     first = await refund(collected, amount=4)
+
+    seen = await post(collected, "transactions/55/T1/refund", amount=7, **WHO)
     second = await refund(collected, amount=2.5)
 
+    assert_error(seen, 409, "amount 7 is more than what is left to refund: 6.5 of 10.5 GHS")
+    assert seen.body["error"]["code"] == "not_refunded"
     of = (await named(collected, "T1"))["network_transaction_id"]
     listed = await get(collected, f"transactions?refund_of={of}")
     ids = [each["transaction_id"] for each in listed["transactions"]]
     assert ids == [second["transaction_id"], first["transaction_id"]]
 
 
-async def test_more_than_is_left_is_refused_with_what_is_left(collected: Sandbox) -> None:
-    await refund(collected, amount=4)
-
-    seen = await post(collected, "transactions/55/T1/refund", amount=7, **WHO)
-
-    assert_error(seen, 409, "amount 7 is more than what is left to refund: 6.5 of 10.5 GHS")
-    assert seen.body["error"]["code"] == "not_refunded"
-
-
-async def test_an_override_lets_a_refund_fail_and_what_it_held_can_be_refunded_again(
-    collected: Sandbox,
-) -> None:
-    match = {"service_id": 55, "operation": "payout"}
-    await post(collected, "overrides", match=match, outcome={"status": "001"}, times=1)
-    made = await refund(collected)
-    await collected.advance(seconds=1)
-    assert (await named(collected, made["transaction_id"]))["status"] == "001"
-
-    again = await refund(collected)
-
-    assert again["amount"] == "10.5"
-
-
-async def test_live_balances_move_out_of_the_wallet_of_collections(
+async def test_live_balances_move_out_of_the_wallet_of_collections_unless_a_refund_fails(
     start_sandbox: StartSandbox,
 ) -> None:
+    """What a failed refund held can be refunded again."""
     sandbox = await start_sandbox(balances="live")
     await sandbox.collect()
     await sandbox.advance(seconds=1)
     before = (await sandbox.balance()).data
+    match = {"service_id": 55, "operation": "payout"}
+    await post(sandbox, "overrides", match=match, outcome={"status": "001"}, times=1)
+    failed = await refund(sandbox)
+    await sandbox.advance(seconds=1)
+    assert (await named(sandbox, failed["transaction_id"]))["status"] == "001"
+    assert (await sandbox.balance()).data == before
 
-    await refund(sandbox, amount=4)
+    again = await refund(sandbox)
     await sandbox.advance(seconds=1)
 
+    assert again["amount"] == "10.5"
     after = (await sandbox.balance()).data
-    assert before["collection_balance"] - after["collection_balance"] == 4
+    assert before["collection_balance"] - after["collection_balance"] == 10.5
     assert before["payout_balance"] == after["payout_balance"]
 
 
-async def test_a_card_is_refused_and_points_to_the_books(sandbox: Sandbox) -> None:
-    await sandbox.card()
-    await sandbox.advance(seconds=4)
-
-    seen = await post(sandbox, "transactions/55/T1/refund", **WHO)
-
-    assert_error(seen, 409, "a card payment is not refunded", "ledger adjust")
-
-
-async def test_a_wrong_body_names_its_field(collected: Sandbox) -> None:
+async def test_a_wrong_body_a_card_and_an_unknown_collection_are_refused(
+    collected: Sandbox,
+) -> None:
     rows: list[tuple[dict[str, Any], str]] = [
         ({"reason": "sold out"}, "by"),
         ({"by": "ama"}, "reason"),
@@ -117,27 +103,11 @@ async def test_a_wrong_body_names_its_field(collected: Sandbox) -> None:
     ]
     for body, field in rows:
         assert_error(await post(collected, "transactions/55/T1/refund", **body), 400, field)
-
-
-async def test_an_unknown_collection_is_not_found(sandbox: Sandbox) -> None:
-    assert_error(await post(sandbox, "transactions/55/T9/refund", **WHO), 404, "T9")
-
-
-async def test_the_timeline_of_the_collection_has_the_refund_and_who_and_why(
-    collected: Sandbox,
-) -> None:
-    made = await refund(collected, amount=4)
-    await collected.advance(seconds=1)
-    of = await named(collected, "T1")
-
-    pages = [
-        await page(collected, f"?open=t:55:{each['network_transaction_id']}") for each in (of, made)
-    ]
-
-    assert "Refund of GHS 4.00" in pages[0]
-    assert f"It refunds the collection {of['network_transaction_id']}" in pages[1]
-    assert "A refund has no callback." in pages[1]
-    assert all("ama: sold out" in each for each in pages)
+    assert_error(await post(collected, "transactions/55/T9/refund", **WHO), 404, "T9")
+    await collected.card(transaction_id="T2")
+    await collected.advance(seconds=4)
+    card = await post(collected, "transactions/55/T2/refund", **WHO)
+    assert_error(card, 409, "a card payment is not refunded", "ledger adjust")
 
 
 class TestModeP:
@@ -176,3 +146,34 @@ class TestModeP:
         assert_error(seen, 409, "fits a transaction of each mode", "S or P")
 
         assert (await refund(sandbox, mode="P"))["mode"] == "P"
+
+
+async def test_its_client_and_its_operator_see_the_success_and_the_reversal(
+    start_sandbox: StartSandbox,
+) -> None:
+    """The collection T1 of 10.50 succeeds and is taken back, and T2 stays."""
+    network = {"adapter": "simulated", "reverses": ["10.50"], "reverse_after_ms": 10_000}
+    sandbox = await live(start_sandbox, {"staging": network})
+    await sandbox.collect()
+    await sandbox.collect(transaction_id="T2", amount=10.51)
+    await settled(sandbox, seconds=2)
+    assert (await sandbox.status("T1")).data["status"] == "000"
+    # A final payment is asked about because of a notification once a minute at most.
+    await settled(sandbox, seconds=70)
+
+    data = (await sandbox.status("T1")).data
+    assert (data["status"], data["message"]) == ("001", "FAILED")
+    assert data["status_desc"] == "Transaction Failed: reversed by the network"
+    told = [each["body"] for each in await sandbox.inbox()]
+    assert sum('"T1"' in each and "001/FAILED" in each for each in told) == 1
+    assert (await sandbox.status("T2")).data["status"] == "000"
+    assert (await sandbox.balance()).data["collection_balance"] == 10.51
+
+    shown = await get(sandbox, "transactions/55/T1")
+    assert [each["status"] for each in shown["timeline"]] == ["002", "000", "001"]
+    assert [each["outcome"] for each in shown["attempts"]] == ["reversed"]
+    assert shown["waiting"] == []
+    html = await page(sandbox, f"?open=t:55:{shown['network_transaction_id']}")
+    assert "Settled" in html
+    assert "The network reversed it." in html
+    assert "the network took it back after its success" in html  # the line of the ledger

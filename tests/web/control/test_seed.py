@@ -3,6 +3,7 @@
 import json
 import re
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,32 +42,22 @@ async def life(sandbox: Sandbox, service_id: int = 55) -> dict[str, Any]:
     }
 
 
-async def test_it_says_what_it_made(sandbox: Sandbox) -> None:
+@pytest.mark.spec("sandbox.10")
+async def test_it_says_what_it_made_of_every_kind_and_in_every_state(sandbox: Sandbox) -> None:
+    """Messages are sent or refunded, and charged for."""
     answer = await seed(sandbox)
 
     assert answer.status == 200
     people = answer.body.pop("people")
-    assert answer.body == {
-        "seed": 42,
-        "service_id": 55,
-        "payments": 20,
-        "messages": 20,
-        "fewer": [],
-    }
+    made = {"seed": 42, "service_id": 55, "payments": 20, "messages": 20, "fewer": []}
+    assert answer.body == made
     assert len(people) == 10
     for person in people:
         assert set(person) == {"name", "customer_number", "nw"}
         assert person["customer_number"].startswith(("0244", "0200", "0270"))
         assert len(person["name"].split()) >= 2
-    assert len(await listed(sandbox, "transactions")) == 20
-    assert len(await listed(sandbox, "sms")) == 20
-
-
-async def test_payments_are_of_every_kind_and_in_every_state(sandbox: Sandbox) -> None:
-    await seed(sandbox)
-
     payments = await listed(sandbox, "transactions")
-
+    assert len(payments) == 20
     operations = {"collect", "card", "deposit", "payout", "bill", "airtime"}
     assert {each["operation"] for each in payments} == operations
     assert {each["status"] for each in payments} == {"000", "001", "002", "003"}
@@ -76,17 +67,11 @@ async def test_payments_are_of_every_kind_and_in_every_state(sandbox: Sandbox) -
     declined = [each for each in payments if each["party"].endswith("9")]
     assert {each["status"] for each in declined if each["operation"] != "card"} == {"001"}
 
-
-@pytest.mark.spec("sandbox.10")
-async def test_messages_are_sent_or_refunded_and_charged_for(sandbox: Sandbox) -> None:
-    await seed(sandbox)
-
     messages = await listed(sandbox, "sms")
-
+    assert len(messages) == 20
     assert {each["status"] for each in messages} == {"SENT", "REFUNDED"}
     for each in messages:
-        declined = each["customer_number"].endswith("9")
-        assert (each["status"] == "REFUNDED") is declined
+        assert (each["status"] == "REFUNDED") is each["customer_number"].endswith("9")
     charged = sum(each["units_charged"] for each in messages if each["status"] == "SENT")
     assert await sandbox.sms_balance() == 500 - charged
     ledger = await ask(sandbox, "GET", "/_sandbox/ledger?audit=true")
@@ -95,7 +80,7 @@ async def test_messages_are_sent_or_refunded_and_charged_for(sandbox: Sandbox) -
 
 @pytest.mark.decision("D16")
 async def test_those_that_are_pending_are_settled_and_their_callbacks_sent(
-    sandbox: Sandbox,
+    sandbox: Sandbox, start_sandbox: StartSandbox
 ) -> None:
     await seed(sandbox)
     pending = [p for p in await listed(sandbox, "transactions") if p["status"] == "002"]
@@ -110,8 +95,19 @@ async def test_those_that_are_pending_are_settled_and_their_callbacks_sent(
         payment["transaction_id"] for payment in pending
     }
 
+    slow = await start_sandbox(settle_delay_ms=3_600_000, sms_transition_ms=86_400_000)
+    await seed(slow)
+    payments = await listed(slow, "transactions")
+    accepted = [p for p in payments if p["operation"] != "card" and not p["party"].endswith("9")]
+    assert {each["status"] for each in accepted} == {"002"}
+    assert {"ACKNOWLEDGED", "SENT"} <= {each["status"] for each in await listed(slow, "sms")}
+    await slow.advance(days=1)
+    assert {each["status"] for each in await listed(slow, "sms")} == {"SENT", "REFUNDED"}
 
-async def test_two_gateways_tell_the_same_story(start_sandbox: StartSandbox, tmp_path: Any) -> None:
+
+async def test_two_gateways_tell_the_same_story_and_others_have_other_people(
+    start_sandbox: StartSandbox, tmp_path: Path
+) -> None:
     """The records are the same in memory and in a SQLite file."""
     one = await start_sandbox()
     other = await start_sandbox(store=f"sqlite:{tmp_path}/state.sqlite3")
@@ -120,42 +116,34 @@ async def test_two_gateways_tell_the_same_story(start_sandbox: StartSandbox, tmp
 
     assert answers[0] == answers[1]
     assert await life(one) == await life(other)
+    for more in (await seed(one, seed=43), await seed(one, service_id=56)):
+        assert more.status == 200
+        assert more.body["people"] != answers[0]["people"]
+    assert len(await listed(one, "transactions")) == 80
+    assert len(await listed(one, "transactions", 56)) == 20
 
 
-async def test_another_seed_and_another_service_are_other_people(sandbox: Sandbox) -> None:
-    first = await seed(sandbox)
-    others = [await seed(sandbox, seed=43), await seed(sandbox, service_id=56)]
-
-    for other in others:
-        assert other.status == 200
-        assert other.body["people"] != first.body["people"]
-    assert len(await listed(sandbox, "transactions")) == 40
-    assert len(await listed(sandbox, "transactions", 56)) == 20
-
-
-@pytest.mark.parametrize("minutes", [0, 20])
-async def test_a_second_time_is_refused_in_words(sandbox: Sandbox, minutes: int) -> None:
+async def test_a_second_time_is_refused_in_words_until_a_reset(sandbox: Sandbox) -> None:
     """It is refused even after its payments have expired, and changes nothing."""
     await seed(sandbox)
-    await sandbox.advance(minutes=minutes)
-    before = await life(sandbox)
+    made = await life(sandbox)
+    for minutes in (0, 20):
+        await sandbox.advance(minutes=minutes)
+        before = await life(sandbox)
 
-    answer = await seed(sandbox, count=30)
+        answer = await seed(sandbox, count=30)
 
-    assert_error(answer, 409, "service 55", "seed 42", "reset")
-    assert await life(sandbox) == before
+        assert_error(answer, 409, "service 55", "seed 42", "reset")
+        assert await life(sandbox) == before
 
-
-async def test_after_a_reset_it_is_there_again(sandbox: Sandbox) -> None:
-    await seed(sandbox)
-    before = await life(sandbox)
     await ask(sandbox, "POST", "/_sandbox/reset")
-
-    await seed(sandbox)
-
+    answer = await seed(sandbox)
+    assert answer.status == 200
     again = await life(sandbox)
-    assert again["payments"] == before["payments"]
-    assert again["sms"] == before["sms"]
+    assert [each["transaction_id"] for each in again["payments"]] == [
+        each["transaction_id"] for each in made["payments"]
+    ]
+    assert [each["message"] for each in again["sms"]] == [each["message"] for each in made["sms"]]
 
 
 @pytest.mark.spec("sandbox.9", "sandbox.10")
@@ -192,33 +180,14 @@ async def test_people_are_those_that_the_settings_take(start_sandbox: StartSandb
     assert {p["party"] for p in payments if p["operation"] == "card"} == {"400005******5556"}
 
 
-async def test_what_would_not_be_decided_yet_is_pending(start_sandbox: StartSandbox) -> None:
-    sandbox = await start_sandbox(settle_delay_ms=3_600_000, sms_transition_ms=86_400_000)
-
-    await seed(sandbox)
-
-    payments = await listed(sandbox, "transactions")
-    accepted = [p for p in payments if p["operation"] != "card" and not p["party"].endswith("9")]
-    assert {each["status"] for each in accepted} == {"002"}
-    assert {"ACKNOWLEDGED", "SENT"} <= {each["status"] for each in await listed(sandbox, "sms")}
-    await sandbox.advance(days=1)
-    assert {each["status"] for each in await listed(sandbox, "sms")} == {"SENT", "REFUNDED"}
-
-
 async def test_what_cannot_be_taken(sandbox: Sandbox) -> None:
-    rows: list[tuple[str, object]] = [
-        ("seed", "42"),
-        ("seed", -1),
-        ("seed", 2**63),
-        ("count", 0),
-        ("count", 1001),
-        ("count", 1.5),
-        ("count", True),
-        ("service_id", 0),
-        ("service_id", None),
-        ("service", 55),
-    ]
-    for field, value in rows:
-        assert_error(await seed(sandbox, **{field: value}), 400, field)
-
-        assert await listed(sandbox, "sms") == []
+    rows: dict[str, tuple[object, ...]] = {
+        "seed": ("42", -1, 2**63),
+        "count": (0, 1001, 1.5, True),
+        "service_id": (0, None),
+        "service": (55,),
+    }
+    for field, values in rows.items():
+        for value in values:
+            assert_error(await seed(sandbox, **{field: value}), 400, field)
+    assert await listed(sandbox, "sms") == []

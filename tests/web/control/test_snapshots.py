@@ -1,4 +1,7 @@
-"""Named snapshots restore the records of one service or of all, with the time that was left."""
+"""Named snapshots restore the records of one service or of all, with the time that was left.
+
+A reset deletes them, with their pending work.
+"""
 
 import asyncio
 import json
@@ -118,39 +121,52 @@ async def test_the_newest_come_first_and_in_pages(sandbox: Sandbox) -> None:
     assert names(await listed(sandbox, "?service_id=56")) == ["a"]
 
 
-async def test_a_deleted_one_is_gone(sandbox: Sandbox) -> None:
+async def test_what_is_no_name_and_one_that_nobody_gave(sandbox: Sandbox) -> None:
+    for name in ["", ".", "..", "-a", "a b", "A" * 256, "a/b", "é", "a\n", "a\0", 5, None, ["a"]]:
+        assert_error(await save(sandbox, name), 400, "name must be 1 to 255 characters")
+    for fields, named in (
+        *(({"service_id": "55"}, "service_id"), ({"service_id": 0}, "service_id")),
+        ({"service": 55}, "'service'"),
+    ):
+        assert_error(await save(sandbox, **fields), 400, named)
+    assert_error(await ask(sandbox, "POST", "/_sandbox/snapshots"), 400)
+    assert_error(await ask(sandbox, "GET", "/_sandbox/snapshots?limit=0"), 400, "limit")
+    assert (await listed(sandbox))["snapshots"] == []
+
     await save(sandbox)
-    path = "/_sandbox/snapshots/before"
-
-    assert (await ask(sandbox, "DELETE", path)).body == {"deleted": 1}
-
-    assert_error(await ask(sandbox, "DELETE", path), 404, "before")
-    assert_error(await restore(sandbox), 404, "before")
+    before = "/_sandbox/snapshots/before"
+    wrong = await ask(sandbox, "POST", f"{before}/restore", b'{"service_id": 55}')
+    assert_error(wrong, 400, "'service_id'")
+    assert (await ask(sandbox, "DELETE", before)).body == {"deleted": 1}
+    for name in ["before", "never", "%20", "%00", "%ff", "a%2Fb", "A" * 256]:
+        deleted = await ask(sandbox, "DELETE", f"/_sandbox/snapshots/{name}")
+        for answer in (await restore(sandbox, name), deleted):
+            assert_error(answer, 404, *(["before"] if name == "before" else []))
     assert await listed(sandbox) == {"snapshots": [], "next": None}
 
 
-async def test_what_is_no_name(sandbox: Sandbox) -> None:
-    for name in ["", ".", "..", "-a", "a b", "A" * 256, "a/b", "é", "a\n", "a\0", 5, None, ["a"]]:
-        assert_error(await save(sandbox, name), 400, "name must be 1 to 255 characters")
-
-    assert (await listed(sandbox))["snapshots"] == []
+async def reset(sandbox: Sandbox, **body: object) -> Seen:
+    text = json.dumps(body).encode() if body else b""
+    return await ask(sandbox, "POST", "/_sandbox/reset", text)
 
 
-async def test_a_name_that_nobody_gave(sandbox: Sandbox) -> None:
-    for name in ["never", "%20", "%00", "%ff", "a%2Fb", "A" * 256]:
-        for answer in (
-            await restore(sandbox, name),
-            await ask(sandbox, "DELETE", f"/_sandbox/snapshots/{name}"),
-        ):
-            assert_error(answer, 404)
+async def test_a_service_begins_anew_and_another_goes_on(sandbox: Sandbox) -> None:
+    for service_id in (55, 56):
+        await sandbox.sms(service_id=service_id)
+        await sandbox.collect(service_id=service_id)
+    assert_error(await reset(sandbox, service_id="55"), 400, "service_id")
+    assert_error(await reset(sandbox, service=55), 400, "service")
+    assert await sandbox.sms_balance() == 499
 
+    answer = await reset(sandbox, service_id=55)
+    await sandbox.advance(seconds=1)
 
-async def test_other_wrong_fields(sandbox: Sandbox) -> None:
-    assert_error(await save(sandbox, service_id="55"), 400, "service_id")
-    assert_error(await save(sandbox, service_id=0), 400, "service_id")
-    assert_error(await save(sandbox, service=55), 400, "'service'")
-    await save(sandbox)
-    path = "/_sandbox/snapshots/before/restore"
-    assert_error(await ask(sandbox, "POST", path, b'{"service_id": 55}'), 400, "'service_id'")
-    assert_error(await ask(sandbox, "POST", "/_sandbox/snapshots"), 400)
-    assert_error(await ask(sandbox, "GET", "/_sandbox/snapshots?limit=0"), 400, "limit")
+    assert (answer.status, answer.body) == (200, {"service_id": 55, "kept": ["snapshots"]})
+    assert await sandbox.sms_balance(55) == 500
+    assert await sandbox.sms_balance(56) == 499
+    assert (await sandbox.status("T1")).code == "027"
+    assert (await sandbox.status("T1", 56)).data["status"] == "000"
+    (message,) = await sandbox.inbox()
+    requests = await ask(sandbox, "GET", "/_sandbox/requests?operation=collect")
+    assert [each["service_id"] for each in requests.body["requests"]] == [56]
+    assert message["json"]["trans_ref"] == "T1"

@@ -43,13 +43,16 @@ async def test_each_network_is_listed_with_what_it_does(production: Sandbox) -> 
     assert "far_" not in str(account)
 
 
-async def test_a_check_asks_each_network(production: Sandbox) -> None:
+async def test_a_check_asks_each_network(production: Sandbox, sandbox: Sandbox) -> None:
     answer = await post(production, "networks/check")
 
     staging, account = (each["health"] for each in answer.body["networks"])
     assert staging == {"ok": True, "detail": "the simulated carrier runs in this process"}
     assert account["ok"] is False
     assert account["detail"]
+    # Without production there are none.
+    assert await get(sandbox, "networks") == {"networks": []}
+    assert (await post(sandbox, "networks/check")).body == {"networks": []}
 
 
 async def test_a_network_that_cannot_be_reached_does_not_make_the_gateway_unready(
@@ -64,8 +67,3 @@ async def test_a_network_that_cannot_be_reached_does_not_make_the_gateway_unread
     assert account["breaker"]["faults"] == 5
     assert account["breaker"]["opened_at"] is not None
     assert await get(sandbox, "readyz") == {"status": "ready"}
-
-
-async def test_without_production_there_are_none(sandbox: Sandbox) -> None:
-    assert await get(sandbox, "networks") == {"networks": []}
-    assert (await post(sandbox, "networks/check")).body == {"networks": []}

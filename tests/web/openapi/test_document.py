@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, TypedDict
 
 import jsonschema_rs
 import pytest
@@ -20,7 +20,7 @@ from sandbox_sim.values.json_text import compact
 from sandbox_sim.values.response_codes import CATALOGUE
 from sandbox_sim.web.api.responses import CALLBACK_MODELS
 from sandbox_sim.web.app import ROUTES
-from sandbox_sim.web.openapi.document import openapi_document
+from sandbox_sim.web.openapi.document import Schemas, openapi_document
 from sandbox_sim.web.openapi.routes import ServerFacts
 from sandbox_sim.web.routes import ANY_METHOD
 from tests.conftest import Sandbox, StartSandbox
@@ -58,29 +58,26 @@ def fields_in(node: object, path: str = "") -> Iterator[tuple[str, Schema]]:
                 yield from fields_in(inner, f"{path}/{name}")
 
 
-def test_it_is_valid_openapi_3_1(document: Schema) -> None:
+def test_it_is_valid_and_every_route_has_its_operation_with_an_id_of_its_own(
+    document: Schema,
+) -> None:
     assert document["openapi"] == "3.1.0"
     validate(document)
-
-
-def test_every_route_has_its_operation(document: Schema) -> None:
     for route in build(Settings(store="memory:")).app[ROUTES]():
         methods = set(document["paths"][route.path])
         assert route.method == ANY_METHOD or route.method.lower() in methods, route
     inbox = document["paths"]["/_sandbox/inbox/{name}"]
     assert set(inbox) == {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+    ids = [each["operationId"] for item in document["paths"].values() for each in item.values()]
+    assert len(ids) == len(set(ids)) > 60
 
 
 def test_every_field_says_what_it_means(document: Schema) -> None:
-    fields = dict(fields_in(document))
+    fields = [*fields_in(document)]
 
     assert len(fields) > 900
-    assert not [path for path, each in fields.items() if not each.keys() & {"description", "$ref"}]
-
-
-def test_what_a_name_means_everywhere_is_used(document: Schema) -> None:
-    words = {each.get("description") for _, each in fields_in(document)}
-
+    assert not [path for path, each in fields if not each.keys() & {"description", "$ref"}]
+    words = {each.get("description") for _, each in fields}
     assert set(field_meanings().values()) <= words
 
 
@@ -93,12 +90,6 @@ def test_a_docstring_describes_the_fields_of_an_input(document: Schema) -> None:
     )
     number = schemas["SeedBody"]["properties"]["service_id"]["description"]
     assert number == "the service; an integer from 1 to 9223372036854775807", "of the base class"
-
-
-def test_every_operation_has_an_id_of_its_own(document: Schema) -> None:
-    ids = [each["operationId"] for item in document["paths"].values() for each in item.values()]
-
-    assert len(ids) == len(set(ids)) > 60
 
 
 async def test_the_command_prints_what_the_server_serves(sandbox: Sandbox) -> None:
@@ -123,41 +114,41 @@ async def test_it_says_how_this_server_is_set(start_sandbox: StartSandbox) -> No
     assert "422" in document["paths"]["/send_airtime"]["post"]["responses"]
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
-def test_the_body_of_each_operation_fits(document: Schema, name: str) -> None:
-    operation = OPERATIONS[name]
-    body = document["paths"][operation.path]["post"]["requestBody"]["content"]["application/json"]
-    validator = schema_of(document, body["schema"])
+def test_the_body_of_each_operation_fits_and_that_of_make_payment_is_a_union_by_its_tags(
+    document: Schema,
+) -> None:
+    def schema_of_body(path: str) -> Schema:
+        content = document["paths"][path]["post"]["requestBody"]["content"]
+        schema: Schema = content["application/json"]["schema"]
+        return schema
 
-    assert validator.is_valid(operation.body)
-    assert not validator.is_valid({**operation.body, "service_id": "55"})
+    for operation in OPERATIONS.values():
+        validator = schema_of(document, schema_of_body(operation.path))
+        assert validator.is_valid(operation.body)
+        assert not validator.is_valid({**operation.body, "service_id": "55"})
 
-
-def test_the_body_of_make_payment_is_a_union_by_its_tags(document: Schema) -> None:
-    operation = document["paths"]["/make_payment"]["post"]
-    schema = operation["requestBody"]["content"]["application/json"]["schema"]
-
-    assert schema["discriminator"]["propertyName"] == "trans_type"
-    assert set(schema["discriminator"]["mapping"]) == {"CTM", "DTTW", "MTC"}
+    payment = schema_of_body("/make_payment")
+    assert payment["discriminator"]["propertyName"] == "trans_type"
+    assert set(payment["discriminator"]["mapping"]) == {"CTM", "DTTW", "MTC"}
     ctm = document["components"]["schemas"]["MakePaymentCtm"]
     assert ctm["discriminator"]["propertyName"] == "payment_option"
     assert set(ctm["discriminator"]["mapping"]) == {"MOM", "CRD", "CRM"}
 
 
-@pytest.mark.parametrize("path", sorted({operation.path for operation in OPERATIONS.values()}))
-def test_an_operation_lists_every_rejection(document: Schema, path: str) -> None:
+def test_an_operation_lists_every_rejection(document: Schema) -> None:
     """An override can ask for any of them."""
-    listed: set[str] = set()
-    for given in document["paths"][path]["post"]["responses"].values():
-        response = given
-        if "$ref" in given:
-            response = document["components"]["responses"][given["$ref"].rpartition("/")[2]]
-        text = json.dumps(response["content"]["application/json"]["schema"])
-        for name, schema in document["components"]["schemas"].items():
-            if f'/{name}"' in text and name.startswith("Rejection"):
-                listed |= set(schema["properties"]["response_code"]["enum"])
+    components = document["components"]
+    for path in {operation.path for operation in OPERATIONS.values()}:
+        listed: set[str] = set()
+        for given in document["paths"][path]["post"]["responses"].values():
+            name = given.get("$ref", "").rpartition("/")[2]
+            response = components["responses"][name] if name else given
+            text = json.dumps(response["content"]["application/json"]["schema"])
+            for model, schema in components["schemas"].items():
+                if f'/{model}"' in text and model.startswith("Rejection"):
+                    listed |= set(schema["properties"]["response_code"]["enum"])
 
-    assert listed == set(CATALOGUE) - {"000", "202", "370", "388", "393"}
+        assert listed == set(CATALOGUE) - {"000", "202", "370", "388", "393"}
 
 
 def test_a_search_names_the_values_of_a_field(document: Schema) -> None:
@@ -170,54 +161,59 @@ def test_a_search_names_the_values_of_a_field(document: Schema) -> None:
     assert match["properties"]["service_id"] == {"type": ["null", "integer"]}
 
 
-@pytest.mark.parametrize("profile", Profile)
-def test_the_callback_of_each_profile_is_described(document: Schema, profile: Profile) -> None:
+def test_the_callback_of_each_profile_is_described(document: Schema) -> None:
     callback = document["paths"]["/make_payment"]["post"]["callbacks"]["outcome"]
     body = callback["{$request.body#/callback_url}"]["post"]["requestBody"]
-    own = {"$ref": f"#/components/schemas/{CALLBACK_MODELS[profile].__name__}"}
+    for profile in Profile:
+        own = {"$ref": f"#/components/schemas/{CALLBACK_MODELS[profile].__name__}"}
+        validator = schema_of(document, own)
 
-    for status in Status:
-        sent = json.loads(compact(BODIES[profile](transaction(status=status), NOON)))
-        assert schema_of(document, own).is_valid(sent), status
-        assert set(sent) == set(CALLBACK_MODELS[profile].__annotations__)
-    assert own in body["content"]["application/json"]["schema"]["anyOf"]
+        for status in Status:
+            sent = json.loads(compact(BODIES[profile](transaction(status=status), NOON)))
+            assert validator.is_valid(sent), (profile, status)
+            assert set(sent) == set(CALLBACK_MODELS[profile].__annotations__)
+        assert own in body["content"]["application/json"]["schema"]["anyOf"]
 
 
-class TestWhatTheTestsCheck:
-    """Every test runs this check on its answers, so it must be able to fail."""
+HEADERS = {
+    "content-type": "application/json", "x-sandbox-rule": "D3", "x-sandbox-request-id": "1"
+}  # fmt: skip
+REJECTION = b'{"response_message": "No", "response_code": "100"}'
+CLOCK = b'{"now": "2026-01-01T00:00:00.000Z", "frozen": true, "shift_s": 0}'
 
-    HEADERS: ClassVar = {
-        "content-type": "application/json",
-        "x-sandbox-rule": "D3",
-        "x-sandbox-request-id": "1",
-    }
 
-    def test_it_takes_what_the_document_says(self, contract: Contract) -> None:
-        body = b'{"response_message": "No", "response_code": "100"}'
-        contract.check("POST", "/pay_bill", 401, self.HEADERS, body)
-        clock = b'{"now": "2026-01-01T00:00:00.000Z", "frozen": true, "shift_s": 0}'
-        contract.check("GET", "/_sandbox/clock", 200, self.HEADERS, clock)
+def test_the_check_of_every_answer_in_the_tests_refuses_what_the_document_does_not_say(
+    contract: Contract,
+) -> None:
+    contract.check("POST", "/pay_bill", 401, HEADERS, REJECTION)
+    contract.check("GET", "/_sandbox/clock", 200, HEADERS, CLOCK)
 
-    @pytest.mark.parametrize(
-        ("method", "path", "status", "body"),
-        [
-            ("POST", "/pay_bill", 401, b'{"response_message": "No"}'),
-            ("POST", "/pay_bill", 401, b'{"response_message": "No", "response_code": "015"}'),
-            ("POST", "/pay_bill", 418, b'{"response_message": "No", "response_code": "100"}'),
-            ("POST", "/unknown", 200, b"{}"),
-            ("GET", "/_sandbox/clock", 200, b'{"now": "", "frozen": true}'),
-            ("GET", "/_sandbox/clock", 200, b'{"now": "", "frozen": 1, "shift_s": 0}'),
-            ("GET", "/_sandbox/clock", 200, b'{"now": "", "frozen": true, "shift_s": 0, "x": 1}'),
-            ("GET", "/_sandbox/clock", 404, b'{"error": {"code": "not_found", "message": "x"}}'),
-        ],
-    )
-    def test_it_refuses_the_rest(
-        self, contract: Contract, method: str, path: str, status: int, body: bytes
-    ) -> None:
+    for method, path, status, body in (
+        ("POST", "/pay_bill", 401, b'{"response_message": "No"}'),
+        ("POST", "/pay_bill", 401, REJECTION.replace(b"100", b"015")),
+        ("POST", "/pay_bill", 418, REJECTION),
+        ("POST", "/unknown", 200, b"{}"),
+        ("GET", "/_sandbox/clock", 200, CLOCK.replace(b', "shift_s": 0', b"")),
+        ("GET", "/_sandbox/clock", 200, CLOCK.replace(b"true", b"1")),
+        ("GET", "/_sandbox/clock", 200, CLOCK.replace(b"}", b', "x": 1}')),
+        ("GET", "/_sandbox/clock", 404, b'{"error": {"code": "not_found", "message": "x"}}'),
+    ):
         with pytest.raises(AssertionError):
-            contract.check(method, path, status, self.HEADERS, body)
+            contract.check(method, path, status, HEADERS, body)
+    without = {"content-type": "application/json"}
+    with pytest.raises(AssertionError, match="X-Sandbox-Rule"):
+        contract.check("POST", "/pay_bill", 401, without, REJECTION)
 
-    def test_it_misses_headers(self, contract: Contract) -> None:
-        body = b'{"response_message": "No", "response_code": "100"}'
-        with pytest.raises(AssertionError, match="X-Sandbox-Rule"):
-            contract.check("POST", "/pay_bill", 401, {"content-type": "application/json"}, body)
+
+def model(name: str, **fields: Any) -> Any:
+    return TypedDict(name, fields)  # type: ignore[operator]
+
+
+def test_a_model_that_is_named_twice_is_one_component_and_two_of_one_name_are_refused() -> None:
+    view = model("View", id=str)
+    schemas = Schemas()
+
+    assert schemas.of(view) == schemas.of(view) == {"$ref": "#/components/schemas/View"}
+    assert list(schemas.components) == ["View"]
+    with pytest.raises(ValueError, match="two models have the name View"):
+        schemas.of(model("View", at=str))

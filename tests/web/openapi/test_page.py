@@ -62,26 +62,23 @@ async def page() -> Page:
             return Page(text, answer.headers, Read(text), document)
 
 
-def test_every_operation_and_schema_is_on_it(page: Page) -> None:
+def test_every_operation_and_schema_is_on_it_and_a_field_has_its_type_and_its_default(
+    page: Page,
+) -> None:
     anchors, document = page.read.anchors, page.document
     operations = [each for item in document["paths"].values() for each in item.values()]
     assert {each["operationId"] for each in operations} <= set(anchors)
     assert {f"schema-{name}" for name in document["components"]["schemas"]} <= set(anchors)
     assert len(anchors) == len(set(anchors))
     assert page.read.open == []
-
-
-def test_each_item_of_the_description_is_a_paragraph(page: Page) -> None:
     assert "<p>The operations of the gateway need HTTP Basic credentials" in page.text
     assert "<p>-" not in page.text
-
-
-def test_a_field_has_its_type_its_description_and_its_default(page: Page) -> None:
     assert "<dd>number: milliseconds from the head of the request to its answer</dd>" in page.text
     assert "from 0 to 9223372036854775807 (default <code>42</code>)</dd>" in page.text
 
 
 async def test_every_link_leads_somewhere(page: Page, sandbox: Sandbox) -> None:
+    """The page has the navigation of the dashboard."""
     links = set(page.read.links)
     within = {link[1:] for link in links if link.startswith("#") and link != "#main"}
     assert within <= set(page.read.anchors)
@@ -89,12 +86,8 @@ async def test_every_link_leads_somewhere(page: Page, sandbox: Sandbox) -> None:
         address = urljoin(f"{sandbox.url}/_sandbox/docs", link)
         async with sandbox.session.get(address, headers={"Accept": "text/html"}) as answer:
             assert answer.status == 200, link
-
-
-def test_it_has_the_navigation_of_the_dashboard(page: Page) -> None:
-    assert {link for link in page.read.links if "?view=" in link} == {
-        f"../_sandbox/?view={name}" for name in VIEWS if name != "settings"
-    }
+    views = {f"../_sandbox/?view={name}" for name in VIEWS if name != "settings"}
+    assert {link for link in links if "?view=" in link} == views
 
 
 def test_it_has_a_form_for_each_request_that_gets_json(page: Page) -> None:

@@ -28,25 +28,16 @@ async def ask(
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_the_root_leads_a_browser_to_the_dashboard(
-    sandbox: Sandbox, browser: ClientSession, method: str
+async def test_the_root_and_the_base_path_lead_a_browser_to_the_dashboard(
+    start_sandbox: StartSandbox, browser: ClientSession, method: str
 ) -> None:
-    root, _ = await ask(browser, f"{sandbox.url}/", method)
-    page, _ = await ask(browser, f"{sandbox.url}/_sandbox/", method)
-
-    assert (root.status, root.headers["Location"]) == (303, "/_sandbox/")
-    assert (page.status, page.content_type) == (200, "text/html")
-
-
-@pytest.mark.parametrize("path", ["/v1", "/v1/", "/v1/_sandbox"])
-async def test_the_base_path_leads_there_too(
-    start_sandbox: StartSandbox, browser: ClientSession, path: str
-) -> None:
-    sandbox = await start_sandbox(base_path="/v1")
-
-    answer, _ = await ask(browser, sandbox.url + path)
-
-    assert (answer.status, answer.headers["Location"]) == (303, "/v1/_sandbox/")
+    for base_path, paths in (("", ["/"]), ("/v1", ["/v1", "/v1/", "/v1/_sandbox"])):
+        sandbox = await start_sandbox(base_path=base_path)
+        for path in paths:
+            root, _ = await ask(browser, sandbox.url + path, method)
+            assert (root.status, root.headers["Location"]) == (303, f"{base_path}/_sandbox/")
+        page, _ = await ask(browser, f"{sandbox.url}{base_path}/_sandbox/", method)
+        assert (page.status, page.content_type) == (200, "text/html")
 
 
 async def test_the_icon_comes_without_a_line_in_the_log(
@@ -66,6 +57,7 @@ async def test_a_path_without_a_page_says_so_on_one(
 ) -> None:
     rows = [
         ("/nothing", 404, "no path /nothing"),
+        ("/<script>alert(1)</script>", 404, "alert(1)"),
         ("/_sandbox/nothing", 404, "/_sandbox/nothing"),
         ("/_sandbox/transactions/55/none", 404, "none"),
         ("/make_payment", 405, "programs send it a POST"),
@@ -75,32 +67,24 @@ async def test_a_path_without_a_page_says_so_on_one(
 
         assert (answer.status, answer.content_type) == (status, "text/html")
         assert words in text
+        assert "<script>alert" not in text
         assert "Open the dashboard" in text
 
 
-async def test_a_page_shows_a_path_as_text(sandbox: Sandbox, browser: ClientSession) -> None:
-    _, text = await ask(browser, f"{sandbox.url}/<script>alert(1)</script>")
-
-    assert "<script>alert" not in text
-
-
-async def test_a_program_still_gets_json(sandbox: Sandbox, browser: ClientSession) -> None:
-    for path in ["/", "/nothing", "/make_payment"]:
-        answer, text = await ask(browser, sandbox.url + path, headers={"Accept": "*/*"})
-
-        assert (answer.status, answer.content_type) == (401, "application/json")
-        assert '"response_code":"100"' in text
-
-
-async def test_a_post_never_gets_a_page(sandbox: Sandbox, browser: ClientSession) -> None:
+async def test_a_program_and_a_post_still_get_json(
+    sandbox: Sandbox, browser: ClientSession
+) -> None:
     for path in ["/", "/nothing", "/make_payment", "/favicon.ico"]:
-        answer, _ = await ask(browser, sandbox.url + path, "POST", data=b"{}")
+        asked: list[tuple[str, dict[str, str]]] = [("GET", {"Accept": "*/*"}), ("POST", {})]
+        for method, headers in asked[path == "/favicon.ico" :]:
+            answer, text = await ask(browser, sandbox.url + path, method, headers=headers)
 
-        assert (answer.status, answer.content_type) == (401, "application/json")
+            assert (answer.status, answer.content_type) == (401, "application/json")
+            assert '"response_code":"100"' in text
 
 
 class TestInbox:
-    async def test_a_browser_sees_the_deliveries_and_stores_none(
+    async def test_a_browser_sees_the_deliveries_and_only_a_program_adds_to_them(
         self, sandbox: Sandbox, browser: ClientSession
     ) -> None:
         await sandbox.collect(transaction_id="<b>T1</b>")
@@ -113,45 +97,27 @@ class TestInbox:
         assert "signature valid" in text
         assert len(await sandbox.inbox()) == 1
 
-    async def test_a_program_still_delivers_by_get(
-        self, sandbox: Sandbox, browser: ClientSession
-    ) -> None:
         await ask(browser, sandbox.inbox_url("orders"), headers={"Accept": "*/*"})
-
-        assert len(await sandbox.inbox()) == 1
-
-    async def test_it_asks_for_the_token_that_its_messages_need(
-        self, start_sandbox: StartSandbox, browser: ClientSession
-    ) -> None:
-        sandbox = await start_sandbox(control_token="s3cret")
-
-        answer, _ = await ask(browser, sandbox.inbox_url("orders"))
-
-        assert answer.status == 303
-        assert answer.headers["Location"].startswith("/_sandbox/login?next=")
+        assert len(await sandbox.inbox()) == 2
 
     async def test_pages_of_deliveries_follow_one_another(
         self, sandbox: Sandbox, browser: ClientSession
     ) -> None:
+        inbox = sandbox.inbox_url("orders")
         for number in range(21):
-            async with sandbox.session.post(sandbox.inbox_url("orders"), data=f"no. {number}"):
+            async with sandbox.session.post(inbox, data=f"no. {number}"):
                 pass
 
-        _, newest = await ask(browser, sandbox.inbox_url("orders"))
+        _, newest = await ask(browser, inbox)
         after = newest.partition("?after=")[2].partition('"')[0]
-        _, oldest = await ask(browser, f"{sandbox.inbox_url('orders')}?after={after}")
+        _, oldest = await ask(browser, f"{inbox}?after={after}")
+        _, deleted = await ask(browser, f"{inbox}?after=gone")
 
         assert "no. 20<" in newest
         assert "no. 0<" not in newest
         assert "no. 0<" in oldest
-
-    async def test_a_page_whose_deliveries_were_deleted_meanwhile_leads_to_the_newest(
-        self, sandbox: Sandbox, browser: ClientSession
-    ) -> None:
-        _, html = await ask(browser, f"{sandbox.inbox_url('orders')}?after=gone")
-
-        assert "Nothing older" in html
-        assert '<a class="button" href="?">Show the newest</a>' in html
+        assert "Nothing older" in deleted
+        assert '<a class="button" href="?">Show the newest</a>' in deleted
 
 
 class TestLogin:
@@ -161,98 +127,80 @@ class TestLogin:
         url = f"{sandbox.url}/_sandbox/login"
         return (await ask(browser, url, "POST", data={"token": token, **form}))[0]
 
-    async def test_the_token_is_entered_once(
-        self, start_sandbox: StartSandbox, browser: ClientSession
+    @pytest.fixture
+    async def guarded(self, start_sandbox: StartSandbox) -> Sandbox:
+        return await start_sandbox(control_token="s3cret")
+
+    async def test_the_token_is_entered_once_and_forgotten_at_the_end(
+        self, guarded: Sandbox, browser: ClientSession
     ) -> None:
-        sandbox = await start_sandbox(control_token="s3cret")
         wanted = "/_sandbox/?q=0244"
 
-        before, _ = await ask(browser, sandbox.url + wanted)
-        entered = await self.login(browser, sandbox, next=wanted)
+        before, _ = await ask(browser, guarded.url + wanted)
+        entered = await self.login(browser, guarded, next=wanted)
         cookie = entered.headers["Set-Cookie"]
-        after, _ = await ask(browser, sandbox.url + wanted)
+        after, _ = await ask(browser, guarded.url + wanted)
+        await ask(browser, f"{guarded.url}/_sandbox/logout", "POST")
+        logged_out, _ = await ask(browser, guarded.url + wanted)
 
-        assert before.status == 303
         assert (entered.status, entered.headers["Location"]) == (303, wanted)
         assert "HttpOnly" in cookie
         assert "SameSite=Strict" in cookie
         assert "s3cret" not in cookie
-        assert after.status == 200
+        assert [each.status for each in (before, after, logged_out)] == [303, 200, 303]
 
-    @pytest.mark.parametrize(
-        ("settings", "secure"),
-        [({}, False), ({"tls_terminated": True}, True), ({"tls": True}, True)],
-    )
     async def test_browsers_that_come_by_https_keep_the_cookie_to_it(
-        self,
-        start_sandbox: StartSandbox,
-        browser: ClientSession,
-        settings: dict[str, bool],
-        *,
-        secure: bool,
+        self, start_sandbox: StartSandbox, browser: ClientSession
     ) -> None:
         """The tests speak plain HTTP to the server, as a proxy in front of it does."""
-        sandbox = await start_sandbox(control_token="s3cret", **settings)
+        settings: tuple[dict[str, bool], ...] = ({}, {"tls_terminated": True}, {"tls": True})
+        for each in settings:
+            sandbox = await start_sandbox(control_token="s3cret", **each)
 
-        cookie = (await self.login(browser, sandbox)).headers["Set-Cookie"]
+            cookie = (await self.login(browser, sandbox)).headers["Set-Cookie"]
 
-        assert ("Secure" in cookie) is secure
+            assert ("Secure" in cookie) is bool(each)
 
-    async def test_a_wrong_token_is_refused(
-        self, start_sandbox: StartSandbox, browser: ClientSession
+    async def test_a_wrong_token_is_refused_and_without_a_token_there_is_nothing_to_enter(
+        self, guarded: Sandbox, sandbox: Sandbox, browser: ClientSession
     ) -> None:
-        sandbox = await start_sandbox(control_token="s3cret")
+        """An inbox asks for the token that its messages need."""
+        inbox, _ = await ask(browser, guarded.inbox_url("orders"))
+        assert inbox.status == 303
+        assert inbox.headers["Location"].startswith("/_sandbox/login?next=")
 
-        answer = await self.login(browser, sandbox, "guess")
-
-        assert answer.headers["WWW-Authenticate"] == 'Bearer realm="sandbox_sim"'
-
+        answer = await self.login(browser, guarded, "guess")
         assert answer.status == 401
+        assert answer.headers["WWW-Authenticate"] == 'Bearer realm="sandbox_sim"'
         assert "Set-Cookie" not in answer.headers
 
-    @pytest.mark.parametrize(
-        "wanted", ["https://evil.example/", "//evil.example", "/_sandbox/\r\nX: 1", "/\\evil"]
-    )
+        nothing, _ = await ask(browser, f"{sandbox.url}/_sandbox/login")
+        assert (nothing.status, nothing.headers["Location"]) == (303, "/_sandbox/")
+
     async def test_it_leads_to_no_other_site(
-        self, start_sandbox: StartSandbox, browser: ClientSession, wanted: str
+        self, guarded: Sandbox, browser: ClientSession
     ) -> None:
-        sandbox = await start_sandbox(control_token="s3cret")
+        elsewhere = ("https://evil.example/", "//evil.example", "/_sandbox/\r\nX: 1", "/\\evil")
+        for wanted in elsewhere:
+            answer = await self.login(browser, guarded, next=wanted)
 
-        answer = await self.login(browser, sandbox, next=wanted)
-
-        assert answer.headers["Location"] == "/_sandbox/"
+            assert answer.headers["Location"] == "/_sandbox/"
 
     async def test_the_cookie_alone_changes_nothing(
-        self, start_sandbox: StartSandbox, browser: ClientSession
+        self, guarded: Sandbox, browser: ClientSession
     ) -> None:
         """A browser sends the cookie to every port of a host, so `Origin` must be the gateway's."""
-        sandbox = await start_sandbox(control_token="s3cret")
-        await self.login(browser, sandbox)
-        freeze = f"{sandbox.url}/_sandbox/clock/freeze"
+        await self.login(browser, guarded)
+        freeze = f"{guarded.url}/_sandbox/clock/freeze"
+        asked: tuple[dict[str, str], ...] = (
+            {},
+            {"Origin": guarded.url},
+            {"Origin": "http://127.0.0.1:9"},
+        )
 
-        without, _ = await ask(browser, freeze, "POST")
-        ours, _ = await ask(browser, freeze, "POST", headers={"Origin": sandbox.url})
-        other = {"Origin": "http://127.0.0.1:9"}
-        foreign, _ = await ask(browser, freeze, "POST", headers=other)
+        answers = [(await ask(browser, freeze, "POST", headers=each))[0] for each in asked]
 
-        assert (without.status, ours.status, foreign.status) == (401, 200, 403)
-
-    async def test_logging_out_takes_the_cookie_away(
-        self, start_sandbox: StartSandbox, browser: ClientSession
-    ) -> None:
-        sandbox = await start_sandbox(control_token="s3cret")
-        await self.login(browser, sandbox)
-
-        await ask(browser, f"{sandbox.url}/_sandbox/logout", "POST")
-
-        assert (await ask(browser, f"{sandbox.url}/_sandbox/"))[0].status == 303
-
-    async def test_without_a_token_there_is_nothing_to_enter(
-        self, sandbox: Sandbox, browser: ClientSession
-    ) -> None:
-        answer, _ = await ask(browser, f"{sandbox.url}/_sandbox/login")
-
-        assert (answer.status, answer.headers["Location"]) == (303, "/_sandbox/")
+        assert [each.status for each in answers] == [401, 200, 403]
 
 
 async def test_the_last_run_of_certify_is_a_page(
@@ -269,3 +217,23 @@ async def test_the_last_run_of_certify_is_a_page(
     assert "sandbox-sim certify init" in how
     assert (page.status, page.content_type, text) == (200, "text/html", "<h1>Certified</h1>")
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+
+
+CHANGED = b"event: changed\ndata: {}\n\n"
+
+
+async def heard(feed: ClientResponse) -> bytes:
+    return await feed.content.readuntil(b"\n\n")
+
+
+async def test_a_change_is_announced_without_its_content_until_the_server_ends(
+    sandbox: Sandbox,
+) -> None:
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/changes") as feed:
+        assert await heard(feed) == b"retry: 1000\n\n"
+
+        await sandbox.collect(reference="secret")
+        assert await heard(feed) == CHANGED
+
+        await sandbox.stop()
+        assert (await feed.content.read()).replace(CHANGED, b"") == b""

@@ -14,7 +14,7 @@ from playwright.async_api import Browser, Locator, Page, Route, ViewportSize, ex
 
 from tests.conftest import basic
 from tests.demo.accessibility import LOOKS, barriers, without_repeats
-from tests.demo.browser import DESK, IN_A_BROWSER, PHONE
+from tests.demo.browser import DESK, IN_A_BROWSER, PHONE, WatchedPage
 from tests.demo.stage import Stage, open_stage
 from tests.kit.http_servers import listening
 from tests.production.settings import BUILT_IN, LIVE
@@ -32,6 +32,18 @@ OTHER_PAGES = ("nothing found", "timeline", "handset", "inbox", "rules", "paymen
 async def stage(browser: Browser) -> AsyncIterator[Stage]:
     async with open_stage(browser) as opened:
         yield opened
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def watched(stage: Stage) -> AsyncIterator[WatchedPage]:
+    """A page in a context of its own; at its end nothing may have gone wrong on it."""
+    async with stage.page() as watched:
+        yield watched
+
+
+@pytest.fixture
+def page(watched: WatchedPage) -> Page:
+    return watched.page
 
 
 @asynccontextmanager
@@ -72,45 +84,30 @@ def dashboard(stage: Stage, query: str = "") -> str:
     return f"{stage.url}/_sandbox/{query}"
 
 
-async def buy(page: Page, how: str = "Mobile money") -> None:
-    """Buy a cocoa bar in the shop on the screen."""
-    shop = page.frame_locator("#shop")
-    await shop.get_by_role("link", name="Buy Cocoa bar").click()
-    await shop.get_by_label(how).check()
-    await shop.get_by_role("button", name="Pay GHS").click()
-
-
-class TestPurchase:
+async def test_a_purchase_by_handset_and_by_card(stage: Stage, page: Page) -> None:
     """On the screen of a demonstration: shop, phone and timeline side by side."""
-
-    async def test_by_handset(self, stage: Stage) -> None:
-        async with stage.page() as watched:
-            page = watched.page
-            await page.goto(f"{stage.shop_url}/screen")
-            await buy(page)
-            phone, timeline = page.frame_locator("#phone"), page.frame_locator("#timeline")
-
-            await expect(timeline.get_by_text("Waiting for the payer")).to_be_visible()
-            await phone.get_by_label("PIN").fill("1234")
-            await phone.get_by_role("button", name="Approve").click()
-
-            shop = page.frame_locator("#shop")
-            await expect(shop.get_by_text("✓ Processing")).to_be_visible()
-            await expect(phone.locator(".bubble")).to_contain_text("is paid, GHS")
-            await expect(phone.locator("#prompt")).to_have_count(0)
-            await expect(timeline.get_by_text("Approved on the handset")).to_be_visible()
-            await expect(timeline.get_by_text("Acknowledged with HTTP 200")).to_be_visible()
-
-    async def test_by_card(self, stage: Stage) -> None:
-        async with stage.page() as watched:
-            page = watched.page
-            await page.goto(f"{stage.shop_url}/screen")
-            await buy(page, "Card")
-            shop = page.frame_locator("#shop")
+    phone, timeline = page.frame_locator("#phone"), page.frame_locator("#timeline")
+    shop = page.frame_locator("#shop")
+    for how in ("Mobile money", "Card"):
+        await page.goto(f"{stage.shop_url}/screen")
+        await shop.get_by_role("link", name="Buy Cocoa bar").click()
+        await shop.get_by_label(how).check()
+        await shop.get_by_role("button", name="Pay GHS").click()
+        if how == "Card":
             await shop.get_by_role("button", name="Visa •••• 1111").click()
             await shop.get_by_role("button", name="Pay GHS").click()
-
             await expect(shop.get_by_text("✓ Processing")).to_be_visible()
+            continue
+
+        await expect(timeline.get_by_text("Waiting for the payer")).to_be_visible()
+        await phone.get_by_label("PIN").fill("1234")
+        await phone.get_by_role("button", name="Approve").click()
+
+        await expect(shop.get_by_text("✓ Processing")).to_be_visible()
+        await expect(phone.locator(".bubble")).to_contain_text("is paid, GHS")
+        await expect(phone.locator("#prompt")).to_have_count(0)
+        await expect(timeline.get_by_text("Approved on the handset")).to_be_visible()
+        await expect(timeline.get_by_text("Acknowledged with HTTP 200")).to_be_visible()
 
 
 class RefuseConnection:
@@ -134,79 +131,80 @@ async def answer_502(route: Route) -> None:
 class TestDashboard:
     @pytest.mark.parametrize("refuse", [RefuseConnection(), answer_502], ids=["gone", "proxy"])
     async def test_it_says_while_the_server_cannot_be_reached(
-        self, stage: Stage, refuse: Callable[[Route], Awaitable[None]]
+        self,
+        stage: Stage,
+        page: Page,
+        watched: WatchedPage,
+        refuse: Callable[[Route], Awaitable[None]],
     ) -> None:
-        async with stage.page() as watched:
-            page = watched.page
-            await page.clock.install()
-            await page.route("**/_sandbox/changes", refuse)
-            await page.goto(dashboard(stage, ""))
-            notice = page.get_by_text("The connection to the server is lost.")
-            await expect(notice).to_be_visible()
+        await page.clock.install()
+        await page.route("**/_sandbox/changes", refuse)
+        await page.goto(dashboard(stage, ""))
+        notice = page.get_by_text("The connection to the server is lost.")
+        await expect(notice).to_be_visible()
 
-            await page.unroute("**/_sandbox/changes")
-            await page.clock.fast_forward("00:10")  # the page's pause; the browser's own is real
+        await page.unroute("**/_sandbox/changes")
+        await page.clock.fast_forward("00:10")  # the page's pause; the browser's own is real
 
-            await expect(notice).to_be_hidden(timeout=30_000)
-            watched.problems.clear()  # the connection that was refused
+        await expect(notice).to_be_hidden(timeout=30_000)
+        watched.problems.clear()  # the connection that was refused
 
-    async def test_an_older_page_that_comes_late_replaces_no_newer_one(self, stage: Stage) -> None:
-        async with stage.page() as watched:
-            page, first = watched.page, LateAnswer()
-            await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
-            await page.goto(dashboard(stage, "?q=service:62"))
-            await page.route("**/_sandbox/?q=*", first)
-            await page.get_by_role("button", name="+1 min").click()
-            await first.is_held.wait()
-            await stage.sandbox.airtime(service_id=62, transaction_id="NEW")
-            await page.locator("#clock summary").click()
-            await page.get_by_role("button", name="+15 min").click()
-            row = page.locator("#rows").get_by_text("NEW")
-            await expect(row).to_be_visible()
+    async def test_an_older_page_that_comes_late_replaces_no_newer_one(
+        self, stage: Stage, page: Page
+    ) -> None:
+        first = LateAnswer()
+        await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
+        await page.goto(dashboard(stage, "?q=service:62"))
+        await page.route("**/_sandbox/?q=*", first)
+        await page.get_by_role("button", name="+1 min").click()
+        await first.is_held.wait()
+        await stage.sandbox.airtime(service_id=62, transaction_id="NEW")
+        await page.locator("#clock summary").click()
+        await page.get_by_role("button", name="+15 min").click()
+        row = page.locator("#rows").get_by_text("NEW")
+        await expect(row).to_be_visible()
 
-            await first.comes(page)
-            await expect(row).to_be_visible()
+        await first.comes(page)
+        await expect(row).to_be_visible()
 
     async def test_an_older_search_that_comes_late_replaces_no_newer_one(
-        self, stage: Stage
+        self, stage: Stage, page: Page
     ) -> None:
         for number in (1, 2):
             await stage.sandbox.airtime(service_id=172, transaction_id=f"S{number}")
-        async with stage.page() as watched:
-            page, first = watched.page, LateAnswer()
-            await page.goto(dashboard(stage, "?q=service:172"))
-            await page.route("**/_sandbox/?*S1", first)
-            search, rows = page.get_by_role("searchbox"), page.locator("#rows li")
-            await search.fill("service:172 S1")
-            await first.is_held.wait()
-            await search.fill("service:172 S2")
-            await expect(rows).to_have_text([re.compile("S2")])
+        first = LateAnswer()
+        await page.goto(dashboard(stage, "?q=service:172"))
+        await page.route("**/_sandbox/?*S1", first)
+        search, rows = page.get_by_role("searchbox"), page.locator("#rows li")
+        await search.fill("service:172 S1")
+        await first.is_held.wait()
+        await search.fill("service:172 S2")
+        await expect(rows).to_have_text([re.compile("S2")])
 
-            await first.comes(page)
-            await expect(rows).to_have_text([re.compile("S2")])
-            assert page.url.endswith("S2")
+        await first.comes(page)
+        await expect(rows).to_have_text([re.compile("S2")])
+        assert page.url.endswith("S2")
 
     async def test_a_record_that_is_opened_before_a_refresh_and_comes_after_it_is_shown(
-        self, stage: Stage
+        self, stage: Stage, page: Page
     ) -> None:
         """With what the refresh has shown: the page of the record is older."""
         for number in (1, 2):
             await stage.sandbox.airtime(service_id=173, transaction_id=f"V{number}")
-        async with stage.page() as watched:
-            page, opened = watched.page, LateAnswer()
-            await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
-            await page.goto(dashboard(stage, "?q=service:173"))
-            await page.route("**/_sandbox/?*open=*", opened)
-            await page.keyboard.press("j")
-            await opened.is_held.wait()
-            await stage.sandbox.airtime(service_id=173, transaction_id="V3")
-            await page.get_by_role("button", name="+1 min").click()
-            rows = page.locator("#rows li")
-            await expect(rows).to_have_count(3)
+        opened = LateAnswer()
+        await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
+        await page.goto(dashboard(stage, "?q=service:173"))
+        await page.route("**/_sandbox/?*open=*", opened)
+        await page.keyboard.press("j")
+        await opened.is_held.wait()
+        await stage.sandbox.airtime(service_id=173, transaction_id="V3")
+        await page.get_by_role("button", name="+1 min").click()
+        rows = page.locator("#rows li")
+        await expect(rows).to_have_count(3)
 
-            await opened.comes(page)
-            await expect(page.locator("#rows [aria-current]")).to_contain_text("V1")
-            await expect(rows).to_have_count(3)
+        await opened.comes(page)
+        await expect(page.locator("#rows [aria-current]")).to_contain_text("V1")
+        await expect(rows).to_have_count(3)
 
     async def test_a_receiver_that_fails_is_named_and_retried(self, stage: Stage) -> None:
         async with receiver(500, *[200] * 35, 500) as receiver_url, stage.page() as watched:
@@ -241,39 +239,35 @@ class TestDashboard:
             await page.keyboard.press("r")
             await expect(page.get_by_text("Callback, attempt 4")).to_be_visible()
 
-    async def test_the_clock_moves_on_and_stands_still(self, stage: Stage) -> None:
-        async with stage.page() as watched:
-            page = watched.page
-            await stage.sandbox.airtime(service_id=62, transaction_id="C1")
-            await page.goto(dashboard(stage, "?q=service:62"))
-            await page.get_by_title("Gateway time, and what is due").click()
-            await expect(page.get_by_text("C1 of service 62 becomes 000")).to_be_visible()
+    async def test_the_clock_moves_on_and_stands_still(self, stage: Stage, page: Page) -> None:
+        await stage.sandbox.airtime(service_id=62, transaction_id="C1")
+        await page.goto(dashboard(stage, "?q=service:62"))
+        await page.get_by_title("Gateway time, and what is due").click()
+        await expect(page.get_by_text("C1 of service 62 becomes 000")).to_be_visible()
 
-            await page.get_by_role("button", name="+1 min", exact=True).click()
+        await page.get_by_role("button", name="+1 min", exact=True).click()
 
-            await expect(
-                page.get_by_text("1 job ran: ").or_(page.get_by_text("jobs ran: "))
-            ).to_be_visible()
-            await expect(page.locator("#detail header .badge").first).to_have_text("000 successful")
+        await expect(
+            page.get_by_text("1 job ran: ").or_(page.get_by_text("jobs ran: "))
+        ).to_be_visible()
+        await expect(page.locator("#detail header .badge").first).to_have_text("000 successful")
 
-    async def test_an_override_by_form(self, stage: Stage) -> None:
+    async def test_an_override_by_form(self, stage: Stage, page: Page) -> None:
         await stage.sandbox.airtime(service_id=63, transaction_id="O0")
-        async with stage.page() as watched:
-            page = watched.page
-            await page.goto(dashboard(stage, "?view=overrides"))
-            await expect(page.get_by_label("For which requests")).to_have_value("1")
-            await page.get_by_text("More: which requests").click()
-            await page.locator("#match-service").fill("63")
-            await expect(page.get_by_text("Of the requests so far, 1 matches.")).to_be_visible()
-            await page.get_by_label("The transaction ends as").select_option("003")
-            await page.get_by_role("button", name="Add").click()
-            await expect(page.locator("td").first).to_have_text("Service 63")
-            row = page.locator("tbody tr").first
-            await expect(row).to_contain_text("The transaction ends as 003 cancelled")
-            await expect(row).to_contain_text("0 of 1")
+        await page.goto(dashboard(stage, "?view=overrides"))
+        await expect(page.get_by_label("For which requests")).to_have_value("1")
+        await page.get_by_text("More: which requests").click()
+        await page.locator("#match-service").fill("63")
+        await expect(page.get_by_text("Of the requests so far, 1 matches.")).to_be_visible()
+        await page.get_by_label("The transaction ends as").select_option("003")
+        await page.get_by_role("button", name="Add").click()
+        await expect(page.locator("td").first).to_have_text("Service 63")
+        row = page.locator("tbody tr").first
+        await expect(row).to_contain_text("The transaction ends as 003 cancelled")
+        await expect(row).to_contain_text("0 of 1")
 
     @pytest.mark.decision("D16")
-    async def test_each_preset_is_for_the_next_payment(self, stage: Stage) -> None:
+    async def test_each_preset_is_for_the_next_payment(self, stage: Stage, page: Page) -> None:
         inbox = stage.sandbox.inbox_url("presets")
         presets = {
             "Declined": "ends as 001 failed",
@@ -282,36 +276,34 @@ class TestDashboard:
             "Callback lost": "No callback is sent",
             "Answer lost": "The answer is lost",
         }
-        async with stage.page() as watched:
-            page = watched.page
-            await page.goto(dashboard(stage, "?view=overrides"))
-            bar = page.locator(".bar")
-            assert await bar.evaluate("each => each.offsetHeight") < 60, "the bar is one line"
-            hidden = bar.locator(".skip")
-            assert await hidden.evaluate_all("all => all.every(each => each.offsetWidth <= 1)")
-            await page.set_viewport_size(NARROW)
-            assert await bar.evaluate("each => each.offsetHeight") <= NARROW["height"] / 6
-            await page.set_viewport_size(DESK)
-            for name, shown in presets.items():
-                if name == "Answer lost":
-                    await page.get_by_role("link", name="Faults").click()
-                await page.get_by_role("button", name=name).click()
-                await expect(page.locator("tbody tr").first).to_contain_text(shown)
-                await expect(page.locator("tbody tr").first).to_contain_text("0 of 1")
-            await page.goto(dashboard(stage, "?q=service:73"))
-            await stage.sandbox.balance(service_id=73)
-            # The first one loses its answer, so it is sent from where that breaks no connection.
-            body = stage.sandbox.payment(service_id=73, transaction_id="N0", callback_url=inbox)
-            lost = await post(stage.sandbox, "requests/send", path="/make_payment", body=body)
-            assert lost["status"] is None
-            for number in range(1, 5):
-                await stage.sandbox.airtime(
-                    service_id=73, transaction_id=f"N{number}", callback_url=inbox
-                )
-            # The newest payment is followed, as nobody has chosen one.
-            await expect(page.locator("#rows [aria-current]")).to_contain_text("N4")
-            await expect(page.locator("#detail")).to_contain_text("transaction N4")
-            await stage.sandbox.advance(seconds=1)
+        await page.goto(dashboard(stage, "?view=overrides"))
+        bar = page.locator(".bar")
+        assert await bar.evaluate("each => each.offsetHeight") < 60, "the bar is one line"
+        hidden = bar.locator(".skip")
+        assert await hidden.evaluate_all("all => all.every(each => each.offsetWidth <= 1)")
+        await page.set_viewport_size(NARROW)
+        assert await bar.evaluate("each => each.offsetHeight") <= NARROW["height"] / 6
+        await page.set_viewport_size(DESK)
+        for name, shown in presets.items():
+            if name == "Answer lost":
+                await page.get_by_role("link", name="Faults").click()
+            await page.get_by_role("button", name=name).click()
+            await expect(page.locator("tbody tr").first).to_contain_text(shown)
+            await expect(page.locator("tbody tr").first).to_contain_text("0 of 1")
+        await page.goto(dashboard(stage, "?q=service:73"))
+        await stage.sandbox.balance(service_id=73)
+        # The first one loses its answer, so it is sent from where that breaks no connection.
+        body = stage.sandbox.payment(service_id=73, transaction_id="N0", callback_url=inbox)
+        lost = await post(stage.sandbox, "requests/send", path="/make_payment", body=body)
+        assert lost["status"] is None
+        for number in range(1, 5):
+            await stage.sandbox.airtime(
+                service_id=73, transaction_id=f"N{number}", callback_url=inbox
+            )
+        # The newest payment is followed, as nobody has chosen one.
+        await expect(page.locator("#rows [aria-current]")).to_contain_text("N4")
+        await expect(page.locator("#detail")).to_contain_text("transaction N4")
+        await stage.sandbox.advance(seconds=1)
 
         found = await get(stage.sandbox, "transactions?service_id=73")
         statuses = {each["transaction_id"]: each["status"] for each in found["transactions"]}
@@ -320,37 +312,34 @@ class TestDashboard:
         sent = Counter(each["transaction_id"] for each in calls["callbacks"] if each["attempts"])
         assert sent == {"N0": 1, "N1": 1, "N2": 2, "N4": 1}
 
-    async def test_a_form_keeps_what_is_typed_while_things_happen(self, stage: Stage) -> None:
-        async with stage.page() as watched:
-            page = watched.page
-            await page.goto(dashboard(stage, "?view=faults"))
-            await page.get_by_text("More: which requests").click()
-            await page.locator("#match-service").fill("69")
-            await page.get_by_label("The answer").select_option("fixed")
-            await page.get_by_role("heading", name="Add a fault").click()
-            now = await page.locator("#clock .now").inner_text()
+    async def test_a_form_keeps_what_is_typed_while_things_happen(
+        self, stage: Stage, page: Page
+    ) -> None:
+        await page.goto(dashboard(stage, "?view=faults"))
+        await page.get_by_text("More: which requests").click()
+        await page.locator("#match-service").fill("69")
+        await page.get_by_label("The answer").select_option("fixed")
+        await page.get_by_role("heading", name="Add a fault").click()
+        now = await page.locator("#clock .now").inner_text()
 
-            await stage.sandbox.airtime(service_id=72, transaction_id="F1")
-            await stage.sandbox.advance(seconds=1)
-
-            await expect(page.locator("#clock .now")).not_to_have_text(now)
-            await expect(page.locator("#match-service")).to_have_value("69")
-            await expect(page.get_by_label("Milliseconds", exact=True)).to_be_visible()
-
-    async def test_the_page_of_an_inbox_empties_it(self, stage: Stage) -> None:
-        await stage.sandbox.airtime(
-            service_id=71, transaction_id="I1", callback_url=stage.sandbox.inbox_url("browser")
-        )
+        await stage.sandbox.airtime(service_id=72, transaction_id="F1")
         await stage.sandbox.advance(seconds=1)
-        async with stage.page() as watched:
-            page = watched.page
-            await page.goto(dashboard(stage, "inbox/browser"))
-            await expect(page.get_by_role("article")).to_have_count(1)
-            await page.get_by_role("button", name="Empty this inbox").click()
 
-            await expect(page.get_by_text("No callbacks yet")).to_be_visible()
+        await expect(page.locator("#clock .now")).not_to_have_text(now)
+        await expect(page.locator("#match-service")).to_have_value("69")
+        await expect(page.get_by_label("Milliseconds", exact=True)).to_be_visible()
 
-    async def test_every_kind_of_fault_by_form(self, stage: Stage) -> None:
+    async def test_the_page_of_an_inbox_empties_it(self, stage: Stage, page: Page) -> None:
+        inbox = stage.sandbox.inbox_url("browser")
+        await stage.sandbox.airtime(service_id=71, transaction_id="I1", callback_url=inbox)
+        await stage.sandbox.advance(seconds=1)
+        await page.goto(dashboard(stage, "inbox/browser"))
+        await expect(page.get_by_role("article")).to_have_count(1)
+        await page.get_by_role("button", name="Empty this inbox").click()
+
+        await expect(page.get_by_text("No callbacks yet")).to_be_visible()
+
+    async def test_every_kind_of_fault_by_form(self, stage: Stage, page: Page) -> None:
         kinds: dict[str, tuple[dict[str, str], str]] = {
             "status": (
                 {"Seconds in Retry-After": "7", "Probability": "0.5"},
@@ -362,103 +351,94 @@ class TestDashboard:
             ),
             "timeout": ({}, "The answer never comes; the request is not processed"),
         }
-        async with stage.page() as watched:
-            page = watched.page
-            await page.goto(dashboard(stage, "?view=faults"))
-            await page.get_by_text("More: which requests").click()
-            for kind, (fields, shown) in kinds.items():
-                await page.locator("#match-service").fill("69")
-                await page.get_by_label("The answer").select_option(kind)
-                for label, value in fields.items():
-                    await page.get_by_label(label).locator("visible=true").fill(value)
-                if kind == "timeout":
-                    await page.get_by_label("The request").select_option("false")
-                await page.get_by_role("button", name="Add").click()
-                await expect(page.get_by_role("cell", name=shown, exact=True)).to_be_visible()
-            await page.get_by_role("button", name="Remove all").click()
-            await expect(page.get_by_text("No faults")).to_be_visible()
+        await page.goto(dashboard(stage, "?view=faults"))
+        await page.get_by_text("More: which requests").click()
+        for kind, (fields, shown) in kinds.items():
+            await page.locator("#match-service").fill("69")
+            await page.get_by_label("The answer").select_option(kind)
+            for label, value in fields.items():
+                await page.get_by_label(label).locator("visible=true").fill(value)
+            if kind == "timeout":
+                await page.get_by_label("The request").select_option("false")
+            await page.get_by_role("button", name="Add").click()
+            await expect(page.get_by_role("cell", name=shown, exact=True)).to_be_visible()
+        await page.get_by_role("button", name="Remove all").click()
+        await expect(page.get_by_text("No faults")).to_be_visible()
 
-    async def test_a_request_by_form_with_a_magic_value(self, stage: Stage) -> None:
-        async with stage.page() as watched:
-            page = watched.page
-            await page.goto(dashboard(stage, "?q=service:64"))
-            await (
-                page.get_by_role("button", name="Send a payment")
-                .or_(page.get_by_role("button", name="Send a request"))
-                .first.click()
-            )
-            await page.get_by_role("button", name="015 declined").click()
-            body = page.get_by_label("Body of")
-            text = (await body.input_value()).replace('"service_id": 55', '"service_id": 64')
-            await body.fill(text)
-            await page.get_by_role("button", name="Send", exact=True).click()
+    async def test_a_request_by_form_with_a_magic_value(self, stage: Stage, page: Page) -> None:
+        await page.goto(dashboard(stage, "?q=service:64"))
+        await (
+            page.get_by_role("button", name="Send a payment")
+            .or_(page.get_by_role("button", name="Send a request"))
+            .first.click()
+        )
+        await page.get_by_role("button", name="015 declined").click()
+        body = page.get_by_label("Body of")
+        text = (await body.input_value()).replace('"service_id": 55', '"service_id": 64')
+        await body.fill(text)
+        await page.get_by_role("button", name="Send", exact=True).click()
 
-            await expect(page.locator(".answer")).to_contain_text('"response_code": "015"')
-            await expect(page.locator("#rows li")).to_contain_text("015 declined")
+        await expect(page.locator(".answer")).to_contain_text('"response_code": "015"')
+        await expect(page.locator("#rows li")).to_contain_text("015 declined")
 
-    async def test_snapshots_seed_and_reset(self, stage: Stage) -> None:
-        async with stage.page() as watched:
-            page = watched.page
-            page.on("dialog", lambda dialog: dialog.accept())
-            await page.goto(dashboard(stage, "?q=service:65"))
-            await page.get_by_role("button", name="More actions").click()
-            await page.get_by_role("button", name="Seed").click()
-            await expect(page.locator("#rows li").first).to_be_visible()
+    async def test_snapshots_seed_and_reset(self, stage: Stage, page: Page) -> None:
+        page.on("dialog", lambda dialog: dialog.accept())
+        await page.goto(dashboard(stage, "?q=service:65"))
+        await page.get_by_role("button", name="More actions").click()
+        await page.get_by_role("button", name="Seed").click()
+        await expect(page.locator("#rows li").first).to_be_visible()
 
-            await page.get_by_role("button", name="More actions").click()
-            await page.get_by_label("Name").fill("before")
-            await page.get_by_role("button", name="Save").click()
-            await expect(page.get_by_text("The snapshot was saved")).to_be_visible()
-            await page.get_by_role("button", name="More actions").click()
-            snapshots = page.get_by_role("list", name="Snapshots")
-            await expect(snapshots).to_contain_text("before")
-            await snapshots.get_by_role("button", name="Delete").click()
-            await expect(snapshots.get_by_role("listitem")).to_have_count(0)
-            await page.locator("#reset-service").fill("65")
-            await page.get_by_role("button", name="Reset").click()
+        await page.get_by_role("button", name="More actions").click()
+        await page.get_by_label("Name").fill("before")
+        await page.get_by_role("button", name="Save").click()
+        await expect(page.get_by_text("The snapshot was saved")).to_be_visible()
+        await page.get_by_role("button", name="More actions").click()
+        snapshots = page.get_by_role("list", name="Snapshots")
+        await expect(snapshots).to_contain_text("before")
+        await snapshots.get_by_role("button", name="Delete").click()
+        await expect(snapshots.get_by_role("listitem")).to_have_count(0)
+        await page.locator("#reset-service").fill("65")
+        await page.get_by_role("button", name="Reset").click()
 
-            await expect(page.get_by_text("Nothing matches")).to_be_visible()
+        await expect(page.get_by_text("Nothing matches")).to_be_visible()
 
-    async def test_the_keys(self, stage: Stage) -> None:
+    async def test_the_keys(self, stage: Stage, page: Page) -> None:
         for number in (1, 2):
             await stage.sandbox.airtime(service_id=66, transaction_id=f"K{number}")
-        async with stage.page() as watched:
-            page = watched.page
-            await page.goto(dashboard(stage, "?q=service:66"))
-            await expect(page.locator("#rows [aria-current]")).to_contain_text("K2")
+        await page.goto(dashboard(stage, "?q=service:66"))
+        await expect(page.locator("#rows [aria-current]")).to_contain_text("K2")
 
-            await page.keyboard.press("j")
-            await expect(page.locator("#rows [aria-current]")).to_contain_text("K1")
-            await page.keyboard.press("/")
-            await page.keyboard.type("service:66 K2")
-            await expect(page.locator("#rows li")).to_have_count(1)
-            await page.keyboard.press("Escape")
-            await page.locator("h1").first.click()
-            await page.keyboard.press("?")
-            await expect(page.get_by_role("heading", name="Keyboard and search")).to_be_visible()
+        await page.keyboard.press("j")
+        await expect(page.locator("#rows [aria-current]")).to_contain_text("K1")
+        await page.keyboard.press("/")
+        await page.keyboard.type("service:66 K2")
+        await expect(page.locator("#rows li")).to_have_count(1)
+        await page.keyboard.press("Escape")
+        await page.locator("h1").first.click()
+        await page.keyboard.press("?")
+        await expect(page.get_by_role("heading", name="Keyboard and search")).to_be_visible()
 
     async def test_a_record_stays_open_when_a_page_without_it_was_asked_for_after_it(
-        self, stage: Stage
+        self, stage: Stage, page: Page
     ) -> None:
         """A refresh that begins before the page of the record has come."""
         for number in (1, 2):
             await stage.sandbox.airtime(service_id=171, transaction_id=f"R{number}")
-        async with stage.page() as watched:
-            page, opened, refreshed = watched.page, LateAnswer(), LateAnswer()
-            await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
-            await page.goto(dashboard(stage, "?q=service:171"))
-            await page.route("**/_sandbox/?q=service:171", refreshed)
-            await page.route("**/_sandbox/?*open=*", opened)
-            await page.keyboard.press("j")
-            await opened.is_held.wait()
-            await page.get_by_role("button", name="+1 min").click()
-            await refreshed.is_held.wait()
-            await opened.comes(page)
-            current = page.locator("#rows [aria-current]")
-            await expect(current).to_contain_text("R1")
+        opened, refreshed = LateAnswer(), LateAnswer()
+        await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
+        await page.goto(dashboard(stage, "?q=service:171"))
+        await page.route("**/_sandbox/?q=service:171", refreshed)
+        await page.route("**/_sandbox/?*open=*", opened)
+        await page.keyboard.press("j")
+        await opened.is_held.wait()
+        await page.get_by_role("button", name="+1 min").click()
+        await refreshed.is_held.wait()
+        await opened.comes(page)
+        current = page.locator("#rows [aria-current]")
+        await expect(current).to_contain_text("R1")
 
-            await refreshed.comes(page)
-            await expect(current).to_contain_text("R1")
+        await refreshed.comes(page)
+        await expect(current).to_contain_text("R1")
 
 
 async def test_hostile_text_runs_nothing(stage: Stage) -> None:
@@ -477,60 +457,58 @@ async def test_hostile_text_runs_nothing(stage: Stage) -> None:
         await expect(page.locator(".bubble")).to_contain_text("<script>alert(1)")
 
 
-async def test_settings_change_on_the_page_and_come_back(stage: Stage) -> None:
-    async with stage.page() as watched:
-        page = watched.page
-        await page.goto(dashboard(stage))
-        await page.get_by_role("button", name="More").click()
-        await page.get_by_role("link", name="Settings").click()
-        await page.get_by_label("duplicates").select_option("reject")
-        await page.get_by_label("sms_transition_ms").fill("5")
-        await page.get_by_role("button", name="Change", exact=True).click()
+async def test_settings_change_on_the_page_and_come_back(stage: Stage, page: Page) -> None:
+    await page.goto(dashboard(stage))
+    await page.get_by_role("button", name="More").click()
+    await page.get_by_role("link", name="Settings").click()
+    await page.get_by_label("duplicates").select_option("reject")
+    await page.get_by_label("sms_transition_ms").fill("5")
+    await page.get_by_role("button", name="Change", exact=True).click()
 
-        await expect(page.get_by_text("changed", exact=True)).to_have_count(2)
-        await page.goto(dashboard(stage))
-        await page.get_by_role("link", name="Settings (2 changed)").click()
-        await expect(page.get_by_text('Configured: "accept".')).to_be_visible()
-        assert stage.sandbox.gateway.behaviour.present.given == {
-            "duplicates": "reject",
-            "sms_transition_ms": 5,
-        }
+    await expect(page.get_by_text("changed", exact=True)).to_have_count(2)
+    await page.goto(dashboard(stage))
+    await page.get_by_role("link", name="Settings (2 changed)").click()
+    await expect(page.get_by_text('Configured: "accept".')).to_be_visible()
+    assert stage.sandbox.gateway.behaviour.present.given == {
+        "duplicates": "reject",
+        "sms_transition_ms": 5,
+    }
 
-        await page.get_by_role("button", name="Undo all changes").click()
-        await expect(page.get_by_text("changed", exact=True)).to_have_count(0)
+    await page.get_by_role("button", name="Undo all changes").click()
+    await expect(page.get_by_text("changed", exact=True)).to_have_count(0)
 
 
-async def test_the_reference_sends_each_request(stage: Stage) -> None:
-    async with stage.page() as watched:
-        page = watched.page
-        await page.goto(dashboard(stage, "docs#post_ledger_topup"))
-        topup = page.locator("[data-path='ledger/topup']")
-        await topup.get_by_label("Body").fill('{"service_id": 74, "units": 5}')
-        await topup.get_by_role("button", name="Send").click()
-        await expect(topup.get_by_role("status")).to_contain_text('HTTP 200\n{\n  "service_id": 74')
+async def test_the_reference_sends_each_request(
+    stage: Stage, page: Page, watched: WatchedPage
+) -> None:
+    await page.goto(dashboard(stage, "docs#post_ledger_topup"))
+    topup = page.locator("[data-path='ledger/topup']")
+    await topup.get_by_label("Body").fill('{"service_id": 74, "units": 5}')
+    await topup.get_by_role("button", name="Send").click()
+    await expect(topup.get_by_role("status")).to_contain_text('HTTP 200\n{\n  "service_id": 74')
 
-        await page.goto(dashboard(stage, "docs#get_transactions_id"))
-        one = page.locator("[data-path='transactions/{id}']")
-        await one.get_by_label("id").fill("none/such")
-        await one.get_by_role("button", name="Send").click()
-        await expect(one.get_by_role("status")).to_contain_text("HTTP 404")
-        await expect(one.get_by_role("status")).to_contain_text("none/such")
+    await page.goto(dashboard(stage, "docs#get_transactions_id"))
+    one = page.locator("[data-path='transactions/{id}']")
+    await one.get_by_label("id").fill("none/such")
+    await one.get_by_role("button", name="Send").click()
+    await expect(one.get_by_role("status")).to_contain_text("HTTP 404")
+    await expect(one.get_by_role("status")).to_contain_text("none/such")
 
-        await page.locator("#send_airtime > summary").click()
-        await page.locator("#send_airtime").get_by_role("button", name="Send a request").click()
-        dialog = page.get_by_role("dialog", name="Send a request")
-        await dialog.get_by_role("button", name="Send", exact=True).click()
-        await expect(dialog.get_by_role("status")).to_contain_text('"response_code": "202"')
-        watched.problems.clear()  # the 404, which Chromium counts as an error
+    await page.locator("#send_airtime > summary").click()
+    await page.locator("#send_airtime").get_by_role("button", name="Send a request").click()
+    dialog = page.get_by_role("dialog", name="Send a request")
+    await dialog.get_by_role("button", name="Send", exact=True).click()
+    await expect(dialog.get_by_role("status")).to_contain_text('"response_code": "202"')
+    watched.problems.clear()  # the 404, which Chromium counts as an error
 
-        await page.goto(dashboard(stage, "docs#post_overrides"))
-        # Every section has the same markup, and axe takes long for all of them.
-        await page.evaluate(
-            "document.querySelectorAll('main section:not(:has(#post_overrides))')"
-            ".forEach(each => each.remove())"
-        )
-        await expect(page.locator("#post_overrides")).to_have_attribute("open", "")
-        assert await barriers(page) == []
+    await page.goto(dashboard(stage, "docs#post_overrides"))
+    # Every section has the same markup, and axe takes long for all of them.
+    await page.evaluate(
+        "document.querySelectorAll('main section:not(:has(#post_overrides))')"
+        ".forEach(each => each.remove())"
+    )
+    await expect(page.locator("#post_overrides")).to_have_attribute("open", "")
+    assert await barriers(page) == []
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -561,14 +539,13 @@ async def seen(stage: Stage) -> dict[str, str]:
     ids=["what happened", "what is set", "other pages"],
 )
 async def test_the_pages_have_no_barriers(
-    stage: Stage, seen: dict[str, str], names: tuple[str, ...]
+    stage: Stage, page: Page, seen: dict[str, str], names: tuple[str, ...]
 ) -> None:
     found: dict[str, list[str]] = {}
-    async with stage.page() as watched:
-        for name in names:
-            await watched.page.goto(dashboard(stage, seen[name]))
-            await without_repeats(watched.page)
-            found[name] = await barriers(watched.page)
+    for name in names:
+        await page.goto(dashboard(stage, seen[name]))
+        await without_repeats(page)
+        found[name] = await barriers(page)
 
     assert {name: problems for name, problems in found.items() if problems} == {}
 
@@ -576,17 +553,16 @@ async def test_the_pages_have_no_barriers(
 @pytest.mark.usefixtures("seen")
 async def test_the_dialogs_and_the_screen_of_a_demonstration_have_no_barriers(
     stage: Stage,
+    page: Page,
 ) -> None:
     found: dict[str, list[str]] = {}
-    async with stage.page() as watched:
-        page = watched.page
-        await page.goto(dashboard(stage))
-        for name in ("Send a request", "More actions"):
-            await page.get_by_role("button", name=name).click()
-            found[name] = await barriers(page)
-            await page.keyboard.press("Escape")
-        await page.goto(f"{stage.shop_url}/screen")
-        found["screen"] = await barriers(page)
+    await page.goto(dashboard(stage))
+    for name in ("Send a request", "More actions"):
+        await page.get_by_role("button", name=name).click()
+        found[name] = await barriers(page)
+        await page.keyboard.press("Escape")
+    await page.goto(f"{stage.shop_url}/screen")
+    found["screen"] = await barriers(page)
 
     assert {name: problems for name, problems in found.items() if problems} == {}
 

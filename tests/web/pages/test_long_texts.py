@@ -5,8 +5,6 @@ import re
 from html import unescape
 from operator import methodcaller
 
-import pytest
-
 from sandbox_sim.records.callbacks import DeliveryAttempt, DeliveryState
 from sandbox_sim.records.messages import SmsStatus
 from tests.conftest import Sandbox
@@ -40,86 +38,62 @@ async def long_records(sandbox: Sandbox, count: int, text: str = LONG) -> None:
 
 
 async def test_a_list_of_long_records_is_a_short_page(sandbox: Sandbox) -> None:
+    """Of a request the journal keeps its beginning, and the page shows a part of that."""
     await long_records(sandbox, 60, LONG[:20_000])
     for number in range(5):
         await sandbox.collect(transaction_id=f"R{number}", reference=LONG)
 
-    for view in VIEWS:
-        shown = await page(sandbox, f"?view={view}")
+    shown = {view: await page(sandbox, f"?view={view}") for view in VIEWS}
 
-        assert len(shown) < MOST, view
-        assert all(len(row) < 1_000 for row in rows(shown))
+    for view, html in shown.items():
+        assert len(html) < MOST, view
+        assert all(len(row) < 1_000 for row in rows(html))
+    assert "more characters; GET /_sandbox/requests has the full text" in shown["requests"]
 
 
-@pytest.mark.parametrize(
-    ("query", "where"),
-    [
-        ("?view=payments&open=t:55:00000000001", "transactions, requests or callbacks"),
-        ("?view=callbacks&open=c:C0", "callbacks"),
-        ("?view=sms&open=m:M0", "sms"),
-    ],
-)
-async def test_the_timeline_of_one_says_where_the_whole_is(
-    sandbox: Sandbox, query: str, where: str
-) -> None:
+async def test_the_timeline_of_one_and_a_handset_say_where_the_whole_is(sandbox: Sandbox) -> None:
     await long_records(sandbox, 1)
+    rows = {
+        "?view=payments&open=t:55:00000000001": "transactions, requests or callbacks",
+        "?view=callbacks&open=c:C0": "callbacks",
+        "?view=sms&open=m:M0": "sms",
+    }
+    for query, where in rows.items():
+        shown = unescape(await page(sandbox, query))
 
-    shown = unescape(await page(sandbox, query))
+        assert len(shown) < MOST
+        cut = re.findall(r"… \(([\d,]+) more characters; GET (.*?) has the full text\)", shown)
+        assert {path for _, path in cut} == {f"/_sandbox/{where}"}
+        assert all(int(left.replace(",", "")) > 880_000 for left, _ in cut)
 
-    assert len(shown) < MOST
-    cut = re.findall(r"… \(([\d,]+) more characters; GET (.*?) has the full text\)", shown)
-    assert {path for _, path in cut} == {f"/_sandbox/{where}"}
-    assert all(int(left.replace(",", "")) > 880_000 for left, _ in cut)
-
-
-async def test_a_long_request(sandbox: Sandbox) -> None:
-    """The journal keeps its beginning, and the page shows a part of that."""
-    await sandbox.collect(reference=LONG)
-
-    shown = await page(sandbox, "?view=requests")
-
-    assert len(shown) < MOST
-    assert "more characters; GET /_sandbox/requests has the full text" in shown
-
-
-async def test_an_inbox(sandbox: Sandbox) -> None:
-    for body in (BODY, LONG, "<" * 900_000):
-        await sandbox.session.post(sandbox.inbox_url("orders"), data=body)
-
-    shown = await page(sandbox, "inbox/orders")
-
-    assert len(shown) < MOST
-    assert shown.count("GET /_sandbox/inbox/orders/messages has the full text") == 3
-
-
-async def test_an_inbox_of_long_headers_and_bodies(sandbox: Sandbox) -> None:
-    headers = {f"X-{number}": '"' * 400 + "h" * 7_000 for number in range(60)}
-    for number in range(25):
-        url, body = sandbox.inbox_url("orders"), f"body {number} {LONG[:20_000]}"
-        await sandbox.session.post(url, data=body, headers=headers)
-
-    shown = await page(sandbox, "inbox/orders")
-
-    assert len(shown) < 3 * MOST  # each quotation mark takes five
-    assert "GET /_sandbox/inbox/orders/messages has the full text" in shown
-    assert all(f"body {number} abc" in shown for number in range(5, 25))
-
-
-async def test_a_handset(sandbox: Sandbox) -> None:
     texted = message("M1", message=LONG, sender_id=LONG, status=SmsStatus.SENT, sent_at=NOW)
     await sandbox.gateway.store.run(methodcaller("add_messages", [texted]))
-
     shown = await page(sandbox, "handset/0244000001")
-
     assert len(shown) < MOST
     assert shown.count("GET /_sandbox/handset/0244000001 has the full text") >= 1
 
 
-async def test_what_is_short_is_whole(sandbox: Sandbox) -> None:
-    text = "é<" * 5_000
-    await sandbox.session.post(sandbox.inbox_url("orders"), data=text.encode())
+async def test_an_inbox(sandbox: Sandbox) -> None:
+    headers = {f"X-{number}": '"' * 400 + "h" * 7_000 for number in range(60)}
+    short = "é<" * 5_000
+    for name, bodies in (
+        ("bodies", [BODY, LONG, "<" * 900_000]),
+        ("headers", [f"body {number} {LONG[:20_000]}" for number in range(25)]),
+        ("short", [short]),
+    ):
+        for body in bodies:
+            more = headers if name == "headers" else {}
+            await sandbox.session.post(sandbox.inbox_url(name), data=body.encode(), headers=more)
 
-    shown = await page(sandbox, "inbox/orders")
+    shown = await page(sandbox, "inbox/bodies")
+    assert len(shown) < MOST
+    assert shown.count("GET /_sandbox/inbox/bodies/messages has the full text") == 3
 
-    assert text in unescape(shown)
+    shown = await page(sandbox, "inbox/headers")
+    assert len(shown) < 3 * MOST  # each quotation mark takes five
+    assert "GET /_sandbox/inbox/headers/messages has the full text" in shown
+    assert all(f"body {number} abc" in shown for number in range(5, 25))
+
+    shown = await page(sandbox, "inbox/short")
+    assert short in unescape(shown)
     assert "more characters" not in shown

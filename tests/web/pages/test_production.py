@@ -47,35 +47,38 @@ async def pay(sandbox: Sandbox, transaction_id: str = "T1", **fields: Any) -> No
     assert seen.code == "202"
 
 
+async def topped_up(sandbox: Sandbox, service_id: int = 55, units: int = 10, **fields: Any) -> Any:
+    """Add units to a wallet of mode P."""
+    entry = {"mode": "P", "by": "ama", "reason": "stock", **fields}
+    return await post(sandbox, "ledger/topup", service_id=service_id, units=units, **entry)
+
+
 async def _acknowledge(_request: web.Request) -> web.Response:
     return web.Response()
 
 
 class TestClock:
-    async def test_an_sms_that_is_to_be_sent_is_due(self, production: Sandbox) -> None:
-        clock = production.gateway.clock
-        job = Job(clock.now() + timedelta(seconds=9), JobKind.SEND_SMS, 55, "A1")
+    async def test_it_shows_the_time_and_what_is_due_and_has_no_buttons(
+        self, production: Sandbox
+    ) -> None:
+        job = Job(production.gateway.clock.now() + timedelta(seconds=9), JobKind.SEND_SMS, 55, "A1")
         await production.gateway.store.run(lambda unit: unit.add_job(job))
-
-        shown = words(await page(production))
-
-        assert "09:00:09 sends an SMS to a network in attempt A1 of service 55" in shown
-
-    async def test_it_shows_the_time_and_has_no_buttons(self, production: Sandbox) -> None:
         await pay(production)
 
         html = await page(production)
         bar = html.partition('id="clock"')[2].partition('class="tools"')[0]
 
         assert "Next: question" in words(bar)
+        assert "09:00:09 sends an SMS to a network in attempt A1 of service 55" in words(html)
         assert "<button" not in bar
         assert "data-next-due" not in html
 
 
 class TestSettle:
-    async def test_a_payment_without_an_outcome_says_why_it_waits_for_a_person(
+    async def test_a_payment_without_an_outcome_waits_for_a_person_who_is_shown_afterwards(
         self, production: Sandbox
     ) -> None:
+        """Why it waits is shown before, and who decided and why afterwards."""
         await pay(production)
         assert steps(await page(production))[-1].startswith("Not settled yet 002 pending")
 
@@ -94,15 +97,20 @@ class TestSettle:
         assert 'name="reason"' in html
         assert 'name="by"' in html
 
-    async def test_who_decided_and_why_are_shown_afterwards(self, production: Sandbox) -> None:
-        await pay(production)
-        await production.advance(minutes=2)
-        (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', await page(production))
+        waiting = await page(production, "?q=is:waiting")
+        (row,) = rows(waiting)
+        assert row.endswith("Ask the network now Settle…")
+        listed = waiting.partition('id="detail"')[0]
+        (ask,) = re.findall(r'data-post="(transactions/[^"]*/ask)"', listed)
+        (settle,) = re.findall(r'data-then="settle" href="([^"]*)"', listed)
+        assert 'dialog id="settle"' in await page(production, unescape(settle))
+        assert (await post(production, ask))["network_said"] == "network silent says pending"
 
-        with_nul = await post(production, path, status="000", reason="a\0", by="Ama")
-        refused = await post(production, path, status="000", reason=" ", by="Ama")
-        settled = await post(production, path, status="000", reason="on their list", by="Ama")
-
+        (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
+        with_nul, refused, settled = [
+            await post(production, path, status="000", reason=reason, by="Ama")
+            for reason in ("a\0", " ", "on their list")
+        ]
         assert with_nul["error"]["code"] == "bad_request"
         assert "set reason, and by to your name" in refused["error"]["message"]
         assert settled["status"] == "000"
@@ -146,14 +154,15 @@ class TestSettle:
         assert "adjusted, Ama: on their list" in ledger
 
     @pytest.mark.decision("D44")
-    async def test_what_was_settled_by_force_says_so_with_what_the_network_said(
+    async def test_an_sms_that_was_settled_by_force_says_so_with_what_the_network_said(
         self, production: Sandbox
     ) -> None:
-        await post(
-            production, "ledger/topup", service_id=55, units=10, mode="P", by="ama", reason="stock"
-        )
+        await topped_up(production)
         await production.sms()
-        await production.advance(seconds=1)
+        await production.advance(minutes=2)
+        waits = await page(production, "?q=is:waiting")
+        assert NO_OUTCOME in rows(waits)[0]
+        assert steps(waits)[0].startswith("Accepted")
         html = await page(production, "?view=sms")
         (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
         decision = {"status": "001", "reason": "they say so", "by": "Ama"}
@@ -161,17 +170,14 @@ class TestSettle:
         refused = await post(production, path, **decision)
         settled = await post(production, path, **decision, force=True)
 
+        said = "network silent says pending"
         assert refused["error"]["code"] == "force_needed"
-        assert "network silent says pending" in refused["error"]["message"]
+        assert said in refused["error"]["message"]
         assert '"force": true' in refused["error"]["message"]
         assert '<input name="force" type="checkbox">' in html
-        assert settled["status"] == "001"
-        assert settled["network_said"] == "network silent says pending"
+        assert (settled["status"], settled["network_said"]) == ("001", said)
         decided = " ".join(steps(await page(production, "?view=sms")))
-        assert (
-            "Ama, forced: they say so (the network was asked first: network silent says pending)"
-            in decided
-        )
+        assert f"Ama, forced: they say so (the network was asked first: {said})" in decided
 
     async def test_what_is_final_takes_its_own_status_only(self, production: Sandbox) -> None:
         await pay(production)
@@ -192,15 +198,21 @@ class TestSettle:
 
 
 class TestWaiting:
-    async def test_what_waits_is_a_list_with_an_address(self, production: Sandbox) -> None:
+    async def test_what_waits_is_a_list_with_an_address_and_its_length_stands_above(
+        self, production: Sandbox
+    ) -> None:
+        assert "wait for a person to decide" not in words(await page(production))
         await pay(production, "OLD-1", service_id=55)
         await pay(production, "OTHER-1", service_id=56)
-        await production.advance(minutes=2)
+        await production.advance(minutes=20)
         await pay(production, "NEW-1")
 
         waits = await page(production, "?q=is:waiting")
+        above = await page(production, "?view=callbacks")
 
-        assert 'href="?view=payments&amp;q=is%3Awaiting"' in await page(production)
+        assert 'href="?view=payments&amp;q=is%3Awaiting"' in above
+        assert "2 payments or SMS wait for a person to decide." in words(above)
+        assert "open for more than 10 minutes" not in words(above)
         other, old = rows(waits)
         assert old.startswith("09:00:00 Collection · MTN · 0244 000 001 GHS 10.50 002 pending")
         assert f"waits for a person OLD-1 · {NO_OUTCOME}" in old
@@ -214,33 +226,6 @@ class TestWaiting:
             ("mode:s", []),
         ):
             assert rows(await page(production, f"?q=is:waiting {more}")) == found
-
-    async def test_an_sms_that_waits_is_in_it_too(self, production: Sandbox) -> None:
-        await post(
-            production, "ledger/topup", service_id=55, units=10, mode="P", by="ama", reason="stock"
-        )
-        await production.sms()
-        await production.advance(minutes=2)
-
-        waits = await page(production, "?q=is:waiting")
-
-        assert NO_OUTCOME in rows(waits)[0]
-        assert steps(waits)[0].startswith("Accepted")
-
-    async def test_each_offers_to_ask_the_network_and_to_settle(self, production: Sandbox) -> None:
-        await pay(production)
-        await production.advance(minutes=2)
-
-        waits = await page(production, "?q=is:waiting")
-
-        (row,) = rows(waits)
-        assert row.endswith("Ask the network now Settle…")
-        listed = waits.partition('id="detail"')[0]
-        (path,) = re.findall(r'data-post="(transactions/[^"]*/ask)"', listed)
-        (settle,) = re.findall(r'data-then="settle" href="([^"]*)"', listed)
-        assert 'dialog id="settle"' in await page(production, unescape(settle))
-        asked = await post(production, path)
-        assert asked["network_said"] == "network silent says pending"
 
     async def test_what_is_open_for_long_is_a_list_with_what_the_network_said(
         self, start_sandbox: StartSandbox
@@ -263,17 +248,6 @@ class TestWaiting:
         assert rows(await page(slow, "?q=open>1h")) == []
         assert rows(await page(slow, "?q=open>10m other")) == []
 
-    async def test_a_line_above_the_lists_says_how_many_wait(self, production: Sandbox) -> None:
-        assert "wait for a person to decide" not in words(await page(production))
-        await pay(production, "T1")
-        await pay(production, "T2")
-
-        await production.advance(minutes=20)
-
-        html = await page(production, "?view=callbacks")
-        assert "2 payments or SMS wait for a person to decide." in words(html)
-        assert "open for more than 10 minutes" not in words(html)
-
     async def test_many_come_in_pages_each_once(self, production: Sandbox) -> None:
         for number in range(52):
             doubtful = attempt(
@@ -289,45 +263,42 @@ class TestWaiting:
         names = [re.findall(r"W\d+", row)[0] for row in (*rows(newest), *rows(oldest))]
         assert names == [f"W{number:03}" for number in reversed(range(52))]
 
-    async def test_without_production_nothing_waits(self, sandbox: Sandbox) -> None:
-        await sandbox.collect()
-
-        assert rows(await page(sandbox, "?q=is:waiting")) == []
-        assert "is:waiting" not in await page(sandbox)
-
 
 class TestTopUp:
     async def test_the_form_asks_for_the_mode_and_the_account(self, production: Sandbox) -> None:
         form = (await page(production, "?view=ledger")).partition('"ledger/topup"')[2]
         values = re.findall(r'<option value="(\w+)">', form.partition("</form>")[0])
-
         assert values == ["S", "P", "sms", "airtime"]
-        modes = [
-            await post(production, "ledger/topup", service_id=55, units=10, **fields)
-            for fields in (
-                {"mode": "S", "account": "sms"},
-                {"mode": "P", "account": "sms", "by": "ama", "reason": "stock"},
-                {"mode": "P", "account": "airtime", "by": "ama", "reason": "stock"},
-            )
+
+        sandbox_entry = {"service_id": 55, "units": 10, "mode": "S", "account": "sms"}
+        entries = [
+            await post(production, "ledger/topup", **sandbox_entry),
+            *[await topped_up(production, account=account) for account in ("sms", "airtime")],
+            await topped_up(production, 56, 20),
         ]
-        assert [each.get("mode", "S") for each in modes] == ["S", "P", "P"]
-
-    async def test_the_balance_of_mode_p_is_shown(self, production: Sandbox) -> None:
-        for service, units in ((55, 10), (56, 20)):
-            topup = {"service_id": service, "units": units, "mode": "P"}
-            await post(production, "ledger/topup", **topup, by="ama", reason="stock")
-
         shown = words(await page(production, "?view=ledger&q=service:55"))
 
+        assert [each.get("mode", "S") for each in entries] == ["S", "P", "P", "P"]
         assert " P 55 sms 10 0 10 " in shown
         assert " 20 " not in shown
 
-    async def test_without_production_it_asks_for_neither(self, sandbox: Sandbox) -> None:
-        html = await page(sandbox, "?view=ledger")
+    async def test_without_production_it_asks_for_neither_and_nothing_waits(
+        self, sandbox: Sandbox
+    ) -> None:
+        await sandbox.collect()
 
-        assert 'name="units"' in html
-        assert 'name="mode"' not in html
-        assert 'name="account"' not in html
+        ledger, networks = [await page(sandbox, f"?view={view}") for view in ("ledger", "networks")]
+        html = await page(sandbox)
+
+        assert 'name="units"' in ledger
+        assert 'name="mode"' not in ledger
+        assert 'name="account"' not in ledger
+        assert "Networks" not in words(networks)
+        assert "data-check-networks" not in networks
+        assert rows(networks) == rows(html)
+        assert rows(await page(sandbox, "?q=is:waiting")) == []
+        assert "is:waiting" not in html
+        assert "mode P" not in words(html).partition("Reset")[2]
 
 
 class TestNetworks:
@@ -346,13 +317,6 @@ class TestNetworks:
         assert " collect, payout · MTN VOD every operation · every nw " in silent
         assert silent.endswith("signed")
         assert idle.startswith("idle simulated closed 0 none airtime, bill, card, collect")
-
-    async def test_without_production_there_is_no_such_page(self, sandbox: Sandbox) -> None:
-        html = await page(sandbox, "?view=networks")
-
-        assert "No payments yet" in html
-        assert "Networks" not in words(html)
-        assert "data-check-networks" not in html
 
 
 class TestTheSameIdInBothModes:
@@ -401,19 +365,9 @@ class TestTheSameIdInBothModes:
         assert "never asked for the status" in steps(await page(production, "?q=mode:p"))[-1]
 
 
-class TestTheSandboxsTools:
-    """What belongs to mode S says so."""
-
-    @pytest.mark.parametrize("view", ["overrides", "faults"])
-    async def test_their_pages_say_that_mode_p_stays_as_it_is(
-        self, production: Sandbox, view: str
-    ) -> None:
+async def test_what_belongs_to_mode_s_says_so(production: Sandbox) -> None:
+    for view in ("overrides", "faults"):
         shown = words(await page(production, f"?view={view}"))
 
         assert f"{view.capitalize()} are for requests of mode S." in shown
-
-    async def test_the_dialog_of_the_reset_says_what_stays(
-        self, production: Sandbox, sandbox: Sandbox
-    ) -> None:
-        assert "Records of mode P and snapshots are kept." in words(await page(production))
-        assert "mode P" not in words(await page(sandbox)).partition("Reset")[2]
+    assert "Records of mode P and snapshots are kept." in shown

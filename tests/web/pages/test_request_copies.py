@@ -15,7 +15,7 @@ import requests
 
 from sandbox_sim.operations import Operation
 from tests.conftest import Sandbox
-from tests.web.control_api import listed
+from tests.web.control_api import listed, post
 from tests.web.pages.dashboard_pages import page
 
 # The last two are declined, and one is of a service with low balances.
@@ -96,26 +96,19 @@ async def test_a_copy_gets_the_same_code(
     run.assert_outcomes(passed=1)
 
 
-async def test_a_card_is_named_and_its_callback_goes_to_an_inbox(sandbox: Sandbox) -> None:
-    test = (await copied(sandbox, Operation.CARD, {}))["pytest"]
+async def test_a_copied_test_names_its_card_its_inbox_and_the_override_that_it_needs(
+    sandbox: Sandbox,
+) -> None:
+    card = (await copied(sandbox, Operation.CARD, {}))["pytest"]
+    assert 'VIS_TEST_CARD = "4111111111111111"' in card
+    assert '"customer_number": VIS_TEST_CARD,' in card
+    assert '"callback_url": sandbox_gateway.inbox_url(),' in card
 
-    assert 'VIS_TEST_CARD = "4111111111111111"' in test
-    assert '"customer_number": VIS_TEST_CARD,' in test
-    assert '"callback_url": sandbox_gateway.inbox_url(),' in test
+    match = {"operation": "collect"}
+    await post(sandbox, "overrides", match=match, outcome={"response_code": "402"})
+    overridden = (await copied(sandbox, Operation.COLLECT, {}))["pytest"]
+    assert 'sandbox_gateway.override(response_code="402")' in overridden
 
-
-async def test_an_answer_that_an_override_decided_needs_it_in_the_test(sandbox: Sandbox) -> None:
-    override = {"match": {"operation": "collect"}, "outcome": {"response_code": "402"}}
-    await sandbox.session.post(f"{sandbox.url}/_sandbox/overrides", json=override)
-
-    test = (await copied(sandbox, Operation.COLLECT, {}))["pytest"]
-
-    assert 'sandbox_gateway.override(response_code="402")' in test
-
-
-@pytest.mark.parametrize("status", [429, 500])
-async def test_a_failure_has_no_test(sandbox: Sandbox, status: int) -> None:
-    fault = {"match": {"operation": "collect"}, "fault": {"status": status}}
-    await sandbox.session.post(f"{sandbox.url}/_sandbox/faults", json=fault)
-
-    assert (await copied(sandbox, Operation.COLLECT, {}))["pytest"] == ""
+    for status in (429, 500):
+        await post(sandbox, "faults", match=match, fault={"status": status}, times=1)
+        assert (await copied(sandbox, Operation.COLLECT, {}))["pytest"] == ""

@@ -86,31 +86,24 @@ def body_of(arguments: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-class TestPasted:
-    def test_curl_sends_the_same_json(self, shell_folder: Path, shell: str) -> None:
-        bodies = [{"reference": text, text: [text, {"amount": 1.5}]} for text in HOSTILE]
+def test_a_command_that_is_pasted_gets_each_text_as_it_is(shell_folder: Path, shell: str) -> None:
+    """`curl` sends the same JSON, with the text in each of its fields."""
+    bodies = [{"reference": text, text: [text, {"amount": 1.5}]} for text in HOSTILE]
+    commands = [formats.curl("http://h", "/p", "k:s", body) for body in bodies]
+    runs = pasted(shell_folder, shell, *commands)
+    assert [json.loads(body_of(arguments)) for arguments in runs] == bodies
 
-        runs = pasted(
-            shell_folder, shell, *(formats.curl("http://h", "/p", "k:s", body) for body in bodies)
-        )
+    commands = [formats.curl("http://h", f"/p{text}", f"key:{text}", text) for text in HOSTILE]
+    for url, *arguments in pasted(shell_folder, shell, *commands):
+        assert re.fullmatch(r"http://h/p[\w.~/%-]*", url)
+        assert arguments[0] == "-u"
+        assert arguments[2:5] == ["-H", "Content-Type: application/json", "--data-raw"]
+        assert len(arguments) == 6
 
-        assert [json.loads(body_of(arguments)) for arguments in runs] == bodies
-
-    def test_curl_with_it_in_every_other_field(self, shell_folder: Path, shell: str) -> None:
-        commands = [formats.curl("http://h", f"/p{text}", f"key:{text}", text) for text in HOSTILE]
-
-        for url, *arguments in pasted(shell_folder, shell, *commands):
-            assert re.fullmatch(r"http://h/p[\w.~/%-]*", url)
-            assert arguments[0] == "-u"
-            assert arguments[2:5] == ["-H", "Content-Type: application/json", "--data-raw"]
-            assert len(arguments) == 6
-
-    def test_doctor(self, shell_folder: Path, shell: str) -> None:
-        commands = [formats.doctor(f"http://shop.test/{text}", "http://h") for text in HOSTILE]
-
-        for name, url, *rest in pasted(shell_folder, shell, *commands):
-            assert (name, rest) == ("doctor", ["--paid", "COMMAND", "--endpoint-url", "http://h"])
-            assert url.startswith("http://shop.test/")
+    commands = [formats.doctor(f"http://shop.test/{text}", "http://h") for text in HOSTILE]
+    for name, url, *rest in pasted(shell_folder, shell, *commands):
+        assert (name, rest) == ("doctor", ["--paid", "COMMAND", "--endpoint-url", "http://h"])
+        assert url.startswith("http://shop.test/")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -120,12 +113,8 @@ def test_any_text(shell_folder: Path, shell: str, text: str) -> None:
     (arguments,) = pasted(shell_folder, shell, formats.curl("http://h", "/p", text, {text: text}))
 
     assert json.loads(body_of(arguments)) == {text: text}
-
-
-def test_a_body_that_is_no_json_keeps_its_lines() -> None:
-    command = formats.curl("http://h", "/p", "k:s", '{\r\n  "a": 1,\r\n}')
-
-    assert command.endswith("""--data-raw '{\n  "a": 1,\n}'""")
+    no_json = formats.curl("http://h", "/p", "k:s", '{\r\n  "a": 1,\r\n}')
+    assert no_json.endswith("""--data-raw '{\n  "a": 1,\n}'"""), "it keeps its lines"
 
 
 @pytest.mark.parametrize("shell", SHELLS)

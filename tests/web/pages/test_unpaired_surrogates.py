@@ -46,13 +46,23 @@ async def send_in_every_field(sandbox: Sandbox) -> None:
             assert b" 500 " not in answer.partition(b"\r\n")[0]
 
 
-async def test_a_page_of_an_inbox(sandbox: Sandbox) -> None:
-    await deliver(sandbox)
+async def test_a_delivery_on_its_page_in_json_on_the_feed_and_in_the_command_line(
+    sandbox: Sandbox,
+) -> None:
+    async with listening(sandbox) as listener:
+        await deliver(sandbox)
+        heard = await listener.next()
 
     shown = await page(sandbox, "inbox/orders")
+    (given,) = json.loads(await control(sandbox, "inbox/orders/messages"))["messages"]
+    lines = await printed(sandbox, "inbox", "show", "orders")
+    (read,) = (await as_json(sandbox, "inbox", "show", "orders"))["messages"]
 
     assert f"half {SHOWN} of it" in shown
     assert "caf\\udce9" in shown
+    assert SHOWN in "".join(lines)
+    for delivered in (heard.data, given, read):
+        assert delivered["json"]["note"] == f"half {HALF_EMOJI} of it"
 
 
 async def test_every_view_and_the_timeline_of_every_request(sandbox: Sandbox) -> None:
@@ -63,8 +73,11 @@ async def test_every_view_and_the_timeline_of_every_request(sandbox: Sandbox) ->
         await page(sandbox, f"?view={view}")
     timelines = [await page(sandbox, f"?view=requests&open=r:{each['id']}") for each in requests]
 
+    assert any(SHOWN in repr(each["request"]) for each in requests)
     assert len(timelines) > 60
     assert all(SHOWN in timeline for timeline in timelines)
+    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
+        assert answer.status == 200
 
 
 async def test_a_command_to_copy_sends_it_again(sandbox: Sandbox) -> None:
@@ -76,40 +89,3 @@ async def test_a_command_to_copy_sends_it_again(sandbox: Sandbox) -> None:
     command = re.search(r"--data-raw '([^']*)'", shown)
     assert command is not None
     assert json.loads(command[1])["reference"] == f"a{HALF_EMOJI}"
-
-
-async def test_the_json_of_the_control_api(sandbox: Sandbox) -> None:
-    await deliver(sandbox)
-    await send_in_every_field(sandbox)
-
-    (delivered,) = json.loads(await control(sandbox, "inbox/orders/messages"))["messages"]
-    requests = json.loads(await control(sandbox, "requests"))["requests"]
-
-    assert delivered["json"]["note"] == f"half {HALF_EMOJI} of it"
-    assert any(SHOWN in repr(each["request"]) for each in requests)
-
-
-async def test_the_live_feed(sandbox: Sandbox) -> None:
-    async with listening(sandbox) as listener:
-        await deliver(sandbox)
-
-        delivered = await listener.next()
-
-    assert delivered.data["json"]["note"] == f"half {HALF_EMOJI} of it"
-
-
-async def test_metrics(sandbox: Sandbox) -> None:
-    await send_in_every_field(sandbox)
-
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
-        assert answer.status == 200
-
-
-async def test_the_command_line(sandbox: Sandbox) -> None:
-    await deliver(sandbox)
-
-    listed = await printed(sandbox, "inbox", "show", "orders")
-    (delivered,) = (await as_json(sandbox, "inbox", "show", "orders"))["messages"]
-
-    assert SHOWN in "".join(listed)
-    assert delivered["json"]["note"] == f"half {HALF_EMOJI} of it"

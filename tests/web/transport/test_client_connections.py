@@ -93,19 +93,17 @@ class Connected:
         self.aborted = True
 
 
-def test_one_whose_request_is_being_answered_is_not_closed() -> None:
+@pytest.mark.parametrize(
+    ("idle", "aborted"),
+    [((False, True, True), [False, True, False]), ((False, False, False), [False, False, True])],
+    ids=["an idle one makes room", "all are busy"],
+)
+def test_one_whose_request_is_being_answered_is_not_closed(
+    idle: tuple[bool, ...], aborted: list[bool]
+) -> None:
     clients = ClientConnections(2, VirtualClock())
-    busy, idle, late = Connected(is_idle=False), Connected(is_idle=True), Connected(is_idle=True)
-    for each in (busy, idle, late):
+    connected = [Connected(is_idle=each) for each in idle]
+    for each in connected:
         clients.add(each)
 
-    assert [each.aborted for each in (busy, idle, late)] == [False, True, False]
-
-
-def test_where_all_are_busy_the_newest_is_closed() -> None:
-    clients = ClientConnections(2, VirtualClock())
-    all_three = [Connected(is_idle=False) for _ in range(3)]
-    for each in all_three:
-        clients.add(each)
-
-    assert [each.aborted for each in all_three] == [False, False, True]
+    assert [each.aborted for each in connected] == aborted

@@ -45,52 +45,17 @@ async def serving(sandbox: Sandbox) -> type[asyncio.BaseProtocol]:
     return type(server())
 
 
-async def test_by_default_it_is_the_fast_connection_and_nothing_is_logged(
+async def test_by_default_it_is_the_fast_connection_and_the_setting_turns_it_off(
     start_sandbox: StartSandbox, log: pytest.LogCaptureFixture
 ) -> None:
     sandbox = await start_sandbox(fast_path=True)
-
     assert (await serving(sandbox)).__name__ == "Connection"
     assert lines(log) == []
 
-
-async def test_the_setting_turns_it_off(
-    start_sandbox: StartSandbox, log: pytest.LogCaptureFixture
-) -> None:
     sandbox = await start_sandbox(fast_path=False)
-
     assert (await serving(sandbox)).__name__ == "GatewayProtocol"
     text = "the setting fast_path is off: aiohttp's protocol serves every request, more slowly"
     assert lines(log) == [("INFO", text)]
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "shown"),
-    [
-        ("aiohttp.tcp_helpers", "tcp_keepalive", "aiohttp.tcp_helpers.tcp_keepalive"),
-        ("aiohttp.http", "HttpRequestParser", "aiohttp.http:HttpRequestParser.feed_data"),
-    ],
-)
-async def test_without_an_internal_aiohttps_protocol_serves_and_one_line_says_so(
-    start_sandbox: StartSandbox,
-    log: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    module: str,
-    name: str,
-    shown: str,
-) -> None:
-    monkeypatch.delitem(sys.modules, FAST_MODULE, raising=False)
-    monkeypatch.delattr(import_module(module), name)
-
-    sandbox = await start_sandbox(fast_path=True)
-
-    assert (await serving(sandbox)).__name__ == "GatewayProtocol"
-    assert FAST_MODULE not in sys.modules  # its import would fail
-    ((level, text),) = lines(log)
-    assert level == "WARNING"
-    assert f"lacks {shown}: aiohttp's protocol serves every request" in text
-    answer = await exchange(sandbox, NOT_HTTP)
-    assert (answer.status, answer.code) == (400, "400")
 
 
 class _OtherArguments(http.HttpRequestParser):
@@ -107,21 +72,44 @@ class _OtherResult(http.HttpRequestParser):
         return super().feed_data(data, *more)[0]
 
 
-@pytest.mark.parametrize("parser", [_OtherArguments, _OtherResult])
-async def test_so_does_a_parser_that_has_changed(
+CHANGED = "a parser that reads requests as expected"
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "other", "shown"),
+    [
+        ("aiohttp.tcp_helpers", "tcp_keepalive", None, "aiohttp.tcp_helpers.tcp_keepalive"),
+        ("aiohttp.http", "HttpRequestParser", None, "aiohttp.http:HttpRequestParser.feed_data"),
+        ("aiohttp.http", "HttpRequestParser", _OtherArguments, CHANGED),
+        ("aiohttp.http", "HttpRequestParser", _OtherResult, CHANGED),
+    ],
+)
+async def test_without_an_internal_aiohttps_protocol_serves_and_one_line_says_so(
     start_sandbox: StartSandbox,
     log: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
-    parser: Any,
+    module: str,
+    name: str,
+    other: Any,
+    shown: str,
 ) -> None:
-    monkeypatch.setattr(http, "HttpRequestParser", parser)
+    """An internal may be missing, or a parser may have changed."""
+    if other is None:
+        monkeypatch.delitem(sys.modules, FAST_MODULE, raising=False)
+        monkeypatch.delattr(import_module(module), name)
+    else:
+        monkeypatch.setattr(import_module(module), name, other)
 
     sandbox = await start_sandbox(fast_path=True)
 
     assert (await serving(sandbox)).__name__ == "GatewayProtocol"
+    assert other or FAST_MODULE not in sys.modules  # its import would fail
     ((level, text),) = lines(log)
     assert level == "WARNING"
-    assert "lacks a parser that reads requests as expected: " in text
+    assert f"lacks {shown}: " in text
+    assert other or "aiohttp's protocol serves every request" in text
+    answer = await exchange(sandbox, NOT_HTTP)
+    assert (answer.status, answer.code) == (400, "400")
 
 
 async def test_without_what_both_ways_need_the_server_does_not_start(

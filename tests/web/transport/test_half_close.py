@@ -80,47 +80,44 @@ class TestInHand:
         assert (await sandbox.status()).data["status"] == "002"
 
     @pytest.mark.parametrize("first", ["plain", "chunked"])
-    @pytest.mark.parametrize("second", ["plain", "chunked", "bad_body"])
-    async def test_so_are_those_that_came_behind_it(
-        self, sandbox: Sandbox, client: Streams, go_on: asyncio.Event, first: str, second: str
-    ) -> None:
-        reader, writer = client
-        writer.write(REQUESTS[first] + REQUESTS[second] * 3)
-        await asyncio.sleep(0)
-        writer.write(REQUESTS[second])
-        writer.write_eof()
-        await asyncio.sleep(0)
-
-        go_on.set()
-
-        async with asyncio.timeout(10):
-            came = statuses(await reader.read())
-        assert came == [202, *[400 if second == "bad_body" else 202] * 4]
-
-    @pytest.mark.parametrize("first", ["plain", "chunked"])
     @pytest.mark.parametrize(
-        "cut_off", [b"POST /make", PLAIN_HEAD, PLAIN[:-1], CHUNKED_HEAD, REQUESTS["chunked"][:-1]]
+        ("behind", "statuses_behind"),
+        [
+            *(
+                (REQUESTS[name], [400 if name == "bad_body" else 202] * 4)
+                for name in ("plain", "chunked", "bad_body")
+            ),
+            *((cut, []) for cut in (b"POST /make", PLAIN_HEAD, PLAIN[:-1], CHUNKED_HEAD)),
+            (REQUESTS["chunked"][:-1], []),
+        ],
     )
-    async def test_one_behind_it_that_was_cut_off_is_not(
-        self, sandbox: Sandbox, client: Streams, go_on: asyncio.Event, first: str, cut_off: bytes
+    async def test_so_are_those_that_came_behind_it_but_not_one_that_was_cut_off(
+        self,
+        sandbox: Sandbox,
+        client: Streams,
+        go_on: asyncio.Event,
+        first: str,
+        behind: bytes,
+        statuses_behind: list[int],
     ) -> None:
         reader, writer = client
-        writer.write(REQUESTS[first] + cut_off)
+        whole = bool(statuses_behind)
+        writer.write(REQUESTS[first] + behind * (3 if whole else 1))
+        await asyncio.sleep(0)
+        if whole:
+            writer.write(behind)
         writer.write_eof()
         await asyncio.sleep(0)
 
         go_on.set()
 
         async with asyncio.timeout(10):
-            assert statuses(await reader.read()) == [202]
+            assert statuses(await reader.read()) == [202, *statuses_behind]
 
 
-@pytest.mark.parametrize("raw", [PLAIN, REQUESTS["chunked"], REQUESTS["large"]])
-async def test_a_request_and_its_end_in_one_go(sandbox: Sandbox, raw: bytes) -> None:
-    assert statuses(await last_words(sandbox, raw)) == [202]
-
-
-async def test_so_for_the_control_api(sandbox: Sandbox) -> None:
+async def test_a_request_and_its_end_in_one_go(sandbox: Sandbox) -> None:
+    for raw in (PLAIN, REQUESTS["chunked"], REQUESTS["large"]):
+        assert statuses(await last_words(sandbox, raw)) == [202]
     assert (await last_words(sandbox, LIVEZ)).endswith(b'{"status": "ok"}')
 
 
@@ -144,32 +141,26 @@ async def test_half_a_request_ends_the_connection_at_once(sandbox: Sandbox) -> N
         writer.close()
 
 
-@pytest.mark.parametrize("before", [b"", LIVEZ], ids=["first", "after another request"])
-@pytest.mark.parametrize("raw", [b"CONNECT  \r\nHost: 127.0.0.1\r\n\r\n", b"GET /x\r\n\r\n"])
-async def test_http_0_9_is_refused(
-    sandbox: Sandbox, caplog: pytest.LogCaptureFixture, before: bytes, raw: bytes
-) -> None:
+async def test_http_0_9_is_refused(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
     """Its request line may have no target, and aiohttp then keeps that of the request before."""
-    came = await last_words(sandbox, before + raw)
+    requests = (b"CONNECT  \r\nHost: 127.0.0.1\r\n\r\n", b"GET /x\r\n\r\n")
+    for before, raw in product((b"", LIVEZ), requests):
+        came = await last_words(sandbox, before + raw)
 
-    answered = [*([b"200"] if before else []), b"400"]
-    assert re.findall(rb"HTTP/1\.[01] (\d+)", came) == answered
-    assert "Traceback" not in caplog.text
+        answered = [*([b"200"] if before else []), b"400"]
+        assert re.findall(rb"HTTP/1\.[01] (\d+)", came) == answered
+        assert "Traceback" not in caplog.text
 
 
-@pytest.mark.parametrize("path", ["/_sandbox/requests/wait", "/_sandbox/events"])
-async def test_what_lasts_as_long_as_its_client_ends_with_it(sandbox: Sandbox, path: str) -> None:
+async def test_what_lasts_as_long_as_its_client_ends_with_it(sandbox: Sandbox) -> None:
     """The server cannot distinguish such a client from one that is gone."""
     body = json.dumps({"timeout_s": 60}).encode()
-    method = "GET" if path.endswith("events") else "POST"
-    raw = request_bytes(path, body, b"Content-Type: application/json", method=method)
+    for method, path in (("POST", "/_sandbox/requests/wait"), ("GET", "/_sandbox/events")):
+        raw = request_bytes(path, body, b"Content-Type: application/json", method=method)
+        came = await last_words(sandbox, raw)
+        assert 200 not in statuses(came.partition(b"\r\n\r\n")[2])
 
-    assert 200 not in statuses((await last_words(sandbox, raw)).partition(b"\r\n\r\n")[2])
-
-
-async def test_a_fault_that_withholds_the_answer_ends_too(sandbox: Sandbox) -> None:
     await ask(sandbox, "POST", "/_sandbox/faults", b'{"fault": {"timeout": true}}')
-
     for raw in (PLAIN, REQUESTS["chunked"]):
         assert await last_words(sandbox, raw) == b""
 

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import logging
 import re
 from itertools import product
 from unittest.mock import Mock
@@ -17,7 +18,7 @@ from sandbox_sim.web.transport.server import GRACE_S
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.requests import OPERATIONS, PATHS
 from tests.production.client import live
-from tests.web.control_api import assert_error
+from tests.web.control_api import ask, assert_error
 from tests.web.raw_requests import port_of
 from tests.web.wire import Wire, assert_in_shape, exchange, request_bytes
 
@@ -27,28 +28,15 @@ PAYMENT = json.dumps(OPERATIONS["collection"].body).encode()
 @pytest.mark.spec("codes")
 @pytest.mark.decision("D5")
 async def test_an_unknown_path_is_404(sandbox: Sandbox) -> None:
-    for method in ["POST", "GET", "DELETE"]:
-        for path in [
-            *(
-                "/",
-                "/unknown",
-                "/make_payment/",
-                "//make_payment",
-                "/make_payment/x",
-                "/MAKE_PAYMENT",
-            ),
-            *("/sms", "/sms/", "/sms/unknown", "/v1/make_payment", "/_sandboxes", "/%00", "/%zz"),
-            *(
-                "/a%0Ab",
-                "/make_payment;x",
-                "/../etc/passwd",
-                "/%F0%9F%98%80",
-                "/?path=/make_payment",
-            ),
-        ]:
-            answer = await exchange(sandbox, request_bytes(path, method=method))
+    paths = (
+        *("/", "/unknown", "/make_payment/", "//make_payment", "/make_payment/x", "/MAKE_PAYMENT"),
+        *("/sms", "/sms/", "/sms/unknown", "/v1/make_payment", "/_sandboxes", "/%00", "/%zz"),
+        *("/a%0Ab", "/make_payment;x", "/../etc/passwd", "/%F0%9F%98%80", "/?path=/make_payment"),
+    )
+    for method, path in product(["POST", "GET", "DELETE"], paths):
+        answer = await exchange(sandbox, request_bytes(path, method=method))
 
-            assert (path, answer.status, answer.code) == (path, 404, "404")
+        assert (path, answer.status, answer.code) == (path, 404, "404")
 
 
 @pytest.mark.decision("D5", "D6")
@@ -59,19 +47,14 @@ async def test_another_method_is_405_with_allow(sandbox: Sandbox) -> None:
 
         assert (answer.status, answer.code) == (405, "400"), (path, method)
         assert answer.headers["allow"] == "POST"
-
-
-@pytest.mark.decision("D5")
-async def test_head_is_405_without_a_body(sandbox: Sandbox) -> None:
-    answer = await exchange(sandbox, request_bytes(method="HEAD"), head=True)
-
-    assert (answer.status, answer.headers["allow"], answer.raw) == (405, "POST", b"")
+    head = await exchange(sandbox, request_bytes(method="HEAD"), head=True)
+    assert (head.status, head.headers["allow"], head.raw) == (405, "POST", b"")
 
 
 @pytest.mark.decision("D5", "D6")
 async def test_too_large_a_body_is_413(start_sandbox: StartSandbox) -> None:
+    """By default it may have a mebibyte. One in chunks counts too."""
     sandbox = await start_sandbox(max_body_bytes=1000)
-
     for path in PATHS:
         fits = await exchange(sandbox, request_bytes(path, b" " * 1000))
         too_large = await exchange(sandbox, request_bytes(path, b" " * 1001))
@@ -80,28 +63,19 @@ async def test_too_large_a_body_is_413(start_sandbox: StartSandbox) -> None:
         assert (too_large.status, too_large.code) == (413, "400")
         assert "max_body_bytes allows: 1000 bytes" in too_large.body["response_message"]
 
+    chunked = b"Transfer-Encoding: chunked"
+    for size, status in ((1000, 202), (1001, 413)):
+        chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (size, PAYMENT.ljust(size))
+        request = request_bytes("/make_payment", chunks, chunked, length=False)
+        answer = await exchange(sandbox, request)
+        assert answer.status == status
+        assert_in_shape(answer)
 
-@pytest.mark.decision("D5")
-@pytest.mark.parametrize(("size", "status"), [(1024 * 1024, 202), (1024 * 1024 + 1, 413)])
-async def test_a_body_may_have_a_mebibyte(sandbox: Sandbox, size: int, status: int) -> None:
-    answer = await exchange(sandbox, request_bytes(body=PAYMENT.ljust(size)))
-
-    assert answer.status == status
-    assert_in_shape(answer)
-
-
-@pytest.mark.decision("D5")
-@pytest.mark.parametrize("size", [1000, 1001])
-async def test_a_chunked_body_counts_too(start_sandbox: StartSandbox, size: int) -> None:
-    sandbox = await start_sandbox(max_body_bytes=1000)
-    chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (size, PAYMENT.ljust(size))
-
-    answer = await exchange(
-        sandbox, request_bytes("/make_payment", chunks, b"Transfer-Encoding: chunked", length=False)
-    )
-
-    assert answer.status == (202 if size == 1000 else 413)
-    assert_in_shape(answer)
+    by_default = await start_sandbox()
+    for size, status in ((1024 * 1024, 202), (1024 * 1024 + 1, 413)):
+        answer = await exchange(by_default, request_bytes(body=PAYMENT.ljust(size)))
+        assert answer.status == status
+        assert_in_shape(answer)
 
 
 @pytest.mark.decision("D42")
@@ -109,6 +83,7 @@ async def test_a_chunked_body_counts_too(start_sandbox: StartSandbox, size: int)
 async def test_an_encoded_body_is_415_on_every_path_and_is_not_read(
     start_sandbox: StartSandbox, *, fast_path: bool
 ) -> None:
+    """The connection serves on after it."""
     sandbox = await start_sandbox(fast_path=fast_path)
     body = gzip.compress(PAYMENT)
     encodings = (b"gzip", b"deflate", b"br", b"zstd", b"GZip, gzip", b"x")
@@ -121,106 +96,71 @@ async def test_an_encoded_body_is_415_on_every_path_and_is_not_read(
         assert answer.headers["x-sandbox-rule"] == "D42"
         assert "Content-Encoding" in answer.body["response_message"]
 
-
-@pytest.mark.decision("D42")
-@pytest.mark.parametrize("fast_path", [True, False])
-async def test_so_it_is_in_the_shape_of_the_control_api(
-    start_sandbox: StartSandbox, *, fast_path: bool
-) -> None:
-    networks = {"staging": {"adapter": "simulated"}}
-    sandbox = await live(start_sandbox, networks, fast_path=fast_path)
-    below = ("ledger/topup", "inbox/orders", "login", "pay/1", "nobody")
-    for path in (*(f"/_sandbox/{each}" for each in below), "/_networks/staging/A1"):
-        request = request_bytes(path, gzip.compress(b"{}"), b"Content-Encoding: gzip")
-
-        answer = await exchange(sandbox, request)
-
-        assert_error(answer, 415, "Content-Encoding")
-        assert answer.body["error"]["code"] == "encoded_body"
-
-
-@pytest.mark.decision("D42")
-async def test_an_encoding_that_changes_nothing_is_taken(sandbox: Sandbox) -> None:
-    for coding in [b"identity", b"Identity", b""]:
-        header = b"Content-Encoding: " + coding
-
-        assert (
-            await exchange(sandbox, request_bytes("/make_payment", PAYMENT, header))
-        ).code == "202"
-
-
-@pytest.mark.decision("D42")
-@pytest.mark.parametrize("fast_path", [True, False])
-@pytest.mark.parametrize("credentials", [True, False])
-@pytest.mark.parametrize("path", ["/make_payment", "/_sandbox/inbox/orders"])
-async def test_nothing_of_it_is_unpacked(
-    start_sandbox: StartSandbox,
-    monkeypatch: pytest.MonkeyPatch,
-    path: str,
-    *,
-    credentials: bool,
-    fast_path: bool,
-) -> None:
-    """A body of 4 MB can hold 4 GB."""
-    sandbox = await start_sandbox(fast_path=fast_path)
-    unpack = Mock(return_value=False)
-    monkeypatch.setattr(http_parser.DeflateBuffer, "feed_data", unpack)
-    bomb = gzip.compress(b" " * 10_000_000)
-    request = request_bytes(path, bomb, b"Content-Encoding: gzip", credentials=credentials)
-
-    answer = await exchange(sandbox, request)
-
-    assert answer.status == (415 if credentials or path.startswith("/_sandbox") else 401)
-    unpack.assert_not_called()
-
-
-@pytest.mark.decision("D42")
-@pytest.mark.parametrize("fast_path", [True, False])
-async def test_a_connection_serves_on_after_an_encoded_body(
-    start_sandbox: StartSandbox, *, fast_path: bool
-) -> None:
-    sandbox = await start_sandbox(fast_path=fast_path)
     reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
-    encoded = request_bytes("/make_payment", gzip.compress(PAYMENT), b"Content-Encoding: gzip")
-
+    encoded = request_bytes("/make_payment", body, b"Content-Encoding: gzip")
     writer.write(encoded + request_bytes("/make_payment", PAYMENT, b"Connection: close"))
-
     async with asyncio.timeout(10):
         answers = await reader.read()
     writer.close()
     assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"415", b"202"]
 
+    production = await live(
+        start_sandbox, {"staging": {"adapter": "simulated"}}, fast_path=fast_path
+    )
+    below = ("ledger/topup", "inbox/orders", "login", "pay/1", "nobody")
+    for path in (*(f"/_sandbox/{each}" for each in below), "/_networks/staging/A1"):
+        request = request_bytes(path, gzip.compress(b"{}"), b"Content-Encoding: gzip")
 
-@pytest.mark.decision("D5")
-async def test_the_body_is_json_whatever_its_content_type_says(sandbox: Sandbox) -> None:
-    for content_type in [b"", b"text/plain", b"application/x-www-form-urlencoded", b";;charset=x"]:
-        header = b"Content-Type: " + content_type
+        refused = await exchange(production, request)
 
-        assert (
-            await exchange(sandbox, request_bytes("/make_payment", PAYMENT, header))
-        ).code == "202"
+        assert_error(refused, 415, "Content-Encoding")
+        assert refused.body["error"]["code"] == "encoded_body"
 
 
-@pytest.mark.decision("D5")
-@pytest.mark.parametrize(("path", "code"), [("/make_payment", "202"), ("/unknown", "404")])
-async def test_any_expectation_gets_an_answer(sandbox: Sandbox, path: str, code: str) -> None:
-    for expectation in (b"100-continue", b"100-Continue", b"a miracle", b""):
-        answer = await exchange(sandbox, request_bytes(path, PAYMENT, b"Expect: " + expectation))
+@pytest.mark.decision("D5", "D42")
+async def test_an_encoding_that_changes_nothing_and_any_content_type_are_taken(
+    sandbox: Sandbox,
+) -> None:
+    codings = (b"identity", b"Identity", b"")
+    types = (b"", b"text/plain", b"application/x-www-form-urlencoded", b";;charset=x")
+    for header in (
+        *(b"Content-Encoding: " + each for each in codings),
+        *(b"Content-Type: " + each for each in types),
+    ):
+        answer = await exchange(sandbox, request_bytes("/make_payment", PAYMENT, header))
 
-        assert answer.code == code, expectation
+        assert answer.code == "202"
+
+
+@pytest.mark.decision("D42")
+@pytest.mark.parametrize("fast_path", [True, False])
+async def test_nothing_of_it_is_unpacked(
+    start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch, *, fast_path: bool
+) -> None:
+    """A body of 4 MB can hold 4 GB."""
+    sandbox = await start_sandbox(fast_path=fast_path)
+    unpack = Mock(return_value=False)
+    monkeypatch.setattr(http_parser.DeflateBuffer, "feed_data", unpack)
+    bomb, gzipped = gzip.compress(b" " * 10_000_000), b"Content-Encoding: gzip"
+    for path, known in product(("/make_payment", "/_sandbox/inbox/orders"), (True, False)):
+        answer = await exchange(sandbox, request_bytes(path, bomb, gzipped, credentials=known))
+
+        assert answer.status == (415 if known or path.startswith("/_sandbox") else 401)
+        unpack.assert_not_called()
 
 
 @pytest.mark.decision("D3", "D5")
-@pytest.mark.parametrize(("credentials", "code"), [(True, "404"), (False, "100")])
-@pytest.mark.parametrize(
-    ("method", "target"), [("OPTIONS", "*"), ("GET", "http://elsewhere.example/nobody")]
-)
-async def test_targets_that_are_no_paths_are_404_or_401(
-    sandbox: Sandbox, method: str, target: str, *, credentials: bool, code: str
-) -> None:
-    answer = await exchange(sandbox, request_bytes(target, method=method, credentials=credentials))
+async def test_any_expectation_and_any_target_get_an_answer(sandbox: Sandbox) -> None:
+    expectations = (b"100-continue", b"100-Continue", b"a miracle", b"")
+    paths = (("/make_payment", "202"), ("/unknown", "404"))
+    for (path, code), expectation in product(paths, expectations):
+        answer = await exchange(sandbox, request_bytes(path, PAYMENT, b"Expect: " + expectation))
+        assert answer.code == code, expectation
 
-    assert answer.code == code
+    targets = (("OPTIONS", "*"), ("GET", "http://elsewhere.example/nobody"))
+    for (method, target), known in product(targets, (True, False)):
+        answer = await exchange(sandbox, request_bytes(target, method=method, credentials=known))
+        assert answer.code == ("404" if known else "100")
 
 
 UNREADABLE = {
@@ -270,45 +210,47 @@ async def test_what_cannot_be_read_is_answered_in_shape_too(sandbox: Sandbox) ->
 
 
 @pytest.mark.decision("D5")
-@pytest.mark.parametrize(
-    "part",
-    [
-        b"",
-        b"POST /make",
-        request_bytes(body=PAYMENT)[:60],
-        request_bytes(body=PAYMENT)[:-10],
-        request_bytes(body=PAYMENT, method="GET")[:-10],
-    ],
-)
-async def test_who_hangs_up_halfway_harms_nobody(sandbox: Sandbox, part: bytes) -> None:
-    wire = Wire(sandbox.url)
-    wire.connect().sendall(part)
-    wire.close()
+async def test_who_hangs_up_halfway_harms_nobody(sandbox: Sandbox) -> None:
+    whole, other = request_bytes(body=PAYMENT), request_bytes(body=PAYMENT, method="GET")
+    for part in (b"", b"POST /make", whole[:60], whole[:-10], other[:-10]):
+        wire = Wire(sandbox.url)
+        wire.connect().sendall(part)
+        wire.close()
 
-    assert (await sandbox.collect()).code == "202"
+        assert (await sandbox.collect()).code == "202"
 
 
 @pytest.mark.spec("codes", "errors")
 @pytest.mark.decision("D6")
-@pytest.mark.parametrize("name", ["collection", "status", "sms"])
 async def test_a_fault_of_the_server_is_500_and_tells_nothing_of_its_inside(
-    sandbox: Sandbox,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    name: str,
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(_store: object, _work: object) -> None:
         raise OSError("the disk of /var/secret is full")
 
     monkeypatch.setattr(MemoryStore, "run", broken)
-    operation = OPERATIONS[name]
+    for name in ("collection", "status", "sms"):
+        caplog.clear()
+        operation = OPERATIONS[name]
 
-    answer = await sandbox.post(operation.path, operation.body)
+        answer = await sandbox.post(operation.path, operation.body)
 
-    assert (answer.status, answer.code, answer.rule) == (500, "500", "errors")
-    assert set(answer.body) == {"response_code", "response_message"}
-    assert "disk" not in answer.message
-    assert "the disk of /var/secret is full" in caplog.text
+        assert (answer.status, answer.code, answer.rule) == (500, "500", "errors")
+        assert set(answer.body) == {"response_code", "response_message"}
+        assert "disk" not in answer.message
+        assert "the disk of /var/secret is full" in caplog.text
+    for method, path in (
+        *(("GET", "readyz"), ("GET", "ledger"), ("POST", "inbox/orders")),
+        *(("GET", "inbox/orders/messages"), ("GET", "pay/guess")),
+    ):
+        caplog.clear()
+        refused = await ask(sandbox, method, f"/_sandbox/{path}")
+
+        assert_error(refused, 500)
+        assert "disk" not in refused.body["error"]["message"]
+        (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
+        assert record.getMessage() == f"{method} /_sandbox/{path} failed"
+        assert "the disk of /var/secret is full" in caplog.text
 
 
 @pytest.mark.decision("D1", "D6")

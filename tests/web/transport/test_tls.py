@@ -63,6 +63,7 @@ async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 async def test_requests_of_one_connection_are_answered(server: Secured) -> None:
+    """The card page has an HTTPS address."""
     for _ in range(3):
         answer = await server.post("/get_account_balance", BALANCE)
         assert answer["response_code"] == "000"
@@ -70,14 +71,10 @@ async def test_requests_of_one_connection_are_answered(server: Secured) -> None:
     assert len(server.runner.app[CLIENTS]._open) == 1
     async with server.session.get(f"https://127.0.0.1:{server.port}/_sandbox/livez") as livez:
         assert await livez.json() == {"status": "ok"}
-
-
-async def test_the_card_page_has_an_https_address(server: Secured) -> None:
-    answer = await server.post("/make_payment", OPERATIONS["card"].body)
-
-    assert answer["redirect_url"].startswith(f"https://127.0.0.1:{server.port}/_sandbox/pay/")
-    async with server.session.get(answer["redirect_url"]) as page:
-        assert page.status == 200
+    page = (await server.post("/make_payment", OPERATIONS["card"].body))["redirect_url"]
+    assert page.startswith(f"https://127.0.0.1:{server.port}/_sandbox/pay/")
+    async with server.session.get(page) as opened:
+        assert opened.status == 200
 
 
 async def test_a_request_that_comes_with_the_end_of_the_handshake_is_answered(
@@ -126,7 +123,14 @@ async def test_plain_http_is_refused_and_the_log_says_what_to_use(
 async def test_clients_that_do_not_shake_hands_keep_no_others_out(
     server: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server.runner.app[CLIENTS], "_limit", 4)
+    """One that leaves during the handshake is forgotten."""
+    clients = server.runner.app[CLIENTS]
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    await eventually(lambda: bool(clients._open))
+    writer.transport.abort()
+    await eventually(lambda: not clients._open)
+
+    monkeypatch.setattr(clients, "_limit", 4)
     with ExitStack() as stack:
         for _ in range(20):
             silent = socket.create_connection(("127.0.0.1", server.port), timeout=10)
@@ -135,18 +139,6 @@ async def test_clients_that_do_not_shake_hands_keep_no_others_out(
         answer = await server.post("/get_account_balance", BALANCE)
 
     assert answer["response_code"] == "000"
-
-
-async def test_a_client_that_leaves_during_the_handshake_is_forgotten(server: Secured) -> None:
-    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    clients = server.runner.app[CLIENTS]
-    while not clients._open:  # noqa: ASYNC110 -- the server tells nobody
-        await asyncio.sleep(0)
-
-    writer.transport.abort()
-
-    while clients._open:  # noqa: ASYNC110
-        await asyncio.sleep(0)
 
 
 async def test_an_answer_that_is_read_slowly_comes_whole_though_the_connection_closes_after_it(
