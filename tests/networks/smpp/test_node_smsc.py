@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.networks.smpp import adapter
 from sandbox_sim.sms.sms_encoding import measure
 from tests.conftest import Sandbox, StartSandbox, basic
 from tests.networks.smpp.node_smsc import PASSWORD, NodeSmsc, node_modules, running
@@ -108,18 +107,6 @@ class Texter:
         found: dict[str, Any] = await get(self.sandbox, path)
         return found
 
-    async def settled(self) -> None:
-        """Wait until the gateway has recorded what it knows."""
-        while [task for task in asyncio.all_tasks() if "BackgroundJobs" in repr(task)]:
-            await self.sandbox.advance(seconds=0)
-
-    async def restart(self) -> None:
-        """Stop the gateway and start it again with its file."""
-        await self.settled()
-        await self.sandbox.stop()
-        self.sandbox = await self.start()
-        await self.bound()
-
 
 @pytest.fixture
 async def texter(
@@ -174,35 +161,3 @@ async def test_a_long_message_arrives_in_the_parts_that_are_charged(
         assert (await texter.message())["status"] == "QUEUED"
         assert await texter.receipt(message_id) == 0
     await texter.becomes("SENT")
-
-
-@pytest.mark.parametrize("status", [RTHROTTLED, RMSGQFUL])
-async def test_an_smsc_that_throttles_gets_the_message_again_and_once(
-    texter: Texter, status: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(adapter, "FIRST_PAUSE_S", 0.01)
-    texter.smsc.do("plan", plan=[{}, {"status": status}, {"status": status}])
-    await texter.send(LONG)
-    submits = await texter.comes(5)
-
-    for message_id in await texter.ids(3):
-        await texter.receipt(message_id)
-    await texter.becomes("SENT")
-    assert [submit["udh"][0][-1] for submit in submits] == [1, 2, 2, 2, 3]
-    taken = [submit["udh"][0][-1] for submit in texter.smsc.submits if not submit["status"]]
-    assert taken == [1, 2, 3]
-
-
-async def test_receipts_after_a_restart_of_ours_still_find_their_message(texter: Texter) -> None:
-    await texter.send(LONG)
-    first, second, third = await texter.ids(3)
-    assert await texter.receipt(first) == 0
-
-    await texter.restart()
-    assert await texter.receipt(second) == 0
-    await texter.restart()
-    assert (await texter.message())["status"] == "QUEUED"
-    assert await texter.receipt(third) == 0
-
-    await texter.becomes("SENT")
-    assert len(texter.smsc.submits) == 3
