@@ -82,7 +82,7 @@ TAKES_ALL = Capabilities(
 )
 
 
-def raising(error: Exception) -> Callable[..., Any]:
+def raising(error: BaseException) -> Callable[..., Any]:
     """A function that raises this, whatever it is called with."""
 
     def fail(*_args: object) -> None:

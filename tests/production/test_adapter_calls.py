@@ -26,7 +26,7 @@ from sandbox_sim.records.attempts import Terms
 from sandbox_sim.records.reports import Outcome
 from tests.networks.fakes import KeptEvents, query, request
 from tests.networks.smpp.stepped_clock import SteppedClock
-from tests.production.desk import Desk, ScriptedNetwork
+from tests.production.desk import Desk, ScriptedNetwork, raising
 from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
@@ -251,7 +251,7 @@ async def test_a_network_with_too_many_abandoned_calls_is_not_called_until_some_
         assert (await again).outcome is Outcome.PENDING
 
 
-async def test_a_result_that_a_cancelled_call_still_gives_counts(
+async def test_a_result_of_a_cancelled_call_counts_and_one_that_cancels_itself_not_us(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     taken = SubmitResult(Outcome.PENDING, network_id="N1")
@@ -263,17 +263,7 @@ async def test_a_result_that_a_cancelled_call_still_gives_counts(
 
     async with hanging() as both:
         monkeypatch.setattr(both.first, "submit", late)
-
         assert await both.result(both.networks.submit("first", request())) == taken
 
-
-async def test_an_adapter_that_cancels_its_own_call_does_not_cancel_ours(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def cancelled(_request: SubmitRequest) -> SubmitResult:
-        raise asyncio.CancelledError
-
-    async with hanging() as both:
-        monkeypatch.setattr(both.first, "submit", cancelled)
-
+        monkeypatch.setattr(both.first, "submit", raising(asyncio.CancelledError()))
         assert (await both.networks.submit("first", request())).outcome is Outcome.UNKNOWN

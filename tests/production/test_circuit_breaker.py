@@ -19,12 +19,16 @@ def after_faults(count: int) -> Breaker:
     return breaker
 
 
-def test_four_faults_leave_it_closed_and_the_fifth_opens_it() -> None:
+def test_the_fifth_fault_opens_it_and_a_late_one_of_before_does_not_keep_it_open() -> None:
     assert after_faults(4).admit(NOON)[1]
     assert not after_faults(5).admit(NOON)[1]
 
+    late = after_faults(5).after_fault(NOON + OPEN_FOR - timedelta(seconds=1))
+    assert late.opened_at == NOON
+    assert late.admit(NOON + OPEN_FOR)[1]
 
-def test_the_probe_decides() -> None:
+
+def test_the_probe_decides_and_one_that_never_ends_makes_room_for_another() -> None:
     later = NOON + OPEN_FOR
     probing, _ = after_faults(5).admit(later)
 
@@ -32,22 +36,8 @@ def test_the_probe_decides() -> None:
     opened = probing.after_fault(later)
     assert not opened.admit(later + OPEN_FOR - timedelta(seconds=1))[1]
     assert opened.admit(later + OPEN_FOR)[1]
-
-
-def test_a_probe_that_never_ends_makes_room_for_another() -> None:
-    later = NOON + OPEN_FOR
-    probing, _ = after_faults(5).admit(later)
-
     assert not probing.admit(later + PROBE_ENDS_AFTER - timedelta(seconds=1))[1]
     assert probing.admit(later + PROBE_ENDS_AFTER)[1]
-
-
-def test_a_fault_of_a_submit_that_left_before_does_not_keep_it_open() -> None:
-    late = NOON + OPEN_FOR - timedelta(seconds=1)
-    breaker = after_faults(5).after_fault(late)
-
-    assert breaker.opened_at == NOON
-    assert breaker.admit(NOON + OPEN_FOR)[1]
 
 
 def test_a_clock_that_is_set_back_does_not_keep_it_open() -> None:

@@ -153,31 +153,16 @@ async def sandbox(file: Path, far: Far, start_sandbox: StartSandbox) -> Sandbox:
     return await live(start_sandbox, {"account": network}, store=f"sqlite:{file}")
 
 
-async def test_what_is_open_is_asked_for_within_an_hour(sandbox: Sandbox, far: Far) -> None:
+async def test_what_is_open_is_asked_for_within_an_hour_and_nothing_is_lost(
+    sandbox: Sandbox, far: Far, file: Path
+) -> None:
     assert (await sandbox.status("T1")).data["status"] == "002"
 
     await settled(sandbox, hours=1)
 
-    assert "T1" in far.asked
-    assert far.submits == 0
-    assert (await sandbox.status("T1")).data["status"] == "000"
+    assert ("T1" in far.asked, far.submits) == (True, 0)
+    assert [(await sandbox.status(each)).data["status"] for each in ("T1", "T2")] == ["000"] * 2
     assert sorted(far.callbacks) == ["T1", "T2"]
-
-
-async def test_no_notification_keeps_its_secrets(sandbox: Sandbox, file: Path) -> None:
-    await settled(sandbox, seconds=1)
-    await sandbox.stop()
-
-    found = outside(file, "SELECT state, attempt_id, document FROM raw_notifications")
-    assert [each[:2] for each in found] == [("applied", "A2")] * 2
-    assert [each for *_, each in found if TOKEN in each] == []
-    assert all(json.loads(each)[4] for *_, each in found)  # what they said stays
-
-
-async def test_nothing_is_lost(sandbox: Sandbox, file: Path) -> None:
-    await settled(sandbox, hours=1)
-
-    assert (await sandbox.status("T2")).data["status"] == "000"
     assert (await sandbox.balance()).data["collection_balance"] == 21
     callback = await only(sandbox, "callbacks", "transaction_id=T2")
     assert callback["state"] == "delivered"
@@ -190,3 +175,9 @@ async def test_nothing_is_lost(sandbox: Sandbox, file: Path) -> None:
     moved = "SELECT kind, debit, credit, amount, service_id, wallet FROM transfers ORDER BY number"
     collected = "posted", "network/account/clearing/GHS", "service/55/collection/GHS"
     assert outside(file, moved) == [(*collected, "10.5", 55, "collection")] * 2
+
+    # No notification keeps its secrets, and what they said stays.
+    found = outside(file, "SELECT state, attempt_id, document FROM raw_notifications")
+    assert [each[:2] for each in found] == [("applied", "A2")] * 2
+    assert [each for *_, each in found if TOKEN in each] == []
+    assert all(json.loads(each)[4] for *_, each in found)

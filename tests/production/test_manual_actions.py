@@ -14,7 +14,7 @@ from sandbox_sim.records.attempts import KeptDecision
 from sandbox_sim.records.jobs import JobKind
 from sandbox_sim.records.reports import Outcome
 from sandbox_sim.records.transactions import Status
-from tests.production.desk import FAILED, LOST, NOT_FOUND, SUCCEEDED, Desk
+from tests.production.desk import FAILED, LOST, SUCCEEDED, Desk
 from tests.units import unit_of
 
 PAYOUT: dict[str, Any] = {"operation": Operation.PAYOUT}
@@ -122,18 +122,6 @@ async def test_one_movement_of_the_network_settles_one_payment(desk: Desk) -> No
         await desk.actions.settle(second.network_transaction_id, decision)
 
 
-async def test_a_network_that_decides_with_another_amount_than_the_person_is_named(
-    desk: Desk,
-) -> None:
-    await pay_out(desk)
-    desk.first.statuses.append(SUCCEEDED)
-
-    with pytest.raises(IllegalSettlement, match="which decides it"):
-        await settle(desk, Status.SUCCESSFUL, amount=Decimal(8))
-
-    assert await available(desk) == Decimal("4.50")
-
-
 @pytest.mark.parametrize("to", [Status.FAILED, Status.CANCELLED])
 async def test_money_that_the_network_calls_pending_is_not_given_back(
     desk: Desk, to: Status
@@ -148,21 +136,6 @@ async def test_money_that_the_network_calls_pending_is_not_given_back(
     assert await decisions(desk) == []
     (attempt,) = await desk.attempts()
     assert (attempt.outcome, attempt.settled_by) == (Outcome.PENDING, "")
-
-
-@pytest.mark.parametrize("answer", [SILENT, NOT_FOUND])
-async def test_money_is_not_given_back_while_the_network_is_still_asked_often(
-    desk: Desk,
-    answer: StatusResult,
-) -> None:
-    await pay_out(desk)
-    await desk.wait(hours=23)
-    desk.first.statuses.append(answer)
-
-    with pytest.raises(ForceNeeded, match="may still be carried out"):
-        await settle(desk, Status.FAILED)
-
-    assert await available(desk) == Decimal("4.50")
 
 
 async def test_a_network_that_cannot_be_asked_is_waited_for() -> None:
@@ -207,23 +180,26 @@ async def test_force_settles_against_the_network_and_is_kept_with_what_it_said(d
     )  # fmt: skip
     assert (kept.forced, kept.network_said) == (True, "network first says pending")
 
-
-async def test_force_that_was_not_needed_is_not_kept_as_such(desk: Desk) -> None:
-    await pay_out(desk)
-    desk.first.statuses.append(SILENT)
-
-    await settle(desk, Status.SUCCESSFUL, force=True)
-
-    (kept,) = await decisions(desk)
-    assert not kept.forced
+    not_needed = Desk()
+    await pay_out(not_needed)
+    not_needed.first.statuses.append(SILENT)
+    await settle(not_needed, Status.SUCCESSFUL, force=True)
+    assert [each.forced for each in await decisions(not_needed)] == [False]
 
 
-async def test_a_network_that_decides_when_it_is_asked_goes_before_the_person(desk: Desk) -> None:
+@pytest.mark.parametrize(
+    ("to", "confirmed"),
+    [(Status.FAILED, {"force": True}), (Status.SUCCESSFUL, {"amount": Decimal(8)})],
+    ids=["another outcome", "another amount"],
+)
+async def test_a_network_that_decides_when_it_is_asked_goes_before_the_person(
+    desk: Desk, to: Status, confirmed: dict[str, Any]
+) -> None:
     await pay_out(desk)
     desk.first.statuses.append(SUCCEEDED)
 
     with pytest.raises(IllegalSettlement, match="first says succeeded, which decides it"):
-        await settle(desk, Status.FAILED, force=True)
+        await settle(desk, to, **confirmed)
 
     assert await available(desk) == Decimal("4.50")
     assert await desk.status() is Status.SUCCESSFUL

@@ -197,20 +197,6 @@ async def test_a_network_has_part_ids_of_its_own(desk: Desk) -> None:
     assert await statuses(desk) == ["QUEUED"]
 
 
-@pytest.mark.parametrize("outcome", [Outcome.PENDING, Outcome.UNKNOWN])
-async def test_a_report_that_decides_nothing_leaves_the_message_queued(
-    desk: Desk, outcome: Outcome
-) -> None:
-    attempt_id = await sent(desk, pages=1)
-    await taken(desk, attempt_id, "a", total=1)
-
-    await report(desk, "a", outcome)
-    assert await statuses(desk) == ["QUEUED"]
-    await report(desk, "a")
-
-    assert await statuses(desk) == ["SENT"]
-
-
 async def test_while_the_store_is_away_a_part_and_its_report_wait_for_it() -> None:
     clock = WatchedClock()
     desk = await a_desk(clock=clock)

@@ -58,11 +58,18 @@ def test_a_payment_out_of_any_amount_is_no_reversal(amount: str) -> None:
     assert [each.attempt.id for each in pairs] == ["A-R1"]
 
 
-@pytest.mark.parametrize("reference", ["", "another"])
-def test_a_row_may_name_the_identifier_of_the_network(reference: str) -> None:
-    found = reconcile([row(reference=reference, network_id="N-R1")], [ours()])
-
-    assert len(found.matched) == 1
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"reference": "", "network_id": "N-R1"},
+        {"reference": "another", "network_id": "N-R1"},
+        {"reference": "", "transaction_id": "T-R1"},
+    ],
+)
+def test_a_row_may_name_the_identifier_of_the_network_or_the_transaction_of_the_client(
+    named: dict[str, Any],
+) -> None:
+    assert len(reconcile([row(**named)], [ours()]).matched) == 1
 
 
 @pytest.mark.parametrize(
@@ -171,8 +178,6 @@ class TestReversals:
         assert alone.agrees
         assert with_its_payment.agrees
         assert len(alone.taken_back) == 1
-
-    def test_the_payment_alone_matches_what_was_reversed_since(self) -> None:
         assert len(reconcile([row()], [ours(outcome="reversed")]).matched) == 1
 
     @pytest.mark.parametrize("outcome", ["pending", "unknown"])
@@ -231,7 +236,3 @@ def test_a_difference_and_what_is_missing_there_say_what_to_do() -> None:
 
     assert about_difference(found.different[0]).do is Do.RESOLVE
     assert about_missing_there(found.missing_there[0]).do is Do.ASK
-
-
-def test_a_row_may_name_the_transaction_of_the_client() -> None:
-    assert len(reconcile([row(reference="", transaction_id="T-R1")], [ours()]).matched) == 1

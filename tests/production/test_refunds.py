@@ -43,8 +43,10 @@ async def desk() -> Desk:
 async def test_a_refund_is_set_aside_sent_and_posted_once_it_is_confirmed_without_a_callback(
     desk: Desk,
 ) -> None:
-    before = await desk.callbacks()
-    made = await desk.refund()
+    """It keeps who refunded and why, and names the collection."""
+    before, collection = await desk.callbacks(), await desk.transaction()
+    assert collection is not None
+    made = (await desk.refund()).transaction
 
     assert await desk.balances() == {
         SET_ASIDE: Decimal("10.50"),
@@ -57,25 +59,17 @@ async def test_a_refund_is_set_aside_sent_and_posted_once_it_is_confirmed_withou
         "0244000001",
     )
     assert sent.description == "Refund of T1"
-
-    desk.first.statuses.append(SUCCEEDED)
-    await desk.wait(seconds=15)
-
-    assert await desk.status(made.transaction.transaction_id) is Status.SUCCESSFUL
-    assert await desk.balances() == {}
-    assert await desk.callbacks() == before
-
-
-async def test_it_keeps_who_refunded_and_why_and_names_the_collection(desk: Desk) -> None:
-    collection = await desk.transaction()
-    assert collection is not None
-
-    made = (await desk.refund()).transaction
-
     assert made.refund_of == collection.network_transaction_id
     assert (made.refunded_by, made.refund_reason) == ("ama", "sold out")
     found = await unit_of(desk.store).attempts_of(made.network_transaction_id)
     assert [each.refund_of for each in found] == [collection.network_transaction_id]
+
+    desk.first.statuses.append(SUCCEEDED)
+    await desk.wait(seconds=15)
+
+    assert await desk.status(made.transaction_id) is Status.SUCCESSFUL
+    assert await desk.balances() == {}
+    assert await desk.callbacks() == before
 
 
 async def test_one_that_fails_gives_the_money_back_to_the_wallet_of_collections() -> None:
@@ -151,26 +145,21 @@ async def test_a_repeated_order_with_an_id_of_its_own_is_refused(desk: Desk) -> 
 
 
 @pytest.mark.parametrize(
-    ("fields", "why"),
+    ("operation", "outcome", "why"),
     [
-        ({"operation": Operation.CARD}, "a card payment.*ledger adjust"),
-        ({"operation": Operation.DEPOSIT}, "the operation deposit: make a payout"),
+        (Operation.CARD, Outcome.SUCCEEDED, "a card payment.*ledger adjust"),
+        (Operation.DEPOSIT, Outcome.SUCCEEDED, "the operation deposit: make a payout"),
+        (Operation.COLLECT, Outcome.PENDING, "this one is 002 pending"),
     ],
 )
-async def test_only_a_collection_is_refunded(fields: dict[str, Any], why: str) -> None:
+async def test_only_a_collection_that_succeeded_is_refunded(
+    operation: Operation, outcome: Outcome, why: str
+) -> None:
     desk = Desk()
-    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-    await desk.pay(**fields)
+    desk.first.results.append(SubmitResult(outcome))
+    await desk.pay(operation=operation)
 
     with pytest.raises(RefundRefused, match=why):
-        await desk.refund()
-
-
-async def test_one_that_has_not_succeeded_is_not_refunded() -> None:
-    desk = Desk()
-    await desk.pay(operation=Operation.COLLECT)
-
-    with pytest.raises(RefundRefused, match="this one is 002 pending"):
         await desk.refund()
 
 

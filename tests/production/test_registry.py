@@ -50,20 +50,20 @@ async def test_after_five_network_faults_the_backup_gets_the_payments(
     assert caplog.messages == ["the circuit breaker of network first opens: no answer"]
 
 
-@pytest.mark.parametrize("answer", [DECLINED, SubmitResult(Outcome.UNKNOWN, reason="HTTP 302")])
-async def test_an_answer_that_is_no_network_fault_starts_the_count_again(
-    desk: Desk,
-    answer: SubmitResult,
+@pytest.mark.parametrize(
+    ("between", "then"),
+    [
+        (DECLINED, BreakerState.CLOSED),
+        (SubmitResult(Outcome.UNKNOWN, reason="HTTP 302"), BreakerState.CLOSED),
+        (OURS, BreakerState.OPEN),
+    ],
+)
+async def test_an_answer_starts_the_count_again_and_what_is_not_sent_by_us_changes_none(
+    desk: Desk, between: SubmitResult, then: BreakerState
 ) -> None:
-    await submit(desk, *[LOST] * 4, answer, *[LOST] * 4)
+    await submit(desk, *[LOST] * 4, between, *[LOST] * 4)
 
-    assert state(desk) is BreakerState.CLOSED
-
-
-async def test_what_is_not_sent_for_a_reason_of_ours_changes_no_count(desk: Desk) -> None:
-    await submit(desk, *[LOST] * 4, OURS, LOST)
-
-    assert state(desk) is BreakerState.OPEN
+    assert state(desk) is then
 
 
 async def test_a_probe_that_is_not_sent_for_a_reason_of_ours_is_given_back() -> None:
@@ -71,17 +71,13 @@ async def test_a_probe_that_is_not_sent_for_a_reason_of_ours_is_given_back() -> 
 
     await submit(desk, OURS)
     assert not desk.networks.holds_back("first")
+    await submit(desk, NOT_SENT)
+    assert (state(desk), desk.networks.holds_back("first")) == (BreakerState.OPEN, True)
+
+    desk.clock.move_to(desk.clock.now() + OPEN_FOR)
     await submit(desk, SubmitResult(Outcome.PENDING))
 
     assert state(desk) is BreakerState.CLOSED
-
-
-async def test_a_probe_that_cannot_connect_opens_the_breaker_again() -> None:
-    desk = await opened_and_probing_is_due()
-
-    await submit(desk, NOT_SENT)
-
-    assert (state(desk), desk.networks.holds_back("first")) == (BreakerState.OPEN, True)
 
 
 async def test_an_adapter_that_raises_may_have_sent_and_counts_as_a_network_fault(

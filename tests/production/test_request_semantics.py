@@ -73,10 +73,14 @@ async def test_no_other_card_is(live: Sandbox) -> None:
         assert (await live.collect(**CARD | fields)).status == 400, fields
 
 
-async def test_all_banks_of_the_interface_are_known(live: Sandbox) -> None:
+async def test_all_banks_of_the_interface_are_known_and_every_balance_begins_at_0(
+    live: Sandbox,
+) -> None:
     codes = [(await live.collect(**BANK, nw=bank)).code for bank in BANKS]
 
     assert codes == ["402"] * 28  # nothing is there to pay out, which is asked last
+    wallets = ("payout", "collection", "sms", "airtime")
+    assert (await live.balance()).data == {f"{name}_balance": 0 for name in wallets}
 
 
 async def test_the_option_of_a_payout_fits_the_kind_of_its_nw(live: Sandbox) -> None:
@@ -94,12 +98,9 @@ async def test_the_option_of_a_payout_fits_the_kind_of_its_nw(live: Sandbox) -> 
         assert "nw" in answer.body["response_message"]
 
 
-async def test_every_number_of_ghana_is_taken_in_both_forms(live: Sandbox) -> None:
+async def test_every_number_of_ghana_is_taken_in_both_forms_and_no_other(live: Sandbox) -> None:
     for number in ("0244000009", "0540010000", "233540010000", "0302123456"):
         assert (await live.collect(**PAYOUT, customer_number=number)).code == "402", number
-
-
-async def test_nothing_else_is_a_number(live: Sandbox) -> None:
     for number in ("+233244000001", "244000001", "02440000011", "0244 000001"):
         answer = await live.collect(customer_number=number)
 
@@ -131,15 +132,6 @@ async def test_an_amount_has_no_more_decimals_than_its_currency(live: Sandbox) -
 
         assert (answer.status, answer.code) == (400, "400"), amount
         assert "amount must have at most" in answer.body["response_message"]
-
-
-async def test_every_balance_begins_at_0(live: Sandbox) -> None:
-    assert (await live.balance()).data == {
-        "payout_balance": 0,
-        "collection_balance": 0,
-        "sms_balance": 0,
-        "airtime_balance": 0,
-    }
 
 
 async def test_a_transaction_does_not_expire_and_an_unknown_one_is_404(live: Sandbox) -> None:

@@ -102,20 +102,15 @@ async def test_where_a_repeat_may_be_a_second_message_it_waits_for_a_person(
     assert len(sent.network.submits) == 1
 
 
-async def test_a_message_that_is_queued_after_the_restore_goes_out_at_once(sent: Sent) -> None:
-    async with sent.restored() as desk:
+@pytest.mark.parametrize("restored", [True, False])
+async def test_a_message_that_is_queued_after_the_restore_or_without_one_goes_out_at_once(
+    sent: Sent, *, restored: bool
+) -> None:
+    file = sent if restored else sent._replace(copy=sent.file)
+    async with file.restored() as desk:
         await send(desk)
-    async with sent.restored() as desk:
+    async with file.restored() as desk:
         await desk.run_due()
 
-    assert len(sent.network.submits) == 2
-
-
-async def test_a_restart_without_a_restore_asks_nothing(sent: Sent) -> None:
-    store = SqliteStore(sent.file, VirtualClock())
-    async with started(store, sent.network) as desk:
-        await send(desk)
-    async with started(store, sent.network) as desk:
-        await desk.run_due()
-
-    assert (len(sent.network.submits), len(sent.network.queries)) == (2, 0)
+    # The queued message of the copy is asked about.
+    assert (len(sent.network.submits), len(sent.network.queries)) == (2, int(restored))

@@ -77,9 +77,14 @@ async def desk() -> Desk:
     return await paid()
 
 
-async def test_a_collection_that_is_taken_back_is_001_with_its_reason_and_a_callback(
+async def test_a_collection_that_is_taken_back_is_001_with_its_reason_and_a_callback_once(
     desk: Desk,
 ) -> None:
+    """Its success stays in the timeline, and it is not refunded."""
+    await desk.wait(hours=1)
+    await taken_back(desk)
+    reversed_at = desk.clock.now()
+    await desk.wait(minutes=2)
     await taken_back(desk)
 
     assert await desk.status() is Status.FAILED
@@ -93,18 +98,13 @@ async def test_a_collection_that_is_taken_back_is_001_with_its_reason_and_a_call
     assert await waiting(desk) == []
     page = await unit_of(desk.store).ledger_page(LedgerQuery(SERVICE))
     assert [line.transfer.reason for line in page] == [Reason.REVERSED, Reason.COLLECTED]
-
-
-async def test_its_success_stays_in_the_timeline(desk: Desk) -> None:
-    await desk.wait(hours=1)
-
-    await taken_back(desk)
-
     found = await desk.transaction()
     assert found is not None
     assert [each.status for each in found.timeline] == ["002", "000", "001"]
     assert found.decided_at is not None
-    assert found.timeline[2].at == desk.clock.now() > found.decided_at
+    assert found.timeline[2].at == reversed_at > found.decided_at
+    with pytest.raises(RefundRefused, match="this one is 001 failed"):
+        await desk.refund()
 
 
 @pytest.mark.parametrize("operation", [Operation.PAYOUT, Operation.BILL, Operation.DEPOSIT])
@@ -122,15 +122,6 @@ async def test_every_payment_moves_its_money_back(operation: Operation) -> None:
     assert await callbacks(desk) == ["000/SUCCESS", "001/FAILED"]
 
 
-async def test_a_doubled_reversal_reverses_once(desk: Desk) -> None:
-    await taken_back(desk)
-    await desk.wait(minutes=2)
-    await taken_back(desk)
-
-    assert await desk.balances() == {}
-    assert await callbacks(desk) == ["000/SUCCESS", "001/FAILED"]
-
-
 @pytest.mark.parametrize("signature", ["valid", "forged"])
 async def test_a_notification_of_a_reversal_only_makes_us_ask(desk: Desk, signature: str) -> None:
     asked = len(desk.first.queries)
@@ -143,22 +134,18 @@ async def test_a_notification_of_a_reversal_only_makes_us_ask(desk: Desk, signat
     assert await waiting(desk) == []
 
 
-async def test_where_the_network_cannot_be_asked_a_signed_notification_counts() -> None:
-    desk = await paid(has_status=False)
+async def test_a_signed_notification_where_nothing_can_be_asked_and_a_daily_question_count() -> (
+    None
+):
+    unasked = await paid(has_status=False)
+    await told(unasked)
+    daily = await paid(terms=Terms(recheck_for=timedelta(days=3)))
+    daily.first.statuses.append(REVERSED)
+    await daily.wait(days=1)
 
-    await told(desk)
-
-    assert await desk.status() is Status.FAILED
-    assert await desk.balances() == {}
-
-
-async def test_one_that_the_daily_question_finds_counts_too() -> None:
-    desk = await paid(terms=Terms(recheck_for=timedelta(days=3)))
-    desk.first.statuses.append(REVERSED)
-
-    await desk.wait(days=1)
-
-    assert await desk.status() is Status.FAILED
+    for desk in (unasked, daily):
+        assert await desk.status() is Status.FAILED
+        assert await desk.balances() == {}
 
 
 @pytest.mark.parametrize("operation", [Operation.COLLECT, Operation.PAYOUT])
@@ -223,66 +210,43 @@ async def test_one_of_a_part_is_a_mismatch(desk: Desk) -> None:
     assert await waiting(desk) == ["mismatch: amount is 4 and not 10.50"]
 
 
-class TestAWalletThatDoesNotCoverIt:
-    @pytest.fixture
-    async def short(self) -> Desk:
-        """A collection of 10.50 of which 4 were spent since."""
-        desk = await paid()
-        account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()
-        spent = transfer(Reason.SPENT, account, Decimal(4), "", now, network="first")
-        await unit_of(desk.store).add_transfer(spent)
-        return desk
+async def test_what_the_wallet_does_not_cover_waits_for_a_person_in_suspense_once(
+    desk: Desk,
+) -> None:
+    account, now = wallet_of(LIVE, SERVICE, Wallet.COLLECTION), desk.clock.now()
+    spent = transfer(Reason.SPENT, account, Decimal(4), "", now, network="first")
+    await unit_of(desk.store).add_transfer(spent)
 
-    async def test_it_stays_as_it_is_and_the_reversal_waits_for_a_person_in_suspense(
-        self, short: Desk
-    ) -> None:
-        await taken_back(short)
+    await taken_back(desk)
+    await desk.wait(minutes=2)
+    await taken_back(desk)
 
-        assert await short.status() is Status.FAILED
-        assert await short.balances() == {
-            COLLECTED: Decimal("6.50"),
-            SUSPENSE: Decimal("-10.50"),
-            CLEARING: Decimal(4),
-        }
-        (attempt,) = await short.attempts()
-        query = LedgerQuery(subject=attempt.network_transaction_id, mode=LIVE)
-        newest, *_ = await unit_of(short.store).ledger_page(query)
-        assert newest.transfer.reason is Reason.SUSPENDED
-        assert await waiting(short) == [
-            f"reversal: {WALLET} has 6.50, less than 10.50, so the reversal is in suspense"
-        ]
-
-    async def test_a_doubled_reversal_moves_nothing_more(self, short: Desk) -> None:
-        await taken_back(short)
-        before = await short.balances()
-        await short.wait(minutes=2)
-
-        await taken_back(short)
-
-        assert await short.balances() == before
+    assert await desk.status() is Status.FAILED
+    assert await desk.balances() == {
+        COLLECTED: Decimal("6.50"),
+        SUSPENSE: Decimal("-10.50"),
+        CLEARING: Decimal(4),
+    }
+    (attempt,) = await desk.attempts()
+    query = LedgerQuery(subject=attempt.network_transaction_id, mode=LIVE)
+    newest, *_ = await unit_of(desk.store).ledger_page(query)
+    assert newest.transfer.reason is Reason.SUSPENDED
+    assert await waiting(desk) == [
+        f"reversal: {WALLET} has 6.50, less than 10.50, so the reversal is in suspense"
+    ]
 
 
-class TestWithRefunds:
-    async def test_a_collection_that_was_taken_back_is_not_refunded(self, desk: Desk) -> None:
-        await taken_back(desk)
+async def test_a_refund_that_is_taken_back_is_money_to_refund_again(desk: Desk) -> None:
+    desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
+    made = (await desk.refund()).transaction
+    (attempt,) = await unit_of(desk.store).attempts_of(made.network_transaction_id)
 
-        with pytest.raises(RefundRefused, match="this one is 001 failed"):
-            await desk.refund()
+    await desk.store.run(lambda unit: desk.asking.record(unit, attempt, REVERSED))
 
-    async def test_a_refund_that_is_taken_back_is_money_to_refund_again(self, desk: Desk) -> None:
-        desk.first.results.append(SubmitResult(Outcome.SUCCEEDED))
-        made = (await desk.refund()).transaction
-        (attempt,) = await unit_of(desk.store).attempts_of(made.network_transaction_id)
-
-        await desk.store.run(lambda unit: desk.asking.record(unit, attempt, REVERSED))
-
-        assert await desk.status(made.transaction_id) is Status.FAILED
-        assert await desk.balances() == {
-            COLLECTED: Decimal("10.50"),
-            CLEARING: Decimal("-10.50"),
-        }
-        assert await callbacks(desk) == ["000/SUCCESS"]
-        assert (await desk.refund()).transaction.payment.amount == Decimal("10.50")
+    assert await desk.status(made.transaction_id) is Status.FAILED
+    assert await desk.balances() == {COLLECTED: Decimal("10.50"), CLEARING: Decimal("-10.50")}
+    assert await callbacks(desk) == ["000/SUCCESS"]
+    assert (await desk.refund()).transaction.payment.amount == Decimal("10.50")
 
 
 async def test_money_that_came_late_goes_out_of_suspense_again() -> None:

@@ -30,16 +30,10 @@ def test_the_first_route_that_fits_and_then_the_others_in_order(
     operation: Operation, nw: str | None, networks: tuple[str, ...]
 ) -> None:
     assert fitting(ROUTES, operation, nw) == networks
+    # A route that names nothing fits everything.
+    assert fitting([NetworkRoute("all")], operation, nw) == ("all",)
 
 
-def test_a_route_with_nothing_named_fits_everything() -> None:
-    for operation in Operation:
-        assert fitting([NetworkRoute("all")], operation, None) == ("all",)
-
-
-def test_a_route_to_a_network_that_is_not_configured_is_named() -> None:
+def test_a_network_that_is_routed_to_or_has_open_attempts_must_be_configured() -> None:
     assert without_network(ROUTES, {"mtn": 1, "account": 2}) == ["bulk"]
-
-
-def test_a_network_with_open_attempts_must_stay_configured() -> None:
     assert dropped({"old": 2, "done": 0, "mtn": 7}, ["mtn"]) == {"old": 2}

@@ -315,6 +315,8 @@ def test_plain_http_to_a_network_beyond_loopback_is_refused(adapter: str, host: 
     assert str(refused.value).startswith("networks.one (from test): the network: base_url: ")
     assert "base_url: is plain HTTP to a host that is not loopback" in str(refused.value)
     assert "write https://, or set allow_plain_http = true" in str(refused.value)
+    with pytest.raises(ConfigError, match="status_base_url: is plain HTTP"):
+        production(**at("http_json", "https://a.example", status_base_url=f"http://{host}"))
 
 
 @pytest.mark.parametrize("adapter", ACCOUNTS)
@@ -324,8 +326,3 @@ def test_plain_http_is_taken_on_loopback_and_where_the_setting_says_so(adapter: 
     production(**at(adapter, "https://api.example"))
     production(**at(adapter, "http://momo:8080", allow_plain_http=True))
     production(**at(adapter, "http://momo:8080", allow_plain_http="true"))
-
-
-def test_plain_http_is_refused_for_status_queries_too() -> None:
-    with pytest.raises(ConfigError, match="status_base_url: is plain HTTP"):
-        production(**at("http_json", "https://a.example", status_base_url="http://b.example"))

@@ -34,19 +34,6 @@ async def pay(desk: Desk, **fields: Any) -> None:
     await desk.pay(**fields)
 
 
-async def test_the_network_is_asked_each_time_twice_as_late(desk: Desk) -> None:
-    await pay(desk)
-    asked: list[int] = []
-
-    for second in range(60):
-        await desk.wait(seconds=1)
-        asked += [second + 1] * (len(desk.first.queries) - len(asked))
-
-    # 5 s after the answer, then 10 and 20 s later, with up to a tenth of jitter.
-    assert [5 <= asked[0] <= 6, 10 <= asked[1] - asked[0] <= 12, 20 <= asked[2] - asked[1] <= 23]
-    assert len(asked) == 3
-
-
 async def test_a_success_ends_the_payment_once(desk: Desk) -> None:
     await pay(desk, **PAYOUT)
     desk.first.statuses.append(SUCCEEDED)
@@ -89,35 +76,6 @@ async def test_a_payout_that_failed_is_voided_after_the_grace() -> None:
     assert (await desk.balances())[AVAILABLE] == Decimal(50)
     (callback,) = await desk.callbacks()
     assert "001/FAILED" in callback.body
-
-
-async def test_a_reference_that_is_not_found_never_fails_a_payment(desk: Desk) -> None:
-    desk.first.results.append(LOST)
-    await pay(desk)
-    desk.first.statuses.extend([NOT_FOUND] * 9)
-
-    await desk.wait(seconds=20)
-    await desk.wait(minutes=5)
-
-    (attempt,) = await desk.attempts()
-    assert (attempt.outcome, attempt.submits) == (Outcome.UNKNOWN, 1)
-    assert len(desk.first.submits) == 1
-
-
-async def test_a_lost_request_goes_out_again_where_the_network_knows_its_reference() -> None:
-    desk = Desk(repeats_within=timedelta(days=1))
-    desk.first.results.append(LOST)
-    await pay(desk)
-    desk.first.statuses.extend([NOT_FOUND] * 2)
-
-    await desk.wait(seconds=6)
-    assert len(desk.first.submits) == 1
-    await desk.wait(minutes=5)
-
-    first, again = desk.first.submits
-    assert (again.reference, again.repeated) == (first.reference, True)
-    (attempt,) = await desk.attempts()
-    assert (attempt.submits, attempt.outcome) == (2, Outcome.PENDING)
 
 
 async def test_a_contradiction_goes_to_suspense_and_changes_nothing_final(desk: Desk) -> None:
@@ -290,19 +248,17 @@ class TestAskedByHand:
 
         assert len(desk.first.submits) == 1
 
-    async def test_a_network_without_a_status_query_is_not_asked(self) -> None:
+    async def test_a_network_without_a_status_query_or_of_another_service_is_not_asked(
+        self,
+    ) -> None:
         desk = Desk(has_status=False)
         await desk.pay()
         (attempt,) = await desk.attempts()
+        network_id = attempt.network_transaction_id
 
         with pytest.raises(CannotAsk, match=f"network first cannot be asked.*{attempt.reference}"):
-            await desk.asking.ask_by_hand(attempt.network_transaction_id, None)
+            await desk.asking.ask_by_hand(network_id, None)
 
-        assert desk.first.queries == []
-
-    async def test_a_transaction_of_another_service_is_not_found(self, desk: Desk) -> None:
-        await desk.pay()
-        (attempt,) = await desk.attempts()
-
-        assert await desk.asking.ask_by_hand(attempt.network_transaction_id, SERVICE + 1) is None
+        assert await desk.asking.ask_by_hand(network_id, SERVICE + 1) is None
         assert await desk.asking.ask_by_hand("none", None) is None
+        assert desk.first.queries == []

@@ -281,30 +281,3 @@ async def test_what_one_enters_in_the_books_the_other_reads_and_refuses_to_enter
     found = {each["account"]: each["balance"] for each in balances}
     assert found == {"collection": "30.5", "sms": "5"}
     assert (await read(replicas, "ledger/suspense"))["suspense"] == []
-
-
-@pytest.mark.decision("D44")
-async def test_a_period_that_one_closes_is_closed_for_the_other(
-    replicas: tuple[Sandbox, Sandbox], far: Far
-) -> None:
-    one, other = replicas
-    await collected(replicas, far)
-    until = "2026-01-01T09:01:00Z"
-    for each in replicas:
-        await each.advance(minutes=1)
-
-    refused = await at_once(replicas, "close", service_id=55, until=until)
-
-    assert "everything before" in refused or "was closed just now" in refused
-    closed = await read(replicas, "ledger/statement?service_id=55&period=1")
-    assert [line["transaction_id"] for line in closed["lines"]] == ["T1"]
-    assert (closed["total"], closed["until"]) == ("10.5", "2026-01-01T09:01:00.000Z")
-    again = await post(other, "ledger/close", **OF_55, until=until)
-    assert (again.status, again.body["error"]["field"]) == (409, "until")
-    assert "is closed, in period 1" in again.body["error"]["message"]
-    # What comes late belongs to the open period, also for the one that did not enter it.
-    await entered(one, "adjust", amount="2", debit="fees", credit="collection")
-    assert await read(replicas, "ledger/statement?service_id=55&period=1") == closed
-    still_open = await read(replicas, "ledger/statement?service_id=55")
-    assert (still_open["period"], still_open["total"]) == (2, "2")
-    assert (await read(replicas, "ledger?mode=P&audit=true"))["agrees"]
