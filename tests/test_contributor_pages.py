@@ -1,4 +1,4 @@
-"""The paths, links and commands in docs/architecture.md and CONTRIBUTING.md exist."""
+"""The paths and commands in docs/architecture.md, CONTRIBUTING.md and docs/glossary.md exist."""
 
 import re
 from pathlib import Path
@@ -42,3 +42,16 @@ def test_the_steps_of_a_payment_each_name_a_file() -> None:
 
     assert [int(number) for number, _ in steps] == list(range(1, len(steps) + 1))
     assert [number for number, files in steps if not paths_in(files)] == []
+
+
+def test_the_glossary_defines_each_word_once_with_a_module_that_exists() -> None:
+    lines = [line for line in text_of("docs/glossary.md").splitlines() if line.startswith("|")]
+    rows = [line for line in lines if "|---|" not in line and not line.startswith("| Word ")]
+    entries = [re.fullmatch(r"\| ([^|]+) \| ([^|]+) \| `([^|`]+)` \|", row) for row in rows]
+    words = [word for entry in entries if entry for word in entry[1].split(", ")]
+
+    assert len(rows) >= 30
+    assert [row for row, entry in zip(rows, entries, strict=True) if not entry] == []
+    assert len(set(words)) == len(words)
+    modules = {entry[3] for entry in entries if entry}
+    assert [each for each in modules if not (ROOT / "sandbox_sim" / each).is_file()] == []

@@ -1,17 +1,20 @@
-"""The recipes for other languages in docs/recipes run unchanged, against the real program.
+"""The recipes in docs/recipes run unchanged, in a folder outside of this project.
 
-The recipe for Node always runs. Few machines have the tools of the others, so they run only if
-SANDBOX_SIM_REQUIRE names them, as `php`, `go` or `java`.
+Those for other languages run against the real program. The one for Node always runs. Few machines
+have the tools of the others, so they run only if SANDBOX_SIM_REQUIRE names them, as `php`, `go` or
+`java`.
 """
 
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.processes import console_script
+from tests.docs.test_writing_a_network import WITHOUT_OTHERS
 from tests.requirements import REQUIRED, missing
 
 RECIPES = Path(__file__).parent.parent / "docs" / "recipes"
@@ -99,3 +102,18 @@ def test_node_says_which_program_does_not_start(tmp_path: Path) -> None:
 
     assert done.returncode == 1
     assert "Error: sandbox-sim does not start; set SANDBOX_SIM" in done.stderr
+
+
+def test_those_for_python_pass(tmp_path: Path) -> None:
+    for recipe in RECIPES.glob("test_*.py"):
+        shutil.copy(recipe, tmp_path)
+    options = "[pytest]\nasyncio_default_fixture_loop_scope = function\n"
+    (tmp_path / "pytest.ini").write_text(options, "utf-8")
+    command = [sys.executable, "-W", "error", "-m", "pytest", "-q", *WITHOUT_OTHERS]
+
+    done = subprocess.run(  # noqa: S603 -- ourselves
+        command, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed" in done.stdout

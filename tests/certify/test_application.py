@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -15,7 +15,6 @@ from sandbox_sim.certify.application import (
     ApplicationHangs,
     ApplicationUnreachable,
     ConfiguredApplication,
-    MachineTime,
     OrderRefused,
     OrderUnreadable,
     send,
@@ -23,23 +22,17 @@ from sandbox_sim.certify.application import (
 from sandbox_sim.certify.bench import open_bench
 from sandbox_sim.certify.case_run import CaseRun
 from sandbox_sim.certify.cases import CertifyCase, Placed, State
-from sandbox_sim.certify.configuration import Configuration
 from sandbox_sim.certify.verdicts import CaseVerdict, Result
 from sandbox_sim.testing import SandboxGateway
+from tests.certify.applications import Forgetful, case_of, configuration
 from tests.conftest import basic
 
-WORDS = {"paid": ["PAID"], "pending": ["NEW"], "failed": ["GONE"]}
 SOON = timedelta(seconds=5)
 
 
 def application(**tables: Any) -> ConfiguredApplication:
-    document = {
-        "order": {"command": "echo {reference}"},
-        "state": {"command": "echo NEW"},
-        "words": WORDS,
-        **tables,
-    }
-    return ConfiguredApplication(Configuration.model_validate(document), "http://gateway:1")
+    document = {"order": {"command": "echo {reference}"}, "state": {"command": "echo NEW"}}
+    return ConfiguredApplication(configuration(**{**document, **tables}), "http://gateway:1")
 
 
 class Shop(BaseHTTPRequestHandler):
@@ -82,7 +75,7 @@ def url(shop: HTTPServer, path: str = "/") -> str:
     return f"http://127.0.0.1:{shop.server_port}{path}"
 
 
-def test_json_has_the_values_of_the_order_and_numbers_for_amount_and_service(
+def test_json_and_headers_have_the_values_of_the_order_and_numbers_for_amount_and_service(
     shop: HTTPServer,
 ) -> None:
     body = {
@@ -90,17 +83,21 @@ def test_json_has_the_values_of_the_order_and_numbers_for_amount_and_service(
         "service": "{service_id}",
         "lines": [{"price": "{amount}", "for": "GHS {amount}"}],
     }
+    headers = {"X-Service": "{service_id}", "Authorization": "Bearer token-1 {phone}"}
     order = {
         "url": url(shop, "/pay/{phone}"),
-        "headers": {"X-Key": "k"},
+        "headers": headers,
         "json": body,
         "field": "order.ids.0",
     }
+    tested = application(order=order)
 
-    assert application(order=order).place(Placed(amount="12.50"), "R1", SOON) == "7"
+    assert tested.place(Placed(amount="12.50"), "R1", SOON) == "7"
 
-    ((method, path, headers, sent),) = Shop.requests
-    assert (method, path, headers["x-key"]) == ("POST", "/pay/0244000001", "k")
+    ((method, path, came, sent),) = Shop.requests
+    assert (method, path, came["x-service"]) == ("POST", "/pay/0244000001", "55")
+    assert came["authorization"] == "Bearer token-1 0244000001"
+    assert tested._configuration.secrets == {"sandbox_secret", "Bearer token-1 "}
     assert json.loads(sent) == {
         "to": "http://gateway:1",
         "service": 55,
@@ -109,19 +106,14 @@ def test_json_has_the_values_of_the_order_and_numbers_for_amount_and_service(
 
 
 def test_each_case_has_a_service_after_that_of_the_file_where_orders_name_it() -> None:
-    document = {
-        "application": {"service_id": 57},
-        "order": {"command": "{reference} {service_id}"},
-        "state": {"command": "x"},
-        "words": WORDS,
-    }
-    configuration = Configuration.model_validate(document)
+    order = {"command": "{reference} {service_id}"}
+    made = configuration(application={"service_id": 57}, order=order)
 
-    assert configuration.services(3) == [57, 58, 60, 61]
-    assert configuration.for_service(60).gateway_settings("memory:", 0)["credentials"] == [
+    assert made.services(3) == [57, 58, 60, 61]
+    assert made.for_service(60).gateway_settings("memory:", 0)["credentials"] == [
         {"client_key": "sandbox_key", "secret_key": "sandbox_secret", "service_ids": [60]}
     ]
-    assert configuration.model_copy(update={"at_once": 1}).services(3) == [57]
+    assert made.model_copy(update={"at_once": 1}).services(3) == [57]
 
 
 def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(
@@ -138,26 +130,32 @@ def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(
     assert [each[3] for each in Shop.requests] == ["phone=0244000001&other_form=233244000001"]
 
 
-def test_an_order_that_is_refused_shows_the_answer(shop: HTTPServer) -> None:
-    Shop.answer = (402, {}, "declined")
-    order = {"url": url(shop), "json": {}, "field": "id"}
+@pytest.mark.parametrize(
+    ("answer", "problem", "shown"),
+    [
+        ((402, {}, "declined"), OrderRefused, "HTTP 402, declined"),
+        (
+            (303, {"X-Shop": "Ama"}, ""),
+            ApplicationUnreachable,
+            r"field finds no number .*: HTTP 303, .*X-Shop: Ama",
+        ),
+        (
+            (200, {}, "<head><title>Shop</title></head><h1>Thank you</h1>"),
+            ApplicationUnreachable,
+            r": HTTP 200, Thank you$",
+        ),
+    ],
+)
+def test_an_answer_that_refuses_or_has_no_number_is_shown(
+    shop: HTTPServer,
+    answer: tuple[int, dict[str, str], str],
+    problem: type[Exception],
+    shown: str,
+) -> None:
+    Shop.answer = answer
 
-    with pytest.raises(OrderRefused, match="HTTP 402, declined"):
-        application(order=order).place(Placed(), "R1", SOON)
-
-
-def test_an_answer_without_a_number_is_shown(shop: HTTPServer) -> None:
-    Shop.answer = (303, {"X-Shop": "Ama"}, "")
-    with pytest.raises(
-        ApplicationUnreachable, match=r"field finds no number .*: HTTP 303, .*X-Shop: Ama"
-    ):
-        application(order={"url": url(shop), "field": "id"}).place(Placed(), "R1", SOON)
-
-    Shop.answer = (200, {}, "<head><title>Shop</title></head><h1>Thank you</h1>")
-    order = {"url": url(shop), "json": {}, "field": "id"}
-
-    with pytest.raises(ApplicationUnreachable, match=r": HTTP 200, Thank you$"):
-        application(order=order).place(Placed(), "R1", SOON)
+    with pytest.raises(problem, match=shown):
+        application(order={"url": url(shop), "json": {}, "field": "id"}).place(Placed(), "R1", SOON)
 
 
 def test_an_answer_that_a_pattern_does_not_fit_is_shown_with_what_patterns_see(
@@ -178,23 +176,16 @@ def test_an_answer_that_a_pattern_does_not_fit_is_shown_with_what_patterns_see(
         application(state=state).state("7")
 
 
-def test_headers_have_the_values_of_the_order(shop: HTTPServer) -> None:
-    headers = {"X-Service": "{service_id}", "Authorization": "Bearer token-1 {phone}"}
-    tested = application(order={"url": url(shop), "headers": headers, "json": {}, "field": "order"})
-    Shop.answer = (200, {}, '{"order": 7}')
-
-    tested.place(Placed(), "R1", SOON)
-
-    sent = Shop.requests[0][2]
-    assert (sent["x-service"], sent["authorization"]) == ("55", "Bearer token-1 0244000001")
-    assert tested._configuration.secrets == {"sandbox_secret", "Bearer token-1 "}
-
-
-def test_a_restart_that_does_not_end_says_what_it_must_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restart_or_a_command_that_does_not_end_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("sandbox_sim.certify.application.RESTART", timedelta(milliseconds=10))
+    order = {"command": "sleep 60 # {reference}"}
 
     with pytest.raises(ApplicationUnreachable, match="restart must end, and leave the application"):
         application(application={"restart": "exec sleep 60"}).restart()
+    with pytest.raises(ApplicationHangs, match="did not end in time: sleep 60"):
+        application(order=order).place(Placed(), "R1", timedelta(milliseconds=50))
 
 
 def test_a_command_gets_each_value_as_one_argument(tmp_path: Path) -> None:
@@ -222,13 +213,6 @@ def test_an_answer_without_a_state_is_told_from_no_answer(shop: HTTPServer) -> N
         application(state={"command": "echo no; exit 3"}).state("1")
 
 
-def test_a_command_that_does_not_end_is_ended() -> None:
-    with pytest.raises(ApplicationHangs, match="did not end in time: sleep 60"):
-        application(order={"command": "sleep 60 # {reference}"}).place(
-            Placed(), "R1", timedelta(milliseconds=50)
-        )
-
-
 def test_a_restart_may_leave_the_application_in_the_background() -> None:
     begun = SystemClock.monotonic()
 
@@ -246,58 +230,33 @@ def test_receipts_are_counted_by_a_command_where_there_is_one() -> None:
         application(application={"receipts": {"command": "echo two"}}).receipts("1")
 
 
-class Forgetful:
-    """An application that has lost its orders."""
-
-    time = MachineTime()
-
-    def lacks(self, case: CertifyCase) -> None:
-        return None
-
-    def place(self, order: Placed, reference: str, within: timedelta) -> str:
-        return reference
-
-    def refund(self, order: str, within: timedelta) -> None:
-        pass
-
-    def state(self, order: str) -> State:
-        raise OrderUnreadable("HTTP 404")
-
-    def receipts(self, order: str) -> int | None:
-        return None
-
-    def restart(self) -> None:
-        pass
+READ: Sequence[dict[str, Any]] = ({"order": {}}, {"wait_polls": 1}, {"becomes": "paid"})
+FORGED: Sequence[dict[str, Any]] = (
+    {"order": {}},
+    {"post": {"signature": "none"}},
+    {"stays": "pending"},
+)
+TIMES = {"polls_every": "10ms", "reacts_within": "100ms"}
+ENDS_AS = [(False, CaseVerdict.FAILED), (True, CaseVerdict.INCONCLUSIVE)]
 
 
-def judged(*, control: bool, until: float = 1e12) -> Result:
-    document = {"order": {"command": "{reference}"}, "state": {"command": "x"}, "words": WORDS}
-    case = CertifyCase.model_validate(
-        {
-            "title": "A case",
-            "control": control,
-            "good": "Does it right.",
-            "why": "It costs money.",
-            "mend": "Mend it.",
-            "steps": [{"order": {}}, {"wait_polls": 1}, {"becomes": "paid"}],
-        }
-    )
-    application = {"polls_every": "10ms", "reacts_within": "100ms"}
-    table = {"gateway": {"port": 0}, "application": application, **document}
-    with open_bench(Configuration.model_validate(table), SandboxGateway) as bench:
-        return CaseRun(bench, Forgetful(), case, until).run()
+def judged(made: Callable[[str], Any], case: CertifyCase, until: float = 1e12) -> Result:
+    """The result of a case for the application that is made for the address of a gateway."""
+    table = {"gateway": {"port": 0}, "application": TIMES}
+    with open_bench(configuration(**table), SandboxGateway) as bench:
+        return CaseRun(bench, made(bench.gateway_url), case, until).run()
 
 
-def test_an_order_that_cannot_be_read_fails_a_case_and_leaves_a_control_open() -> None:
-    assert judged(control=False)[1:3] == (CaseVerdict.FAILED, "HTTP 404")
-    assert judged(control=True)[1:3] == (CaseVerdict.INCONCLUSIVE, "HTTP 404")
+@pytest.mark.parametrize(("control", "verdict"), ENDS_AS)
+def test_an_order_that_cannot_be_read_fails_a_case_and_leaves_a_control_open(
+    control: bool, verdict: CaseVerdict
+) -> None:
+    case = case_of(*READ, control=control)
 
-
-def test_a_case_is_inconclusive_where_the_limit_of_the_run_is_used_up() -> None:
-    result = judged(control=False, until=0)
-
-    assert result.verdict is CaseVerdict.INCONCLUSIVE
-    assert result.reason == "the limit of the run, 10m, is used up"
+    assert judged(lambda _: Forgetful(), case)[1:3] == (verdict, "HTTP 404")
+    late = judged(lambda _: Forgetful(), case, until=0)
+    assert late.verdict is CaseVerdict.INCONCLUSIVE
+    assert late.reason == "the limit of the run, 10m, is used up"
 
 
 class Crashing(Forgetful):
@@ -306,7 +265,7 @@ class Crashing(Forgetful):
     gateway: where it sends the payment of an order. shop: what closes the connections.
     """
 
-    def __init__(self, gateway: str, shop: str, *, crashes_at_orders: bool) -> None:
+    def __init__(self, gateway: str, shop: str, *, crashes_at_orders: bool = False) -> None:
         self.gateway = gateway
         self.shop = shop
         self.crashes_at_orders = crashes_at_orders
@@ -333,44 +292,25 @@ class Crashing(Forgetful):
         return "pending"
 
 
-def judged_crash(shop: HTTPServer, *, control: bool = False, at_orders: bool = False) -> Result:
-    Shop.answer = None
-    case = CertifyCase.model_validate(
-        {
-            "title": "A case",
-            "good": "G",
-            "why": "W",
-            "mend": "M",
-            "control": control,
-            "steps": [
-                {"order": {}},
-                {"post": {"signature": "none"}},
-                {"stays": "pending"},
-            ],
-        }
-    )
-    document = {"order": {"command": "{reference}"}, "state": {"command": "x"}, "words": WORDS}
-    application = {"polls_every": "10ms", "reacts_within": "100ms"}
-    table = {"gateway": {"port": 0}, "application": application, **document}
-    with open_bench(Configuration.model_validate(table), SandboxGateway) as bench:
-        crashing = Crashing(bench.gateway_url, url(shop), crashes_at_orders=at_orders)
-        return CaseRun(bench, crashing, case, 1e12).run()
-
-
 def test_a_crash_at_a_forged_callback_pays_no_order(shop: HTTPServer) -> None:
-    result = judged_crash(shop)
+    Shop.answer = None
+
+    result = judged(lambda gateway: Crashing(gateway, url(shop)), case_of(*FORGED))
 
     assert (result.verdict, result.reason) == (CaseVerdict.PASSED, "")
     assert "closed the connection without an answer" in str(result.events)
 
 
-@pytest.mark.parametrize(
-    ("control", "verdict"), [(False, CaseVerdict.FAILED), (True, CaseVerdict.INCONCLUSIVE)]
-)
+@pytest.mark.parametrize(("control", "verdict"), ENDS_AS)
 def test_a_crash_at_an_order_fails_a_case_and_leaves_a_control_open(
     shop: HTTPServer, control: bool, verdict: CaseVerdict
 ) -> None:
-    result = judged_crash(shop, control=control, at_orders=True)
+    Shop.answer = None
+
+    result = judged(
+        lambda gateway: Crashing(gateway, url(shop), crashes_at_orders=True),
+        case_of(*FORGED, control=control),
+    )
 
     assert result.verdict is verdict
     assert result.reason == f"POST {url(shop)}: it closed the connection without an answer"

@@ -46,18 +46,6 @@ def test_each_broken_shop_fails_exactly_its_cases(name: str) -> None:
     assert found.succeeded is not bool(shop.fails)
 
 
-def test_each_case_runs_on_shops_that_it_must_not_fail() -> None:
-    runs = {
-        case.name: [
-            name for name in SHOPS if case in cases_of(name) and case.name not in SHOPS[name].fails
-        ]
-        for case in CASES
-        if not case.restarts("gateway")
-    }
-
-    assert {name for name, shops in runs.items() if len(shops) < 4} == set()
-
-
 @pytest.mark.parametrize(
     "name",
     [

@@ -4,24 +4,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
 
 from sandbox_sim.certify.bench import open_bench
 from sandbox_sim.certify.cases import CertifyCase, Placed
-from sandbox_sim.certify.configuration import Configuration
 from sandbox_sim.certify.runner import Place, SideBySide, run
 from sandbox_sim.testing import SandboxGateway
-from tests.certify.test_application import Forgetful
+from tests.certify.applications import Forgetful, case_of, configuration
 
 AT_ONCE = 3
-CONFIGURATION = Configuration.model_validate(
-    {
-        "gateway": {"port": 0},
-        "order": {"command": "{reference} {gateway}"},
-        "state": {"command": "x"},
-        "words": {"paid": ["PAID"], "pending": ["NEW"]},
-    }
-)
+CONFIGURATION = configuration(gateway={"port": 0}, order={"command": "{reference} {gateway}"})
 
 
 class Meeting(Forgetful):
@@ -45,15 +36,10 @@ class Meeting(Forgetful):
         self.happened.append("restart")
 
 
-def case(name: str, **step: Any) -> CertifyCase:
-    document = {"name": name, "title": "A case", "good": "G", "why": "W", "mend": "M"}
-    return CertifyCase.model_validate({**document, "steps": [step or {"order": {}}]})
-
-
 def test_cases_run_at_once_and_are_reported_in_the_order_of_the_seed() -> None:
     application = Meeting()
-    cases = [case(name) for name in ("a", "b", "c", "d", "e")]
-    cases.append(case("f", restart="application"))
+    cases = [case_of(name=name) for name in ("a", "b", "c", "d", "e")]
+    cases.append(case_of({"restart": "application"}, name="f"))
 
     @contextmanager
     def open_place(_: CertifyCase) -> Iterator[Place]:
@@ -66,7 +52,7 @@ def test_cases_run_at_once_and_are_reported_in_the_order_of_the_seed() -> None:
     reported: list[str] = []
     with open_bench(CONFIGURATION, SandboxGateway, restarts=False) as bench:
         found = run(
-            *(bench, application, [*cases, case("g")]),
+            *(bench, application, [*cases, case_of(name="g")]),
             seed=5,
             done=lambda result: reported.append(result.case.name),
             side_by_side=SideBySide(open_place, AT_ONCE, alone),

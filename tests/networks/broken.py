@@ -233,15 +233,19 @@ class PaysAnotherNumber(UpstreamNetwork):
         return await super().submit(replace(request, party=self.first))
 
 
-class MixesSubmits(UpstreamNetwork):
-    """Keeps the request in a field, which the next one overwrites."""
+def mixes(call: str) -> Any:
+    """An adapter that keeps what it is asked in a field, which the next call overwrites."""
+    genuine = getattr(UpstreamNetwork, call)
 
-    current: SubmitRequest
-
-    async def submit(self, request: SubmitRequest) -> SubmitResult:
-        self.current = request
+    async def mixed(self: Any, asked: object) -> object:
+        self.current = asked
         await asyncio.sleep(0)
-        return await super().submit(self.current)
+        return await genuine(self, self.current)
+
+    return type("Changed", (UpstreamNetwork,), {call: mixed})
+
+
+MixesSubmits, MixesQueries = mixes("submit"), mixes("status")
 
 
 class MixesAnswers(UpstreamNetwork):
@@ -254,17 +258,6 @@ class MixesAnswers(UpstreamNetwork):
         self.last = replace(result, echo=Echo(request.reference))
         await asyncio.sleep(0)
         return self.last
-
-
-class MixesQueries(UpstreamNetwork):
-    """Keeps the query in a field, which the next one overwrites."""
-
-    current: StatusQuery
-
-    async def status(self, query: StatusQuery) -> StatusResult:
-        self.current = query
-        await asyncio.sleep(0)
-        return await super().status(self.current)
 
 
 class DeclaresNothing(HttpJson):
@@ -303,20 +296,23 @@ class BlocksTheLoop(UpstreamNetwork):
         return result
 
 
-class BlocksWhileItOpens(UpstreamNetwork):
-    """Does something that takes long, without letting others work, before it is open."""
+def before(call: str, act: Callable[[Any], object]) -> Any:
+    """An adapter that does this before each such call."""
+    genuine = getattr(UpstreamNetwork, call)
 
-    async def open(self, events: NetworkEvents) -> None:
-        time.sleep(BLOCKED_S)  # noqa: ASYNC251 -- that is what is wrong with it
-        await super().open(events)
+    async def changed(self: object, *asked: object) -> object:
+        act(self)
+        return await genuine(self, *asked)
+
+    return type("Changed", (UpstreamNetwork,), {call: changed})
 
 
-class BlocksForEver(UpstreamNetwork):
-    """Waits in a call that blocks."""
-
-    async def submit(self, request: SubmitRequest) -> SubmitResult:
-        threading.Event().wait()
-        return await super().submit(request)
+BlocksWhileItOpens = before("open", lambda _: time.sleep(BLOCKED_S))
+BlocksForEver = before("submit", lambda _: threading.Event().wait())
+PrintsTheKey = before("health", lambda _: print(SECRET))  # noqa: T201
+LeavesATask = before(
+    "open", lambda self: vars(self).update(left=asyncio.create_task(asyncio.Event().wait()))
+)
 
 
 class NeverTimesOut(UpstreamNetwork):
@@ -339,14 +335,6 @@ class SwallowsCancellation(NeverTimesOut):
             with suppress(asyncio.CancelledError):
                 return await super().submit(request)
         raise AssertionError
-
-
-class PrintsTheKey(UpstreamNetwork):
-    """Prints its secret."""
-
-    async def health(self) -> Health:
-        print(SECRET)  # noqa: T201
-        return await super().health()
 
 
 class FillsIn(UpstreamNetwork):
@@ -372,24 +360,6 @@ class _Unscrubbed:
         self._events.exchanged(exchange._replace(request_headers={"authorization": SECRET}))
 
 
-class QuotesWhatIsUnreadable(UpstreamNetwork):
-    """Quotes a notification that it cannot read."""
-
-    def parse(self, raw: RawNotification) -> Sequence[Notification]:
-        try:
-            return super().parse(raw)
-        except UnreadableNotification:
-            raise UnreadableNotification(f"cannot read {raw.body!r}") from None
-
-
-class LeavesATask(UpstreamNetwork):
-    """Starts a task and does not end it."""
-
-    async def open(self, events: NetworkEvents) -> None:
-        await super().open(events)
-        self.left = asyncio.create_task(asyncio.Event().wait())
-
-
 class HealthPays(UpstreamNetwork):
     """Makes a payment as its health check."""
 
@@ -401,14 +371,22 @@ class HealthPays(UpstreamNetwork):
         return await super().health()
 
 
-class RaisesAnything(UpstreamNetwork):
-    """Raises an error of its parser instead of `UnreadableNotification`."""
+def calls_unreadable(error: Callable[[RawNotification], Exception]) -> Any:
+    """An adapter that raises this error where it cannot read a notification."""
 
-    def parse(self, raw: RawNotification) -> Sequence[Notification]:
+    def parse(self: UpstreamNetwork, raw: RawNotification) -> Sequence[Notification]:
         try:
-            return super().parse(raw)
+            return UpstreamNetwork.parse(self, raw)
         except UnreadableNotification:
-            raise KeyError("status") from None
+            raise error(raw) from None
+
+    return type("Changed", (UpstreamNetwork,), {"parse": parse})
+
+
+RaisesAnything = calls_unreadable(lambda _: KeyError("status"))
+QuotesWhatIsUnreadable = calls_unreadable(
+    lambda raw: UnreadableNotification(f"cannot read {raw.body!r}")
+)
 
 
 class WithTokens(UpstreamNetwork):

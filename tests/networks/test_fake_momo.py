@@ -1,7 +1,5 @@
 """The fake MoMo server serves a public client library, `mtn-momo-client`, which others wrote."""
 
-import json
-import uuid
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -23,12 +21,10 @@ from momo_api import (
     generate_uuid,
 )
 
-from sandbox_sim.testing.network_contract import HttpRequest
 from tests.networks.fake_momo import (
     COLLECTION,
     DISBURSEMENT,
     ENVIRONMENT,
-    SANDBOX,
     FakeMomo,
     MomoServer,
     serving,
@@ -156,43 +152,3 @@ async def test_permanent_faults_come_with_http_500(
 
     assert raised.value.code == code
     assert momo.fake.payments == {}
-
-
-@pytest.mark.decision("D41")
-@pytest.mark.parametrize(("environment", "takes"), [(ENVIRONMENT, "GHS"), (SANDBOX, "EUR")])
-def test_an_environment_takes_one_currency(environment: str, takes: str) -> None:
-    """Asked without the client library, which sends EUR to the sandbox whatever it is told."""
-    fake = FakeMomo(environment, tokens=["canary-token-1-collection"])
-    headers = {
-        "ocp-apim-subscription-key": COLLECTION.subscription_key,
-        "x-target-environment": environment,
-        "authorization": "Bearer canary-token-1-collection",
-    }
-
-    def paid(currency: str) -> int:
-        asked = PaymentRequest.make("1", "233244000001", "T1", currency, "Order 1", "Order 1")
-        body = json.dumps(asked.to_dict()).encode()
-        reference = {"x-reference-id": str(uuid.uuid4())}
-        path = "/collection/v1_0/requesttopay"
-        return fake.answer(HttpRequest("POST", path, {**headers, **reference}, body)).status
-
-    answers = {currency: paid(currency) for currency in ("GHS", "EUR", "XAF")}
-
-    assert answers == {"GHS": 500, "EUR": 500, "XAF": 500, takes: 202}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        PaymentRequest.make("ten", "233244000001", "T1", "GHS"),
-        PaymentRequest.make("10", "+233244000001", "T1", "GHS"),
-        PaymentRequest.make("10", "233244000001", "T1", "GHS", "x" * 161),
-    ],
-)
-async def test_a_body_that_is_wrong_is_a_bad_request(
-    api: CollectionApi, wrong: PaymentRequest
-) -> None:
-    with pytest.raises(MomoException) as raised:
-        await to_thread(api.request_to_pay, wrong)
-
-    assert raised.value.status_code == 400

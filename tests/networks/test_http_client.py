@@ -67,40 +67,28 @@ async def test_no_method_is_repeated_on_a_connection_that_breaks(method: str, fa
         assert len(both.requests) == both.server.connections == 1
 
 
-async def test_each_submit_has_a_connection_of_its_own() -> None:
-    async with served() as both:
+async def test_each_submit_has_a_connection_of_its_own_and_a_redirect_is_an_answer() -> None:
+    async with served(OK, HttpReply(307, b"", (("Location", "/elsewhere"),))) as both:
         await both.submit()
-        await both.submit()
-
-        assert both.server.connections == 2
-
-
-async def test_a_redirect_is_an_answer_like_any_other() -> None:
-    async with served(HttpReply(307, b"", (("Location", "/elsewhere"),))) as both:
         answer = await both.submit()
 
+        assert both.server.connections == 2
         assert isinstance(answer, HttpAnswer)
         assert answer.status == 307
-        assert [request.path for request in both.requests] == ["/pay"]
+        assert [request.path for request in both.requests] == ["/pay", "/pay"]
 
 
-async def test_a_client_that_is_not_open_sends_nothing() -> None:
-    both = Served([])
+async def test_what_is_not_sent_for_a_reason_of_ours_is_no_fault_of_the_network() -> None:
+    unopened = await Served([]).submit(url="http://127.0.0.1:9/")
+    assert isinstance(unopened, NoAnswer)
+    assert (unopened.may_have_arrived, unopened.network_fault) == (False, False)
 
-    answer = await both.submit(url="http://127.0.0.1:9/")
-
-    assert isinstance(answer, NoAnswer)
-    assert (answer.may_have_arrived, answer.network_fault) == (False, False)
-
-
-async def test_a_request_that_cannot_be_written_is_no_fault_of_the_network() -> None:
     async with served() as both:
-        answer = await both.client.submit(
+        unwritable = await both.client.submit(
             "POST", both.server.url, {"X-Name": "two\nlines"}, b"", attempt_id="A1"
         )
-
-        assert isinstance(answer, NoAnswer)
-        assert not answer.network_fault
+        assert isinstance(unwritable, NoAnswer)
+        assert not unwritable.network_fault
 
 
 async def test_an_answer_that_never_ends_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,24 +128,20 @@ async def test_a_query_is_asked_again_at_most_twice_where_that_can_help(
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_query_survives_a_connection_that_the_network_closed(method: str) -> None:
+async def test_a_query_survives_a_broken_connection_and_is_given_up_after_three(
+    method: str,
+) -> None:
+    """aiohttp alone would repeat a GET once for each broken connection."""
     async with served() as both:
         both.server.misbehave(Fault.CLOSE_AFTER_READ)
         answer = await both.ask(method)
-
         assert isinstance(answer, HttpAnswer)
         assert answer.status == 200
 
-
-@pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_query_is_given_up_after_three_broken_connections(method: str) -> None:
-    """aiohttp alone would repeat a GET once for each broken connection."""
-    async with served() as both:
+        both.requests.clear()
         for _ in range(9):
             both.server.misbehave(Fault.RESET_AFTER_READ)
-        answer = await both.ask(method)
-
-        assert isinstance(answer, NoAnswer)
+        assert isinstance(await both.ask(method), NoAnswer)
         assert len(both.requests) == 3
 
 

@@ -24,24 +24,22 @@ pytestmark = [
 ]
 
 
-async def test_an_unknown_outcome_by_http_5xx_is_a_network_fault(
-    peer_of: Callable[[], PeerFactory],
-) -> None:
-    async with peer_of() as peer, opened(peer) as bench:
-        await bench.submit(bench.request(reference="first, for a token"))
-        peer.misbehave(Fault.HTML_502)
-
-        result = await bench.submit(bench.request())
-
-    assert (result.outcome, result.network_fault) == (Outcome.UNKNOWN, True)
-
-
 @pytest.mark.parametrize(
-    "fault", [Fault.EMPTY_200, Fault.UNKNOWN_WORD, Fault.TOO_MANY_REQUESTS, Fault.REDIRECT]
+    ("fault", "is_network_fault"),
+    [
+        (Fault.HTML_502, True),
+        *((fault, False) for fault in (Fault.EMPTY_200, Fault.UNKNOWN_WORD, Fault.REDIRECT)),
+        (Fault.TOO_MANY_REQUESTS, False),
+    ],
 )
-async def test_any_other_answer_is_none(peer_of: Callable[[], PeerFactory], fault: Fault) -> None:
+async def test_an_unknown_outcome_is_a_network_fault_by_http_5xx_only(
+    peer_of: Callable[[], PeerFactory], fault: Fault, *, is_network_fault: bool
+) -> None:
     async with peer_of() as peer, opened(peer) as bench:
         await bench.submit(bench.request(reference="first, for a token"))
         peer.misbehave(fault)
 
-        assert not (await bench.submit(bench.request())).network_fault
+        result = await bench.submit(bench.request())
+
+    assert result.network_fault is is_network_fault
+    assert not is_network_fault or result.outcome is Outcome.UNKNOWN

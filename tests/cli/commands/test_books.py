@@ -1,7 +1,6 @@
 """`sandbox-sim ledger` in mode P: corrections, and settlement to merchants (D44)."""
 
 import csv
-from typing import Any
 
 import pytest
 
@@ -25,11 +24,6 @@ async def late(start_sandbox: StartSandbox) -> Sandbox:
     return sandbox
 
 
-async def entries(sandbox: Sandbox) -> list[dict[str, Any]]:
-    found = await as_json(sandbox, "transactions", "show", 55, "T1")
-    return list(found["entries"])
-
-
 async def test_what_is_resolved_has_left_suspense(late: Sandbox) -> None:
     await printed(late, "ledger", "resolve", 55, "T1", "--to", "service", *WHY)
     again = await on(late, "ledger", "resolve", "T1", "--to", "fees", *WHY)
@@ -50,23 +44,6 @@ async def test_a_topup_of_mode_p_is_signed_and_reversed(late: Sandbox) -> None:
     assert [columns(row)[-3:] for row in rows[:2]] == [["ama", "by letter", "letter 12"]] * 2
     balances = (await as_json(late, "ledger", "show"))["balances"]
     assert [each["balance"] for each in balances if each["account"] == "sms"] == ["0"]
-
-
-async def test_wrong_usage(late: Sandbox) -> None:
-    rows: list[tuple[tuple[object, ...], str]] = [
-        (("topup", 55, 20, "--mode", "P"), "--mode P needs --reason"),
-        (("topup", 55, 20, "--reason", "stock"), "are for --mode P"),
-        (("topup", 55, 20, "--by", "ama"), "--by, --reason and --reference are for --mode P"),
-        (("reverse", 1), "Missing option '--reason'"),
-        (("resolve", "T1", *WHY), "Missing option '--to'"),
-        (("close", 55, "--until", "friday", *WHY), "'friday' is not a day such as 2026-01-31\n"),
-        (("resolve", "shop", "T1", "--to", "fees", *WHY), "give [SERVICE_ID] ID"),
-    ]
-    for words, says in rows:
-        result = await on(late, "ledger", *words)
-
-        assert result.exit_code == 2
-        assert says in result.stderr
 
 
 async def test_without_production_nothing_is_entered(sandbox: Sandbox) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.asking import as_json, columns, on, printed
+from tests.cli.asking import as_json, columns, printed
 from tests.conftest import Sandbox
 
 NOBODY = "http://127.0.0.1:9/callback"
@@ -55,33 +55,17 @@ class TestList:
 
 @pytest.mark.decision("D30")
 class TestRetry:
-    async def test_one_is_tried_now(self, refused: Sandbox) -> None:
-        (found,) = (await as_json(refused, "callbacks", "list", "--status", "retrying"))[
-            "callbacks"
-        ]
+    async def test_one_of_a_service_or_all_that_retry_are_tried_now(self, refused: Sandbox) -> None:
+        retrying = await as_json(refused, "callbacks", "list", "--status", "retrying")
+        (found,) = retrying["callbacks"]
 
         lines = await printed(refused, "callbacks", "retry", found["id"])
         await refused.advance(seconds=0)
-
-        assert lines == [f"{found['id']} goes to {NOBODY} now"]
         after = await as_json(refused, "callbacks", "show", found["id"])
-        assert len(after["attempts"]) == 2
-
-    async def test_all_that_retry_of_one_service_or_of_all(self, refused: Sandbox) -> None:
         none = await printed(refused, "callbacks", "retry", "--all", "--service-id", 56)
         all_of_them = await as_json(refused, "callbacks", "retry", "--all")
 
+        assert lines == [f"{found['id']} goes to {NOBODY} now"]
+        assert len(after["attempts"]) == 2
         assert none == ["no callbacks are retrying"]
         assert [each["transaction_id"] for each in all_of_them["callbacks"]] == ["retrying"]
-
-    async def test_wrong_usage(self, sandbox: Sandbox) -> None:
-        rows: list[tuple[tuple[object, ...], str]] = [
-            ((), "give the ID of a callback, or --all"),
-            (("C1", "--all"), "give the ID of a callback, or --all"),
-            (("C1", "--service-id", 55), "--service-id needs --all"),
-        ]
-        for words, says in rows:
-            result = await on(sandbox, "callbacks", "retry", *words)
-
-            assert (result.exit_code, result.stdout) == (2, "")
-            assert says in result.stderr

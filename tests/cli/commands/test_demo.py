@@ -121,20 +121,16 @@ def test_a_phone_in_the_network_scans_its_way_to_the_screen() -> None:
 
 class TestLan:
     @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-    def test_address_and_token_are_chosen(self, host: str) -> None:
+    def test_address_and_token_are_chosen_unless_the_user_did(self, host: str) -> None:
         given = demo_settings(load()).model_copy(update={"host": host})
+        own = {"host": "10.0.0.7", "control_token": "chosen"}
 
-        settings = settings_in_lan(given, "192.168.1.5")
+        chosen = settings_in_lan(given, "192.168.1.5")
+        kept = settings_in_lan(demo_settings(load(flags=own)), "192.168.1.5")
 
-        assert settings.host == "192.168.1.5"
-        assert len(settings.token or "") > 20
-
-    def test_those_of_the_user_stay(self) -> None:
-        given = {"host": "10.0.0.7", "control_token": "chosen"}
-
-        settings = settings_in_lan(demo_settings(load(flags=given)), "192.168.1.5")
-
-        assert (settings.host, settings.token) == ("10.0.0.7", "chosen")
+        assert chosen.host == "192.168.1.5"
+        assert len(chosen.token or "") > 20
+        assert (kept.host, kept.token) == ("10.0.0.7", "chosen")
 
     @pytest.mark.parametrize(
         ("changes", "address", "problem"),
@@ -167,25 +163,18 @@ class TestLan:
         assert terminal_qr_code(link) in shown
 
 
-class TestSettings:
-    def test_those_of_a_demonstration_replace_the_defaults(self) -> None:
-        settings = demo_settings(load())
+def test_settings_of_a_demonstration_replace_the_defaults_and_those_of_the_user_go_first(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "sandbox_sim.toml"
+    file.write_text("sandbox_card_entry = false\n", "utf-8")
+    store = "sqlite:/tmp/demo.sqlite3"
 
-        assert (settings.store, settings.callback_profile) == ("memory:", "event")
-        assert settings.sandbox_card_entry
-        assert settings.approval == "handset"
-        assert settings.magic_outcomes == {}
+    own, given = demo_settings(load()), demo_settings(load(file, {"store": store}))
 
-    def test_without_the_handset_two_numbers_cancel_and_never_answer(self) -> None:
-        settings = demo_settings(load(flags={"approval": "auto"}))
-
-        assert settings.magic_outcomes == {"0244000003": "003", "0244000002": "002"}
-
-    def test_what_the_user_sets_goes_first(self, tmp_path: Path) -> None:
-        file = tmp_path / "sandbox_sim.toml"
-        file.write_text("sandbox_card_entry = false\n", "utf-8")
-
-        settings = demo_settings(load(file, {"store": "sqlite:/tmp/demo.sqlite3"}))
-
-        assert settings.store == "sqlite:/tmp/demo.sqlite3"
-        assert not settings.sandbox_card_entry
+    assert (own.store, own.callback_profile, own.approval) == ("memory:", "event", "handset")
+    assert (own.sandbox_card_entry, own.magic_outcomes) == (True, {})
+    assert (given.store, given.sandbox_card_entry) == (store, False)
+    # Without the handset two numbers cancel and never answer.
+    without_handset = demo_settings(load(flags={"approval": "auto"}))
+    assert without_handset.magic_outcomes == {"0244000003": "003", "0244000002": "002"}

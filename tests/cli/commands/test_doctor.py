@@ -146,9 +146,10 @@ class TestTheKey:
 
     async def test_it_is_found_in_each_of_them(self, url: str, file: Path) -> None:
         sets = json.dumps([{"client_key": "shop", "secret_key": "shop-secret"}])
+        given = {"SANDBOX_SIM_SECRET_KEY": "shop-secret"}
         places: list[tuple[tuple[object, ...], dict[str, str], str]] = [
             (("--secret-key", "shop-secret"), {}, "--secret-key"),
-            ((), {"SANDBOX_SIM_SECRET_KEY": "shop-secret"}, "--secret-key"),
+            ((), given, "--secret-key"),
             (("--config", file), {}, "shop"),
             ((), {"SANDBOX_SIM_CREDENTIALS": sets}, "shop"),
         ]
@@ -157,60 +158,21 @@ class TestTheKey:
 
             assert (result.exit_code, document["signed_with"]) == (0, signed_with)
             assert "shop-secret" not in result.output
+        assert "signed with the key given" in (await ask("doctor", url, **given)).stdout
 
-    async def test_a_key_that_is_given_is_named_as_such(self, url: str) -> None:
-        result = await ask("doctor", url, SANDBOX_SIM_SECRET_KEY="shop-secret")
+    async def test_a_gateway_that_does_not_sign_unless_a_key_is_given(
+        self, listen: Listen, url: str
+    ) -> None:
+        unsigned = {"SANDBOX_SIM_SIGN_CALLBACKS": "false"}
+        result, document = await report(await listen(trusting), **unsigned)
+        given, signed = await report(url, "--secret-key", "shop-secret", **unsigned)
 
-        assert "signed with the key given" in result.stdout
-
-    async def test_a_gateway_that_does_not_sign(self, listen: Listen) -> None:
-        result, document = await report(await listen(trusting), SANDBOX_SIM_SIGN_CALLBACKS="false")
-
-        assert (result.exit_code, document["signed_with"]) == (0, None)
+        assert (result.exit_code, document["signed_with"], given.exit_code) == (0, None, 0)
         assert verdicts(document) == expected(**dict.fromkeys(CHECKS[-3:], "skipped"))
-
-    async def test_a_key_that_is_given_is_used_all_the_same(self, url: str) -> None:
-        result, document = await report(
-            url, "--secret-key", "shop-secret", SANDBOX_SIM_SIGN_CALLBACKS="false"
-        )
-
-        assert result.exit_code == 0
-        assert verdicts(document) == expected()
+        assert verdicts(signed) == expected()
 
     async def test_settings_that_are_not_in_order(self, url: str) -> None:
         result = await ask("doctor", url, SANDBOX_SIM_CALLBACK_TIMEOUT_S="-1")
 
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr.startswith("callback_timeout_s (from environment): ")
-
-
-class TestWrongUsage:
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            ((), "Missing argument 'URL'"),
-            (("shop.example/callback",), "shop.example/callback is not a valid address: it must"),
-            (("ftp://shop.example",), "ftp://shop.example is not a valid address: it must"),
-            (("http://",), "http:// is not a valid address: it must"),
-            (("http://a b/",), "http://a b/ is not a valid address: it must"),
-            (("http://a..b/",), "it must have a host name of letters, digits, - and _"),
-            (("http://[1:2:3]:9/",), "it must have an IPv6 address without a zone"),
-            (("http://me:s3same@a:0/",), "http://***@a:0/ is not a valid address"),
-            (("http://a/" + "x" * 2048,), "it must have at most 2,048 characters"),
-            (("http://a/", "http://b/"), "unexpected extra argument"),
-            (
-                ("http://a/", "--profile", "x"),
-                "'x' is not one of 'trans', 'trans_bare', 'flat', 'event'",
-            ),
-            (("http://a/", "--timeout", "0"), "is not a number of seconds above 0, up to 86400"),
-            (("http://a/", "--timeout", "nan"), "is not a number of seconds"),
-            (("http://a/", "--timeout", "soon"), "'soon' is not a number of seconds above 0"),
-            (("http://a/", "--secret-key", ""), "must not be empty"),
-            (("http://a/", "--no-such-flag"), "No such option"),
-        ],
-    )
-    async def test_nothing_is_sent(self, arguments: tuple[str, ...], words: str) -> None:
-        result = await ask("doctor", *arguments)
-
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert words in result.stderr

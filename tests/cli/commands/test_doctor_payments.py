@@ -9,9 +9,10 @@ from aiohttp import web
 
 from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests.cli.asking import on
-from tests.cli.receivers import Handler, Listen, ask, knows, report
+from tests.cli.receivers import Handler, Listen, ask, healthy, knows, report, trusting
 from tests.conftest import Sandbox, StartSandbox
 from tests.production.client import live
+from tests.web.control_api import get
 
 OWN_SERVICE = 823300000
 
@@ -59,33 +60,24 @@ async def test_the_gateway_answers_what_the_receiver_asks(
 
 
 async def test_the_payments_of_forged_callbacks_fail(sandbox: Sandbox, listen: Listen) -> None:
-    async def accept(_request: web.Request) -> web.Response:
-        return web.Response()
-
     words = ("--profile", "flat", "--service-id", 55)
-    await on(sandbox, "doctor", await listen(accept), *words)
+    await on(sandbox, "doctor", await listen(trusting), *words)
 
-    made = await sandbox.session.get(f"{sandbox.url}/_sandbox/transactions")
-    transactions = (await made.json())["transactions"]
+    transactions = (await get(sandbox, "transactions"))["transactions"]
     assert Counter(each["status"] for each in transactions) == {"000": 1, "001": 4, "003": 1}
     assert {each["service_id"] for each in transactions} == {55}
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/overrides") as overrides:
-        assert (await overrides.json())["overrides"] == []
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/callbacks") as callbacks:
-        assert {each["state"] for each in (await callbacks.json())["callbacks"]} == {"dropped"}
+    assert (await get(sandbox, "overrides"))["overrides"] == []
+    callbacks = (await get(sandbox, "callbacks"))["callbacks"]
+    assert {each["state"] for each in callbacks} == {"dropped"}
 
 
 async def test_nothing_is_left_in_the_service_of_the_doctor(
     sandbox: Sandbox, listen: Listen
 ) -> None:
-    async def accept(_request: web.Request) -> web.Response:
-        return web.Response()
-
-    await on(sandbox, "doctor", await listen(accept), "--profile", "flat")
+    await on(sandbox, "doctor", await listen(trusting), "--profile", "flat")
 
     for plural in ("transactions", "callbacks", "overrides", "requests"):
-        async with sandbox.session.get(f"{sandbox.url}/_sandbox/{plural}") as found:
-            assert (await found.json())[plural] == []
+        assert (await get(sandbox, plural))[plural] == []
 
 
 async def test_a_receiver_of_another_service_is_told_of_the_option(
@@ -119,9 +111,6 @@ async def test_it_uses_a_service_that_the_credentials_cover(
 
 
 async def test_without_a_gateway_it_says_what_it_could_not_examine(listen: Listen) -> None:
-    async def healthy(request: web.Request) -> web.Response:
-        return web.Response(status=200 if await knows(request) else 401)
-
     result = await ask("doctor", await listen(healthy), "--endpoint-url", closed_address())
 
     assert result.exit_code == 0
@@ -145,10 +134,8 @@ async def test_nothing_is_paid_at_a_gateway_in_production(
     start_sandbox: StartSandbox, listen: Listen, tmp_path: Path
 ) -> None:
     sandbox = await live(start_sandbox, {"staging": {"adapter": "simulated"}})
-    url = await listen(verifying(sandbox, tmp_path))
 
-    document = await examine(sandbox, url, tmp_path)
+    document = await examine(sandbox, await listen(verifying(sandbox, tmp_path)), tmp_path)
 
     assert "is in production" in document["status_queries"]
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/transactions") as answer:
-        assert (await answer.json())["transactions"] == []
+    assert (await get(sandbox, "transactions"))["transactions"] == []

@@ -65,9 +65,9 @@ def test_one_whose_output_finds_a_full_disk_says_so() -> None:
     assert (code, err) == (1, "Error: cannot write the output: No space left on device\n")
 
 
-@pytest.mark.parametrize("command", ["compare", "demo", "explain", "serve"])
+@pytest.mark.parametrize("command", ["compare", "config init", "demo", "explain", "serve"])
 def test_a_command_that_asks_no_gateway_has_no_options_for_one(command: str) -> None:
-    shown = CliRunner().invoke(main, [command, "--help"]).output
+    shown = CliRunner().invoke(main, [*command.split(), "--help"]).output
 
     assert "--json" in shown
     assert "--endpoint-url" not in shown

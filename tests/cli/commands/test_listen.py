@@ -56,17 +56,6 @@ async def test_a_callback_comes_with_its_signature_and_the_answer_is_recorded(
     assert attempt.response_body == "KeyError: 'transaction_id'"
 
 
-async def test_an_application_that_does_not_run_is_told_on_both_sides(sandbox: Sandbox) -> None:
-    async with forwarding(sandbox, "http://127.0.0.1:9/callback") as told:
-        await sandbox.collect()
-        await sandbox.advance(seconds=1)
-        line = await told.get()
-
-    assert line["verdict"].startswith("not acknowledged: no connection to 127.0.0.1:9")
-    shown = await on(sandbox, "callbacks", "list")
-    assert "retrying" in shown.stdout
-
-
 async def test_a_connection_that_is_lost_is_opened_again(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, listen: Listen
 ) -> None:

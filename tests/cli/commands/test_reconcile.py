@@ -37,23 +37,16 @@ async def production(start_sandbox: StartSandbox) -> Sandbox:
     return await live(start_sandbox, {**STAGING, "account": UNREACHABLE})
 
 
-async def test_a_network_that_is_unknown_is_a_wrong_usage_that_names_the_others(
-    production: Sandbox, statement: Path
+async def test_an_unknown_network_is_a_wrong_usage_that_names_the_others(
+    production: Sandbox, sandbox: Sandbox, statement: Path
 ) -> None:
-    result = await on(production, "reconcile", "stagging", statement)
+    wrong = await on(production, "reconcile", "stagging", statement)
+    without_production = await on(sandbox, "reconcile", "mtn", statement)
 
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "stagging is not a network of this gateway" in result.stderr
-    assert "its networks are staging, account" in result.stderr
-
-
-async def test_without_production_every_network_is_unknown(
-    sandbox: Sandbox, statement: Path
-) -> None:
-    result = await on(sandbox, "reconcile", "mtn", statement)
-
-    assert result.exit_code == 2
-    assert "it runs without production" in result.stderr
+    assert (wrong.exit_code, wrong.stdout, without_production.exit_code) == (2, "", 2)
+    assert "stagging is not a network of this gateway" in wrong.stderr
+    assert "its networks are staging, account" in wrong.stderr
+    assert "it runs without production" in without_production.stderr
 
 
 async def test_a_network_of_before_whose_attempts_are_kept_can_be_reconciled(
@@ -171,12 +164,3 @@ async def test_the_period_may_begin_and_end_at_a_time(
 
     assert (result.exit_code, result.stderr) == (missing, "")
     assert f"{missing} missing there" in result.stdout
-
-
-async def test_what_is_neither_a_day_nor_a_time(production: Sandbox, statement: Path) -> None:
-    result = await on(production, "reconcile", "closed", statement, "--since", "monday")
-
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.endswith(
-        "'monday' is not a day such as 2026-01-31 or a time such as 2026-01-31T09:30:00Z\n"
-    )

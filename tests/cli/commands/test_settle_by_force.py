@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.cli.asking import as_json, on, printed
+from tests.cli.asking import on, printed
 from tests.conftest import Sandbox, StartSandbox
 from tests.production.client import live
 
@@ -22,37 +22,15 @@ async def sent(start_sandbox: StartSandbox) -> Sandbox:
     return sandbox
 
 
-async def test_without_a_reason_it_names_the_options(sent: Sandbox) -> None:
-    result = await on(sent, "transactions", "settle", 55, "T1", "failed")
+async def test_it_needs_a_reason_and_force_and_shows_the_answer(sent: Sandbox) -> None:
+    settle = ("transactions", "settle", 55, "T1", "failed")
+    unsigned = await on(sent, *settle)
+    lines = await printed(sent, *settle, *WHY, "--force")
 
-    assert result.exit_code == 1
-    assert result.stderr == ("transaction T1 is of mode P: give --reason and --by\n")
-
-
-async def test_with_force_it_is_settled_and_the_answer_is_shown(sent: Sandbox) -> None:
-    lines = await printed(sent, "transactions", "settle", 55, "T1", "failed", *WHY, "--force")
-
+    assert unsigned.exit_code == 1
+    assert unsigned.stderr == "transaction T1 is of mode P: give --reason and --by\n"
     assert lines == ["T1 is 001 failed; the network was asked first: network slow says pending"]
     assert (await sent.status("T1")).data["status"] == "001"
-
-
-async def test_without_a_reason_force_is_a_wrong_usage(sent: Sandbox) -> None:
-    result = await on(sent, "transactions", "settle", 55, "T1", "failed", "--force")
-
-    assert result.exit_code == 2
-    assert "--force needs --reason" in result.stderr
-
-
-async def test_what_was_confirmed_is_settled_and_shown(sent: Sandbox) -> None:
-    (attempt,) = (await as_json(sent, "transactions", "show", 55, "T1"))["attempts"]
-    confirmed = ("--amount", "8.50", "--network-id", attempt["network_id"], "--force")
-    await printed(sent, "transactions", "settle", 55, "T1", "000", *WHY, *confirmed)
-
-    found = await as_json(sent, "transactions", "show", 55, "T1", "--mode", "P")
-    (attempt,) = found["attempts"]
-    assert (attempt["amount"], attempt["confirmed_amount"]) == ("10.5", "8.50")
-    (decision,) = attempt["decisions"]
-    assert (decision["amount"], decision["network_id"]) == ("8.50", attempt["network_id"])
 
 
 @pytest.mark.parametrize("option", [("--amount", "8"), ("--network-id", "N1")])

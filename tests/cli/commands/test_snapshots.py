@@ -1,6 +1,6 @@
 """`sandbox-sim snapshot save | load | list | delete`."""
 
-from tests.cli.asking import columns, on, printed
+from tests.cli.asking import columns, printed
 from tests.conftest import Sandbox
 
 
@@ -36,11 +36,3 @@ async def test_listed_and_deleted(sandbox: Sandbox) -> None:
     await printed(sandbox, "snapshot", "save", "of-55", "--service-id", 55)
     _, line = await printed(sandbox, "snapshot", "list", "--service-id", 55)
     assert columns(line)[1:3] == ["of-55", "55"]
-
-
-async def test_names_that_are_none(sandbox: Sandbox) -> None:
-    for words in (("load", "never"), ("delete", "never"), ("save", "a/b"), ("load", "a/b")):
-        result = await on(sandbox, "snapshot", *words)
-
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert "name" in result.stderr or words[1] in result.stderr

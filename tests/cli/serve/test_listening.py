@@ -40,15 +40,17 @@ async def addresses(closing: list[socket.socket], host: str, port: int = 0) -> S
 
 @needs_ipv6
 @pytest.mark.decision("D1")
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_a_loopback_host_is_served_by_ipv6_too_at_the_same_port(
-    closing: list[socket.socket], host: str
+@pytest.mark.parametrize(
+    ("host", "served"),
+    [
+        *((host, ["127.0.0.1", "::1"]) for host in ("127.0.0.1", "localhost")),
+        ("127.0.0.2", ["127.0.0.2"]),
+    ],
+)
+async def test_a_loopback_host_is_served_by_ipv6_too_at_the_same_port_and_any_other_alone(
+    closing: list[socket.socket], host: str, served: list[str]
 ) -> None:
-    assert await addresses(closing, host) == ["127.0.0.1", "::1"]
-
-
-async def test_any_other_host_is_served_alone(closing: list[socket.socket]) -> None:
-    assert await addresses(closing, "127.0.0.2") == ["127.0.0.2"]
+    assert await addresses(closing, host) == served
 
 
 @needs_ipv6

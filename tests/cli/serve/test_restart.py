@@ -1,6 +1,5 @@
 """`serve` on a SQLite file: it is killed and started again, or it refuses the file."""
 
-import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,10 +8,9 @@ from threading import Event
 
 import pytest
 
-from tests.cli.processes import SOON, end, ended, running
+from tests.cli.processes import SOON, end, running
 from tests.kit.requests import collection
 from tests.production.servers import Answer, Other, Server, other
-from tests.sqlite_files import contents, opened
 
 
 class Shop:
@@ -144,22 +142,3 @@ class TestCtrlC:
             assert server.ask("GET", "/_sandbox/livez")[0] == 200
 
             assert end(server.process, signal.SIGINT) == (130, "", "")
-
-
-def test_it_does_not_start_on_a_damaged_file(path: Path) -> None:
-    async def make() -> None:
-        async with opened(path):
-            pass
-
-    asyncio.run(make())
-    path.write_bytes(path.read_bytes()[:8192])
-    before = contents(path.parent)
-
-    failed = ended(*words(path))
-
-    assert (failed.returncode, failed.stdout) == (1, "")
-    assert failed.stderr == (
-        f"the store cannot be opened: {path}: it is damaged\n"
-        "  choose another store: --store sqlite:PATH or --store memory:\n"
-    )
-    assert contents(path.parent) == before

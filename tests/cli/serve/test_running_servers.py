@@ -17,7 +17,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "sandbox-sim" / "servers"
 
 
-def test_a_server_is_listed_while_it_runs(tmp_path: Path) -> None:
+def test_a_server_is_listed_while_it_runs_without_the_password_of_its_store(
+    tmp_path: Path, folder: Path
+) -> None:
     settings = Settings(
         port=9000, store=f"sqlite:{tmp_path}/x.db", host="0.0.0.0", control_token="t"
     )
@@ -29,8 +31,13 @@ def test_a_server_is_listed_while_it_runs(tmp_path: Path) -> None:
         assert using_the_store_of(Settings(store=f"sqlite:{tmp_path}/./x.db")) == server
         assert using_the_store_of(Settings(store="sqlite:")) is None
         assert listening_on(9001) is None
-
     assert listening_on(9000) is None
+
+    with_password = Settings(store="postgresql://me:s3same@db/gateway")
+    with registered(with_password, 8233):
+        (file,) = folder.iterdir()
+        assert "s3same" not in file.read_text("utf-8")
+        assert using_the_store_of(with_password) is not None
 
 
 def test_a_server_that_died_is_not_listed_and_the_next_start_forgets_it(folder: Path) -> None:
@@ -49,12 +56,3 @@ def test_no_folder_for_the_list_is_no_reason_not_to_serve(tmp_path: Path) -> Non
 
     with registered(Settings(), 8233):
         assert listening_on(8233) is None
-
-
-def test_a_password_in_the_address_of_a_store_is_not_written(folder: Path) -> None:
-    settings = Settings(store="postgresql://me:s3same@db/gateway")
-
-    with registered(settings, 8233):
-        (file,) = folder.iterdir()
-        assert "s3same" not in file.read_text("utf-8")
-        assert using_the_store_of(settings) is not None

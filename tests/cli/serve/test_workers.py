@@ -229,12 +229,3 @@ class TestItDoesNotStart:
         assert (result.returncode, result.stdout) == (1, "")
         assert result.stderr.count("the store cannot be opened: postgresql://me:***@") == 1
         assert len(result.stderr.splitlines()) == 1
-
-    def test_when_the_port_is_taken(self, store: str) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
-
-            result = ended("serve", "--port", port, "--workers", "2", "--store", store)
-
-        assert (result.returncode, result.stdout) == (1, "")
-        assert result.stderr.startswith(f"cannot listen on 127.0.0.1:{port}: ")

@@ -232,9 +232,6 @@ def test_two_identifiers_that_may_read_as_those_of_another_payment_are_refused(
         with pytest.raises(NetworkConfigError) as raised:
             made(**{**WITHOUT_IDENTITY, **wrong})
         assert "submit: {service_id} and {transaction_id} need a separator" in str(raised.value)
-
-
-def test_a_status_query_needs_a_separator_too() -> None:
     with pytest.raises(NetworkConfigError, match=r"status: \{service_id\} and .* need a separator"):
         made(status__path="/{transaction_id}{service_id}")
 
@@ -247,7 +244,9 @@ def test_a_status_query_names_its_attempt(path: str) -> None:
 
 
 @pytest.mark.parametrize("operations", [["collect"], ["sms", "airtime"]])
-def test_a_payment_without_its_amount_is_refused(operations: list[str]) -> None:
+def test_a_payment_without_its_amount_is_refused_and_a_message_needs_none(
+    operations: list[str],
+) -> None:
     with pytest.raises(NetworkConfigError) as raised:
         made(operations=operations, submit__headers=None)
 
@@ -255,9 +254,6 @@ def test_a_payment_without_its_amount_is_refused(operations: list[str]) -> None:
         "submit: path, headers, json or form: one of them needs {amount}, {amount_text} or "
         "{amount_minor}, because operations lists more than sms" in str(raised.value)
     )
-
-
-def test_a_message_needs_no_amount() -> None:
     assert made(operations=["sms"], submit__headers=None).capabilities.operations == {"sms"}
 
 
@@ -310,12 +306,9 @@ def test_the_capabilities_are_those_of_the_tables() -> None:
 
 def test_what_is_not_declared_is_no_capability() -> None:
     can = made().capabilities
+    without_status = made(status=None, signature_key="key", notification=SIGNED).capabilities
 
     assert (can.nws, can.repeats_within) == (frozenset(), None)
     assert (can.has_status, can.trust) == (True, NotificationTrust.NONE)
-
-
-def test_without_a_status_query_signed_notifications_must_tell_the_outcome() -> None:
-    can = made(status=None, signature_key="key", notification=SIGNED).capabilities
-
-    assert (can.has_status, can.trust) == (False, NotificationTrust.SIGNED)
+    assert not without_status.has_status
+    assert without_status.trust is NotificationTrust.SIGNED

@@ -1,5 +1,6 @@
 """Requests of `http_json`: what stands in path, headers and body."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qs
@@ -8,9 +9,10 @@ import pytest
 
 from sandbox_sim.networks.http_json import templates
 from sandbox_sim.operations import Operation
+from sandbox_sim.ports.network import StatusQuery
 from sandbox_sim.records.reports import Outcome
 from tests.networks.fakes import query, request
-from tests.networks.http_json.api import REFERENCE, SETTINGS, TAKEN, made, opened, reply
+from tests.networks.http_json.api import REFERENCE, TAKEN, made, opened, reply
 
 pytestmark = pytest.mark.decision("D39")
 
@@ -21,6 +23,11 @@ async def sent(template: dict[str, Any], **fields: Any) -> str:
         result = await api.network.submit(request(**{"reference": REFERENCE, **fields}))
         assert result.outcome is Outcome.PENDING, result
         return api.came[0].body.decode()
+
+
+def of_network(network_id: str) -> StatusQuery:
+    """The query for a payment to which the network gave this identifier."""
+    return replace(query(), network_id=network_id)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,7 @@ async def test_a_placeholder_alone_keeps_its_type_and_every_other_text_is_a_text
     assert await sent({"x": template}, amount=Decimal("10.5")) == f'{{"x":{written}}}'
 
 
-async def test_amounts_are_exact_to_the_last_digit() -> None:
+async def test_amounts_are_exact_to_the_last_digit_in_the_unit_of_their_currency() -> None:
     template = {"a": "{amount}", "t": "{amount_text}", "m": "{amount_minor}"}
 
     written = await sent(template, amount=Decimal("10000000000000001.01"))
@@ -56,12 +63,8 @@ async def test_amounts_are_exact_to_the_last_digit() -> None:
     assert written == (
         '{"a":10000000000000001.01,"t":"10000000000000001.01","m":1000000000000000101}'
     )
-
-
-async def test_a_currency_without_decimals_has_no_smaller_unit() -> None:
     async with opened(TAKEN, currencies=["XOF"], submit__json={"m": "{amount_minor}"}) as api:
         await api.network.submit(request(amount=Decimal(500), currency="XOF"))
-
         assert api.came[0].body == b'{"m":500}'
 
 
@@ -105,48 +108,25 @@ async def test_a_form_has_its_fields_escaped() -> None:
         }
 
 
-async def test_values_in_a_path_are_escaped() -> None:
-    path = "/pay/{transaction_id}?ref={reference}"
-    async with opened(TAKEN, submit__path=path) as api:
-        await api.network.submit(request(transaction_id="a/b?c", reference="r&1=#"))
+async def test_values_in_a_path_are_escaped_and_free_beside_it() -> None:
+    path = "/pay/{transaction_id}?ref={reference}&who={nickname}"
+    async with opened(TAKEN, submit__path=path, submit__json={"n": "{nickname}"}) as api:
+        await api.network.submit(request(transaction_id="a/b?c", reference="r&1=#", nickname=".."))
 
-        assert api.came[0].path == "/pay/a%2Fb%3Fc?ref=r%261%3D%23"
+        (came,) = api.came
+        assert (came.path, came.body) == ("/pay/a%2Fb%3Fc?ref=r%261%3D%23&who=..", b'{"n":".."}')
 
 
 @pytest.mark.parametrize("value", ["..", ".", "%2E%2E", "x/../y"])
 async def test_a_value_that_would_change_the_path_is_not_sent(value: str) -> None:
-    async with opened(TAKEN, submit__path="/pay/{transaction_id}/charge") as api:
-        result = await api.network.submit(request(transaction_id=value))
+    path = "/pay/{transaction_id}{nickname}/charge"
+    async with opened(TAKEN, submit__path=path) as api:
+        result = await api.network.submit(request(transaction_id=value, nickname=""))
+        joined = await api.network.submit(request(transaction_id=".", nickname="."))
 
-        assert (result.outcome, api.came) == (Outcome.NOT_SENT, [])
-        assert result.reason.startswith("transaction_id must not be . or ..")
-
-
-async def test_values_that_make_a_dot_segment_together_are_not_sent() -> None:
-    async with opened(TAKEN, submit__path="/pay/{transaction_id}{nickname}") as api:
-        result = await api.network.submit(request(transaction_id=".", nickname="."))
-        joined = await api.network.submit(request(transaction_id="", nickname="%2E%2E"))
-
-        assert {result.outcome, joined.outcome} == {Outcome.NOT_SENT}
+        assert result.outcome is joined.outcome is Outcome.NOT_SENT
         assert api.came == []
-
-
-async def test_a_value_is_free_beside_the_path() -> None:
-    path = "/pay?id={transaction_id}"
-    async with opened(TAKEN, submit__path=path, submit__json={"n": "{nickname}"}) as api:
-        await api.network.submit(request(transaction_id="..", nickname=".."))
-
-        assert (api.came[0].path, api.came[0].body) == ("/pay?id=..", b'{"n":".."}')
-
-
-async def test_an_identifier_of_the_network_cannot_change_the_path_of_a_query() -> None:
-    async with opened(reply(200, state="PAID"), status={"path": "/payments/{network_id}"}) as api:
-        asked = query()
-        found = await api.network.status(
-            type(asked)("A1", "R1", "T1", 55, asked.operation, "%2e%2e")
-        )
-
-        assert (found.outcome, api.came) == (Outcome.UNKNOWN, [])
+        assert "must not be . or .." in result.reason
 
 
 def test_the_fields_of_clients_in_the_paths_are_a_capability() -> None:
@@ -171,6 +151,7 @@ async def test_headers_are_sent_and_one_that_http_does_not_take_stops_the_reques
         "X-Sum": "{amount}",
         "X-Note": "{description}",
         "Accept": "a/b",
+        "content-type": "text/json",
     }
     async with opened(TAKEN, submit__headers=headers) as api:
         await api.network.submit(request(reference=REFERENCE))
@@ -179,6 +160,7 @@ async def test_headers_are_sent_and_one_that_http_does_not_take_stops_the_reques
         (came,) = api.came
         assert came.headers["idempotency-key"] == REFERENCE
         assert (came.headers["x-note"], came.headers["accept"]) == ("Order 1", "a/b")
+        assert came.headers["content-type"] == "text/json"
         assert stopped.outcome is Outcome.NOT_SENT
         assert (
             stopped.reason == "the header X-Note would contain characters that HTTP does not allow"
@@ -217,26 +199,16 @@ async def test_a_secret_may_stand_in_a_body_and_is_scrubbed_there() -> None:
 async def test_a_status_query_may_be_a_post_by_the_identifier_of_the_network() -> None:
     asking = {"method": "POST", "path": "/find", "json": {"id": "{network_id}"}}
     async with opened(reply(200, state="PAID"), status=asking) as api:
-        asked = query()
-        await api.network.status(type(asked)("A1", "R1", "T1", 55, asked.operation, "N1"))
+        await api.network.status(of_network("N1"))
+        unknown = await api.network.status(query())
 
-        assert (api.came[0].path, api.came[0].body) == ("/find", b'{"id":"N1"}')
+        assert [(each.path, each.body) for each in api.came] == [("/find", b'{"id":"N1"}')]
+    assert (unknown.outcome, unknown.found) == (Outcome.UNKNOWN, True)
+    assert unknown.reason == "the network has not given its identifier for the payment"
 
-
-async def test_without_the_identifier_of_the_network_nothing_is_asked() -> None:
     async with opened(reply(200, state="PAID"), status={"path": "/payments/{network_id}"}) as api:
-        found = await api.network.status(query())
-
-        assert (found.outcome, found.found, api.came) == (Outcome.UNKNOWN, True, [])
-        assert found.reason == "the network has not given its identifier for the payment"
-
-
-async def test_the_type_of_the_body_may_be_another() -> None:
-    headers = {**SETTINGS["submit"]["headers"], "content-type": "text/json"}
-    async with opened(TAKEN, submit__headers=headers) as api:
-        await api.network.submit(request())
-
-        assert api.came[0].headers["content-type"] == "text/json"
+        found = await api.network.status(of_network("%2e%2e"))
+        assert (found.outcome, api.came) == (Outcome.UNKNOWN, [])
 
 
 async def test_an_sms_has_its_text_and_sender() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
-from sandbox_sim.networks.simulated.adapter import SimulatedNetwork, SubmitFailure, simulated
+from sandbox_sim.networks.simulated.adapter import SimulatedNetwork, simulated
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports.network import NetworkConfigError
 from sandbox_sim.records.reports import Outcome
@@ -17,6 +17,10 @@ from tests.networks.fakes import KeptEvents, environment, query, request
 from tests.turns import turns
 
 pytestmark = pytest.mark.decision("D39")
+
+
+OPERATIONS = SimulatedNetwork.capabilities.operations
+DECLINED = "last digit 9 is a simulated decline (customer_number '0244000009')"
 
 
 @asynccontextmanager
@@ -36,31 +40,31 @@ def move(clock: VirtualClock, **delta: float) -> None:
     clock.move_to(clock.now() + timedelta(**delta))
 
 
-@pytest.mark.parametrize("operation", sorted(SimulatedNetwork.capabilities.operations))
-async def test_every_operation_is_taken_and_succeeds_after_a_second(operation: Operation) -> None:
+@pytest.mark.parametrize(
+    ("operation", "party", "outcome", "reason"),
+    [
+        *((each, "", Outcome.SUCCEEDED, "") for each in sorted(OPERATIONS)),
+        (Operation.COLLECT, "233244000001", Outcome.SUCCEEDED, ""),
+        (Operation.COLLECT, "0244000009", Outcome.FAILED, DECLINED),
+    ],
+)
+async def test_every_operation_is_taken_and_ends_after_a_second_as_the_last_digit_says(
+    operation: Operation, party: str, outcome: Outcome, reason: str
+) -> None:
+    asked = request(operation, **({"party": party} if party else {}))
     async with opened() as (network, events, clock):
-        taken = await network.submit(request(operation))
+        taken = await network.submit(asked)
         pending = await network.status(query())
         move(clock, seconds=1)
         await turns()
         decided = await network.status(query())
 
         assert (taken.outcome, pending.outcome) == (Outcome.PENDING, Outcome.PENDING)
-        assert decided.outcome is Outcome.SUCCEEDED
-        assert [each.outcome for each in events.notifications] == [Outcome.SUCCEEDED]
+        assert (decided.outcome, decided.reason) == (outcome, reason)
+        assert [each.outcome for each in events.notifications] == [outcome]
         assert events.notifications[0].attempt_id == "A1"
-
-
-async def test_a_last_digit_9_is_taken_and_fails_later() -> None:
-    async with opened() as (network, _, clock):
-        taken = await network.submit(request(party="0244000009"))
-        move(clock, seconds=1)
-        decided = await network.status(query())
-
-        assert (taken.outcome, decided.outcome) == (Outcome.PENDING, Outcome.FAILED)
-        assert (
-            decided.reason == "last digit 9 is a simulated decline (customer_number '0244000009')"
-        )
+        assert [each.purpose for each in events.exchanges] == ["submit", "status", "status"]
+        assert {each.attempt_id for each in events.exchanges} == {"A1"}
 
 
 @pytest.mark.parametrize(
@@ -79,40 +83,6 @@ async def test_what_the_sandbox_does_not_take_is_refused(fields: dict[str, Any],
 
         assert (refused.outcome, refused.code) == (Outcome.REFUSED, code)
         assert not asked.found
-
-
-async def test_both_forms_of_a_number_are_taken() -> None:
-    async with opened() as (network, _, _clock):
-        assert (await network.submit(request(party="233244000001"))).outcome is Outcome.PENDING
-
-
-@pytest.mark.parametrize(
-    ("failure", "outcome", "arrived"),
-    [
-        (SubmitFailure.NOT_SENT, Outcome.NOT_SENT, False),
-        (SubmitFailure.LOST_REQUEST, Outcome.UNKNOWN, False),
-        (SubmitFailure.LOST_ANSWER, Outcome.UNKNOWN, True),
-    ],
-)
-async def test_a_request_or_an_answer_can_be_lost(
-    failure: SubmitFailure, outcome: Outcome, arrived: bool
-) -> None:
-    async with opened(failures={failure: 1.0}) as (network, _, _clock):
-        result = await network.submit(request())
-        asked = await network.status(query())
-
-        assert (result.outcome, result.network_fault) == (outcome, True)
-        assert asked.found is arrived
-
-
-async def test_a_repeat_with_the_same_reference_is_one_request() -> None:
-    async with opened() as (network, _, _clock):
-        first = await network.submit(request())
-        second = await network.submit(request(repeated=True))
-
-        assert network.carrier.submits == ["R1", "R1"]
-        assert list(network.carrier.taken) == ["R1"]
-        assert first.network_id == second.network_id
 
 
 @pytest.mark.parametrize(
@@ -140,23 +110,6 @@ async def test_a_notification_can_be_late() -> None:
         move(clock, seconds=1)
         await turns()
         assert len(events.notifications) == 1
-
-
-async def test_what_is_not_declared_is_not_sent() -> None:
-    async with opened() as (network, _, _clock):
-        result = await network.submit(request(currency="XOF"))
-
-        assert result.outcome is Outcome.NOT_SENT
-        assert network.carrier.submits == []
-
-
-async def test_each_call_is_told_to_the_journal() -> None:
-    async with opened() as (network, events, _clock):
-        await network.submit(request())
-        await network.status(query())
-
-        assert [each.purpose for each in events.exchanges] == ["submit", "status"]
-        assert {each.attempt_id for each in events.exchanges} == {"A1"}
 
 
 @pytest.mark.parametrize(

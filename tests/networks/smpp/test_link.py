@@ -68,15 +68,27 @@ async def test_binds_that_the_smsc_drops_at_once_are_not_made_in_a_tight_loop(
 
 
 async def test_in_the_pause_between_two_binds_nothing_is_sent_and_nothing_waits(
-    each: Sending,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    each.smsc.drop()
-    await until(lambda: any(seconds < 30 for seconds in each.clock.waiting))
+    """Health says whether we are bound and as whom, and the log what happens to the bind."""
+    caplog.set_level(logging.INFO, "sandbox_sim.networks")
+    async with sending_to_fake() as each:
+        bound = await each.smpp.health()
+        each.smsc.drop()
+        await until(lambda: any(seconds < 30 for seconds in each.clock.waiting))
+        result, dropped = await each.send(), await each.smpp.health()
+        await each.pass_pause()
+        await each.bound()
 
-    result = await each.send()
-
+    assert bound == (True, f"bound at 127.0.0.1:{each.smsc.port} as shop")
+    assert dropped == (False, "the SMSC ended the connection")
     assert (result.outcome, result.network_fault) == (Outcome.NOT_SENT, True)
     assert result.reason == "the SMSC ended the connection"
+    assert [record.message for record in caplog.records] == [
+        "network testnet is bound as shop",
+        "network testnet: the SMSC ended the connection",
+        "network testnet is bound as shop",
+    ]
 
 
 async def test_moving_the_gateway_s_clock_ends_neither_the_bind_nor_a_pause(each: Sending) -> None:
@@ -123,12 +135,17 @@ async def test_an_smsc_that_does_not_answer_enquire_link_is_bound_anew() -> None
         assert "enquire_link" in each.smpp._link.problem
 
 
-async def test_requests_of_the_smsc_are_answered(each: Sending) -> None:
+async def test_requests_of_the_smsc_are_answered_and_an_answer_to_nothing_is_passed_over(
+    each: Sending,
+) -> None:
+    each.smsc.send(written(0x80000004, 0, 999, b"1\0"))
     each.smsc.ask(ENQUIRE_LINK)
     each.smsc.ask(0x0003)  # query_sm, which only an SMSC answers
     await until(lambda: len(each.smsc.came) >= 3)
 
     assert each.smsc.came[1:3] == [ENQUIRE_LINK | 0x80000000, 0x80000000]
+    assert (await each.send()).outcome is Outcome.PENDING
+    assert len(each.smsc.binds) == 1
 
 
 async def test_an_smsc_that_unbinds_is_answered_and_bound_anew(each: Sending) -> None:
@@ -151,14 +168,6 @@ async def test_octets_that_are_no_pdu_end_the_connection(each: Sending, octets: 
     assert (await each.send()).outcome is Outcome.PENDING
 
     assert len(each.smsc.binds) == 2
-
-
-async def test_an_answer_to_nothing_is_passed_over(each: Sending) -> None:
-    each.smsc.send(written(0x80000004, 0, 999, b"1\0"))
-
-    assert (await each.send()).outcome is Outcome.PENDING
-
-    assert len(each.smsc.binds) == 1
 
 
 async def test_with_tls_the_certificate_of_the_smsc_is_checked(
@@ -189,27 +198,3 @@ async def test_a_connection_that_takes_too_long_is_named_with_its_limit() -> Non
 
     assert result.outcome is Outcome.NOT_SENT
     assert result.reason == f"no bind at 127.0.0.1:{smsc.port}: no TLS connection within 10 s"
-
-
-async def test_health_says_whether_we_are_bound_and_as_whom() -> None:
-    async with FakeSmsc().running() as smsc, sending(smsc) as each:
-        health = await each.smpp.health()
-        assert health == (True, f"bound at 127.0.0.1:{smsc.port} as shop")
-
-        smsc.drop()
-        await until(lambda: any(seconds < 30 for seconds in each.clock.waiting))
-        assert await each.smpp.health() == (False, "the SMSC ended the connection")
-
-
-async def test_what_happens_to_the_bind_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "sandbox_sim.networks")
-    async with sending_to_fake() as each:
-        each.smsc.drop()
-        await each.pass_pause()
-        await each.bound()
-
-    assert [record.message for record in caplog.records] == [
-        "network testnet is bound as shop",
-        "network testnet: the SMSC ended the connection",
-        "network testnet is bound as shop",
-    ]

@@ -38,25 +38,25 @@ def test_each_part_fits_in_a_short_message_and_none_of_the_text_is_lost(text: st
         assert joined.decode("utf-16-be") == text
 
 
-def test_a_short_text_has_no_header() -> None:
-    (part,) = parts_of(sms("a€"), AUTO, 7)
+@pytest.mark.parametrize(
+    ("text", "octets", "data_coding"),
+    [("a€", b"a\x1be", 0), ("日本", b"\x65\xe5\x67\x2c", 8)],
+    ids=["GSM", "UCS-2"],
+)
+@pytest.mark.parametrize("party", ["233244000001", "0244000001", "+233244000001"])
+def test_a_short_text_has_no_header_and_its_recipient_is_an_international_number(
+    text: str, octets: bytes, data_coding: int, party: str
+) -> None:
+    (part,) = parts_of(sms(text, party=party), AUTO, 7)
 
-    assert (part.octets, part.esm_class, part.data_coding) == (b"a\x1be", 0, 0)
-
-
-def test_other_alphabets_go_out_as_ucs_2() -> None:
-    (part,) = parts_of(sms("日本"), AUTO, 7)
-
-    assert (part.octets, part.data_coding) == (b"\x65\xe5\x67\x2c", 8)
+    assert (part.octets, part.esm_class, part.data_coding) == (octets, 0, data_coding)
+    assert part.destination == SmppAddress("233244000001", 1, 1)
 
 
 def test_a_long_text_has_a_header_in_each_part() -> None:
     parts = parts_of(sms("日" * 100), AUTO, 7)
 
-    assert [part.octets[:6] for part in parts] == [
-        bytes([5, 0, 3, 7, 2, 1]),
-        bytes([5, 0, 3, 7, 2, 2]),
-    ]
+    assert [part.octets[:6] for part in parts] == [bytes([5, 0, 3, 7, 2, n]) for n in (1, 2)]
     assert [len(part.octets) for part in parts] == [6 + 134, 6 + 66]
     assert {part.esm_class for part in parts} == {0x40}
 
@@ -65,13 +65,6 @@ def test_more_parts_than_a_header_can_count_are_not_sent() -> None:
     assert len(parts_of(sms("a" * 153 * 255), AUTO, 7)) == 255
     with pytest.raises(Unsendable, match="has 256 pages, and at most 255 can be sent"):
         parts_of(sms("a" * 153 * 256), AUTO, 7)
-
-
-@pytest.mark.parametrize("party", ["233244000001", "0244000001", "+233244000001"])
-def test_a_recipient_is_an_international_number(party: str) -> None:
-    (part,) = parts_of(sms(party=party), AUTO, 7)
-
-    assert part.destination == SmppAddress("233244000001", 1, 1)
 
 
 @pytest.mark.parametrize(

@@ -127,19 +127,20 @@ async def test_a_receipt_that_quotes_a_message_in_ucs_2_is_read(each: Sending) -
 
 
 @pytest.mark.parametrize(
-    ("form", "answered", "written"),
+    ("form", "answered", "written", "same"),
     [
-        ("same", "1a2b", "1A2B"),
-        ("same", "0000123", "123"),
-        ("same", "a-B_c", "a-B_c"),
-        ("decimal_of_hex", "1A2B", "6699"),
-        ("decimal_of_hex", "10", "0000000016"),
-        ("hex_of_decimal", "6699", "1a2b"),
-        ("decimal_of_hex", "no-number", "no-number"),
+        ("same", "1a2b", "1A2B", True),
+        ("same", "0000123", "123", True),
+        ("same", "a-B_c", "a-B_c", True),
+        *(("same", *ids, False) for ids in (("10", "16"), ("16", "10"), ("12", "120"))),
+        ("decimal_of_hex", "1A2B", "6699", True),
+        ("decimal_of_hex", "10", "0000000016", True),
+        ("hex_of_decimal", "6699", "1a2b", True),
+        ("decimal_of_hex", "no-number", "no-number", True),
     ],
 )
-async def test_an_id_may_be_hex_in_one_place_and_decimal_in_the_other(
-    form: str, answered: str, written: str
+async def test_an_id_may_be_hex_in_one_place_and_decimal_in_the_other_as_the_setting_says(
+    form: str, answered: str, written: str, *, same: bool
 ) -> None:
     async with sending_to_fake(receipt_ids=form) as each:
         each.smsc.ids.append(answered)
@@ -148,18 +149,9 @@ async def test_an_id_may_be_hex_in_one_place_and_decimal_in_the_other(
         await each.smsc.deliver("", message_id=answered.encode(), state=2)
 
     (part,) = each.events.parts
-    assert each.reports == [(ARRIVED, part.network_id)] * 2
-
-
-@pytest.mark.parametrize(("answered", "written"), [("10", "16"), ("16", "10"), ("12", "120")])
-async def test_by_default_only_the_same_id_is_the_same(
-    each: Sending, answered: str, written: str
-) -> None:
-    each.smsc.ids.append(answered)
-    await each.send()
-    await each.smsc.receipt(written)
-
-    assert each.reports[0][1] != each.events.parts[0].network_id
+    (by_text, of_text), by_parameter = each.reports[0], each.reports[1]
+    assert (by_text, of_text == part.network_id) == (ARRIVED, same)
+    assert by_parameter == (ARRIVED, part.network_id)
 
 
 async def test_a_receipt_is_answered_only_after_it_is_saved(each: Sending) -> None:
@@ -228,22 +220,21 @@ async def test_a_receipt_may_come_before_the_answer_twice_and_out_of_order(each:
     assert each.reports == [(ARRIVED, "9"), (WAITING, "9"), (ARRIVED, "9")]
 
 
-async def test_an_intermediate_notification_decides_nothing(each: Sending) -> None:
-    await each.smsc.deliver("id:1 stat:UNDELIV", esm_class=0x20)
-
-    assert each.reports == [(WAITING, "1")]
-
-
 @pytest.mark.parametrize("text", ["Hello", "id:1 sub:001 dlvrd:001 stat:DELIVRD err:000"])
-async def test_a_message_of_a_phone_is_no_receipt_with_any_text(
+async def test_a_message_of_a_phone_or_without_an_id_is_no_receipt(
     text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """An intermediate notification is one, and decides nothing."""
     caplog.set_level(logging.DEBUG)
     async with sending_to_fake() as each:
         assert await each.smsc.deliver(text, esm_class=0) == 0
+        assert await each.smsc.deliver("stat:DELIVRD") == 0
+        assert each.events.notifications == []
+        assert "without an identifier" in caplog.text
+        assert text not in caplog.text
 
-    assert each.events.notifications == []
-    assert text not in caplog.text
+        await each.smsc.deliver("id:1 stat:UNDELIV", esm_class=0x20)
+        assert each.reports == [(WAITING, "1")]
 
 
 BAD_IDS = [b"1" * 5000, b"f" * 12_000, b"1\x01", "Ä1".encode("latin-1")]
@@ -274,16 +265,6 @@ async def test_control_characters_are_in_no_reason_and_a_long_one_is_cut(each: S
 
     assert each.reports == [(FAILED, "1")] * 2
     assert [len(each.reason) for each in each.events.notifications] == [14, 38]
-
-
-async def test_a_receipt_without_an_id_is_answered_and_logged(
-    each: Sending,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    assert await each.smsc.deliver("stat:DELIVRD") == 0
-
-    assert each.events.notifications == []
-    assert "without an identifier" in caplog.text
 
 
 async def test_nothing_that_comes_by_http_is_a_receipt_and_nothing_is_asked(each: Sending) -> None:

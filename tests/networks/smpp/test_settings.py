@@ -35,15 +35,12 @@ def test_a_wrong_setting_is_named(changed: dict[str, Any], problem: str) -> None
     assert "canary" not in str(caught.value)
 
 
-def test_settings_may_come_as_texts_from_the_environment() -> None:
-    smpp({**WHOLE, "port": "2776", "tls": "true", "window": "5"}, environment())
-
-
 @pytest.mark.decision("D39")
-def test_a_message_is_listed_after_the_time_that_is_set() -> None:
-    network = smpp({**WHOLE, "receipt_timeout_s": 3600}, environment())
+def test_settings_may_come_as_texts_and_a_message_is_listed_after_the_time_that_is_set() -> None:
+    texts = {"port": "2776", "tls": "true", "window": "5", "receipt_timeout_s": "3600"}
 
-    decides_within = network.capabilities.decides_within
+    decides_within = smpp({**WHOLE, **texts}, environment()).capabilities.decides_within
+
     assert decides_within is not None
     assert decides_within.total_seconds() == 3600
 
