@@ -120,49 +120,35 @@ async def test_what_was_written_is_read_as_it_was(store: Store) -> None:
     assert found["decisions"] == [DECISION]
 
 
-async def test_a_second_transaction_id_of_a_service_is_refused(store: Store) -> None:
-    assert await unit_of(store).add_transaction(live_transaction(FIRST))
-
-    again = await unit_of(store).add_transaction(live_transaction(SECOND))
-    other = await unit_of(store).add_transaction(live_transaction(SECOND, service_id=56))
-
-    assert (again, other) == (False, True)
-    found = await unit_of(store).transaction(SERVICE, "T1", LIVE)
-    assert found == live_transaction(FIRST)
-
-
-async def test_of_two_units_at_once_one_gets_the_transaction_id(store: Store) -> None:
-    added = await asyncio.gather(
-        *(unit_of(store).add_transaction(live_transaction(each)) for each in (FIRST, SECOND))
-    )
-
-    assert sorted(added) == [False, True]
-
-
-async def test_a_deleted_transaction_frees_its_id(store: Store) -> None:
-    await unit_of(store).add_transaction(live_transaction(FIRST))
-    await unit_of(store).delete_transaction(live_transaction(FIRST))
-
-    assert await unit_of(store).transaction(SERVICE, "T1", LIVE) is None
-    assert await unit_of(store).add_transaction(live_transaction(SECOND))
-
-
-async def test_both_modes_may_use_one_transaction_id(store: Store) -> None:
+async def test_a_transaction_id_is_used_once_in_a_service_and_mode_until_it_is_deleted(
+    store: Store,
+) -> None:
     unit = unit_of(store)
-    await unit.add_transaction(transaction(FIRST))
-    await unit.add_transaction(live_transaction(SECOND))
-    await unit.save_transaction(live_transaction(SECOND).moved(Status.SUCCESSFUL, NOW))
+    at_once = (unit.add_transaction(live_transaction(each)) for each in (FIRST, SECOND))
+    assert sorted(await asyncio.gather(*at_once)) == [False, True]
+    first = await unit.transaction(SERVICE, "T1", LIVE)
+    assert first is not None
 
-    sandbox = await unit.transaction(SERVICE, "T1")
-    live = await unit.transaction_by_network_id(SERVICE, SECOND, LIVE)
-    assert sandbox is not None
-    assert live is not None
-    assert (sandbox.status, live.status) == (Status.PENDING, Status.SUCCESSFUL)
-    assert await unit.list_transactions(every(SERVICE)) == [live, sandbox]
+    assert not await unit.add_transaction(live_transaction("10000000003"))
+    assert await unit.add_transaction(live_transaction("10000000004", service_id=56))
+    assert await unit.transaction(SERVICE, "T1", LIVE) == first
+    sandbox, settled = transaction("10000000005"), first.moved(Status.SUCCESSFUL, NOW)
+    await unit.add_transaction(sandbox)
+    await unit.save_transaction(settled)
+    assert await unit.transaction(SERVICE, "T1") == sandbox
+    network_id = first.network_transaction_id
+    assert await unit.transaction_by_network_id(SERVICE, network_id, LIVE) == settled
+    assert await unit.list_transactions(every(SERVICE)) == [sandbox, settled]
+
+    await unit.delete_transaction(settled)
+    assert await unit.transaction(SERVICE, "T1", LIVE) is None
+    assert await unit.add_transaction(live_transaction("10000000006"))
 
 
-async def test_every_field_of_an_attempt_is_kept(store: Store) -> None:
+async def test_every_field_of_an_attempt_and_every_digit_are_kept(store: Store) -> None:
+    large = "10000000000000001.01"
     whole = attempt(
+        amount=Decimal(large),
         outcome=Outcome.FAILED,
         cancelled=True,
         polls=3,
@@ -180,10 +166,18 @@ async def test_every_field_of_an_attempt_is_kept(store: Store) -> None:
         sent_currency="EUR",
     )
 
-    await unit_of(store).add_attempt(attempt(next_ask_at=after(seconds=9)), "{}")
+    await unit_of(store).add_attempt(
+        attempt(next_ask_at=after(seconds=9), amount=whole.amount), "{}"
+    )
     await unit_of(store).save_attempt(whole)
+    await unit_of(store).add_transfer(paid_in(large))
 
-    assert await unit_of(store).attempt("A1") == whole
+    found, balance = (
+        await unit_of(store).attempt("A1"),
+        await unit_of(store).balance(COLLECTION),
+    )
+    assert found == whole
+    assert (str(found.amount), balance and str(balance.available)) == (large, large)
     assert await unit_of(store).saved_request("A1") == ""
 
 
@@ -226,19 +220,6 @@ async def test_open_and_doubtful_attempts(store: Store) -> None:
     assert await unit_of(store).open_attempts() == {"mtn": 2, "vod": 1}
     doubtful = await unit_of(store).doubtful_attempts(after(minutes=1))
     assert [each.id for each in doubtful] == ["old", "doubted", "other"]
-
-
-async def test_amounts_keep_every_digit(store: Store) -> None:
-    large = "10000000000000001.01"
-    await unit_of(store).add_attempt(attempt(amount=Decimal(large)), "{}")
-    await unit_of(store).add_transfer(paid_in(large))
-
-    found = await unit_of(store).attempt("A1")
-    balance = await unit_of(store).balance(COLLECTION)
-
-    assert found is not None
-    assert balance is not None
-    assert (str(found.amount), str(balance.available)) == (large, large)
 
 
 async def test_a_notification_keeps_its_exact_bytes(store: Store) -> None:

@@ -68,18 +68,21 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return words
 
 
-async def test_a_new_one_takes_one_statement(one: Store, asked: list[str], url: str) -> None:
-    await one.run(pay)
+async def test_a_new_one_a_rejected_one_and_a_status_take_one_statement(
+    one: Store, asked: list[str], url: str
+) -> None:
+    await one.run(lambda unit: unit.network_id_of(SERVICE, "T2"))
+    assert asked == ["WITH"]
+    assert await ids(url) == []
 
+    asked.clear()
+    await one.run(pay)
     assert asked == ["WITH"]
     assert await ids(url) == [FIRST.network_transaction_id] * 2
 
-
-async def test_one_that_is_rejected_takes_one(one: Store, asked: list[str], url: str) -> None:
-    await one.run(lambda unit: unit.network_id_of(SERVICE, "T1"))
-
-    assert asked == ["WITH"]
-    assert await ids(url) == []
+    asked.clear()
+    await one.run(lambda unit: unit.transaction(SERVICE, "T1"))
+    assert asked == ["SELECT"]
 
 
 @pytest.mark.decision("D14")
@@ -97,12 +100,6 @@ async def test_one_that_this_server_has_used_is_seen_at_once(one: Store) -> None
     await one.run(pay)
 
     assert await asks(one, adds=True) == [FIRST.network_transaction_id]
-
-
-async def test_a_status_takes_one(one: Store, asked: list[str]) -> None:
-    await one.run(lambda unit: unit.transaction(SERVICE, "T1"))
-
-    assert asked == ["SELECT"]
 
 
 async def test_one_that_fails_leaves_nothing(one: Store, url: str) -> None:
