@@ -1,11 +1,18 @@
-"""Where callbacks may go: deny comes first, and the address that is really called counts."""
+"""Where callbacks may go, and where they really go: deny comes first, the address called counts."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 import pytest
-from hypothesis import example, given, strategies as st
+from hypothesis import assume, example, given, strategies as st
 
-from sandbox_sim.callbacks.destinations import CallbackHosts, parse_entry, reached_addresses
+from sandbox_sim.callbacks.destinations import (
+    CallbackHosts,
+    CallbackRoutes,
+    parse_entry,
+    parse_url_prefix,
+    reached_addresses,
+    receiver_of,
+)
 
 NAME = "shop.example"
 
@@ -82,12 +89,8 @@ class TestEntries:
         for text in rows:
             with pytest.raises(ValueError, match="must be a host name, a glob such as"):
                 parse_entry(text)
-
-    def test_a_range_with_bits_beyond_its_prefix_is_told_apart(self) -> None:
         with pytest.raises(ValueError, match="beyond the prefix"):
             parse_entry("10.1.2.3/8")
-
-    def test_brackets_are_taken_off(self) -> None:
         assert parse_entry("[::1]") == parse_entry("::1") == ip_network("::1")
 
 
@@ -253,27 +256,193 @@ class TestNames:
                 assert not hosts.allows_address(host, str(address))
 
 
-class TestPrivateAddresses:
-    """The setting of production mode that refuses private addresses."""
+def test_private_addresses_are_refused_by_setting_unless_a_range_allows_them() -> None:
+    """The setting of production mode; a sandbox calls all."""
+    for address in PRIVATE:
+        for allow in ((), ("*",), (NAME,)):
+            assert not rule(*allow, refuse_private=True).allows_address(NAME, address)
+        assert rule("*", address, refuse_private=True).allows_address(NAME, address)
+        denied = rule("*", address, deny=(NAME,), refuse_private=True)
+        assert not denied.allows_address(NAME, address)
+    for address in PUBLIC:
+        assert rule(refuse_private=True).allows_address(NAME, address)
+    for address in PRIVATE + PUBLIC:
+        assert rule().allows_address(NAME, address)
+        assert rule(NAME).allows_address(NAME, address)
 
-    def test_they_are_refused_whatever_their_name(self) -> None:
-        for address in PRIVATE:
-            assert not rule(refuse_private=True).allows_address(NAME, address)
-            assert not rule("*", refuse_private=True).allows_address(NAME, address)
-            assert not rule(NAME, refuse_private=True).allows_address(NAME, address)
 
-    def test_a_range_of_allow_has_them_let_in(self) -> None:
-        for address in PRIVATE:
-            assert rule("*", address, refuse_private=True).allows_address(NAME, address)
-            assert not rule("*", address, deny=(NAME,), refuse_private=True).allows_address(
-                NAME, address
-            )
+# RFC 6052, section 2.2, for 192.0.2.33 behind prefixes of these lengths within 64:ff9b:1::/48.
+RFC_6052 = {
+    48: "64:ff9b:1:c000:2:2100::",
+    56: "64:ff9b:1:c0:0:221::",
+    64: "64:ff9b:1:0:c0:2:2100:0",
+    96: "64:ff9b:1::192.0.2.33",
+}
 
-    def test_the_others_are_called(self) -> None:
-        for address in PUBLIC:
-            assert rule(refuse_private=True).allows_address(NAME, address)
 
-    def test_a_sandbox_calls_both(self) -> None:
-        for address in PRIVATE + PUBLIC:
-            assert rule().allows_address(NAME, address)
-            assert rule(NAME).allows_address(NAME, address)
+@pytest.mark.decision("D37")
+@pytest.mark.parametrize("length", RFC_6052)
+def test_every_position_of_the_local_nat64_prefix_is_read(length: int) -> None:
+    assert ip_address("192.0.2.33") in reached_addresses(ip_address(RFC_6052[length]))
+
+
+@pytest.mark.decision("D37")
+@given(st.ip_addresses(v=4))
+def test_an_ipv4_address_is_its_own_target(address: IPv4Address) -> None:
+    assert reached_addresses(address) == (address if int(address) else IPv4Address("127.0.0.1"),)
+
+
+@pytest.mark.decision("D37")
+@given(st.ip_addresses(v=6))
+def test_no_target_stands_for_another_one(address: IPv6Address) -> None:
+    targets = reached_addresses(address)
+
+    assert targets
+    assert all(reached_addresses(target) == (target,) for target in targets)
+
+
+@pytest.mark.decision("D37")
+@pytest.mark.parametrize(
+    "text", ["::1", "::7f00:1", "2001:db8::1", "2003::", "64:ff9a::1", "fe80::1"]
+)
+def test_other_ipv6_addresses_are_their_own_targets(text: str) -> None:
+    assert reached_addresses(ip_address(text)) == (ip_address(text),)
+
+
+LOCAL = "http://localhost:5000"
+
+SHOP = CallbackRoutes.parse({"https://shop.example": LOCAL}, {})
+
+
+class TestRewrites:
+    @given(st.sampled_from(["/", "?", "#"]), st.text())
+    @example("", "")
+    def test_whatever_follows_is_kept(self, begins: str, rest: str) -> None:
+        assert SHOP.target(f"https://shop.example{begins}{rest}") == f"{LOCAL}{begins}{rest}"
+
+    @given(st.text())
+    def test_what_begins_otherwise_is_left_alone(self, text: str) -> None:
+        assume(not text.lower().startswith("https://shop.example"))
+        assert SHOP.target(text) == text
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            "https://shop.example.evil.com/hook",
+            "https://shop.example:8443/hook",
+            "https://shop.example@evil.com/hook",
+            "https://evil.com/https://shop.example/hook",
+            "https://evil.com?https://shop.example",
+            "http://shop.example/hook",
+            "https://www.shop.example/hook",
+            "ftp://shop.example/hook",
+        ],
+    )
+    def test_another_host_is_another_host(self, url: str) -> None:
+        assert SHOP.target(url) == url
+
+    def test_scheme_and_host_may_be_written_otherwise_in_the_setting_too(self) -> None:
+        routes = CallbackRoutes.parse({"HTTPS://Shop.Example:443/": "HTTP://localhost:80/"}, {})
+
+        assert routes.target("https://shop.example/hook") == "http://localhost/hook"
+        for url in ("HTTPS://Shop.Example/Hook", "https://shop.example:443/Hook"):
+            assert SHOP.target(url) == f"{LOCAL}/Hook"
+        # A name and password go along.
+        url = "https://me:pw@shop.example/hook"
+        assert SHOP.target(url) == "http://me:pw@localhost:5000/hook"
+
+    @pytest.mark.parametrize(
+        "other", ["http://shop.example", "https://shop.example:80", "https://shop.example/A"]
+    )
+    def test_what_is_another_address_has_its_own(self, other: str) -> None:
+        routes = CallbackRoutes.parse({"https://shop.example/a": LOCAL, other: "http://b.test"}, {})
+
+        assert routes.target("https://shop.example/a") == LOCAL
+        assert routes.target(other) == "http://b.test"
+
+    @pytest.mark.parametrize(
+        ("path", "found"),
+        [
+            *(
+                ("/api", "/v2"),
+                ("/api/", "/v2/"),
+                ("/api/hook", "/v2/hook"),
+                ("/api?a=b", "/v2?a=b"),
+            ),
+            *(("/apis", None), ("/API", None), ("", None), ("/x/api", None)),
+        ],
+    )
+    def test_a_path_ends_where_a_segment_does(self, path: str, found: str | None) -> None:
+        routes = CallbackRoutes.parse({"https://shop.example/api": f"{LOCAL}/v2"}, {})
+        url = f"https://shop.example{path}"
+
+        assert routes.target(url) == (url if found is None else LOCAL + found)
+
+    def test_the_longest_beginning_counts(self) -> None:
+        routes = CallbackRoutes.parse(
+            {
+                "https://shop.example": "http://127.0.0.1:1",
+                "https://shop.example/api/v2": "http://127.0.0.1:3",
+                "https://shop.example/api": "http://127.0.0.1:2",
+            },
+            {},
+        )
+        paths = ["/hook", "/api/hook", "/api/v2/hook", "/api/v22"]
+
+        targets = [routes.target(f"https://shop.example{path}") for path in paths]
+
+        assert targets == [
+            *("http://127.0.0.1:1/hook", "http://127.0.0.1:2/hook", "http://127.0.0.1:3/hook"),
+            "http://127.0.0.1:2/v22",
+        ]
+
+    def test_what_is_rewritten_is_not_rewritten_again(self) -> None:
+        routes = CallbackRoutes.parse(
+            {"http://a.test": "http://b.test", "http://b.test": LOCAL}, {}
+        )
+
+        assert routes.target("http://a.test/x") == "http://b.test/x"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *(
+                "",
+                "shop.example",
+                "https://",
+                "https:///x",
+                "ftp://shop.example",
+                "https://*.example",
+            ),
+            *("https://me@shop.example", "https://shop.example?a", "https://shop.example/#a"),
+            *(
+                "https://shop.example:x",
+                "https://shop example",
+                "https://shop.example/a b",
+                "https://[::g]",
+            ),
+        ],
+    )
+    def test_what_begins_no_address_is_refused(self, text: str) -> None:
+        with pytest.raises(ValueError, match=r"such as https://shop\.example"):
+            parse_url_prefix(text)
+
+
+def test_headers_go_everywhere_but_a_name_and_password_in_the_address_go_first() -> None:
+    routes = CallbackRoutes.parse({}, {"authorization": "Bearer 5", "X-Staging": "1"})
+
+    assert dict(routes.headers_to("http://me:pw@localhost/x")) == {"X-Staging": "1"}
+    assert len(routes.headers_to("http://localhost/a@b")) == 2
+    routes = CallbackRoutes.parse({}, {"X-Staging": "1"})
+    assert routes.headers_to("http://me@localhost/x") == {"X-Staging": "1"}
+
+
+@pytest.mark.parametrize(
+    ("url", "receiver"),
+    [
+        ("HTTP://me:pw@Shop.example:8080/a?b", "http://shop.example:8080"),
+        ("https://shop.example", "https://shop.example"),
+    ],
+)
+def test_a_receiver_is_scheme_host_and_port(url: str, receiver: str) -> None:
+    assert receiver_of(url) == receiver
