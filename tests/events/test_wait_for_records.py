@@ -59,39 +59,26 @@ def wait(
     return asyncio.create_task(waiters.until(wanted, store.search, timeout_s))
 
 
-async def test_what_is_there_is_found_at_once(waiters: Waiters, store: Searched) -> None:
-    store.records = [record("A")]
-
-    assert await wait(waiters, store) == WaitResult([record("A")], 1)
-    assert not waiters.waiting
-
-
-async def test_what_does_not_match_leads_to_no_search(waiters: Waiters, store: Searched) -> None:
+async def test_it_searches_at_once_and_again_when_a_record_matches(store: Searched) -> None:
+    """What does not match leads to no search, nor does a clock that is moved."""
+    clock = VirtualClock()
+    waiters = Waiters(clock)
     waiting = wait(waiters, store)
     await turns()
     for number in range(100):
         waiters.receive(written(record(str(number), "new")))
         await turns()
-    assert store.times == 1
+    clock.move_to(clock.now())
+    await turns()
+    assert (store.times, waiting.done()) == (1, False)
 
     store.records = [record("A")]
     waiters.receive(written(record("A")))
 
     assert await waiting == WaitResult([record("A")], 1)
     assert store.times == 2
-
-
-async def test_a_clock_that_is_moved_leads_to_no_search(store: Searched) -> None:
-    clock = VirtualClock()
-    waiting = wait(Waiters(clock), store)
-    await turns()
-
-    clock.move_to(clock.now())
-    await turns()
-
-    assert store.times == 1
-    assert not waiting.done()
-    waiting.cancel()
+    assert await wait(waiters, store) == WaitResult([record("A")], 1)
+    assert not waiters.waiting
 
 
 @pytest.mark.parametrize(
@@ -186,17 +173,6 @@ async def test_what_is_written_during_the_search_counts(waiters: Waiters, store:
     assert (await waiting).records == [record("B"), record("C")]
 
 
-async def test_after_the_time_it_says_how_many_there_are(waiters: Waiters, store: Searched) -> None:
-    store.records = [record("A")]
-    waiting = wait(waiters, store, enough=5, timeout_s=0.05)
-    await turns()
-
-    waiters.receive(written(record("B"), record("C", "new")))
-
-    assert await waiting == WaitResult(None, 2)
-    assert store.times == 1
-
-
 @pytest.mark.parametrize(
     ("event", "searches"),
     [
@@ -222,27 +198,22 @@ async def test_it_searches_again_when_much_of_its_service_changed(
     assert (await waiting).matching == 1
 
 
-async def test_what_a_reset_forgot_does_not_count(waiters: Waiters, store: Searched) -> None:
-    waiting = wait(waiters, store, enough=2, timeout_s=0.05)
+async def test_after_the_time_it_says_how_many_there_are_since_the_last_reset(
+    waiters: Waiters, store: Searched
+) -> None:
+    store.records = [record("A")]
+    waiting = wait(waiters, store, enough=5, timeout_s=0.05)
     await turns()
 
-    waiters.receive(written(record("A")))
+    waiters.receive(written(record("B"), record("C"), record("D", "new")))
+    await turns()
+    assert store.times == 1
     waiters.receive([Event(EventType.RESET, 55, dict)])
     await turns()
-    waiters.receive(written(record("B")))
+    waiters.receive(written(record("E")))
 
-    assert await waiting == WaitResult(None, 1)
-
-
-async def test_a_wait_that_is_cancelled_leaves_nothing(waiters: Waiters, store: Searched) -> None:
-    waiting = wait(waiters, store)
-    await turns()
-    assert waiters.waiting
-
-    waiting.cancel()
-    await turns()
-
-    assert not waiters.waiting
+    assert await waiting == WaitResult(None, 2)
+    assert store.times == 2
 
 
 class FakeRelay:
