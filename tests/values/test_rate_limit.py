@@ -49,14 +49,6 @@ def test_no_stretch_of_time_sees_more_than_the_burst_and_the_rate(
 
 
 @pytest.mark.decision("D10")
-@given(LIMITS, st.floats(0, 1e6))
-def test_exactly_the_burst_passes_at_once(limit: RateLimit, now: float) -> None:
-    through = passed(limit, [now] * (limit.burst + 5))
-
-    assert len(through) == limit.burst
-
-
-@pytest.mark.decision("D10")
 @given(LIMITS)
 def test_whoever_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
     apart = 60 / limit.per_minute * 1.001
@@ -66,19 +58,15 @@ def test_whoever_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
 
 
 @pytest.mark.decision("D10")
-@given(LIMITS, st.floats(0, 1e6))
-def test_whoever_waits_the_seconds_named_passes(limit: RateLimit, now: float) -> None:
+@given(LIMITS, st.floats(0, 1e6), st.floats(0, 0.99))
+def test_whoever_waits_the_seconds_named_passes_and_whoever_comes_earlier_hears_what_is_left(
+    limit: RateLimit, now: float, part: float
+) -> None:
     bucket, wait = exhausted(limit, now)
 
     assert wait > 0
     assert take(bucket, limit, now + math.ceil(wait))[1] == 0
-
-
-@pytest.mark.decision("D10")
-@given(LIMITS, st.floats(0, 0.99))
-def test_whoever_comes_earlier_hears_how_long_is_left(limit: RateLimit, part: float) -> None:
     bucket, wait = exhausted(limit, 0)
-
     assert take(bucket, limit, wait * part)[1] == pytest.approx(wait * (1 - part))
 
 
@@ -93,16 +81,11 @@ def test_asking_again_too_early_does_not_lengthen_the_wait(limit: RateLimit, oft
 
 
 @pytest.mark.decision("D10")
-def test_a_long_rest_gives_no_more_than_the_burst() -> None:
-    bucket, _ = exhausted(FIELD, 0)
-    through = 0
-    while take(bucket, FIELD, 86400)[1] == 0:
-        bucket, _ = take(bucket, FIELD, 86400)
-        through += 1
+@given(LIMITS, st.floats(0, 1e6))
+def test_exactly_the_burst_passes_at_once_also_after_a_long_rest(
+    limit: RateLimit, now: float
+) -> None:
+    moments = [*[now] * (limit.burst + 5), *[now + 86_400] * (limit.burst + 5)]
 
-    assert through == 20
-
-
-@pytest.mark.decision("D10")
-def test_a_hundred_a_minute_is_one_in_600_ms() -> None:
-    assert exhausted(FIELD, 0)[1] == pytest.approx(0.6)
+    assert passed(limit, moments) == [*[now] * limit.burst, *[now + 86_400] * limit.burst]
+    assert exhausted(FIELD, 0)[1] == pytest.approx(0.6), "a hundred a minute"
