@@ -107,25 +107,24 @@ async def test_what_is_taken_back_is_not(telling: Store, reader: Reader) -> None
     assert await heard(reader) == [("callback", 55)] * 2
 
 
-async def test_it_is_told_when_it_can_be_read(telling: Store, store: Store, reader: Reader) -> None:
-    async def look() -> object:
-        await reader.take(60)
-        return await unit_of(store).callback(55, "C1")
-
-    looking = asyncio.create_task(look())
-    await unit_of(telling).save_callback(callback())
-
-    assert await looking == callback()
-
-
-async def test_while_nobody_listens_nothing_is_noted(telling: Store, feed: Feed) -> None:
+async def test_it_is_told_when_it_can_be_read_and_nothing_is_noted_while_nobody_listens(
+    telling: Store, store: Store, feed: Feed
+) -> None:
     async def noted(unit: Unit) -> object:
         await unit.save_callback(callback())
         return unit.noted  # type: ignore[attr-defined]
 
     assert await telling.run(noted) is None
 
-    with feed.listening(EventFilter(), None, lambda: None):
+    with feed.listening(EventFilter(), None, lambda: None) as reader:
+
+        async def look() -> object:
+            await reader.take(60)
+            return await unit_of(store).callback(55, "C2")
+
+        looking = asyncio.create_task(look())
+        await unit_of(telling).save_callback(callback("C2"))
+        assert await looking == callback("C2")
         assert await telling.run(noted) is not None
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from sandbox_sim.ports import DataRefused, Store, Unit
 from sandbox_sim.records.listing import Listing
-from sandbox_sim.records.messages import HistoryQuery, SmsStatus
+from sandbox_sim.records.messages import HistoryQuery
 from sandbox_sim.values.vocabulary import MAX_IDENTIFIER
 from tests.live_records import attempt
 from tests.sample_records import (
@@ -159,13 +159,3 @@ async def test_a_value_that_a_store_cannot_hold_is_not_a_store_that_is_away(
         assert await unit_of(store).attempt("A1") == asked
 
     assert await unit_of(store).next_due() is None
-
-
-@pytest.mark.decision("D26")
-async def test_a_page_far_beyond_the_end_is_empty(store: Store) -> None:
-    await unit_of(store).add_messages([message()])
-
-    for page, status in product((2**31, 2**62, 2**63, 10**400), (None, SmsStatus.ACKNOWLEDGED)):
-        query = HistoryQuery(SERVICE, page=page, status=status)
-
-        assert await unit_of(store).history(query) == ([], 1), query

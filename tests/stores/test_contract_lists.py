@@ -170,3 +170,6 @@ async def test_pages_follow_one_another_and_the_one_beyond_the_end_is_empty(
         assert {count for _, count in pages} == {total}
         assert [len(names) for names, _ in pages[:-2]] == [limit] * (len(pages) - 2)
         assert pages[-1][0] == []
+    for page in (2**31, 2**62, 2**63, 10**400):
+        beyond = HistoryQuery(SERVICE, page, status=status)
+        assert await in_history(filled, beyond) == ([], total)

@@ -181,18 +181,42 @@ async def test_every_field_of_an_attempt_and_every_digit_are_kept(store: Store) 
     assert await unit_of(store).saved_request("A1") == ""
 
 
-async def test_an_attempt_is_found_by_what_a_network_calls_it(store: Store) -> None:
-    await unit_of(store).add_attempt(attempt("A1", reference="R1", network_id="N1"), "{}")
-    await unit_of(store).add_attempt(attempt("A2", reference="R1", service_id=56), "{}")
+async def test_attempts_are_listed_newest_first_and_found_by_what_a_network_calls_them(
+    store: Store,
+) -> None:
+    others: dict[int, dict[str, Any]] = {
+        2: {"network": "vod"},
+        3: {"network_id": "N3", "outcome": Outcome.SUCCEEDED},
+        4: {"reference": "reference of A1", "service_id": 56},
+    }
+    for number in range(1, 5):
+        fields = {"created_at": after(seconds=number), **others.get(number, {})}
+        each = attempt(f"A{number}", network_transaction_id=f"1000000000{number}", **fields)
+        await unit_of(store).add_attempt(each, "{}")
 
-    for criteria, found in (
-        ({"reference": "R1"}, ["A2", "A1"]),
-        ({"network_id": "N1"}, ["A1"]),
-        ({"network_id": "N2"}, []),
-        ({}, []),
+    for query, found in (
+        (AttemptQuery(), ["A4", "A3", "A2", "A1"]),
+        (AttemptQuery(limit=2), ["A4", "A3"]),
+        (AttemptQuery(after="A3"), ["A2", "A1"]),
+        (AttemptQuery(network="vod"), ["A2"]),
+        (AttemptQuery(reference="reference of A1"), ["A4", "A1"]),
+        (AttemptQuery(network_id="N3"), ["A3"]),
+        (AttemptQuery(outcome=Outcome.SUCCEEDED), ["A3"]),
+        (AttemptQuery(service_id=SERVICE + 2), []),
+        (AttemptQuery(since=after(seconds=2)), ["A4", "A3", "A2"]),
+        (AttemptQuery(until=after(seconds=2)), ["A1"]),
     ):
-        assert found == await unit_of(store).find_attempts("mtn", **criteria)
-    assert await unit_of(store).find_attempts("other", reference="R1") == []
+        listed = await unit_of(store).list_attempts(query)
+        assert [each.id for each in listed] == found, query
+
+    for network, criteria, ids in (
+        ("mtn", {"reference": "reference of A1"}, ["A4", "A1"]),
+        ("mtn", {"network_id": "N3"}, ["A3"]),
+        ("mtn", {"network_id": "N2"}, []),
+        ("mtn", {}, []),
+        ("other", {"reference": "reference of A1"}, []),
+    ):
+        assert await unit_of(store).find_attempts(network, **criteria) == ids
 
 
 async def test_a_reference_is_used_once_unless_the_network_never_took_it(store: Store) -> None:
@@ -422,31 +446,6 @@ async def test_messages_of_both_modes_are_kept_apart(store: Store) -> None:
     sent = left[0]._replace(status=SmsStatus.SENT)
     await unit_of(store).save_messages([sent])
     assert await unit_of(store).messages(SERVICE, "M3", live) == [sent]
-
-
-async def test_attempts_are_listed_newest_first(store: Store) -> None:
-    rows = [
-        (AttemptQuery(), ["A3", "A2", "A1"]),
-        (AttemptQuery(limit=2), ["A3", "A2"]),
-        (AttemptQuery(after="A3"), ["A2", "A1"]),
-        (AttemptQuery(network="vod"), ["A2"]),
-        (AttemptQuery(reference="reference of A1"), ["A1"]),
-        (AttemptQuery(network_id="N3"), ["A3"]),
-        (AttemptQuery(outcome=Outcome.SUCCEEDED), ["A3"]),
-        (AttemptQuery(service_id=SERVICE + 1), []),
-        (AttemptQuery(since=after(seconds=2)), ["A3", "A2"]),
-        (AttemptQuery(until=after(seconds=2)), ["A1"]),
-    ]
-    others = {2: {"network": "vod"}, 3: {"network_id": "N3", "outcome": Outcome.SUCCEEDED}}
-    for number in range(1, 4):
-        fields: dict[str, Any] = {"created_at": after(seconds=number), **others.get(number, {})}
-        each = attempt(f"A{number}", network_transaction_id=f"1000000000{number}", **fields)
-        await unit_of(store).add_attempt(each, "{}")
-
-    for query, found in rows:
-        listed = await unit_of(store).list_attempts(query)
-
-        assert [each.id for each in listed] == found, query
 
 
 async def test_a_part_of_a_message_is_found_by_the_id_that_its_network_gave_it(

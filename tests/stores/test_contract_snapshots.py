@@ -176,26 +176,19 @@ async def test_it_counts_what_it_holds_and_is_there_until_it_is_deleted(store: S
     assert await unit_of(store).snapshots() == [of_all]
 
 
-async def test_the_one_of_the_same_name_makes_room(store: Store) -> None:
+async def test_the_one_of_the_same_name_makes_room_also_if_it_holds_nothing(store: Store) -> None:
     await save(store)
     await save(store, "another")
     await unit_of(store).reset(SERVICE)
     emptier = await save(store, service_id=SERVICE)
+    assert not any(emptier.records.values())
+    await store.run(partial(live, run=2))
 
     listed = await unit_of(store).snapshots()
     assert [each.name for each in listed] == ["before", "another"]
     assert await restore(store) == emptier
     assert await unit_of(store).history(HistoryQuery(SERVICE)) == ([], 0)
-
-
-async def test_of_a_service_that_has_nothing(store: Store) -> None:
-    await unit_of(store).save_snapshot("empty", 57, NOW)
-    await store.run(partial(live, service_id=57))
-
-    await restore(store, name="empty")
-
-    assert await unit_of(store).history(HistoryQuery(57)) == ([], 0)
-    assert len(await claim(store, now=after(hours=1))) == 4
+    assert len(await claim(store, now=after(hours=1))) == 2, "those of the other service"
 
 
 async def test_whoever_waits_hears_of_it(store: Store) -> None:

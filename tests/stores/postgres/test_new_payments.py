@@ -102,15 +102,23 @@ async def test_one_that_this_server_has_used_is_seen_at_once(one: Store) -> None
     assert await asks(one, adds=True) == [FIRST.network_transaction_id]
 
 
-async def test_one_that_fails_leaves_nothing(one: Store, url: str) -> None:
+async def test_one_that_fails_leaves_nothing_and_one_is_there_for_what_reads_it_before_the_commit(
+    one: Store, url: str
+) -> None:
+    async def pay_and_read(unit: Unit) -> TransactionRecord | None:
+        await pay(unit)
+        return await unit.transaction_by_network_id(SERVICE, FIRST.network_transaction_id)
+
     async def fail(unit: Unit) -> None:
         await pay(unit)
         raise KeyError
 
     with pytest.raises(KeyError):
         await one.run(fail)
-
     assert await ids(url) == []
+
+    assert await one.run(pay_and_read) == FIRST
+    assert await ids(url) == [FIRST.network_transaction_id] * 2
 
 
 class TestAnotherServerIsFaster:
@@ -139,14 +147,6 @@ class TestAnotherServerIsFaster:
 
 
 class TestWhatWaitsForTheCommit:
-    async def test_is_there_for_what_reads_it(self, one: Store, url: str) -> None:
-        async def pay_and_read(unit: Unit) -> TransactionRecord | None:
-            await pay(unit)
-            return await unit.transaction_by_network_id(SERVICE, FIRST.network_transaction_id)
-
-        assert await one.run(pay_and_read) == FIRST
-        assert await ids(url) == [FIRST.network_transaction_id] * 2
-
     @pytest.mark.decision("D16")
     @pytest.mark.parametrize("reads", [False, True], ids=["adds", "reads"])
     async def test_has_its_job_held_for_the_answer(

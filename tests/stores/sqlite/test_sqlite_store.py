@@ -126,16 +126,6 @@ class TestClosedAndOpenedAgain:
             async with opened(file) as store:
                 assert await claimed(store) == ["due too"]
 
-    async def test_by_the_same_store_too(self, path: Path) -> None:
-        store = SqliteStore(path, VirtualClock())
-        for _ in range(3):
-            await store.open()
-            await unit_of(store).add_transfer(posting("1"))
-            await store.close()
-
-        async with opened(path) as store:
-            assert len(await store.run(lambda unit: postings_of(unit, SERVICE))) == 3
-
 
 class TestOpenOrNot:
     async def assert_it_is_closed(self, store: SqliteStore, path: Path) -> None:
@@ -157,6 +147,13 @@ class TestOpenOrNot:
         await store.open()
         for _ in range(2):
             await store.close()
+
+        for number in range(3):
+            await store.open()
+            assert len(await store.run(lambda unit: postings_of(unit, SERVICE))) == number
+            await unit_of(store).add_transfer(posting("1"))
+            for _ in range(2):
+                await store.close()
 
     async def test_nor_while_or_after_it_is_closed(self, path: Path) -> None:
         async with opened(path) as store:
@@ -227,33 +224,24 @@ class TestTheFile:
         assert outside(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-class TestFaultsOfOurs:
-    """An error in a unit, not in the file, is raised as it is."""
+async def test_an_error_in_a_unit_and_not_in_the_file_is_raised_as_it_is(path: Path) -> None:
+    async def waits(unit: Unit) -> None:
+        await unit.add_transfer(posting())
+        await asyncio.sleep(0)  # for anything but the unit
 
-    async def test_a_broken_constraint(self, path: Path) -> None:
-        async with opened(path) as store:
+    message = delivery()._replace(body=object())  # type: ignore[arg-type]
+    strange = job()._replace(subject=["a list"])  # type: ignore[arg-type]
+    async with opened(path) as store:
+        await unit_of(store).add_transaction(transaction())
+        with pytest.raises(sqlite3.IntegrityError):
             await unit_of(store).add_transaction(transaction())
-            with pytest.raises(sqlite3.IntegrityError):
-                await unit_of(store).add_transaction(transaction())
-
-    async def test_a_value_that_no_database_takes(self, path: Path) -> None:
-        message = delivery()._replace(body=object())  # type: ignore[arg-type]
-        async with opened(path) as store:
-            with pytest.raises(TypeError):
-                await unit_of(store).add_inbox_message("orders", message)
-            strange = job()._replace(subject=["a list"])  # type: ignore[arg-type]
-            with pytest.raises((sqlite3.ProgrammingError, sqlite3.InterfaceError)):
-                await unit_of(store).add_job(strange)
-
-    async def test_waiting_for_anything_but_the_unit(self, path: Path) -> None:
-        async def work(unit: Unit) -> None:
-            await unit.add_transfer(posting())
-            await asyncio.sleep(0)
-
-        async with opened(path) as store:
-            with pytest.raises(RuntimeError, match="not its unit"):
-                await store.run(work)
-            assert await store.run(lambda unit: postings_of(unit, SERVICE)) == []
+        with pytest.raises(TypeError):
+            await unit_of(store).add_inbox_message("orders", message)
+        with pytest.raises((sqlite3.ProgrammingError, sqlite3.InterfaceError)):
+            await unit_of(store).add_job(strange)
+        with pytest.raises(RuntimeError, match="not its unit"):
+            await store.run(waits)
+        assert await store.run(lambda unit: postings_of(unit, SERVICE)) == []
 
 
 @pytest.mark.parametrize(
