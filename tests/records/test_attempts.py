@@ -181,22 +181,17 @@ def test_a_final_word_about_something_else_leaves_it_open_and_listed(
 
 
 @pytest.mark.parametrize("source", Source)
-def test_a_field_that_the_network_always_sends_must_be_there(source: Source) -> None:
+def test_a_mismatch_is_told_once_and_a_right_success_still_counts(source: Source) -> None:
+    """A field that the network always sends must be there."""
     terms = Terms(always_sent=frozenset({(source, Field.AMOUNT)}))
     without = report(Outcome.SUCCEEDED, source, Echo("R1"))
+    first = apply(attempt(), without, terms, LATER)
+    second = apply(first.attempt, without, terms, LATER)
+    right = apply(second.attempt, without, TERMS, LATER)
 
-    assert apply(attempt(), without, terms, LATER).attempt.mismatch == "amount is missing"
-    assert apply(attempt(), without, TERMS, LATER).change is Change.ENDED
-
-
-def test_a_mismatch_is_told_once_and_a_right_success_still_counts() -> None:
-    wrong = report(Outcome.SUCCEEDED, echo=Echo("R2"))
-    first = apply(attempt(), wrong, TERMS, LATER)
-    second = apply(first.attempt, wrong, TERMS, LATER)
-    right = apply(second.attempt, report(Outcome.SUCCEEDED), TERMS, LATER)
-
-    assert (first.change, second.change) == (Change.MISMATCH, Change.NOTHING)
-    assert right.change is Change.ENDED
+    assert first.attempt.mismatch == "amount is missing"
+    changes = [judged.change for judged in (first, second, right)]
+    assert changes == [Change.MISMATCH, Change.NOTHING, Change.ENDED]
 
 
 @pytest.mark.parametrize(
@@ -302,14 +297,9 @@ def test_a_failed_payout_must_still_be_failed_after_the_grace(outcome: Outcome) 
     assert early.attempt.is_open
     ended = apply(early.attempt, failed, terms, LATER + timedelta(minutes=10))
     assert (ended.change, ended.attempt.outcome) == (Change.ENDED, outcome)
-
-
-def test_a_payout_that_is_pending_again_begins_its_grace_anew() -> None:
-    terms = Terms(failure_grace=timedelta(minutes=10))
-    first = apply(attempt(Operation.PAYOUT), report(Outcome.FAILED), terms, LATER)
+    # One that is pending again begins its grace anew.
     again = apply(first.attempt, report(Outcome.PENDING), terms, LATER + timedelta(minutes=5))
-    third = apply(again.attempt, report(Outcome.FAILED), terms, LATER + timedelta(minutes=10))
-
+    third = apply(again.attempt, failed, terms, LATER + timedelta(minutes=10))
     assert third.attempt.is_open
     assert third.attempt.failing_since == LATER + timedelta(minutes=10)
 
