@@ -70,18 +70,6 @@ async def test_what_is_on_its_way_for_a_service_is_broken_off_and_that_of_anothe
 
 
 class TestBounds:
-    async def test_one_receiver_gets_so_many_at_once_and_no_more(self, works: Works) -> None:
-        works.sender.hang(SLOW)
-        await works.notify(*to("slow.test", PER_RECEIVER + 8))
-        await works.start()
-        assert works.sender.at_work[SLOW] == PER_RECEIVER
-
-        works.sender.let_go()
-        await asyncio.wait_for(idle(works.deliveries), 1)
-
-        assert works.sender.most_at_work[SLOW] == PER_RECEIVER
-        assert len(works.sender.posts) == PER_RECEIVER + 8
-
     async def test_one_that_refuses_connections_gets_one_attempt_at_a_time(
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -155,17 +143,6 @@ class TestBounds:
             begun.append(len(works.sender.posts))
 
         assert max(after - before for before, after in pairwise(begun)) <= 2 * IN_ONE_TURN
-
-    async def test_all_receivers_together_get_so_many_and_no_more(self, works: Works) -> None:
-        hosts = [f"slow{n}.test" for n in range(IN_ALL // PER_RECEIVER + 2)]
-        works.sender.hang(*(f"http://{host}/callback" for host in hosts))
-        for host in hosts:
-            await works.notify(*to(host, PER_RECEIVER))
-
-        await works.start()
-
-        assert works.sender.at_work.total() == IN_ALL
-        assert all(works.sender.at_work[f"http://{host}/callback"] for host in hosts)
 
 
 HANGING = [f"slow{n}.test" for n in range(IN_ALL)]
