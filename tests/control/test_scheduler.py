@@ -118,17 +118,6 @@ class TestAdvance:
         assert [job.subject for job in ran] == ["-1", "1", "2", "3", "10"]
         assert works.clock.now() == after(minutes=10)
 
-    @pytest.mark.spec("delivery.2")
-    @pytest.mark.decision("D30")
-    async def test_retries_that_are_planned_on_the_way_run_too(self, works: Works) -> None:
-        works.sender.answers = [BROKEN, BROKEN]
-        await works.notify(callback("C1"))
-
-        await works.jobs.advance(2 * FIVE_MINUTES)
-
-        attempts = (await works.callback()).attempts
-        assert [attempt.at for attempt in attempts] == [NOW + n * FIVE_MINUTES for n in range(3)]
-
     async def test_what_the_loop_is_quicker_to_run_is_told_too(
         self, works: Works, monkeypatch: pytest.MonkeyPatch
     ) -> None:
