@@ -44,14 +44,15 @@ def test_what_is_not_a_number_within_the_bounds_is_no_amount(text: object) -> No
     assert peer_input.amount_of(text) is None
 
 
-def test_an_amount_is_a_number_or_a_text() -> None:
-    assert peer_input.amount_of(Decimal("10.50")) == Decimal("10.50")
-    assert peer_input.amount_of("10000000000000001") == 10000000000000001
-
-
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_every_double_is_within_the_bounds(number: float) -> None:
-    assert peer_input.read_json(repr(number)) == Decimal(repr(number))
+def test_every_double_is_within_the_bounds_and_an_amount_is_a_number_or_a_text(
+    number: float,
+) -> None:
+    exact = Decimal(repr(number))
+
+    assert peer_input.read_json(repr(number)) == exact
+    assert peer_input.amount_of(exact) == exact
+    assert peer_input.amount_of("10000000000000001") == 10000000000000001
 
 
 @pytest.mark.parametrize(

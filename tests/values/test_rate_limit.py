@@ -14,6 +14,8 @@ PAUSES = st.lists(st.floats(0, 90), min_size=1, max_size=120)
 
 FIELD = RateLimit(per_minute=100, burst=20)
 
+pytestmark = pytest.mark.decision("D10")
+
 
 def passed(limit: RateLimit, moments: list[float]) -> list[float]:
     """The moments at which a request passes."""
@@ -35,7 +37,6 @@ def exhausted(limit: RateLimit, now: float) -> tuple[Bucket, float]:
 
 
 @pytest.mark.spec("limits")
-@pytest.mark.decision("D10")
 @given(LIMITS, PAUSES)
 def test_no_stretch_of_time_sees_more_than_the_burst_and_the_rate(
     limit: RateLimit, pauses: list[float]
@@ -48,7 +49,6 @@ def test_no_stretch_of_time_sees_more_than_the_burst_and_the_rate(
             assert last - first + 1 <= most + 1e-6
 
 
-@pytest.mark.decision("D10")
 @given(LIMITS)
 def test_whoever_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
     apart = 60 / limit.per_minute * 1.001
@@ -57,7 +57,6 @@ def test_whoever_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
     assert passed(limit, moments) == moments
 
 
-@pytest.mark.decision("D10")
 @given(LIMITS, st.floats(0, 1e6), st.floats(0, 0.99))
 def test_whoever_waits_the_seconds_named_passes_and_whoever_comes_earlier_hears_what_is_left(
     limit: RateLimit, now: float, part: float
@@ -70,7 +69,6 @@ def test_whoever_waits_the_seconds_named_passes_and_whoever_comes_earlier_hears_
     assert take(bucket, limit, wait * part)[1] == pytest.approx(wait * (1 - part))
 
 
-@pytest.mark.decision("D10")
 @given(LIMITS, st.integers(1, 50))
 def test_asking_again_too_early_does_not_lengthen_the_wait(limit: RateLimit, often: int) -> None:
     bucket, first = exhausted(limit, 0)
@@ -80,7 +78,6 @@ def test_asking_again_too_early_does_not_lengthen_the_wait(limit: RateLimit, oft
         assert wait == pytest.approx(first)
 
 
-@pytest.mark.decision("D10")
 @given(LIMITS, st.floats(0, 1e6))
 def test_exactly_the_burst_passes_at_once_also_after_a_long_rest(
     limit: RateLimit, now: float
