@@ -93,12 +93,3 @@ class TestNumbers:
 
         ids.use_numbers(range(2, 4), on_low=lambda: None)
         assert ids.network_transaction_id() not in given
-
-    @pytest.mark.parametrize("kind", ["record_id", "request_id"])
-    def test_with_others_all_ids_are_others(self, kind: str) -> None:
-        one, same, other = [RandomIds(7) for _ in range(3)]
-        for ids, first in ((one, 0), (same, 0), (other, 10)):
-            ids.use_numbers(range(first, first + 10), on_low=lambda: None)
-
-        assert KINDS[kind](one) == KINDS[kind](same)
-        assert KINDS[kind](one) != KINDS[kind](other)
