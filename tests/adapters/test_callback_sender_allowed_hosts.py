@@ -6,13 +6,12 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.callbacks.destinations import CallbackHosts
 from sandbox_sim.records.callbacks import FailureKind, verdict
-from tests.adapters.conftest import Receiver, http, post
+from tests.adapters.conftest import FakeDns, Receiver, http, post
 
 HOME = "127.0.0.1"
 ELSEWHERE = "127.0.0.2"
@@ -40,34 +39,6 @@ STAND_INS = {
     "::ffff:127.0.0.1": HOME,
     "::ffff:0.0.0.0": HOME,
 }
-
-
-class FakeDns(AbstractResolver):
-    """Gives the answers in turn, and repeats the last one; `asked` has the hosts of the lookups."""
-
-    def __init__(self, *answers: Sequence[str]) -> None:
-        self.asked: list[str] = []
-        self._answers = list(answers)
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        self.asked.append(host)
-        addresses = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-        return [
-            ResolveResult(
-                hostname=host,
-                host=address,
-                port=port,
-                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
-                proto=0,
-                flags=socket.AI_NUMERICHOST,
-            )
-            for address in addresses
-        ]
-
-    async def close(self) -> None:
-        pass
 
 
 class Machines:
