@@ -57,13 +57,11 @@ def test_what_it_shows_is_read_back_from_json() -> None:
     assert read == behaviour
     assert read.callbacks.profile is Profile.FLAT
     assert read.callbacks.profiles["*"] is Profile.SUPERSET
-
-
-def test_values_of_another_release_are_ignored_and_missing_ones_have_their_default() -> None:
+    # Values of another release are ignored, and missing ones have their default.
     assert Behaviour.parse({"of_tomorrow": 1, "settle_delay_ms": 5}) == Behaviour(settle_delay_ms=5)
 
 
-@pytest.mark.decision("D10", "D30", "D33")
+@pytest.mark.decision("D10", "D29", "D30", "D33")
 def test_what_its_values_mean_for_the_use_cases() -> None:
     assert Behaviour().rate_limit is None
     assert Behaviour(rate_limit_per_minute=100).rate_limit == RateLimit(100, 20)
@@ -75,11 +73,7 @@ def test_what_its_values_mean_for_the_use_cases() -> None:
     retries = Behaviour(callback_attempts=2, callback_retry_interval_s=0.5, callback_timeout_s=1.5)
     assert retries.schedule == Schedule(2, timedelta(seconds=0.5), timedelta(seconds=1.5))
 
-
-@pytest.mark.decision("D29")
-def test_only_signed_callbacks_of_a_known_client_have_a_key() -> None:
     client = Client("shop", "shop-secret")
-
     assert Behaviour().callbacks.key_of(client) == "shop-secret"
     assert Behaviour().callbacks.key_of(None) is None
     assert Behaviour(sign_callbacks=False).callbacks.key_of(client) is None

@@ -52,13 +52,6 @@ def test_the_name_of_an_account_says_all_of_it(account: Account) -> None:
     assert named(LIVE, str(account)) == account
 
 
-def test_units_and_airtime_are_assets_of_their_own() -> None:
-    assert [str(account_of(SERVICE, wallet)) for wallet in Wallet] == [
-        *("service/55/payout/GHS", "service/55/collection/GHS"),
-        *("service/55/sms/SMS", "service/55/airtime/AIRTIME"),
-    ]
-
-
 @pytest.mark.decision("D39")
 def test_only_a_pending_transfer_of_the_same_wallet_can_end() -> None:
     end = LedgerLine(1, set_aside()).voided(NOW)
@@ -109,6 +102,11 @@ def test_only_a_wallet_of_the_sandbox_may_be_below_zero() -> None:
     assert unopened(NOW).after(spent.debit, spent).available == -1
     with pytest.raises(Overdrawn, match="service/55/payout/GHS has 0, less than 1"):
         unopened(NOW).after(live.debit, live)
+    # Units and airtime are assets of their own.
+    assert [str(account_of(SERVICE, wallet)) for wallet in Wallet] == [
+        *("service/55/payout/GHS", "service/55/collection/GHS"),
+        *("service/55/sms/SMS", "service/55/airtime/AIRTIME"),
+    ]
 
 
 @pytest.mark.parametrize(
