@@ -79,17 +79,6 @@ class TestAFailingJob:
         await works.jobs.advance(timedelta(days=1))
         assert await works.failed() == []
 
-    async def test_a_value_that_the_store_refuses_is_no_store_that_is_away(
-        self, works: Works
-    ) -> None:
-        works.broken.add("broken")
-        works.error = DataRefused("it cannot hold one of the values")
-        await works.promise("broken")
-
-        await works.jobs.settle()
-
-        assert await works.next_due() == after(minutes=1)
-
 
 async def test_to_settle_runs_all_that_is_due_and_waits_for_the_attempts_at_callbacks(
     works: Works,
@@ -311,6 +300,13 @@ async def test_a_store_that_fails_with_one_job_goes_on_with_the_others(works: Wo
 
     assert await works.done() == ["a", "b"]
     assert await works.next_due() == NOW + PAUSE
+
+    # A value that the store refuses does not mean that the store is away.
+    works.refused.clear()
+    works.broken.add("bad")
+    works.error = DataRefused("it cannot hold one of the values")
+    await works.jobs.advance(PAUSE)
+    assert await works.next_due() == NOW + PAUSE + A_MINUTE
 
 
 async def test_to_settle_is_to_run_what_an_attempt_under_way_causes_too(works: Works) -> None:
