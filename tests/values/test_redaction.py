@@ -59,32 +59,31 @@ class TestCardNumbers:
             ("%34111%201111%201111%201111", "4111 11** **** 1111"),
             ("/pay?card=4111+1111+1111+1111", "/pay?card=4111+11**+****+1111"),
             ("5105105105105100,4242424242424242", "510510******5100,424242******4242"),
+            *(
+                (text, text)
+                for text in (
+                    "0244000001",
+                    "233244000001",
+                    "200000000001",
+                    "1767258000123",  # milliseconds
+                    "4111111111111112",  # a wrong check digit
+                    "41111111111111110",  # a digit too many
+                    "24111111111111111",
+                    "9999999999999995",  # no brand
+                    "2026-01-31 09:30:00",
+                    "2026-01-01 09:00",
+                    "0244000001 0244000002 0200000003",
+                    "d9428888-122b-11e1-b85c-61cd3cbb3210",
+                    "411111******1111",
+                    "",
+                )
+            ),
         ],
     )
-    def test_first_six_and_last_four_digits_stay(self, text: str, shown: str) -> None:
+    def test_first_six_and_last_four_digits_stay_and_other_numbers_whole(
+        self, text: str, shown: str
+    ) -> None:
         assert redact_text(text) == shown
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "0244000001",
-            "233244000001",
-            "200000000001",
-            "1767258000123",  # milliseconds
-            "4111111111111112",  # a wrong check digit
-            "41111111111111110",  # a digit too many
-            "24111111111111111",
-            "9999999999999995",  # no brand
-            "2026-01-31 09:30:00",
-            "2026-01-01 09:00",
-            "0244000001 0244000002 0200000003",
-            "d9428888-122b-11e1-b85c-61cd3cbb3210",
-            "411111******1111",
-            "",
-        ],
-    )
-    def test_other_numbers_stay(self, text: str) -> None:
-        assert redact_text(text) == text
 
     @given(st.data(), numbers(), letters, letters)
     def test_any_brand_in_any_spelling_is_masked(
