@@ -159,6 +159,14 @@ async def test_the_store_is_asked_only_if_a_rule_that_is_not_used_up_is_for_the_
     assert not await desk.befalls(55)
 
 
+async def test_one_for_each_second_request_leaves_the_others_alone() -> None:
+    desk = Desk()
+    every_second = {**EFFECT, "every": 2}
+    await desk.rules.add(UserRuleKind.FAULT, Match(service_id=55), every_second, times=None)
+
+    assert [await desk.befalls(55) for _ in range(4)] == [False, True] * 2
+
+
 async def test_the_next_one_applies_where_another_server_used_the_first_up() -> None:
     desk = Desk()
     first = await desk.add()
