@@ -118,12 +118,14 @@ def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 class TestRequests:
-    async def test_a_rejection_is_one_line_with_the_why(
+    async def test_each_is_one_line_with_the_why(
         self, sandbox: Sandbox, told: pytest.LogCaptureFixture
     ) -> None:
         answer = await sandbox.collect(customer_number="0240000000")
+        await sandbox.post("/make_payment", {}, Authorization=basic("sandbox_key", "wrong-s3same"))
+        accepted = await sandbox.collect()
 
-        (line,) = told.records
+        line, of_a_stranger, last = told.records
         message = line.getMessage()
         assert (line.levelno, line.name) == (logging.INFO, "sandbox_sim.requests")
         for fact in ("make_payment", "service 55", "transaction T1", "019", "rule sandbox.1"):
@@ -134,28 +136,15 @@ class TestRequests:
         assert (facts["code"], facts["rule"], facts["service_id"]) == ("019", "sandbox.1", 55)
         assert "'0240000000' is not allowlisted" in facts["why"]
 
-    async def test_strangers_are_told_of_too(
-        self, sandbox: Sandbox, told: pytest.LogCaptureFixture
-    ) -> None:
-        await sandbox.post("/make_payment", {}, Authorization=basic("sandbox_key", "wrong-s3same"))
+        assert "100" in of_a_stranger.getMessage()
+        assert "the secret key does not belong to it" in of_a_stranger.getMessage()
+        assert "s3same" not in of_a_stranger.getMessage()
 
-        (line,) = told.records
-        assert "100" in line.getMessage()
-        assert "the secret key does not belong to it" in line.getMessage()
-        assert "s3same" not in line.getMessage()
-
-    async def test_what_was_accepted_has_a_line_too(
-        self, sandbox: Sandbox, told: pytest.LogCaptureFixture
-    ) -> None:
-        answer = await sandbox.collect()
-
-        (line,) = told.records
-        request_id = answer.headers["X-Sandbox-Request-Id"]
-        assert line.levelno == logging.INFO
-        assert line.getMessage() == (
+        assert last.levelno == logging.INFO
+        assert last.getMessage() == (
             "/make_payment service 55 transaction T1: 202 Request successfully received for "
             "processing, by rule sandbox.3: allowlisted number, last digit 0 to 8 "
-            f"[{request_id}]"
+            f"[{accepted.headers['X-Sandbox-Request-Id']}]"
         )
 
     async def test_many_at_once_have_one_line_together(
