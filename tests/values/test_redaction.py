@@ -28,8 +28,6 @@ from sandbox_sim.values.redaction import (
 )
 from tests.cardnumbers import numbers, spelt, with_check_digit
 
-EVERYTHING = 2**20
-
 letters = st.text("abc xyzé.,:;/\"'{}", max_size=8).filter(lambda text: "@" not in text)
 
 
