@@ -12,15 +12,12 @@ from tests.addresses import CALLABLE, NOT_CALLABLE, NOT_TEXT, ODD_ADDRESSES
 pytestmark = pytest.mark.decision("D37")
 
 
-@pytest.mark.parametrize("address", CALLABLE)
-def test_what_can_be_called_is_taken(address: str) -> None:
-    check(address)
-
-
-@pytest.mark.parametrize("address", NOT_CALLABLE + NOT_TEXT)
-def test_what_cannot_be_called_is_refused_with_a_sentence(address: str) -> None:
-    with pytest.raises(BadAddress, match=r"^must .*[^.]$"):
+def test_what_can_be_called_is_taken_and_all_else_refused_with_a_sentence() -> None:
+    for address in CALLABLE:
         check(address)
+    for address in NOT_CALLABLE + NOT_TEXT:
+        with pytest.raises(BadAddress, match=r"^must .*[^.]$"):
+            check(address)
 
 
 @pytest.mark.parametrize(
@@ -70,21 +67,14 @@ def test_a_rewritten_address_can_be_called_like_the_first(address: str, to: str)
     assert parse(routes.target(address)).raw_host
 
 
-@pytest.mark.parametrize(
-    ("address", "target"),
-    [
+def test_path_and_query_go_out_to_the_letter_where_they_need_no_escape() -> None:
+    for address, target in (
         ("http://a/b%2Fc?d=e%2Bf%20g", "/b%2Fc?d=e%2Bf%20g"),
         ("http://a/%zz", "/%zz"),
         ("http://a/../b/./c", "/../b/./c"),
         ("http://a?b#c", "/?b"),
-        ("http://a/é b".replace(" ", ""), "/%C3%A9"),
-    ],
-)
-def test_path_and_query_go_out_to_the_letter_where_they_need_no_escape(
-    address: str, target: str
-) -> None:
-    assert parse(address).raw_path_qs.removesuffix("b" if "é" in address else "") == target
-
-
-def test_the_sender_takes_an_address_that_a_rewrite_made_longer() -> None:
-    assert parse("http://shop.example/" + "x" * 3 * MAX_CHARACTERS).raw_host == "shop.example"
+        ("http://a/é", "/%C3%A9"),
+        # A rewrite may make an address longer than one that comes in.
+        ("http://a/" + "x" * 3 * MAX_CHARACTERS, "/" + "x" * 3 * MAX_CHARACTERS),
+    ):
+        assert parse(address).raw_path_qs == target

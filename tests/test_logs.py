@@ -24,20 +24,15 @@ def record(message: str, *values: object, **extra: Any) -> logging.LogRecord:
 
 class TestText:
     def test_control_characters_are_shown_and_not_obeyed(self) -> None:
+        """Nobody can write a line of his own; other writing stays as it is."""
         line = TextFormatter().format(record("transaction %s", NOISE))
 
         assert line.endswith(r"transaction a\nb\r\x1b[31mred\x00\x7f\x85c\u2028\u2029\u202e\ud83d")
         assert line.isprintable()
-
-    @pytest.mark.parametrize(
-        "sent", ["\n", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
-    )
-    def test_nobody_can_write_a_line_of_his_own(self, sent: str) -> None:
-        forged = f"T1{sent}12:00:00 INFO    make_payment: 202"
-
-        line = TextFormatter().format(record("transaction %s", forged))
-
-        assert len(line.splitlines()) == 1
+        for sent in ("\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"):
+            forged = f"T1{sent}12:00:00 INFO    make_payment: 202"
+            assert len(TextFormatter().format(record("%s", forged)).splitlines()) == 1
+        assert TextFormatter().format(record("Ɛyɛ, 你好, 🙂")).endswith("Ɛyɛ, 你好, 🙂")
 
     def test_a_traceback_is_shown_and_not_obeyed(self) -> None:
         made = record("failed", exc_info=(ValueError, ValueError("\x1b[2J\x9b\u2028\ud83d"), None))
@@ -47,30 +42,22 @@ class TestText:
         assert lines == [r"ValueError: \x1b[2J\x9b\u2028\ud83d"]
         assert first.endswith("failed")
 
-    def test_other_writing_stays_as_it_is(self) -> None:
-        assert TextFormatter().format(record("Ɛyɛ, 你好, 🙂")).endswith("Ɛyɛ, 你好, 🙂")
-
 
 class TestJson:
-    def test_a_record_is_an_object_with_its_facts(self) -> None:
+    def test_a_record_is_an_object_with_its_facts_in_one_line(self) -> None:
         facts = {"code": "019", "rule": "sandbox.1", "service_id": 55, "transaction_id": None}
 
-        line = JsonFormatter().format(record("refused", facts=facts))
+        line = JsonFormatter().format(record("transaction %s", NOISE, facts=facts))
 
+        assert line.isprintable()
         document = json.loads(line)
         assert document.pop("at")
         assert document == {
             "level": "info",
             "logger": "sandbox_sim.requests",
-            "message": "refused",
+            "message": f"transaction {NOISE}",
             **facts,
         }
-
-    def test_it_is_one_line_whatever_was_sent_in(self) -> None:
-        line = JsonFormatter().format(record("transaction %s", NOISE))
-
-        assert line.isprintable()
-        assert json.loads(line)["message"] == f"transaction {NOISE}"
 
     def test_a_traceback_is_a_field(self) -> None:
         try:
@@ -78,9 +65,8 @@ class TestJson:
         except ValueError:
             made = record("a job failed", exc_info=sys.exc_info())
 
-        assert (
-            "ValueError: invalid literal" in json.loads(JsonFormatter().format(made))["traceback"]
-        )
+        traceback = json.loads(JsonFormatter().format(made))["traceback"]
+        assert "ValueError: invalid literal" in traceback
 
 
 class TestConfigure:
@@ -112,20 +98,16 @@ class TestConfigure:
         assert out == ""
         assert [line.split()[-1] for line in err.splitlines()] == said
 
-    def test_of_others_only_warnings_are_told(self, capsys: pytest.CaptureFixture[str]) -> None:
-        logs.configure("debug", "text")
+    def test_json_lines_and_of_others_only_warnings(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        logs.configure("debug", "json")
+        logging.getLogger("sandbox_sim.jobs").info("one")
         logging.getLogger("asyncio").info("chatter")
         logging.getLogger("asyncio").warning("trouble")
 
-        assert capsys.readouterr().err.splitlines()[-1].endswith("trouble")
-
-    def test_json_lines(self, capsys: pytest.CaptureFixture[str]) -> None:
-        logs.configure("info", "json")
-        logging.getLogger("sandbox_sim.jobs").info("one")
-        logging.getLogger("sandbox_sim.jobs").info("two")
-
         lines = capsys.readouterr().err.splitlines()
-        assert [json.loads(line)["message"] for line in lines] == ["one", "two"]
+        assert [json.loads(line)["message"] for line in lines] == ["one", "trouble"]
 
 
 @pytest.fixture
@@ -136,12 +118,14 @@ def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 
 class TestRequests:
-    async def test_a_rejection_is_one_line_with_the_why(
+    async def test_each_is_one_line_with_the_why(
         self, sandbox: Sandbox, told: pytest.LogCaptureFixture
     ) -> None:
         answer = await sandbox.collect(customer_number="0240000000")
+        await sandbox.post("/make_payment", {}, Authorization=basic("sandbox_key", "wrong-s3same"))
+        accepted = await sandbox.collect()
 
-        (line,) = told.records
+        line, of_a_stranger, last = told.records
         message = line.getMessage()
         assert (line.levelno, line.name) == (logging.INFO, "sandbox_sim.requests")
         for fact in ("make_payment", "service 55", "transaction T1", "019", "rule sandbox.1"):
@@ -152,28 +136,15 @@ class TestRequests:
         assert (facts["code"], facts["rule"], facts["service_id"]) == ("019", "sandbox.1", 55)
         assert "'0240000000' is not allowlisted" in facts["why"]
 
-    async def test_strangers_are_told_of_too(
-        self, sandbox: Sandbox, told: pytest.LogCaptureFixture
-    ) -> None:
-        await sandbox.post("/make_payment", {}, Authorization=basic("sandbox_key", "wrong-s3same"))
+        assert "100" in of_a_stranger.getMessage()
+        assert "the secret key does not belong to it" in of_a_stranger.getMessage()
+        assert "s3same" not in of_a_stranger.getMessage()
 
-        (line,) = told.records
-        assert "100" in line.getMessage()
-        assert "the secret key does not belong to it" in line.getMessage()
-        assert "s3same" not in line.getMessage()
-
-    async def test_what_was_accepted_has_a_line_too(
-        self, sandbox: Sandbox, told: pytest.LogCaptureFixture
-    ) -> None:
-        answer = await sandbox.collect()
-
-        (line,) = told.records
-        request_id = answer.headers["X-Sandbox-Request-Id"]
-        assert line.levelno == logging.INFO
-        assert line.getMessage() == (
+        assert last.levelno == logging.INFO
+        assert last.getMessage() == (
             "/make_payment service 55 transaction T1: 202 Request successfully received for "
             "processing, by rule sandbox.3: allowlisted number, last digit 0 to 8 "
-            f"[{request_id}]"
+            f"[{accepted.headers['X-Sandbox-Request-Id']}]"
         )
 
     async def test_many_at_once_have_one_line_together(
@@ -209,26 +180,20 @@ class TestRequests:
         assert "rule sandbox.9" in line.getMessage()
 
 
-CARD = "4111111111111111"
+async def test_secret_keys_are_never_told(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", logger="sandbox_sim")
 
+    await sandbox.collect()
+    await sandbox.collect(amount=0)
+    await sandbox.post("/make_payment", {}, Authorization=basic(secret_key="wrong"))
+    await sandbox.post("/make_payment", {}, **{"User-Agent": " "})
+    await sandbox.advance(seconds=5)
 
-class TestSecrets:
-    """The log has no secret key and no card number, for any field of a request."""
-
-    async def test_secret_keys_are_never_told(
-        self, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        caplog.set_level("DEBUG", logger="sandbox_sim")
-
-        await sandbox.collect()
-        await sandbox.collect(amount=0)
-        await sandbox.post("/make_payment", {}, Authorization=basic(secret_key="wrong"))
-        await sandbox.post("/make_payment", {}, **{"User-Agent": " "})
-        await sandbox.advance(seconds=5)
-
-        assert len(caplog.records) >= 4
-        for secret in ("sandbox_secret", basic().split()[1], basic(secret_key="wrong").split()[1]):
-            assert secret not in caplog.text
+    assert len(caplog.records) >= 4
+    for secret in ("sandbox_secret", basic().split()[1], basic(secret_key="wrong").split()[1]):
+        assert secret not in caplog.text
 
 
 @pytest.mark.decision("D38")

@@ -1,12 +1,14 @@
-"""Fixtures for callback tests: a sender, and a receiver on a real socket with chosen behaviour."""
+"""For callback tests: a sender, a receiver on a real socket, and lookups with given answers."""
 
 import asyncio
+import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
@@ -87,3 +89,32 @@ async def post(
 def http(status: str, body: bytes = b"", *headers: str) -> bytes:
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
     return "\r\n".join(lines).encode() + body
+
+
+class FakeDns(AbstractResolver):
+    """Gives the answers in turn, and repeats the last one; `asked` has the hosts of the lookups."""
+
+    def __init__(self, *answers: Sequence[str]) -> None:
+        self.asked: list[str] = []
+        self._answers = list(answers)
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        self.asked.append(host)
+        host.encode("idna")  # the standard library starts a lookup with this
+        addresses = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address,
+                port=port,
+                family=socket.AF_INET6 if ":" in address else socket.AF_INET,
+                proto=0,
+                flags=socket.AI_NUMERICHOST,
+            )
+            for address in addresses
+        ]
+
+    async def close(self) -> None:
+        pass

@@ -8,14 +8,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from aiohttp.abc import AbstractResolver, ResolveResult
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from sandbox_sim.adapters.callback_sender import HttpCallbackSender
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.http_addresses import MAX_CHARACTERS, BadAddress, check, parse
 from sandbox_sim.records.callbacks import FailureKind, ReceiverResponse
-from tests.adapters.conftest import Receiver, http, post
+from tests.adapters.conftest import FakeDns, Receiver, http, post
 from tests.addresses import CALLABLE, NOT_CALLABLE, NOT_TEXT, ODD_ADDRESSES
 from tests.conftest import StartSandbox
 from tests.production.settings import BUILT_IN, LIVE
@@ -24,23 +23,6 @@ pytestmark = pytest.mark.decision("D37")
 
 TIMEOUT = timedelta(seconds=20)
 TLS = ssl.create_default_context()
-
-
-class EveryName(AbstractResolver):
-    """Resolves every host name to this machine."""
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        host.encode("idna")  # the standard library starts a lookup with this
-        return [
-            ResolveResult(
-                hostname=host, host="127.0.0.1", port=port, family=socket.AF_INET, proto=0, flags=0
-            )
-        ]
-
-    async def close(self) -> None:
-        pass
 
 
 def can_be_called(address: str) -> bool:
@@ -69,7 +51,7 @@ async def attempts_at(*addresses: str, warns_of_public: bool = False) -> list[Re
     async with (
         server,
         HttpCallbackSender(
-            VirtualClock(), resolver=EveryName(), warns_of_public=warns_of_public
+            VirtualClock(), resolver=FakeDns(["127.0.0.1"]), warns_of_public=warns_of_public
         ) as sender,
     ):
         return [await post(sender, address, TIMEOUT) for address in addresses]

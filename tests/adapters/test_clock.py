@@ -29,32 +29,25 @@ async def in_the_background(wait: Coroutine[None, None, None]) -> asyncio.Task[N
 
 
 class TestBoth:
-    def test_gateway_time_is_utc(self, clock: Clock) -> None:
+    def test_its_time_is_utc_and_can_be_moved_forwards_and_back(self, clock: Clock) -> None:
+        """Moving it leaves real time alone."""
         assert clock.now().utcoffset() == timedelta()
+        before = clock.monotonic()
+        for by in (HOUR, -HOUR, timedelta(days=365)):
+            target = clock.now() + by
+            clock.move_to(target)
+            assert timedelta() <= clock.now() - target < timedelta(seconds=AT_ONCE)
+        assert 0 <= clock.monotonic() - before < AT_ONCE
 
-    @pytest.mark.parametrize("by", [HOUR, -HOUR, timedelta(days=365)])
-    def test_it_can_be_moved_forwards_and_back(self, clock: Clock, by: timedelta) -> None:
-        target = clock.now() + by
-
-        clock.move_to(target)
-
-        assert timedelta() <= clock.now() - target < timedelta(seconds=AT_ONCE)
-
-    def test_frozen_it_stands_still(self, clock: Clock) -> None:
+    def test_frozen_it_stands_still_also_after_a_move(self, clock: Clock) -> None:
         clock.freeze()
         moment = clock.now()
 
         assert all(clock.now() == moment for _ in range(1000))
         clock.freeze()
         assert clock.now() == moment, "freezing it again changes nothing"
-
-    def test_frozen_it_can_be_moved_and_stays_frozen(self, clock: Clock) -> None:
-        clock.freeze()
-        target = clock.now() + HOUR
-
-        clock.move_to(target)
-
-        assert clock.now() == clock.state.frozen_at == target
+        clock.move_to(moment + HOUR)
+        assert clock.now() == clock.state.frozen_at == moment + HOUR
 
     def test_resumed_it_goes_on_from_where_it_stood(self, clock: Clock) -> None:
         clock.freeze()
@@ -99,24 +92,14 @@ class TestBoth:
 
         await asyncio.wait_for(waiting, AT_ONCE)
 
-    def test_moving_it_leaves_real_time_alone(self, clock: Clock) -> None:
-        before = clock.monotonic()
-
-        clock.move_to(clock.now() + HOUR)
-
-        assert 0 <= clock.monotonic() - before < AT_ONCE
-
-    async def test_a_wait_for_what_is_past_ends(self, clock: Clock) -> None:
+    async def test_a_wait_for_what_is_past_ends_at_once_as_does_one_that_was_woken_before(
+        self, clock: Clock
+    ) -> None:
         wake = asyncio.Event()
-
         await asyncio.wait_for(clock.wait(wake, clock.now() - HOUR), AT_ONCE)
-
         assert not wake.is_set()
 
-    async def test_a_wait_ends_at_once_if_it_was_woken_before(self, clock: Clock) -> None:
-        wake = asyncio.Event()
         wake.set()
-
         await asyncio.wait_for(clock.wait(wake, clock.now() + HOUR), AT_ONCE)
 
     @pytest.mark.parametrize("timed", [True, False])
@@ -130,7 +113,13 @@ class TestBoth:
         await asyncio.wait_for(waiting, AT_ONCE)
 
     @pytest.mark.parametrize("to", [HOUR, timedelta(minutes=1), -HOUR])
-    async def test_a_move_wakes_everybody_to_look_again(self, clock: Clock, to: timedelta) -> None:
+    async def test_a_move_wakes_all_that_wait_to_look_again_and_none_that_left(
+        self, clock: Clock, to: timedelta
+    ) -> None:
+        wake = asyncio.Event()
+        left = await in_the_background(clock.wait(wake, None))
+        left.cancel()
+        await asyncio.wait([left])
         waiting = [
             await in_the_background(clock.wait(asyncio.Event(), clock.now() + HOUR))
             for _ in range(3)
@@ -139,34 +128,19 @@ class TestBoth:
         clock.move_to(clock.now() + to)
 
         await asyncio.wait_for(asyncio.gather(*waiting), AT_ONCE)
-
-    async def test_who_has_left_is_not_woken(self, clock: Clock) -> None:
-        wake = asyncio.Event()
-        waiting = await in_the_background(clock.wait(wake, None))
-        waiting.cancel()
-        await asyncio.wait([waiting])
-
-        clock.move_to(clock.now() + HOUR)
-
         assert not wake.is_set()
 
 
 class TestSystemClock:
-    def test_it_shows_the_time_of_the_machine(self) -> None:
-        assert abs(SystemClock().now() - datetime.now(UTC)) < timedelta(seconds=AT_ONCE)
+    def test_it_shows_the_time_of_the_machine_and_goes_on_after_a_move(self) -> None:
+        clock, moment = SystemClock(), datetime(2030, 1, 1, tzinfo=UTC)
+        assert abs(clock.now() - datetime.now(UTC)) < timedelta(seconds=AT_ONCE)
 
-    def test_it_goes_on_after_a_move(self) -> None:
-        clock = SystemClock()
-        clock.move_to(datetime(2030, 1, 1, tzinfo=UTC))
-
-        assert any(clock.now() > datetime(2030, 1, 1, tzinfo=UTC) for _ in range(1_000_000))
-
-    def test_it_may_stand_still_from_the_start(self) -> None:
-        moment = datetime(2030, 1, 1, tzinfo=UTC)
-
+        clock.move_to(moment)
+        assert any(clock.now() > moment for _ in range(1_000_000))
         assert SystemClock(frozen_at=moment).now() == moment
 
-    async def test_a_wait_ends_when_its_time_has_come(self) -> None:
+    async def test_a_wait_ends_when_its_time_has_come_also_after_a_move(self) -> None:
         clock, wake = SystemClock(), asyncio.Event()
         until = clock.now() + timedelta(milliseconds=8)
 
@@ -175,13 +149,9 @@ class TestSystemClock:
         assert clock.now() >= until - timedelta(milliseconds=1)
         assert not wake.is_set()
 
-    async def test_a_wait_after_a_move_is_for_gateway_time(self) -> None:
-        clock = SystemClock()
         clock.move_to(clock.now() + 1000 * HOUR)
-
-        await asyncio.wait_for(
-            clock.wait(asyncio.Event(), clock.now() + timedelta(milliseconds=1)), AT_ONCE
-        )
+        soon = clock.now() + timedelta(milliseconds=1)
+        await asyncio.wait_for(clock.wait(asyncio.Event(), soon), AT_ONCE)
 
     async def test_a_long_wait_looks_again_now_and_then(
         self, monkeypatch: pytest.MonkeyPatch
@@ -195,18 +165,9 @@ class TestSystemClock:
         assert not wake.is_set()
 
 
-class TestVirtualClock:
-    def test_it_stands_still(self) -> None:
-        clock = VirtualClock()
+async def test_a_virtual_clock_stands_still_where_it_is_told() -> None:
+    clock, start = VirtualClock(), datetime(2030, 2, 3, tzinfo=UTC)
 
-        assert clock.now() == clock.now() == datetime(2026, 1, 1, 9, tzinfo=UTC)
-
-    def test_it_starts_where_it_is_told(self) -> None:
-        start = datetime(2030, 2, 3, tzinfo=UTC)
-
-        assert VirtualClock(start).now() == start
-
-    async def test_a_wait_for_the_very_moment_ends(self) -> None:
-        clock = VirtualClock()
-
-        await asyncio.wait_for(clock.wait(asyncio.Event(), clock.now()), AT_ONCE)
+    assert clock.now() == clock.now() == datetime(2026, 1, 1, 9, tzinfo=UTC)
+    assert VirtualClock(start).now() == start
+    await asyncio.wait_for(clock.wait(asyncio.Event(), clock.now()), AT_ONCE)

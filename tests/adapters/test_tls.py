@@ -44,15 +44,6 @@ def handshake(server: ssl.SSLContext, client: ssl.SSLContext, host: str) -> None
                 pass
 
 
-def test_a_certificate_from_files_is_used(tmp_path: Path) -> None:
-    cert, key = certificate_files(tmp_path)
-
-    context = from_files(str(cert), str(key))
-
-    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
-    assert context.cert_store_stats() == {"x509": 0, "crl": 0, "x509_ca": 0}
-
-
 def encrypted(files: CertificateFiles) -> None:
     key = load_pem_private_key(files.key.read_bytes(), None)
     coding = Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
@@ -78,10 +69,13 @@ def another(files: CertificateFiles) -> None:
     ],
     ids=["missing", "no PEM", "encrypted", "another's"],
 )
-def test_files_that_cannot_be_used_are_refused_with_the_reason(
+def test_files_that_cannot_be_used_are_refused_with_the_reason_and_others_are_used(
     tmp_path: Path, spoil: Callable[[CertificateFiles], None], sentence: str
 ) -> None:
     files = certificate_files(tmp_path)
+    context = from_files(str(files.cert), str(files.key))
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_2
+    assert context.cert_store_stats() == {"x509": 0, "crl": 0, "x509_ca": 0}
     spoil(files)
 
     with pytest.raises(TlsError, match=sentence):
@@ -104,7 +98,9 @@ def test_clients_that_trust_the_authority_accept_every_later_certificate(
         handshake(server, client, "other.test")
 
 
-def test_only_the_owner_reads_the_key_of_the_authority(tmp_path: Path) -> None:
+def test_only_the_owner_reads_the_key_of_the_authority_and_one_that_is_unreadable_is_an_error(
+    tmp_path: Path,
+) -> None:
     folder = tmp_path / "tls"
     for_development(folder, [], NOW)
 
@@ -112,6 +108,10 @@ def test_only_the_owner_reads_the_key_of_the_authority(tmp_path: Path) -> None:
 
     assert modes == {"authority.pem": 0o644, "authority-key.pem": 0o600}
     assert b"PRIVATE" not in authority_file(folder).read_bytes()
+
+    (folder / "authority-key.pem").write_text("no key")
+    with pytest.raises(TlsError, match="remove the folder, or give --cert and --key"):
+        for_development(folder, [], NOW)
 
 
 def test_servers_that_start_at_once_get_the_same_authority(tmp_path: Path) -> None:
@@ -122,10 +122,3 @@ def test_servers_that_start_at_once_get_the_same_authority(tmp_path: Path) -> No
     client = client_context(authority_file(tmp_path))
     for server in servers:
         handshake(server, client, "localhost")
-
-
-def test_an_authority_that_cannot_be_read_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "authority-key.pem").write_text("no key")
-
-    with pytest.raises(TlsError, match="remove the folder, or give --cert and --key"):
-        for_development(tmp_path, [], NOW)

@@ -1,149 +1,113 @@
-"""A callback, from its claimed job to the saved attempt (D29, D30)."""
+"""A callback, from its claimed job to the saved attempt; it is signed or not sent (D29, D30)."""
 
-import logging
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from sandbox_sim.callbacks.bodies import sign
+from sandbox_sim.callbacks.callback_dispatcher import CallbackSigning
+from sandbox_sim.control.scheduler import JobHandler, Scheduler
+from sandbox_sim.overrides.behaviour import BehaviourHolder
 from sandbox_sim.ports import JobLost
-from sandbox_sim.records.callbacks import DeliveryState, ReceiverResponse
-from tests.conftest import Works, to
+from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.records.callbacks import (
+    SIGNATURE_HEADER,
+    CallbackRecord,
+    DeliveryState,
+    ReceiverResponse,
+)
+from sandbox_sim.records.jobs import JobKind
+from sandbox_sim.values.clients import Client, ServiceMode
+from tests.conftest import BEHAVIOUR, Works, to
 from tests.fakes import BROKEN, OK, SILENT
-from tests.sample_records import NOW, callback
+from tests.live_records import live_transaction
+from tests.sample_records import NOW, callback, transaction
 from tests.units import unit_of
 
 FIVE_MINUTES = timedelta(minutes=5)
 
 
 @pytest.mark.decision("D29", "D30")
-async def test_the_exact_body_goes_out_with_its_signature(works: Works) -> None:
-    await works.notify(callback(body='{"message":"Ɛyɛ"}', signature="5ca1ab1e"))
-
+async def test_the_exact_body_goes_out_with_its_signature(
+    works: Works, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log has the facts of the attempt in fields of their own, and no password."""
+    caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
+    address = "http://ama:s3same@shop.test/callback"
+    saved = callback(body='{"message":"Ɛyɛ"}', signature="5ca1ab1e").with_address(address)
+    await works.notify(saved)
+    await works.jobs.settle()
+    # One that is done with is not sent again; the dispatcher finishes its job.
+    await works.notify(callback("C2", state=DeliveryState.DELIVERED))
     await works.jobs.settle()
 
     (post,) = works.sender.posts
-    assert post.url == "http://shop.test/callback"
+    assert post.url == address
     assert post.body == '{"message":"Ɛyɛ"}'.encode()
     assert post.headers == {"X-Service-Signature": "5ca1ab1e"}
     assert post.timeout == timedelta(seconds=30)
+    assert await works.next_due() is None
+    facts = getattr(caplog.records[-1], "facts", {})
+    assert (facts.get("transaction_id"), facts.get("service_id")) == ("T1", 55)
+    assert "shop.test" in caplog.text
+    assert "s3same" not in caplog.text
 
 
 @pytest.mark.spec("delivery.2")
 @pytest.mark.decision("D30")
-class TestAttempts:
-    @pytest.mark.parametrize(
-        ("answers", "state", "attempts"),
-        [
-            ([OK], DeliveryState.DELIVERED, 1),
-            ([ReceiverResponse(204, "", 1)], DeliveryState.DELIVERED, 1),
-            ([BROKEN, OK], DeliveryState.DELIVERED, 2),
-            ([SILENT, ReceiverResponse(302, "", 1), OK], DeliveryState.DELIVERED, 3),
-            ([BROKEN, SILENT, BROKEN], DeliveryState.FAILED, 3),
-        ],
-    )
-    async def test_it_is_tried_until_it_is_taken_or_three_times(
-        self, works: Works, answers: list[ReceiverResponse], state: DeliveryState, attempts: int
-    ) -> None:
-        works.sender.answers = list(answers)
-        await works.notify(callback())
+@pytest.mark.parametrize(
+    ("answers", "state", "level", "words"),
+    [
+        ([OK], "delivered", "INFO", "acknowledged with HTTP 200 (7 ms)"),
+        ([ReceiverResponse(204, "", 1)], "delivered", "INFO", "acknowledged with HTTP 204 (1 ms)"),
+        ([BROKEN, OK], "delivered", "INFO", "acknowledged with HTTP 200 (7 ms)"),
+        (
+            [SILENT, ReceiverResponse(302, "", 1), OK],
+            *("delivered", "INFO", "acknowledged with HTTP 200 (7 ms)"),
+        ),
+        (
+            [BROKEN, SILENT, BROKEN],
+            *(
+                "failed",
+                "WARNING",
+                "not acknowledged: HTTP 500, and only 2xx acknowledges (7 ms); ",
+            ),
+        ),
+    ],
+)
+async def test_it_is_tried_until_it_is_taken_or_three_times_with_a_line_for_each_attempt(
+    works: Works,
+    caplog: pytest.LogCaptureFixture,
+    answers: list[ReceiverResponse],
+    state: str,
+    level: str,
+    words: str,
+) -> None:
+    caplog.set_level("INFO", logger="sandbox_sim.callbacks")
+    works.sender.answers = list(answers)
+    await works.notify(callback())
 
-        await works.jobs.advance(timedelta(days=1))
+    await works.jobs.advance(timedelta(days=1))
 
-        done = await works.callback()
-        assert done.state is state
-        assert [attempt.number for attempt in done.attempts] == list(range(1, attempts + 1))
-        assert [attempt.at for attempt in done.attempts] == [
-            NOW + n * FIVE_MINUTES for n in range(attempts)
-        ]
-        assert len(works.sender.posts) == attempts
-        assert await works.next_due() is None
-
-
-async def test_one_that_is_done_with_is_not_sent_again(works: Works) -> None:
-    """The dispatcher still finishes its job."""
-    await works.notify(callback("C1", state=DeliveryState.DELIVERED))
-
-    await works.jobs.settle()
-
-    assert works.sender.posts == []
+    done, count = await works.callback(), len(answers)
+    assert done.state == state
+    assert [attempt.number for attempt in done.attempts] == list(range(1, count + 1))
+    assert [attempt.at for attempt in done.attempts] == [
+        NOW + n * FIVE_MINUTES for n in range(count)
+    ]
+    assert len(works.sender.posts) == count
     assert await works.next_due() is None
 
-
-@pytest.mark.spec("delivery.2")
-@pytest.mark.decision("D30")
-class TestTheLog:
-    """One line for each attempt, with the id of its callback."""
-
-    @pytest.mark.parametrize(
-        ("answers", "level", "words"),
-        [
-            ([OK], logging.INFO, "attempt 1 of 3: acknowledged with HTTP 200 (7 ms)"),
-            (
-                [BROKEN],
-                logging.WARNING,
-                (
-                    "attempt 1 of 3: not acknowledged: HTTP 500, and only 2xx acknowledges (7 ms); "
-                    "next attempt in 300 s"
-                ),
-            ),
-            (
-                [BROKEN, BROKEN, SILENT],
-                logging.WARNING,
-                (
-                    "attempt 3 of 3: not acknowledged: no answer within 30 s (7 ms); "
-                    "that was the last attempt"
-                ),
-            ),
-            (
-                [BROKEN, OK],
-                logging.INFO,
-                "attempt 2 of 3: acknowledged with HTTP 200 (7 ms)",
-            ),
-        ],
-    )
-    async def test_it_says_what_came_of_the_attempt_and_what_follows(
-        self,
-        works: Works,
-        caplog: pytest.LogCaptureFixture,
-        answers: list[ReceiverResponse],
-        level: int,
-        words: str,
-    ) -> None:
-        caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
-        works.sender.answers = list(answers)
-        await works.notify(callback())
-
-        await works.jobs.advance((len(answers) - 1) * FIVE_MINUTES)
-
-        assert len(caplog.records) == len(answers)
-        last = caplog.records[-1]
-        start = "callback of transaction T1 of service 55 to http://shop.test/callback, "
-        assert (last.levelno, last.getMessage()) == (level, f"{start}{words} [C1]")
-
-    async def test_its_facts_are_fields_of_their_own(
-        self, works: Works, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """`logs.JsonFormatter` writes the facts of a request or an attempt as fields."""
-        caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
-        await works.notify(callback())
-
-        await works.jobs.settle()
-
-        facts = getattr(caplog.records[-1], "facts", {})
-        assert facts.get("transaction_id") == "T1"
-        assert facts.get("service_id") == 55
-
-    async def test_a_password_in_the_address_is_not_told(
-        self, works: Works, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
-        await works.notify(callback().with_address("http://ama:s3same@shop.test/callback"))
-
-        await works.jobs.settle()
-
-        assert works.sender.urls == ["http://ama:s3same@shop.test/callback"]
-        assert "shop.test" in caplog.text
-        assert "s3same" not in caplog.text
+    *earlier, last = caplog.records
+    start = "callback of transaction T1 of service 55 to http://shop.test/callback, attempt"
+    if state == "failed":
+        words += "that was the last attempt"
+    assert (last.levelname, last.getMessage()) == (level, f"{start} {count} of 3: {words} [C1]")
+    for number, each in enumerate(earlier, 1):
+        assert each.levelname == "WARNING"
+        assert each.getMessage().startswith(f"{start} {number} of 3: not acknowledged: ")
+        assert each.getMessage().endswith("; next attempt in 300 s [C1]")
 
 
 class TestWhatMayNotHappen:
@@ -200,3 +164,88 @@ async def test_an_attempt_that_another_server_took_over_is_a_line_in_the_log(
 
     assert "an attempt at callback C1 is not recorded: job 1 was taken over" in caplog.text
     assert "Traceback" not in caplog.text
+
+
+CLIENT = Client("sandbox_key", "sandbox_secret")
+
+UNSIGNED = callback(signature=None)
+
+LIVE = UNSIGNED._replace(mode=ServiceMode.PRODUCTION)
+
+
+def configured(works: Works, *clients: Client, behaviour: BehaviourHolder = BEHAVIOUR) -> Works:
+    """The same store with a dispatcher that knows these clients, as after a restart."""
+    signing = CallbackSigning({each.client_key: each for each in clients}, behaviour)
+    deliveries = replace(works.deliveries, behaviour=behaviour, signing=signing)
+    handlers: dict[JobKind, JobHandler] = dict.fromkeys(
+        (JobKind.DELIVER, JobKind.DELIVER_LIVE), deliveries.take
+    )
+    jobs = Scheduler(works.store, works.clock, deliveries, handlers)
+    return Works(works.clock, works.store, works.sender, deliveries, jobs)
+
+
+async def begun(works: Works) -> None:
+    """Save the transactions of both modes that the callbacks report."""
+    await unit_of(works.store).add_transaction(transaction())
+    await unit_of(works.store).add_transaction(live_transaction())
+
+
+@pytest.mark.decision("D29")
+@pytest.mark.parametrize("each", [UNSIGNED, LIVE], ids=["mode S", "mode P"])
+async def test_a_callback_is_not_sent_unsigned_but_listed_until_the_credentials_are_back(
+    works: Works, each: CallbackRecord, caplog: pytest.LogCaptureFixture
+) -> None:
+    await begun(works)
+    without = configured(works, Client("another_key", "another_secret"))
+    await without.notify(each)
+    await without.start()
+
+    found = await works.callback()
+    assert works.sender.urls == []
+    assert found.state is DeliveryState.FAILED
+    (attempt,) = found.attempts
+    assert attempt.verdict.startswith(
+        "not sent: the credentials 'sandbox_key' that sign it are not in the configuration"
+    )
+    assert attempt.next_attempt_at is None
+    assert "callback of transaction T1 of service 55 is not sent: the credentials" in caplog.text
+
+    restarted = configured(works, CLIENT)
+    await restarted.notify(found.to_resend(None))
+    await restarted.called(each.url)
+
+    signature = sign(each.body.encode(), "sandbox_secret")
+    assert [post.headers[SIGNATURE_HEADER] for post in works.sender.posts] == [signature]
+    assert (await works.callback()).signature == signature
+
+
+@pytest.mark.decision("D29")
+async def test_what_was_signed_before_is_sent_as_it_is(works: Works) -> None:
+    restarted = configured(works)
+    await restarted.notify(callback())
+    await restarted.called(callback().url)
+
+    assert [post.headers[SIGNATURE_HEADER] for post in works.sender.posts] == ["5ca1ab1e"]
+
+
+@pytest.mark.decision("D29")
+async def test_where_the_transaction_is_gone_nobody_can_tell_who_signs(works: Works) -> None:
+    restarted = configured(works, CLIENT)
+    await restarted.notify(UNSIGNED)
+    await restarted.start()
+
+    (attempt,) = (await works.callback()).attempts
+    assert "the transaction of its client was deleted" in attempt.verdict
+
+
+@pytest.mark.decision("D29")
+async def test_once_signing_is_turned_off_it_is_sent_unsigned(works: Works) -> None:
+    behaviour = BehaviourHolder(Behaviour())
+    without = configured(works, behaviour=behaviour)
+    behaviour.present = Behaviour(sign_callbacks=False)
+
+    await without.notify(UNSIGNED)
+    await without.called(UNSIGNED.url)
+
+    assert [post.headers for post in works.sender.posts] == [{}]
+    assert (await works.callback()).state is DeliveryState.DELIVERED

@@ -1,6 +1,8 @@
-"""The next callback: new receivers come first and stalled ones last, and none waits for ever."""
+"""The next callback: new receivers come first and stalled ones last; the gate holds some back."""
 
+import ast
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -9,10 +11,13 @@ from sandbox_sim.callbacks.delivery_queue import (
     PER_RECEIVER,
     AdvanceWait,
     DeliveryQueue,
+    ProcessAnswerGate,
     QueuedCallback,
     ReceiverStanding,
 )
+from sandbox_sim.ports import AnswerGate
 from tests.sample_records import SERVICE, callback, job
+from tests.turns import SOON_S
 
 
 def add(queue: DeliveryQueue, *names: str, service_id: int = SERVICE) -> None:
@@ -44,27 +49,19 @@ def queue() -> DeliveryQueue:
     return DeliveryQueue()
 
 
-def test_receivers_take_turns(queue: DeliveryQueue) -> None:
+def test_receivers_take_turns_a_new_one_first_and_a_stalled_one_last(queue: DeliveryQueue) -> None:
     add(queue, "a", "a", "a", "b", "c", "b")
-
     assert names(queue) == ["a", "b", "c", "a", "b", "a"]
 
+    other = DeliveryQueue()
+    tried(other, "stalled", ReceiverStanding.STALLED)
+    tried(other, "tried", ReceiverStanding.TRIED)
+    add(other, "new")
+    assert names(other) == ["new", "tried", "stalled"]
 
-def test_a_new_receiver_goes_before_one_that_was_tried_and_that_before_a_stalled_one(
-    queue: DeliveryQueue,
-) -> None:
-    tried(queue, "stalled", ReceiverStanding.STALLED)
-    tried(queue, "tried", ReceiverStanding.TRIED)
-    add(queue, "new")
-
-    assert names(queue) == ["new", "tried", "stalled"]
-
-
-def test_a_receiver_that_was_tried_is_not_starved_by_new_ones(queue: DeliveryQueue) -> None:
     tried(queue, "tried", ReceiverStanding.TRIED)
     add(queue, *(f"new{n}" for n in range(2 * IN_ALL)))
-
-    assert "tried" in names(queue)[: IN_ALL + 2]
+    assert "tried" in names(queue)[: IN_ALL + 2], "new ones do not starve it"
 
 
 def test_one_that_answers_again_is_not_stalled_any_more(queue: DeliveryQueue) -> None:
@@ -79,11 +76,13 @@ def test_one_that_answers_again_is_not_stalled_any_more(queue: DeliveryQueue) ->
     assert names(queue) == ["a"]
 
 
-def test_a_receiver_that_refused_gets_one_attempt_at_a_time_until_one_reaches_it(
+def test_a_receiver_has_so_many_attempts_and_after_a_refusal_one_until_one_reaches_it(
     queue: DeliveryQueue,
 ) -> None:
     add(queue, *["a"] * (PER_RECEIVER + 10))
+    assert queue.takeable == PER_RECEIVER
     first, *others = [take(queue) for _ in range(PER_RECEIVER)]
+    assert queue.take() is None
 
     for each in (first, *others):
         queue.done(each.receiver, ReceiverStanding.REFUSED)
@@ -127,17 +126,6 @@ def test_a_refusal_is_remembered_while_no_callback_waits(queue: DeliveryQueue) -
     assert queue.takeable == 2
 
 
-def test_one_receiver_has_so_many_attempts_and_no_more(queue: DeliveryQueue) -> None:
-    add(queue, *["a"] * (PER_RECEIVER + 1))
-    assert queue.takeable == PER_RECEIVER
-
-    taken = [take(queue) for _ in range(PER_RECEIVER)]
-    assert queue.take() is None
-
-    queue.done(taken[0].receiver, ReceiverStanding.TRIED)
-    assert take(queue).receiver.name == "a"
-
-
 def test_what_is_put_back_is_the_next_of_its_receiver(queue: DeliveryQueue) -> None:
     for name in ("C1", "C2"):
         queue.add("a", job(name), callback(name))
@@ -147,22 +135,93 @@ def test_what_is_put_back_is_the_next_of_its_receiver(queue: DeliveryQueue) -> N
     assert take(queue).callback.id == "C1"
 
 
-def test_what_is_removed_is_not_taken(queue: DeliveryQueue) -> None:
+def test_what_is_removed_is_not_taken_and_nothing_is_left_of_a_receiver_that_is_done_with(
+    queue: DeliveryQueue,
+) -> None:
     add(queue, "a", "b")
     add(queue, "a", service_id=56)
 
     queue.remove(SERVICE)
 
-    assert queue.receivers == ("a",)
-    assert (queue.takeable, queue.urgent) == (1, 1)
-    assert take(queue).callback.service_id == 56
+    assert (list(queue.receivers), queue.takeable, queue.urgent) == (["a"], 1, 1)
+    last = take(queue)
+    assert last.callback.service_id == 56
     assert queue.take() is None
 
+    queue.done(last.receiver, ReceiverStanding.STALLED)
+    assert (list(queue.receivers), queue.takeable, queue.urgent) == ([], 0, 0)
 
-def test_nothing_is_left_of_a_receiver_that_is_done_with(queue: DeliveryQueue) -> None:
-    add(queue, "a")
 
-    queue.done(take(queue).receiver, ReceiverStanding.STALLED)
+PACKAGE = Path(__file__).parents[2] / "sandbox_sim"
 
-    assert queue.receivers == ()
-    assert (queue.takeable, queue.urgent) == (0, 0)
+FIRST, SECOND = "10000000001", "10000000002"
+
+
+@pytest.mark.decision("D16")
+class TestTheAnswerGate:
+    """It holds the callbacks of a transaction until its answer is written."""
+
+    @pytest.fixture
+    def gate(self) -> AnswerGate:
+        return ProcessAnswerGate()
+
+    async def waiting(self, gate: AnswerGate) -> asyncio.Task[None]:
+        """Start a task that waits for the release."""
+        task = asyncio.create_task(gate.wait_until_released(FIRST))
+        await asyncio.sleep(0)
+        return task
+
+    async def test_all_that_wait_for_a_transaction_go_on_when_it_is_released(
+        self, gate: AnswerGate
+    ) -> None:
+        gate.release(FIRST)  # which is not held, and so does nothing
+        await asyncio.wait_for(gate.wait_until_released(FIRST), SOON_S)
+        assert not gate.is_held(FIRST)
+
+        gate.hold(FIRST)
+        assert (gate.is_held(FIRST), gate.is_held(SECOND)) == (True, False)
+        gate.hold(SECOND)
+        tasks = [await self.waiting(gate), await self.waiting(gate)]
+        gate.release(SECOND)
+        await asyncio.sleep(0)
+        assert not any(task.done() for task in tasks)
+
+        gate.release(FIRST)
+        assert not gate.is_held(FIRST)
+        await asyncio.wait_for(asyncio.gather(*tasks), SOON_S)
+        await asyncio.wait_for(gate.wait_until_released(FIRST), SOON_S)
+
+    def test_a_call_is_made_once_when_the_transaction_is_released_and_nothing_is_kept(
+        self,
+    ) -> None:
+        gate = ProcessAnswerGate()
+        held: list[bool] = []
+
+        def note() -> None:
+            held.append(gate.is_held(FIRST))
+
+        gate.hold(FIRST)
+        gate.call_when_released(FIRST, note)
+        assert held == []
+        for _ in range(2):
+            gate.release(FIRST)
+        assert held == [False]
+
+        gate.call_when_released(FIRST, note)
+        assert held == [False] * 2, "at once, where it is not held"
+        assert (gate._held, gate._calls) == ({}, {})
+
+    @pytest.mark.parametrize("layer", ["stores", "web"])
+    def test_the_layers_around_the_gateway_know_the_port_only(self, layer: str) -> None:
+        imports = [
+            (path.name, node.module)
+            for path in (PACKAGE / layer).rglob("*.py")
+            if "AnswerGate" in (text := path.read_text("utf-8"))  # to parse a module takes long
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.ImportFrom)
+            for name in node.names
+            if name.name.endswith("AnswerGate")
+        ]
+
+        assert imports
+        assert {module for _, module in imports} == {"sandbox_sim.ports"}

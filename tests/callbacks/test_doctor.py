@@ -82,16 +82,17 @@ async def seen() -> Visit:
 @pytest.mark.spec("delivery.1")
 @pytest.mark.decision("D29")
 class TestWhatIsSent:
-    async def test_genuine_and_forged_ones(self, seen: Visit) -> None:
+    async def test_genuine_and_forged_ones_of_payments_that_succeeded_failed_and_were_cancelled(
+        self, seen: Visit
+    ) -> None:
         verdicts = [check_signature(p.body, signature_of(p), ["secret"]) for p in seen.posts]
         assert verdicts == ["valid"] * 4 + ["missing", "invalid", "invalid"]
-
-    async def test_of_payments_that_succeeded_failed_and_were_cancelled(self, seen: Visit) -> None:
         statuses = [seen.body(check)["status"] for check in SENT]
         assert statuses == ["000", "000", "001", "003", "000", "000", "000"]
-
-    async def test_the_repeated_one_is_the_first_byte_for_byte(self, seen: Visit) -> None:
-        assert seen.posts[0] == seen.posts[1]
+        assert seen.posts[0] == seen.posts[1], "the repeated one is the first byte for byte"
+        body = seen.body("successful")
+        assert (body["amount"], body["currency_code"]) == (10.5, "GHS")
+        assert body["customer_number"] == "233244000001"
 
     async def test_the_changed_one_makes_a_failed_payment_successful(self, seen: Visit) -> None:
         genuine = dict(seen.body("changed_body"))
@@ -108,30 +109,20 @@ class TestWhatIsSent:
         assert all(identifier.startswith("DOCTOR-") for identifier in ids)
         assert all(len(identifier) <= 20 for identifier in ids)
 
-    async def test_the_next_visit_brings_other_payments(self, seen: Visit) -> None:
-        before = {post.body for post in seen.posts}
-
         receiver = Receiver(URL, "secret", (Profile.FLAT,))
         _ = [finding async for finding in seen.doctor.examine(receiver)]
-
-        after = {post.body for post in seen.posts[len(SENT) :]}
-        assert len(after) == len(before)
-        assert not after & before
-
-    async def test_the_fields_are_those_of_a_payment(self) -> None:
-        body = (await visit(*HEALTHY)).body("successful")
-
-        assert (body["amount"], body["currency_code"]) == (10.5, "GHS")
-        assert body["customer_number"] == "233244000001"
-
-    async def test_it_goes_to_the_address_and_waits_as_long_as_asked(self) -> None:
-        seen = await visit(*HEALTHY, timeout=timedelta(seconds=3))
-
-        assert {(post.url, post.timeout) for post in seen.posts} == {(URL, timedelta(seconds=3))}
+        bodies = [post.body for post in seen.posts]
+        assert len(set(bodies)) == 2 * len(set(bodies[: len(SENT)])), "the next visit brings others"
 
     @pytest.mark.decision("D30")
-    async def test_a_receiver_has_thirty_seconds_unless_asked_otherwise(self) -> None:
-        assert Receiver(URL, "secret").timeout == timedelta(seconds=30)
+    async def test_it_goes_to_the_address_and_waits_thirty_seconds_or_as_long_as_asked(
+        self, seen: Visit
+    ) -> None:
+        other = await visit(*HEALTHY, timeout=timedelta(seconds=3))
+
+        for visited, seconds in ((seen, 30), (other, 3)):
+            asked = {(post.url, post.timeout) for post in visited.posts}
+            assert asked == {(URL, timedelta(seconds=seconds))}
 
     @pytest.mark.decision("D27")
     async def test_every_profile_gets_every_one_of_them(self) -> None:
@@ -149,10 +140,10 @@ class TestWhatIsSent:
 
 
 class TestAHealthyReceiver:
-    async def test_all_is_well(self, seen: Visit) -> None:
+    async def test_all_is_well_and_a_finding_has_what_was_sent_and_what_came(
+        self, seen: Visit
+    ) -> None:
         assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK)
-
-    async def test_a_finding_has_what_was_sent_and_what_came(self, seen: Visit) -> None:
         for finding, post, answer in zip(seen.findings[2:], seen.posts, HEALTHY, strict=True):
             assert finding.exchange is not None
             assert finding.exchange.callback.body.encode() == post.body
@@ -161,36 +152,37 @@ class TestAHealthyReceiver:
             assert finding.sends
 
     async def test_findings_come_as_they_are_made(self) -> None:
-        seen = Visit(FakeSender(*HEALTHY))
-        findings = seen.doctor.examine(Receiver(URL, "secret", (Profile.FLAT,)))
+        """Plain HTTP to another host is a warning."""
+        seen, made = Visit(FakeSender(*HEALTHY)), list[Finding]()
+        plain = Receiver("http://shop.test/callback", "secret", (Profile.FLAT,))
+        findings = seen.doctor.examine(plain)
 
-        sent = {(await anext(findings)).check: len(seen.posts) for _ in CHECKS}
+        sent = []
+        for _ in CHECKS:
+            made.append(await anext(findings))
+            sent.append(len(seen.posts))
 
-        assert list(sent.values()) == [1, 1, 1, 2, 3, 4, 5, 6, 7]
-
-    async def test_plain_http_to_another_host_is_a_warning(self) -> None:
-        seen = await visit(*HEALTHY, url="http://shop.test/callback")
-
-        assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK) | {"tls": Verdict.WARNING}
+        assert sent == [1, 1, 1, 2, 3, 4, 5, 6, 7]
+        verdicts = {each.check: each.assessment.verdict for each in made}
+        assert verdicts == dict.fromkeys(CHECKS, Verdict.OK) | {"tls": Verdict.WARNING}
 
 
 class TestWhatIsWrong:
-    @pytest.mark.parametrize("check", ["repeated", "failed", "cancelled"])
-    async def test_one_that_it_does_not_acknowledge(self, check: str) -> None:
-        answers = list(HEALTHY)
-        answers[SENT.index(check)] = BROKEN
-
-        seen = await visit(*answers)
-
-        assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK) | {check: Verdict.WRONG}
-
     @pytest.mark.spec("delivery.1")
     @pytest.mark.decision("D29")
-    @pytest.mark.parametrize("check", ["no_signature", "wrong_signature", "changed_body"])
-    async def test_a_forged_one_that_it_accepts(self, check: str) -> None:
+    @pytest.mark.parametrize(
+        ("check", "answer"),
+        [
+            *((each, BROKEN) for each in ("repeated", "failed", "cancelled")),
+            *((each, OK) for each in ("no_signature", "wrong_signature", "changed_body")),
+        ],
+    )
+    async def test_a_genuine_one_that_it_does_not_acknowledge_or_a_forged_one_that_it_does(
+        self, check: str, answer: ReceiverResponse
+    ) -> None:
         """Every callback has a signature, so a missing one is as wrong as a false one."""
         answers = list(HEALTHY)
-        answers[SENT.index(check)] = OK
+        answers[SENT.index(check)] = answer
 
         seen = await visit(*answers)
 
@@ -220,36 +212,30 @@ class TestWhatIsWrong:
         assert (trans.assessment.verdict, event.assessment.verdict) == (Verdict.WRONG, Verdict.OK)
 
 
-class TestTheWay:
-    @pytest.mark.parametrize(
-        "failure_kind",
-        [FailureKind.ADDRESS, FailureKind.HOST, FailureKind.CONNECTION, FailureKind.TIMEOUT],
-    )
-    async def test_one_that_cannot_be_reached_is_told_so_once(
-        self, failure_kind: FailureKind
-    ) -> None:
-        answer = ReceiverResponse(None, "", 3, "why not", failure_kind)
+@pytest.mark.parametrize(
+    ("check", "kind"),
+    [
+        ("reachable", FailureKind.ADDRESS),
+        ("reachable", FailureKind.HOST),
+        ("reachable", FailureKind.CONNECTION),
+        ("reachable", FailureKind.TIMEOUT),
+        ("tls", FailureKind.TLS),
+        ("tls", FailureKind.CERTIFICATE),
+    ],
+)
+async def test_one_that_cannot_be_reached_is_told_so_once(check: str, kind: FailureKind) -> None:
+    answer = ReceiverResponse(None, "", 3, "why not", kind)
 
-        seen = await visit(answer, profiles=tuple(Profile))
+    seen = await visit(answer, profiles=tuple(Profile))
 
-        assert len(seen.posts) == 1
-        assert [finding.check for finding in seen.findings] == list(CHECKS)
-        skipped = dict.fromkeys(CHECKS, Verdict.SKIPPED)
-        assert seen.verdicts() == skipped | {"reachable": Verdict.WRONG}
-        assert seen.findings[0].assessment.says == "why not"
-        assert {finding.assessment.says for finding in seen.findings[1:]} == {
-            "no callback reaches the receiver"
-        }
-
-    @pytest.mark.parametrize("failure_kind", [FailureKind.TLS, FailureKind.CERTIFICATE])
-    async def test_so_is_one_whose_tls_fails(self, failure_kind: FailureKind) -> None:
-        seen = await visit(
-            ReceiverResponse(None, "", 3, "why not", failure_kind), profiles=tuple(Profile)
-        )
-
-        assert len(seen.posts) == 1
-        skipped = dict.fromkeys(CHECKS, Verdict.SKIPPED)
-        assert seen.verdicts() == skipped | {"reachable": Verdict.OK, "tls": Verdict.WRONG}
+    assert len(seen.posts) == 1
+    assert [finding.check for finding in seen.findings] == list(CHECKS)
+    reached = {"reachable": Verdict.OK} if check == "tls" else {}
+    expected = dict.fromkeys(CHECKS, Verdict.SKIPPED) | reached | {check: Verdict.WRONG}
+    assert seen.verdicts() == expected
+    says = {finding.check: finding.assessment.says for finding in seen.findings}
+    assert says[check] == "why not"
+    assert {says[each] for each in SENT} == {"no callback reaches the receiver"}
 
 
 @pytest.mark.spec("delivery.3")

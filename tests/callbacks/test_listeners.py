@@ -38,16 +38,11 @@ def test_the_newest_of_the_service_goes_first_then_the_newest_of_all(
 
     assert listeners.of(callback()) is of_one
     assert listeners.of(callback(56)) is newer
+    assert listeners.of(callback(mode=ServiceMode.PRODUCTION)) is None, "it is never diverted"
 
     listeners.remove(newer)
     listeners.remove(of_one)
     assert listeners.of(callback()) is listeners.of(callback(56)) is of_all
-
-
-def test_a_callback_of_mode_p_always_goes_to_its_receiver(listeners: CallbackListeners) -> None:
-    listeners.add(None, "a")
-
-    assert listeners.of(callback(mode=ServiceMode.PRODUCTION)) is None
 
 
 async def test_the_answer_of_the_program_is_that_of_the_attempt(

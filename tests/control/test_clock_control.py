@@ -42,24 +42,16 @@ def there(works: Works) -> Server:
 
 
 async def test_all_stand_still_and_go_on_together(here: Server, there: Server) -> None:
-    await here.clock_control.resume()
-    assert there.clock.state == here.clock.state
-    assert there.clock.state.frozen_at is None
-
-    await there.clock_control.freeze()
-    assert here.clock.state == there.clock.state
-    assert here.clock.now() == there.clock.now() == here.clock.now()
-
-
-async def test_to_freeze_a_frozen_one_or_resume_one_that_goes_changes_nothing(
-    here: Server, there: Server
-) -> None:
-    for change in (here.clock_control.freeze, here.clock_control.resume):
+    """To freeze a frozen clock, or to resume one that goes, changes nothing."""
+    for server, frozen in ((here, False), (there, True)):
+        change = server.clock_control.freeze if frozen else server.clock_control.resume
         await change()
         state = here.clock.state
+        assert (state.frozen_at is not None) is frozen
         await change()
-
         assert here.clock.state == there.clock.state == state
+
+    assert here.clock.now() == there.clock.now() == here.clock.now()
 
 
 @pytest.fixture
@@ -111,18 +103,15 @@ async def test_a_start_takes_over_what_is_kept_and_has_the_others_follow(
     works: Works, here: Server, there: Server
 ) -> None:
     """The server that saved it died before its own clock got there."""
+    await there.clock_control.start()
+    assert there.clock.state == ClockState(frozen_at=NOW), "where nothing is kept"
+
     goal = ClockState(FIVE_MINUTES, after(minutes=5))
     await unit_of(works.store).save_clock(goal)
 
     await there.clock_control.start()
 
     assert here.clock.state == there.clock.state == goal
-
-
-async def test_where_nothing_is_kept_a_start_leaves_the_clock_alone(there: Server) -> None:
-    await there.clock_control.start()
-
-    assert there.clock.state == ClockState(frozen_at=NOW)
 
 
 async def test_what_cannot_be_kept_is_taken_back(works: Works, here: Server) -> None:

@@ -1,15 +1,19 @@
-"""Retries that a person asks for, in the store before the scheduler sends anything."""
+"""Retries, snapshots and resets by people."""
 
 import pytest
 
+from sandbox_sim.adapters.clock_and_ids import RandomIds
 from sandbox_sim.control.journal import Journal
-from sandbox_sim.control.manual_actions import CallbackRetries
+from sandbox_sim.control.manual_actions import CallbackRetries, ManualActions, Snapshots
 from sandbox_sim.control.record_search import RecordIds, RecordSearch
 from sandbox_sim.events.waits import Waiters
+from sandbox_sim.ledger.accounts import Accounts
+from sandbox_sim.overrides.behaviour import BehaviourHolder
+from sandbox_sim.payments.settlement import Settlement
 from sandbox_sim.records.behaviour import Behaviour
 from tests.conftest import Works
 from tests.fakes import BROKEN
-from tests.sample_records import after, callback
+from tests.sample_records import SERVICE, after, callback, entry
 
 
 @pytest.mark.decision("D30")
@@ -22,3 +26,48 @@ async def test_the_new_time_of_the_next_attempt_is_saved(works: Works) -> None:
     await CallbackRetries(store, clock, records, RecordIds(records)).retry("C1")
 
     assert (await works.callback()).attempts[-1].next_attempt_at == after(seconds=1)
+
+
+def snapshots_of(works: Works, journal: Journal | None = None) -> Snapshots:
+    journal = journal or Journal(works.store, works.clock)
+    return Snapshots(works.store, works.clock, journal, works.deliveries)
+
+
+async def test_what_was_noted_before_it_is_in_it(works: Works) -> None:
+    """The journal is saved in the background, a moment after the requests are answered."""
+    journal = Journal(works.store, works.clock)
+    snapshots = snapshots_of(works, journal)
+    journal.note(entry("R1"))
+
+    saved = await snapshots.save("before", SERVICE)
+    journal.note(entry("R2"))
+    await snapshots.restore("before")
+
+    assert saved.records["requests"] == 1
+    again = await snapshots.save("after", SERVICE)
+    assert again.records == saved.records
+
+
+async def test_a_restored_snapshot_and_a_reset_break_off_the_deliveries_of_their_service(
+    works: Works,
+) -> None:
+    """Nobody waits for a receiver that hangs with what is no more."""
+    url = "http://slow.test/"
+    snapshots = snapshots_of(works)
+    await snapshots.save("before", SERVICE)
+    settlement = Settlement(RandomIds(seed=1), Accounts(), {}, BehaviourHolder(Behaviour()))
+    journal = Journal(works.store, works.clock)
+    actions = ManualActions(works.store, works.clock, journal, settlement, works.deliveries)
+    works.sender.hang(url)
+    await works.notify(callback("ours", url=url), callback("other", url=url, service_id=56))
+    await works.start()
+
+    await snapshots.restore("never")
+    assert works.sender.at_work[url] == 2
+    await snapshots.restore("before")
+    assert works.sender.at_work[url] == 1
+    await works.notify(callback("ours again", url=url))
+    await works.start()
+    assert works.sender.at_work[url] == 2
+    await actions.reset(SERVICE)
+    assert works.sender.at_work[url] == 1

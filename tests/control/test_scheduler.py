@@ -22,165 +22,90 @@ from tests.units import unit_of
 A_MINUTE, FIVE_MINUTES = timedelta(minutes=1), timedelta(minutes=5)
 
 
-class TestRunDue:
-    async def test_what_is_not_due_waits(self, works: Works) -> None:
-        await works.promise("now")
-        await works.promise("later", due_at=after(milliseconds=1))
+async def test_due_jobs_are_run_in_batches_for_the_time_that_is_given(works: Works) -> None:
+    await works.promise("late", due_at=after(minutes=-5))
+    await works.promise(*map(str, range(BATCH)))
+    await works.promise("later", due_at=after(seconds=2))
 
-        await works.jobs.run_due(NOW)
+    ran = [len(await works.jobs.run_due(after(seconds=1))) for _ in range(3)]
 
-        assert await works.done() == ["now"]
-        assert await works.next_due() == after(milliseconds=1)
-
-    async def test_a_handler_is_told_the_time_that_it_is_run_for(self, works: Works) -> None:
-        await works.promise("late", due_at=after(minutes=-5))
-
-        await works.jobs.run_due(after(seconds=1))
-
-        assert works.tried == [("late", after(seconds=1))]
-
-    async def test_a_unit_of_work_takes_a_batch_at_most(self, works: Works) -> None:
-        await works.promise(*map(str, range(BATCH + 1)))
-
-        assert len(await works.jobs.run_due(NOW)) == BATCH
-        assert len(await works.jobs.run_due(NOW)) == 1
+    assert ran == [BATCH, 1, 0]
+    assert works.tried[0] == ("late", after(seconds=1))
+    assert await works.next_due() == after(seconds=2)
 
 
 class TestAFailingJob:
     """A job that raises is an error of the gateway, and may not affect other jobs."""
 
     async def test_the_others_are_done_once_and_it_is_put_off_and_not_lost(
-        self, works: Works
+        self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
+        """The log has the traceback; callbacks beside it leave once."""
         works.broken |= {"broken 1", "broken 2"}
+        await works.notify(callback("C1"))
         await works.promise("broken 1", "a", "broken 2", "b")
+        await works.notify(callback("C2"))
 
         await works.jobs.settle()
         assert await works.done() == ["a", "b"]
+        assert len(works.sender.posts) == 2
+        assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
+        last = caplog.records[-1]
+        assert (last.levelno, last.name) == (logging.ERROR, "sandbox_sim.jobs")
+        assert last.getMessage() == "settle broken 2 failed; it is put off"
+        assert last.exc_info is not None
 
         works.broken.clear()
         await works.jobs.advance(A_MINUTE)
         assert sorted(await works.done()) == ["a", "b", "broken 1", "broken 2"]
 
-    async def test_it_is_put_off_as_often_as_it_fails(self, works: Works) -> None:
+    async def test_it_is_put_off_as_often_as_it_fails_and_seen_from_the_third_time(
+        self, works: Works
+    ) -> None:
         works.broken.add("broken")
         await works.promise("broken")
 
-        await works.jobs.advance(timedelta(days=1, minutes=6))
+        await works.jobs.advance(timedelta(minutes=5))
+        assert await works.failed() == []
+        await works.jobs.advance(timedelta(minutes=1))
+        assert await works.failed() == [("broken", 3)]
+        await works.jobs.advance(timedelta(days=1))
 
         tried = [NOW, after(minutes=1), after(minutes=6), after(days=1, minutes=6)]
         assert sorted({now for _, now in works.tried}) == tried
         assert await works.next_due() == after(days=2, minutes=6)
 
-    async def test_people_see_it_from_the_third_failure_until_it_works(self, works: Works) -> None:
-        works.broken.add("broken")
-        await works.promise("broken")
-        await works.jobs.advance(timedelta(minutes=5))
-        assert await works.failed() == []
-
-        await works.jobs.advance(timedelta(minutes=1))
-        assert await works.failed() == [("broken", 3)]
-
         works.broken.clear()
         await works.jobs.advance(timedelta(days=1))
         assert await works.failed() == []
 
-    async def test_a_value_that_the_store_refuses_is_no_store_that_is_away(
-        self, works: Works
-    ) -> None:
-        works.broken.add("broken")
-        works.error = DataRefused("it cannot hold one of the values")
-        await works.promise("broken")
 
-        await works.jobs.settle()
+async def test_to_settle_runs_all_that_is_due_and_waits_for_the_attempts_at_callbacks(
+    works: Works,
+) -> None:
+    await works.promise(*map(str, range(2 * BATCH + 5)))
+    await works.promise("later", due_at=after(seconds=1))
+    await works.notify(callback("C1"))
 
-        assert await works.next_due() == after(minutes=1)
+    await works.jobs.settle()
 
-    async def test_callbacks_beside_it_leave_once(self, works: Works) -> None:
-        works.broken.add("broken")
-        await works.notify(callback("C1"))
-        await works.promise("broken")
-        await works.notify(callback("C2"))
-
-        await works.jobs.settle()
-
-        assert len(works.sender.posts) == 2
-        assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
-
-    async def test_the_log_has_the_traceback(
-        self, works: Works, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        works.broken.add("broken")
-        await works.promise("broken")
-
-        await works.jobs.settle()
-
-        last = caplog.records[-1]
-        assert (last.levelno, last.name) == (logging.ERROR, "sandbox_sim.jobs")
-        assert last.getMessage() == "settle broken failed; it is put off"
-        assert last.exc_info is not None
-
-
-class TestSettle:
-    async def test_it_runs_more_than_a_batch(self, works: Works) -> None:
-        await works.promise(*map(str, range(2 * BATCH + 5)))
-
-        await works.jobs.settle()
-
-        assert len(await works.done()) == 2 * BATCH + 5
-
-    async def test_callbacks_have_had_their_attempt_when_it_returns(self, works: Works) -> None:
-        await works.notify(callback("C1"))
-
-        await works.jobs.settle()
-
-        assert await works.states() == {"C1": DeliveryState.DELIVERED}
-
-    async def test_the_clock_stays_where_it_is(self, works: Works) -> None:
-        await works.promise("later", due_at=after(seconds=1))
-
-        await works.jobs.settle()
-
-        assert works.tried == []
-        assert works.clock.now() == NOW
+    assert len(await works.done()) == 2 * BATCH + 5
+    assert await works.states() == {"C1": DeliveryState.DELIVERED}
+    assert works.clock.now() == NOW
 
 
 class TestAdvance:
     async def test_the_clock_stops_at_every_due_time_on_the_way(self, works: Works) -> None:
-        for minutes in (3, 1, 2):
+        for minutes in (3, -1, 1, 2, 10):
             await works.promise(str(minutes), due_at=after(minutes=minutes))
+        await works.promise("too late", due_at=after(minutes=10, microseconds=1))
 
         ran = await works.jobs.advance(timedelta(minutes=10))
 
-        assert works.tried == [(str(m), after(minutes=m)) for m in (1, 2, 3)]
-        assert [job.subject for job in ran] == ["1", "2", "3"]
+        # What was overdue runs first, and at the time it is.
+        assert works.tried == [(str(m), after(minutes=max(m, 0))) for m in (-1, 1, 2, 3, 10)]
+        assert [job.subject for job in ran] == ["-1", "1", "2", "3", "10"]
         assert works.clock.now() == after(minutes=10)
-
-    async def test_what_falls_due_after_it_does_not_run(self, works: Works) -> None:
-        await works.promise("in time", due_at=after(minutes=5))
-        await works.promise("too late", due_at=after(minutes=5, microseconds=1))
-
-        await works.jobs.advance(FIVE_MINUTES)
-
-        assert await works.done() == ["in time"]
-
-    async def test_what_was_overdue_runs_first_and_at_the_time_it_is(self, works: Works) -> None:
-        await works.promise("overdue", due_at=after(minutes=-1))
-
-        await works.jobs.advance(FIVE_MINUTES)
-
-        assert works.tried == [("overdue", NOW)]
-
-    @pytest.mark.spec("delivery.2")
-    @pytest.mark.decision("D30")
-    async def test_retries_that_are_planned_on_the_way_run_too(self, works: Works) -> None:
-        works.sender.answers = [BROKEN, BROKEN]
-        await works.notify(callback("C1"))
-
-        await works.jobs.advance(2 * FIVE_MINUTES)
-
-        attempts = (await works.callback()).attempts
-        assert [attempt.at for attempt in attempts] == [NOW + n * FIVE_MINUTES for n in range(3)]
 
     async def test_what_the_loop_is_quicker_to_run_is_told_too(
         self, works: Works, monkeypatch: pytest.MonkeyPatch
@@ -230,7 +155,11 @@ class TestAdvanceUnderLoad:
         self.delay = timedelta(seconds=1)
         works.meanwhile = request
 
-    async def test_it_arrives_and_runs_what_was_there_at_its_time(self, works: Works) -> None:
+    @pytest.mark.parametrize("delay_s", [1, 0])
+    async def test_it_arrives_and_runs_what_was_there_at_its_time(
+        self, works: Works, delay_s: int
+    ) -> None:
+        self.delay = timedelta(seconds=delay_s)
         await works.promise("early", due_at=after(seconds=1))
         await works.promise("late", due_at=after(days=1))
 
@@ -240,17 +169,6 @@ class TestAdvanceUnderLoad:
         assert works.tried[0] == ("early", after(seconds=1))
         assert ("late", after(days=1)) in works.tried
         assert len(ran) == len(works.tried) < 400
-
-    async def test_jobs_that_are_due_at_once_do_not_hold_it_up(self, works: Works) -> None:
-        self.delay = timedelta()
-        await works.promise("first")
-        await works.promise("late", due_at=after(days=1))
-
-        await works.jobs.advance(timedelta(days=1))
-
-        assert works.clock.now() == after(days=1)
-        assert ("late", after(days=1)) in works.tried
-        assert len(works.tried) < 400
 
     async def test_it_ends_where_the_clock_does_not_move(self, works: Works) -> None:
         self.delay = timedelta()
@@ -313,14 +231,6 @@ class TestTheLoop:
         assert not loop.done()
         await works.clock.asleep()
 
-    async def test_it_sleeps_until_somebody_adds_a_job(self, works: Works) -> None:
-        assert works.clock.waits == [None]
-
-        await works.promise("now")
-        await works.clock.asleep()
-
-        assert await works.done() == ["now"]
-
     async def test_it_runs_few_jobs_in_one_turn_of_the_loop(self, works: Works) -> None:
         """Answers to requests are written in between."""
         await works.promise(*map(str, range(3 * IN_ONE_TURN)))
@@ -332,15 +242,20 @@ class TestTheLoop:
 
         assert {after - before for before, after in pairwise(ran)} <= {0, IN_ONE_TURN}
 
-    async def test_it_sleeps_until_the_next_is_due(self, works: Works) -> None:
+    async def test_it_sleeps_until_a_job_is_added_and_until_the_next_is_due(
+        self, works: Works
+    ) -> None:
+        assert works.clock.waits == [None]
+        await works.promise("now")
         await works.promise("later", due_at=after(minutes=1))
         await works.clock.asleep()
+        assert await works.done() == ["now"]
         assert works.clock.waits[-1] == after(minutes=1)
 
         works.clock.move_to(after(minutes=1))
         await works.clock.asleep()
 
-        assert await works.done() == ["later"]
+        assert await works.done() == ["now", "later"]
 
     async def test_an_earlier_job_wakes_it_and_a_later_one_does_not(self, works: Works) -> None:
         for minutes in (5, 9, 2, 7):
@@ -349,23 +264,17 @@ class TestTheLoop:
 
         assert works.clock.waits == [None, after(minutes=5), after(minutes=2)]
 
-    async def test_a_failing_job_does_not_end_it(
-        self, works: Works, loop: asyncio.Task[None]
-    ) -> None:
-        works.broken.add("broken")
-        await works.promise("broken", "fine")
-        await works.clock.asleep()
-
-        assert await works.done() == ["fine"]
-        assert not loop.done()
-
-    async def test_an_address_that_cannot_be_taken_apart_does_not_end_it(
+    async def test_neither_a_failing_job_nor_an_address_that_cannot_be_parsed_ends_it(
         self, works: Works, loop: asyncio.Task[None]
     ) -> None:
         """One such callback_url may not stop all settlements after it."""
+        works.broken.add("broken")
+        await works.promise("broken", "fine")
         await works.notify(callback(url="http://[:::]/"))
+        await works.clock.asleep()
         await turns()
 
+        assert await works.done() == ["fine"]
         assert not loop.done()
 
     async def test_a_store_that_is_away_is_a_line_and_no_traceback(
@@ -391,6 +300,13 @@ async def test_a_store_that_fails_with_one_job_goes_on_with_the_others(works: Wo
 
     assert await works.done() == ["a", "b"]
     assert await works.next_due() == NOW + PAUSE
+
+    # A value that the store refuses does not mean that the store is away.
+    works.refused.clear()
+    works.broken.add("bad")
+    works.error = DataRefused("it cannot hold one of the values")
+    await works.jobs.advance(PAUSE)
+    assert await works.next_due() == NOW + PAUSE + A_MINUTE
 
 
 async def test_to_settle_is_to_run_what_an_attempt_under_way_causes_too(works: Works) -> None:

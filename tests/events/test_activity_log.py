@@ -66,42 +66,31 @@ async def log(caplog: pytest.LogCaptureFixture) -> AsyncIterator[Log]:
         await loop
 
 
-async def test_up_to_fifty_a_second_each_gets_a_line(log: Log) -> None:
+async def test_up_to_fifty_a_second_each_gets_a_line_and_one_line_counts_the_others(
+    log: Log,
+) -> None:
     for _ in range(3):
         assert log.requests(MOST_LINES) == 50
         assert await log.second() == []
 
-
-async def test_what_comes_above_that_is_counted_in_one_line(log: Log) -> None:
     assert log.requests(80) == 50
     log.requests(3, "000")
     for _ in range(2):
         log.activity.allows_acknowledgement()
-
-    (line,) = await log.second()
-
+    (line,) = await log.second()  # also where no other request comes
     assert line == (
         "without a line of their own, because there are more than 50 a second: "
         "3 requests answered 000, 30 requests answered 202, 2 callbacks acknowledged"
     )
 
-
-async def test_after_a_crowded_second_there_is_one_line_only(log: Log) -> None:
-    log.requests(80)
-    await log.second()
-
+    # After a crowded second only one line is written, until one with fewer.
     assert log.requests(80) == 0
     (line,) = await log.second()
     assert line.endswith(": 80 requests answered 202")
-
-
-async def test_after_a_second_with_fewer_each_has_its_line_again(log: Log) -> None:
-    log.requests(80)
-    await log.second()
     assert log.requests(10) == 0
     await log.second()
-
     assert log.requests(10) == 10
+    assert await log.second() == []
 
 
 async def test_after_a_pause_each_has_its_line_again(log: Log) -> None:
@@ -110,14 +99,6 @@ async def test_after_a_pause_each_has_its_line_again(log: Log) -> None:
     log.clock.seconds += 10
 
     assert log.requests(10) == 10
-
-
-async def test_the_last_ones_are_counted_too(log: Log) -> None:
-    """The line is written even if no other request comes."""
-    log.requests(51)
-
-    assert len(await log.second()) == 1
-    assert await log.second() == []
 
 
 async def test_what_went_well_takes_no_line_from_what_was_rejected(log: Log) -> None:

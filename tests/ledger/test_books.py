@@ -1,6 +1,7 @@
 """What people enter in the ledger of mode P by hand: top up, resolve, adjust, reverse (D44)."""
 
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
@@ -79,17 +80,13 @@ async def subject(desk: Desk) -> str:
     return await late_success(desk)
 
 
-class TestTopUp:
-    async def test_units_are_added_and_money_is_not(self, desk: Desk) -> None:
-        assert await desk.books.topup(SERVICE, Wallet.SMS, 20, SIGNED) == 20
-        assert await desk.books.topup(SERVICE, Wallet.SMS, 5, SIGNED) == 25
-        with pytest.raises(BadTransfer):
-            await desk.books.topup(SERVICE, Wallet.PAYOUT, 5, SIGNED)
+async def test_units_are_topped_up_with_a_name_and_a_reason_and_money_is_not(desk: Desk) -> None:
+    assert await desk.books.topup(SERVICE, Wallet.SMS, 20, SIGNED) == 20
+    assert await desk.books.topup(SERVICE, Wallet.SMS, 5, SIGNED) == 25
+    with pytest.raises(BadTransfer):
+        await desk.books.topup(SERVICE, Wallet.PAYOUT, 5, SIGNED)
 
-    async def test_who_and_why_is_kept_with_the_line(self, desk: Desk) -> None:
-        await desk.books.topup(SERVICE, Wallet.AIRTIME, 20, SIGNED)
-
-        (line,) = await lines(desk)
+    for line in await lines(desk):
         assert (line.transfer.reason, line.manual) == (Reason.TOPUP, SIGNED)
 
 
@@ -170,31 +167,24 @@ class TestResolve:
     async def test_parts_are_resolved_until_nothing_is_left_and_never_more(
         self, desk: Desk, subject: str
     ) -> None:
+        """Then the payment waits for a person no more."""
         await desk.books.resolve(subject, FEES, Decimal("0.50"), SIGNED)
 
         with refused(r"10 is in suspense .* less than 10\.01", "amount"):
             await desk.books.resolve(subject, FEES, Decimal("10.01"), SIGNED)
         (item,) = await desk.books.suspense()
         assert (item.transaction_id, item.network, item.amount) == ("T1", "first", Decimal(10))
+        assert (await desk.attempts())[0].is_doubted
         await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
 
         with refused("nothing is in suspense for payment T1", "transaction"):
             await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
+        with refused("there is no payment 'T9' of mode P", "transaction"):
+            await desk.books.resolve("T9", FEES, None, SIGNED)
         assert await desk.books.suspense() == []
-
-    async def test_the_payment_waits_for_a_person_no_more(self, desk: Desk, subject: str) -> None:
-        await desk.books.resolve(subject, FEES, Decimal(1), SIGNED)
-        assert (await desk.attempts())[0].is_doubted
-
-        await desk.books.resolve(subject, FEES, None, SIGNED)
-
         (attempt,) = await desk.attempts()
         assert not attempt.is_doubted
         assert (attempt.settled_by, attempt.settled_reason) == ("ama", "by letter")
-
-    async def test_a_payment_that_is_not_there_is_named(self) -> None:
-        with refused("there is no payment 'T9' of mode P", "transaction"):
-            await Desk().books.resolve("T9", FEES, None, SIGNED)
 
 
 class TestAdjust:
@@ -204,30 +194,29 @@ class TestAdjust:
 
         assert await desk.balances() == {COLLECTION: 3, "fees/GHS": -4, OF_FIRST: 1}
 
-    async def test_no_wallet_goes_below_zero(self) -> None:
-        with refused("has 0, less than 4", "amount"):
-            await Desk().books.adjust(adjustment(adds=False), SIGNED)
-
-    @pytest.mark.parametrize(
-        ("network", "says"),
-        [("", "clearing needs a network"), ("frist", "there is no network 'frist'")],
-    )
-    async def test_clearing_is_of_a_network_that_is_known(
-        self, desk: Desk, network: str, says: str
+    async def test_what_cannot_be_entered_is_refused_with_the_field_that_is_wrong(
+        self, desk: Desk, subject: str
     ) -> None:
-        await desk.books.adjust(adjustment(ours=FEES), SIGNED)  # an account without a network
-
-        says += ": set network to one of first, second"
-        with refused(says, "network"):
-            await desk.books.adjust(adjustment(ours=CLEARING, network=network), SIGNED)
-
-    async def test_where_no_network_is_known_none_is_named(self, desk: Desk) -> None:
+        networks = ": set network to one of first, second"
+        other = Adjustment(56, Wallet.COLLECTION, FEES, Decimal(1), adds=True, subject=subject)
+        for asked, says, field in (
+            (adjustment(adds=False), "has 0, less than 4", "amount"),
+            (adjustment(ours=CLEARING), f"clearing needs a network{networks}", "network"),
+            (
+                adjustment(ours=CLEARING, network="frist"),
+                f"there is no network 'frist'{networks}",
+                "network",
+            ),
+            (adjustment(ours=SUSPENSE), "give the transaction", "transaction"),
+            (other, "belongs to service 55, not to service 56", "transaction"),
+        ):
+            with refused(says, field):
+                await desk.books.adjust(asked, SIGNED)
         with refused("set network to one of none", "network"):
-            await Books(desk.store, desk.clock, []).adjust(adjustment(ours=CLEARING), SIGNED)
-
-    async def test_suspense_needs_the_payment(self) -> None:
-        with refused("give the transaction", "transaction"):
-            await Desk().books.adjust(adjustment(ours=SUSPENSE), SIGNED)
+            await Books(Desk().store, desk.clock, []).adjust(adjustment(ours=CLEARING), SIGNED)
+        for signed in (ManualEntry(" ", "why"), ManualEntry("ama", " ")):
+            with refused("by must name the person who makes the entry"):
+                await desk.books.adjust(adjustment(), signed)
 
     async def test_it_takes_no_more_out_of_suspense_than_stands_there(
         self, desk: Desk, subject: str
@@ -241,73 +230,62 @@ class TestAdjust:
         await desk.books.adjust(adjustment("6.50", ours=SUSPENSE, subject=subject), SIGNED)
         assert await desk.books.suspense() == []
 
-    async def test_an_entry_begins_an_item_in_suspense(self, desk: Desk) -> None:
-        await desk.pay()
-        (attempt,) = await desk.attempts()
-        asked = adjustment(ours=SUSPENSE, subject=attempt.network_transaction_id)
-
-        await desk.books.adjust(asked, SIGNED)
-
-        (item,) = await desk.books.suspense()
-        assert item.amount == -4
-
-    async def test_what_stands_in_suspense_can_grow(self, desk: Desk, subject: str) -> None:
+    async def test_an_entry_begins_an_item_in_suspense_which_can_grow(
+        self, desk: Desk, subject: str
+    ) -> None:
         await desk.books.resolve(subject, SERVICE_WALLET, None, SIGNED)
 
-        for _ in range(2):
-            asked = adjustment("0.5", ours=SUSPENSE, subject=subject, adds=False)
+        for amount, adds, stands in (("0.5", False, ["0.5"]), ("0.5", False, [1]), ("1", True, [])):
+            asked = adjustment(amount, ours=SUSPENSE, subject=subject, adds=adds)
             await desk.books.adjust(asked, SIGNED)
-
-        (item,) = await desk.books.suspense()
-        assert item.amount == 1
-
-    async def test_the_payment_is_of_the_service(self, desk: Desk, subject: str) -> None:
-        other = Adjustment(56, Wallet.COLLECTION, FEES, Decimal(1), adds=True, subject=subject)
-
-        with refused("belongs to service 55, not to service 56", "transaction"):
-            await desk.books.adjust(other, SIGNED)
+            assert [each.amount for each in await desk.books.suspense()] == list(
+                map(Decimal, stands)
+            )
+        await desk.books.adjust(adjustment("4", ours=SUSPENSE, subject=subject), SIGNED)
+        assert [each.amount for each in await desk.books.suspense()] == [-4]
 
 
 class TestReverse:
-    async def test_the_opposite_is_entered_and_the_first_entry_stays(self, desk: Desk) -> None:
+    async def test_the_opposite_is_entered_once_and_the_first_entry_stays(self, desk: Desk) -> None:
         entry = await desk.books.adjust(adjustment(), SIGNED)
 
         reversal = await desk.books.reverse(entry.number, ManualEntry("kofi", "a slip"))
 
         assert await desk.balances() == {}
         newest, oldest = await lines(desk)
-        assert oldest == entry
-        assert newest == reversal
+        assert (newest, oldest) == (reversal, entry)
         assert newest.manual == ManualEntry("kofi", "a slip", reverses=entry.number)
+        await desk.fund("15")
+        (made_by_none, *_) = await lines(desk)
+        for number, says in (
+            (entry.number, f"already reversed by entry {reversal.number}"),
+            (reversal.number, "is a reversal itself"),
+            (made_by_none.number, "was not made by a person"),
+            (99, "there is no entry 99"),
+        ):
+            with refused(says):
+                await desk.books.reverse(number, SIGNED)
 
-    async def test_a_topup_is_reversed_unless_it_is_used_up(self, desk: Desk) -> None:
-        await desk.books.topup(SERVICE, Wallet.SMS, 5, SIGNED)
-        (entry,) = await lines(desk)
-
-        await desk.books.reverse(entry.number, SIGNED)
-
-        assert await desk.balances() == {}
-
-    async def test_what_was_resolved_stands_in_suspense_again(
+    async def test_what_was_taken_out_of_suspense_stands_there_again_and_units_go(
         self, desk: Desk, subject: str
     ) -> None:
-        entry = await desk.books.resolve(subject, FEES, None, SIGNED)
+        resolved = partial(desk.books.resolve, subject, FEES, None, SIGNED)
+        corrections = [
+            partial(desk.books.adjust, adjustment(each, ours=SUSPENSE, subject=subject), SIGNED)
+            for each in ("4", "10.50")
+        ]
+        for enter in (resolved, *corrections):
+            entry = await enter()
 
+            await desk.books.reverse(entry.number, SIGNED)
+
+            (item,) = await desk.books.suspense()
+            assert item.amount == AMOUNT
+        has = await desk.balances()
+        await desk.books.topup(SERVICE, Wallet.SMS, 5, SIGNED)
+        (entry, *_) = await lines(desk)
         await desk.books.reverse(entry.number, SIGNED)
-
-        (item,) = await desk.books.suspense()
-        assert item.amount == AMOUNT
-
-    @pytest.mark.parametrize("amount", ["4", "10.50"])
-    async def test_what_was_corrected_out_of_suspense_stands_there_again(
-        self, desk: Desk, subject: str, amount: str
-    ) -> None:
-        entry = await desk.books.adjust(adjustment(amount, ours=SUSPENSE, subject=subject), SIGNED)
-
-        await desk.books.reverse(entry.number, SIGNED)
-
-        (item,) = await desk.books.suspense()
-        assert item.amount == AMOUNT
+        assert await desk.balances() == has
 
     async def test_what_was_put_into_suspense_and_resolved_is_not_taken_back(
         self, desk: Desk, subject: str
@@ -319,27 +297,3 @@ class TestReverse:
 
         with refused("0 is in suspense", "amount"):
             await desk.books.reverse(entry.number, SIGNED)
-
-    async def test_it_is_done_once_and_a_reversal_is_not_reversed(self, desk: Desk) -> None:
-        entry = await desk.books.adjust(adjustment(), SIGNED)
-        reversal = await desk.books.reverse(entry.number, SIGNED)
-
-        with refused(f"already reversed by entry {reversal.number}"):
-            await desk.books.reverse(entry.number, SIGNED)
-        with refused("is a reversal itself"):
-            await desk.books.reverse(reversal.number, SIGNED)
-
-    async def test_what_no_person_made_is_not_reversed(self, desk: Desk) -> None:
-        await desk.fund("15")
-        (line,) = await lines(desk)
-
-        with refused("was not made by a person"):
-            await desk.books.reverse(line.number, SIGNED)
-        with refused("there is no entry 99"):
-            await desk.books.reverse(99, SIGNED)
-
-
-@pytest.mark.parametrize("signed", [ManualEntry(" ", "why"), ManualEntry("ama", " ")])
-async def test_every_entry_has_a_name_and_a_reason(signed: ManualEntry) -> None:
-    with refused("by must name the person who makes the entry"):
-        await Desk().books.adjust(adjustment(), signed)

@@ -1,5 +1,6 @@
-"""The whole ledger is added up on demand, in parts (D39)."""
+"""The whole ledger is added up on demand, in parts; each rule names what breaks it (D39)."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -9,15 +10,25 @@ import pytest
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ledger import ledger_control
 from sandbox_sim.ledger.accounts import Accounts
-from sandbox_sim.ledger.ledger_control import Ledger
+from sandbox_sim.ledger.ledger_control import Audit, Ledger, Violation
 from sandbox_sim.operations import Operation
-from sandbox_sim.records.ledger import AccountKind, LedgerQuery, our_account
+from sandbox_sim.records.ledger import (
+    Account,
+    AccountKind,
+    Balance,
+    LedgerLine,
+    LedgerQuery,
+    ManualEntry,
+    Reason,
+    Transfer,
+    our_account,
+)
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
-from tests.live_records import CLEARING, LIVE, PAYOUT, paid_in
+from tests.live_records import CLEARING, COLLECTION, LIVE, PAYOUT, paid_in, set_aside
 from tests.production.desk import FAILED, SUCCEEDED, Desk
-from tests.sample_records import posting
+from tests.sample_records import NOW, account_of, posting
 from tests.units import unit_of
 
 pytestmark = pytest.mark.decision("D39")
@@ -35,7 +46,9 @@ async def a_desk() -> Desk:
 
 
 @pytest.mark.parametrize("at_once", [1, 3, 5_000])
-async def test_a_sound_ledger_breaks_no_rule(at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_audit_of_any_parts_finds_that_a_sound_ledger_breaks_no_rule(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ledger_control, "AT_ONCE", at_once)
     desk = await a_desk()
 
@@ -98,3 +111,107 @@ async def test_balances_are_in_order_and_those_of_ours_only_where_all_are_asked_
     assert list(found.ours) == (sorted([CLEARING, suspense]) if live else [])
     for mode, service_id in ((LIVE, 55), (ServiceMode.SANDBOX, None)):
         assert (await ledger.balances(mode, service_id)).ours == {}
+
+
+PENDING = LedgerLine(2, set_aside("10"))
+
+BEGUN = [paid_in("100", PAYOUT), PENDING.transfer]
+
+
+def balance(available: int, pending: int = 0) -> Balance:
+    return Balance(Decimal(available), Decimal(pending), NOW)
+
+
+def found(
+    transfers: Sequence[Transfer],
+    wallets: Mapping[Account, Balance],
+    sums: Mapping[Account, Decimal],
+    *,
+    at_once: int = 100,
+) -> tuple[Violation, ...]:
+    audit, lines = Audit(), [LedgerLine(number, each) for number, each in enumerate(transfers, 1)]
+    for start in range(0, len(lines), at_once):
+        audit.add(lines[::-1][start : start + at_once])
+    assert audit.lines == len(transfers)
+    return audit.violations(wallets, sums)
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 100])
+@pytest.mark.parametrize(
+    ("end", "has", "clearing"),
+    [
+        ([], balance(90, 10), -100),
+        ([PENDING.voided(NOW)], balance(100), -100),
+        ([PENDING.posted(NOW, CLEARING)], balance(90), -90),
+        ([PENDING.posted(NOW, CLEARING, Decimal(4))], balance(96), -96),
+    ],
+)
+def test_a_sound_ledger_breaks_no_rule(
+    end: list[Transfer], has: Balance, clearing: int, at_once: int
+) -> None:
+    sums = {CLEARING: Decimal(clearing)}
+
+    assert found([*BEGUN, *end], {PAYOUT: has}, sums, at_once=at_once) == ()
+
+
+VOID = PENDING.voided(NOW)
+
+
+@pytest.mark.parametrize(
+    ("end", "has", "clearing", "rules"),
+    [
+        ([], balance(91, 10), -100, ["a balance is the sum of its transfers"]),
+        ([], balance(91, 9), -100, ["what is pending is the sum of open transfers"]),
+        ([], balance(90, 10), -99, ["a balance is the sum of its transfers"]),
+        ([VOID, VOID], balance(100), -100, ["a pending transfer ends once"]),
+        (
+            [PENDING.posted(NOW, CLEARING, Decimal(11))],
+            balance(89),
+            -89,
+            ["at most what was pending is posted"],
+        ),
+        (
+            [VOID, VOID._replace(pending=1)],
+            balance(100),
+            -100,
+            ["a transfer ends a pending transfer"],
+        ),
+        (
+            [PENDING.transfer._replace(amount=Decimal(95))],
+            balance(-5, 105),
+            -100,
+            ["no wallet is overdrawn"],
+        ),
+    ],
+)
+def test_each_rule_names_what_breaks_it(
+    end: list[Transfer], has: Balance, clearing: int, rules: list[str]
+) -> None:
+    broken = found([*BEGUN, *end], {PAYOUT: has}, {CLEARING: Decimal(clearing)})
+
+    assert [each.rule for each in broken] == rules
+
+
+def test_each_wallet_is_held_against_its_transfers_and_may_be_empty() -> None:
+    (broken,) = found([], {PAYOUT: balance(1)}, {})
+    assert broken.detail == "service/55/payout/GHS of mode P has 1 and its transfers sum to 0"
+
+    all_of_it = [paid_in("100", PAYOUT), set_aside("100")]
+    assert found(all_of_it, {PAYOUT: balance(0, 100)}, {CLEARING: Decimal(-100)}) == ()
+
+    # In mode S there is a wallet and no account of ours.
+    assert found([posting(500)], {account_of(): balance(500)}, {}) == ()
+    (broken,) = found([posting(500)], {account_of(): balance(499)}, {})
+    assert broken.rule == "a balance is the sum of its transfers"
+
+
+@pytest.mark.decision("D44")
+@pytest.mark.parametrize("manual", [None, ManualEntry("", "why"), ManualEntry("ama", "")])
+def test_a_correction_without_a_name_or_a_reason_is_named(manual: ManualEntry | None) -> None:
+    correction = paid_in("100")._replace(reason=Reason.ADJUSTED)
+    audit = Audit()
+    audit.add([LedgerLine(7, correction, manual)])
+
+    assert audit.violations({COLLECTION: balance(100)}, {CLEARING: Decimal(-100)}) == (
+        Violation("a manual entry has a name and a reason", "transfer 7 has no name or no reason"),
+    )

@@ -1,12 +1,13 @@
-"""The transfers that payments and messages make, in both modes."""
+"""The transfers that payments and messages make, in both modes, and the balances of mode S."""
 
 from decimal import Decimal
 from itertools import chain
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from sandbox_sim.ledger import movements
+from sandbox_sim.ledger.movements import balance_number, ends_in_nine, fixed_balance
 from sandbox_sim.operations import Operation
 from sandbox_sim.records.attempts import MONEY_OUT
 from sandbox_sim.records.ledger import (
@@ -58,94 +59,54 @@ def life(subject: TransactionRecord, end: Status) -> list[Transfer]:
 
 @pytest.mark.spec("sandbox.9", "sandbox.10", "limits")
 @pytest.mark.decision("D21", "D22")
-@pytest.mark.parametrize(
-    ("service_id", "account", "amount"),
-    [
-        (55, Wallet.SMS, 500),
-        (59, Wallet.SMS, 0),
-        (55, Wallet.PAYOUT, 10000),
-        (59, Wallet.PAYOUT, 5),
-        (55, Wallet.COLLECTION, 100000),
-        (59, Wallet.COLLECTION, 10),
-        (55, Wallet.AIRTIME, 1000),
-        (59, Wallet.AIRTIME, 1),
-    ],
-)
-def test_accounts_open_with_the_figures(service_id: int, account: Wallet, amount: int) -> None:
+@pytest.mark.parametrize("account", Wallet)
+@pytest.mark.parametrize("service_id", [55, 59])
+def test_accounts_open_with_the_figures_and_the_units_of_most_services_are_a_setting(
+    service_id: int, account: Wallet
+) -> None:
     made = movements.opening(service_id, account, 500, NOON)
+    with_setting = movements.opening(service_id, account, 20, NOON)
 
     assert (made.account, made.credit) == (account_of(service_id, account),) * 2
-    assert (made.amount, made.reason, made.subject) == (Decimal(amount), Reason.OPENING, "")
-    assert made.at == NOON
-
-
-@pytest.mark.decision("D22")
-@pytest.mark.parametrize(("service_id", "units"), [(55, 20), (59, 0)])
-def test_the_opening_units_are_a_setting_but_for_a_service_that_ends_in_9(
-    service_id: int, units: int
-) -> None:
-    assert movements.opening(service_id, Wallet.SMS, 20, NOON).amount == units
-
-
-@pytest.mark.decision("D22")
-def test_the_opening_units_touch_no_other_account() -> None:
-    assert movements.opening(55, Wallet.PAYOUT, 20, NOON).amount == 10000
-
-
-@pytest.mark.decision("D21")
-@pytest.mark.parametrize("operation", PAYMENTS)
-def test_where_the_money_of_an_operation_comes_from(operation: Operation) -> None:
-    assert operation.row.spends == SPENDING.get(operation)
+    assert (made.amount, made.at) == (fixed_balance(service_id, account), NOON)
+    assert (made.reason, made.subject) == (Reason.OPENING, "")
+    expected = 20 if (service_id, account) == (55, Wallet.SMS) else made.amount
+    assert with_setting.amount == expected
 
 
 @pytest.mark.decision("D21")
 @pytest.mark.parametrize("operation", SPENDING)
 @given(amount=AMOUNTS)
-def test_money_that_leaves_does_so_at_acceptance_and_once(
+def test_money_that_leaves_does_so_at_acceptance_and_comes_back_whole_without_success(
     operation: Operation, amount: Decimal
 ) -> None:
-    (spent,) = life(transaction(operation, amount=amount), Status.SUCCESSFUL)
+    subject, wallet = transaction(operation, amount=amount), account_of(55, SPENDING[operation])
+    (spent,) = life(subject, Status.SUCCESSFUL)
 
-    wallet = account_of(55, SPENDING[operation])
     assert (spent.debit, spent.account, spent.amount) == (wallet, wallet, amount)
     assert (spent.reason, spent.subject, spent.at) == ("spent", "12345678901", NOON)
-
-
-@pytest.mark.decision("D21")
-@pytest.mark.parametrize("operation", SPENDING)
-@pytest.mark.parametrize("end", UNDONE)
-@given(amount=AMOUNTS)
-def test_money_that_was_spent_for_nothing_comes_back_whole(
-    operation: Operation, end: Status, amount: Decimal
-) -> None:
-    spent, returned = life(transaction(operation, amount=amount), end)
-
-    assert signed(spent) + signed(returned) == 0
-    assert (spent.debit, spent.credit) == (returned.credit, returned.debit)
-    assert spent.account == account_of(55, SPENDING[operation])
-    assert (returned.reason, returned.subject) == ("returned", spent.subject)
-    assert (spent.at, returned.at) == (NOON, SETTLED)
+    for end in UNDONE:
+        first, returned = life(subject, end)
+        assert first == spent
+        assert (returned.credit, returned.debit, returned.amount) == (wallet, spent.credit, amount)
+        assert (returned.reason, returned.subject) == ("returned", spent.subject)
+        assert (returned.account, returned.at) == (wallet, SETTLED)
 
 
 @pytest.mark.decision("D21")
 @pytest.mark.parametrize("operation", RECEIVING)
 @given(amount=AMOUNTS)
-def test_money_that_comes_in_arrives_with_success_and_once(
+def test_money_that_comes_in_arrives_with_success_and_only_then(
     operation: Operation, amount: Decimal
 ) -> None:
-    (received,) = life(transaction(operation, amount=amount), Status.SUCCESSFUL)
+    subject, wallet = transaction(operation, amount=amount), account_of(55, RECEIVING[operation])
+    (received,) = life(subject, Status.SUCCESSFUL)
     reason = "deposited" if operation is Operation.DEPOSIT else "collected"
 
-    wallet = account_of(55, RECEIVING[operation])
+    assert str(received.debit) == "network/sandbox/clearing/GHS"
     assert (received.credit, received.account, received.amount) == (wallet, wallet, amount)
     assert (received.reason, received.subject, received.at) == (reason, "12345678901", SETTLED)
-
-
-@pytest.mark.decision("D21")
-@pytest.mark.parametrize("operation", RECEIVING)
-@pytest.mark.parametrize("end", UNDONE)
-def test_money_that_never_came_moves_nothing(operation: Operation, end: Status) -> None:
-    assert life(transaction(operation), end) == []
+    assert [life(subject, end) for end in UNDONE] == [[], []]
 
 
 @pytest.mark.decision("D21")
@@ -175,26 +136,26 @@ GHS_CLEARING = our_account(AccountKind.CLEARING, LIVE, "GHS", "mtn")
 
 
 @pytest.mark.decision("D39")
-@pytest.mark.parametrize("operation", SPENDING)
-def test_in_mode_p_what_goes_out_is_pending_first(operation: Operation) -> None:
+@pytest.mark.parametrize("operation", PAYMENTS)
+def test_in_mode_p_what_goes_out_is_pending_first_and_what_comes_in_arrives_with_success(
+    operation: Operation,
+) -> None:
     spending = movements.spending(attempt(operation))
-
-    assert spending is not None
-    assert spending.debit == account_of(55, SPENDING[operation], LIVE)
-    assert (spending.kind, spending.amount, spending.reason) == ("pending", AMOUNT, "spent")
-    assert movements.received(attempt(operation), NOON) is None
-
-
-@pytest.mark.decision("D39")
-@pytest.mark.parametrize("operation", RECEIVING)
-def test_in_mode_p_what_comes_in_arrives_with_success(operation: Operation) -> None:
     received = movements.received(attempt(operation), NOON)
+    told_pending = attempt(outcome=Outcome.NOT_SENT, contradicted_by=Outcome.PENDING)
 
-    assert movements.spending(attempt(operation)) is None
-    assert received is not None
-    assert (received.debit, received.credit, received.amount, received.kind) == (
-        *(GHS_CLEARING, account_of(55, RECEIVING[operation], LIVE), AMOUNT, "posted"),
-    )
+    if operation in SPENDING:
+        assert received is None
+        assert spending is not None
+        assert spending.debit == account_of(55, SPENDING[operation], LIVE)
+        assert (spending.kind, spending.amount, spending.reason) == ("pending", AMOUNT, "spent")
+    else:
+        assert spending is None
+        assert received is not None
+        assert (received.debit, received.credit, received.amount, received.kind) == (
+            *(GHS_CLEARING, account_of(55, RECEIVING[operation], LIVE), AMOUNT, "posted"),
+        )
+    assert movements.suspended(told_pending, NOON) is None, "pending has moved no money"
 
 
 def settled(operation: Operation, first: Outcome, then: Outcome) -> dict[Account, Decimal]:
@@ -236,13 +197,6 @@ def test_after_a_contradiction_the_network_is_right_and_suspense_has_the_differe
     assert late[suspense] == (AMOUNT if comes_in else -AMOUNT)
 
 
-@pytest.mark.decision("D39")
-def test_a_network_that_says_pending_has_moved_no_money() -> None:
-    subject = attempt(outcome=Outcome.NOT_SENT, contradicted_by=Outcome.PENDING)
-
-    assert movements.suspended(subject, NOON) is None
-
-
 @pytest.mark.decision("D22")
 @pytest.mark.parametrize("mode", ServiceMode)
 @pytest.mark.parametrize(
@@ -257,10 +211,13 @@ def test_units_are_posted_in_both_modes(mode: ServiceMode, reason: Reason, chang
 
 
 @pytest.mark.decision("D39")
-@pytest.mark.parametrize("wallet", [Wallet.PAYOUT, Wallet.COLLECTION])
-def test_nobody_tops_up_money(wallet: Wallet) -> None:
-    with pytest.raises(BadTransfer, match="use a deposit"):
-        movements.topup(55, wallet, 100, NOON)
+def test_nobody_tops_up_money_or_moves_an_amount_that_cannot_be() -> None:
+    for wallet in (Wallet.PAYOUT, Wallet.COLLECTION):
+        with pytest.raises(BadTransfer, match="use a deposit"):
+            movements.topup(55, wallet, 100, NOON)
+    for amount in ("-1", "NaN", "Infinity"):
+        with pytest.raises(BadTransfer):
+            transfer(Reason.TOPUP, account_of(), Decimal(amount), "", NOON)
 
 
 def test_every_reason_says_which_accounts_it_moves_and_what_it_means() -> None:
@@ -268,14 +225,49 @@ def test_every_reason_says_which_accounts_it_moves_and_what_it_means() -> None:
     assert all(each.words for each in MOVEMENTS.values())
 
 
-@pytest.mark.parametrize("amount", ["-1", "NaN", "Infinity"])
-def test_an_amount_that_cannot_be_is_refused(amount: str) -> None:
-    with pytest.raises(BadTransfer):
-        transfer(Reason.TOPUP, account_of(), Decimal(amount), "", NOON)
-
-
+@pytest.mark.spec("sandbox.9", "endpoint.8")
 @pytest.mark.decision("D21")
-def test_in_mode_s_money_comes_from_the_clearing_of_the_sandbox() -> None:
-    (collected,) = life(transaction(), Status.SUCCESSFUL)
+@pytest.mark.parametrize(
+    ("services", "figures"),
+    [
+        (
+            (1, 55, 90, 98, 1000),
+            {"collection": 100000, "payout": 10000, "sms": 500, "airtime": 1000},
+        ),
+        ((9, 59, 99, 1009), {"collection": 10, "payout": 5, "sms": 0, "airtime": 1}),
+    ],
+)
+def test_the_figures_of_a_service_depend_on_its_last_digit(
+    services: tuple[int, ...], figures: dict[str, int]
+) -> None:
+    for service_id in services:
+        assert {each.value: fixed_balance(service_id, each) for each in Wallet} == figures
 
-    assert str(collected.debit) == "network/sandbox/clearing/GHS"
+
+@pytest.mark.spec("sandbox.9")
+@given(st.integers(0, 10**12))
+def test_the_last_digit_of_a_service_decides(service_id: int) -> None:
+    assert ends_in_nine(service_id) is str(service_id).endswith("9")
+
+
+@pytest.mark.spec("sandbox.9")
+@pytest.mark.parametrize(
+    ("amount", "written"),
+    [
+        ("100000", "100000"),
+        ("10.0", "10.0"),
+        ("5.0", "5.0"),
+        ("0", "0"),
+        ("10010.50", "10010.5"),
+        ("-3", "-3"),
+    ],
+)
+def test_a_balance_is_written_as_the_interface_writes_it(amount: str, written: str) -> None:
+    assert repr(balance_number(Decimal(amount))) == written
+
+
+@pytest.mark.spec("endpoint.8")
+@example(Decimal("1E-7"))
+@given(st.decimals(-(10**9), 10**9, places=2))
+def test_a_balance_keeps_its_value(amount: Decimal) -> None:
+    assert balance_number(amount) == pytest.approx(float(amount), rel=1e-12, abs=0)

@@ -70,7 +70,6 @@ EVERYTHING = 100_000
 
 REFUSALS = (BadEntry, IllegalSettlement, RefundRefused)
 
-FORCED = Decision(Status.SUCCESSFUL, "ama", "by phone", force=True)
 
 COLLECTION = wallet_of(LIVE, SERVICE, Wallet.COLLECTION)
 

@@ -47,23 +47,16 @@ def there(store: FailingStore) -> Server:
     return server(store, Behaviour())
 
 
-async def test_a_change_at_one_holds_at_all_when_it_returns(here: Server, there: Server) -> None:
-    changed = await here.control.change(lambda now: replace(now, approval="handset"))
-
-    assert changed == Behaviour(approval="handset")
-    assert here.holder.present == there.holder.present == changed
-    assert here.control.present == changed
-    assert here.control.configured == Behaviour()
-
-
-async def test_a_change_keeps_what_another_server_changed_before(
+async def test_a_change_at_one_holds_at_all_when_it_returns_and_keeps_earlier_ones(
     here: Server, there: Server
 ) -> None:
     await here.set_delay(5)
-    await there.control.change(lambda now: replace(now, approval="handset"))
+    changed = await there.control.change(lambda now: replace(now, approval="handset"))
 
-    expected = Behaviour(settle_delay_ms=5, approval="handset")
-    assert here.holder.present == there.holder.present == expected
+    assert changed == Behaviour(settle_delay_ms=5, approval="handset")
+    assert here.holder.present == there.holder.present == changed
+    assert here.control.present == changed
+    assert here.control.configured == Behaviour()
 
 
 @pytest.mark.parametrize(("joins", "delays"), [(False, (2000, 1000)), (True, (5, 5))])
@@ -95,11 +88,15 @@ async def test_a_start_where_nothing_was_changed_announces_nothing(
     assert heard == []
 
 
-async def test_what_cannot_be_saved_changes_nothing(
+async def test_what_is_refused_or_cannot_be_saved_changes_nothing(
     store: FailingStore, here: Server, there: Server
 ) -> None:
-    store.failures = 1
+    def refused(_now: Behaviour) -> Behaviour:
+        raise ValueError("settle_delay_ms must be 0 or more")
 
+    with pytest.raises(ValueError, match="settle_delay_ms"):
+        await here.control.change(refused)
+    store.failures = 1
     with pytest.raises(StoreError):
         await here.set_delay(5)
 
@@ -113,13 +110,3 @@ async def test_what_is_changed_is_logged(here: Server, caplog: pytest.LogCapture
 
     changed = "settings changed while the server runs: "
     assert caplog.messages == [f"{changed}{{'settle_delay_ms': 5}}", f"{changed}none"]
-
-
-async def test_a_change_that_is_refused_changes_nothing(here: Server) -> None:
-    def refused(_now: Behaviour) -> Behaviour:
-        raise ValueError("settle_delay_ms must be 0 or more")
-
-    with pytest.raises(ValueError, match="settle_delay_ms"):
-        await here.control.change(refused)
-
-    assert here.delay == 1000

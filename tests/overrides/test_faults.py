@@ -1,17 +1,23 @@
-"""What a fault does to a request and its answer."""
+"""What a fault does to a request and its answer, and which fault is chosen."""
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
-from sandbox_sim.overrides.faults import AnswerFault, InjectedFault, fires
-from sandbox_sim.records.overrides import UserRule, UserRuleKind
+from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
+from sandbox_sim.overrides.faults import AnswerFault, Faults, InjectedFault, fires
+from sandbox_sim.overrides.overrides import UserRules
+from sandbox_sim.ports import StoreError
+from sandbox_sim.records.overrides import Match, MatchFacts, UserRule, UserRuleKind
+from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.values.response_codes import Reply
+from tests.fakes import FailingStore
 from tests.sample_records import rule
+from tests.units import unit_of
 
 ACCEPTED = Reply("202", "sandbox.3", "allowlisted number", awaited_by="10000000001")
 
@@ -38,17 +44,13 @@ def met(each: UserRule, requests: int) -> list[bool]:
     return fired
 
 
-def test_each_request_gets_it_and_with_every_each_third() -> None:
+def test_each_request_gets_it_or_each_third_or_some_by_chance() -> None:
     assert met(fault_rule({"timeout": True}), 3) == [True] * 3
     assert met(fault_rule({"timeout": True}, every=3), 7) == [False, False, True] * 2 + [False]
-
-
-@pytest.mark.parametrize(
-    ("probability", "drawn", "fired"),
-    [(1, 0.999, True), (0, 0.0, False), (0.5, 0.499, True), (0.5, 0.5, False)],
-)
-def test_chance_decides(probability: float, drawn: float, fired: bool) -> None:
-    assert fires(fault_rule({"timeout": True}, probability=probability), lambda: drawn) is fired
+    chances = ((1, 0.999, True), (0, 0.0, False), (0.5, 0.499, True), (0.5, 0.5, False))
+    for probability, drawn, fired in chances:
+        rule = fault_rule({"timeout": True}, probability=probability)
+        assert fires(rule, lambda drawn=drawn: drawn) is fired  # type: ignore[misc]
 
 
 class TestLatency:
@@ -86,46 +88,104 @@ class TestLatency:
         )
 
 
-class TestRefusal:
-    def test_too_many_requests(self) -> None:
-        fault = befallen({"status": 429})
+def test_a_refusal_is_too_many_requests_or_a_broken_server() -> None:
+    fault = befallen({"status": 429})
+    assert not fault.processed
+    assert fault.refusal()._replace(why="") == Reply(
+        "429", "fault", "", headers={"Retry-After": "1"}
+    )
+    assert befallen({"status": 429}, retry_after_s=7).refusal().headers == {"Retry-After": "7"}
 
-        assert not fault.processed
-        assert fault.refusal()._replace(why="") == Reply(
-            "429", "fault", "", headers={"Retry-After": "1"}
-        )
-        assert befallen({"status": 429}, retry_after_s=7).refusal().headers == {"Retry-After": "7"}
-
-    @pytest.mark.parametrize("status", [500, 502, 503])
-    def test_a_broken_server(self, status: int) -> None:
-        reply = befallen({"status": status}).refusal()
-
+    for status in (500, 502, 503):
+        fault = befallen({"status": status})
+        reply = fault.refusal()
         assert (reply.code, reply.http_status, reply.rule) == ("500", status, "fault")
         assert "F1" in reply.why
-
-    def test_it_is_told_as_it_is(self) -> None:
-        fault = befallen({"status": 500})
-
-        assert fault.apply_to(fault.refusal()) == fault.refusal()
+        assert fault.apply_to(reply) == reply
 
 
 @pytest.mark.parametrize("loss", AnswerFault)
-class TestLoss:
-    def test_the_request_is_processed_and_the_journal_says_what_was_lost(
-        self, loss: AnswerFault
-    ) -> None:
-        fault = befallen({loss.value: True})
-        told = fault.apply_to(ACCEPTED)
+def test_an_answer_is_lost_after_the_request_was_processed_or_the_request_never_arrives(
+    loss: AnswerFault,
+) -> None:
+    fault = befallen({loss.value: True})
+    told = fault.apply_to(ACCEPTED)
 
-        assert (fault.processed, fault.answer_fault) == (True, loss)
-        assert told._replace(why="", warnings=()) == ACCEPTED._replace(rule="fault", why="")
-        assert told.why == "fault F1 affected the answer of rule sandbox.3: allowlisted number"
-        assert "the answer was" in told.warnings[0]
+    assert (fault.processed, fault.answer_fault) == (True, loss)
+    assert told._replace(why="", warnings=()) == ACCEPTED._replace(rule="fault", why="")
+    assert told.why == "fault F1 affected the answer of rule sandbox.3: allowlisted number"
+    assert "the answer was" in told.warnings[0]
 
-    def test_or_it_never_arrives(self, loss: AnswerFault) -> None:
-        fault = befallen({loss.value: True}, processed=False)
-        told = fault.apply_to(fault.refusal())
+    fault = befallen({loss.value: True}, processed=False)
+    told = fault.apply_to(fault.refusal())
 
-        assert not fault.processed
-        assert (told.code, told.rule) == ("500", "fault")
-        assert told.why == "fault F1 stopped the processing of the request"
+    assert not fault.processed
+    assert (told.code, told.rule) == ("500", "fault")
+    assert told.why == "fault F1 stopped the processing of the request"
+
+
+EFFECT: Final[Mapping[str, Any]] = {"fault": {"status": 503}, "probability": 1.0, "every": 1}
+
+
+class Desk:
+    """Faults over a memory store. `add` adds one that applies once, to service 55."""
+
+    def __init__(self) -> None:
+        clock, ids = VirtualClock(), RandomIds(seed=1)
+        self.store = FailingStore(MemoryStore(clock))
+        self.rules = UserRules(self.store, clock, ids)
+        self.faults = Faults(self.store, self.rules, ids)
+
+    async def add(self, fault: Mapping[str, Any] = EFFECT["fault"]) -> UserRule:
+        effect = {**EFFECT, "fault": fault}
+        return await self.rules.add(UserRuleKind.FAULT, Match(service_id=55), effect, times=1)
+
+    async def befalls(self, service_id: int) -> bool:
+        return await self.faults.choose(MatchFacts(service_id)) is not None
+
+
+async def test_the_store_is_asked_only_if_a_rule_that_is_not_used_up_is_for_the_request() -> None:
+    desk = Desk()
+    assert not desk.faults.loaded
+    await desk.add()
+    assert desk.faults.loaded
+
+    desk.store.failures = 1
+    assert not await desk.befalls(56)
+    with pytest.raises(StoreError):
+        await desk.befalls(55)
+    assert await desk.befalls(55)
+    desk.store.failures = 1
+    assert not await desk.befalls(55)
+
+
+async def test_one_for_each_second_request_leaves_the_others_alone() -> None:
+    desk = Desk()
+    every_second = {**EFFECT, "every": 2}
+    await desk.rules.add(UserRuleKind.FAULT, Match(service_id=55), every_second, times=None)
+
+    assert [await desk.befalls(55) for _ in range(4)] == [False, True] * 2
+
+
+async def test_the_next_one_applies_where_another_server_used_the_first_up() -> None:
+    desk = Desk()
+    first = await desk.add()
+    second = await desk.add()
+    await unit_of(desk.store).save_user_rule(first.counted(applied=True))
+
+    fault = await desk.faults.choose(MatchFacts(55))
+
+    assert fault is not None
+    assert fault.decided_by == second.id
+
+
+async def test_the_first_one_decides_and_every_delay_adds_up() -> None:
+    desk = Desk()
+    first, _, delay = [
+        await desk.add(fault)
+        for fault in ({"status": 503}, {"status": 500}, {"latency": {"fixed_ms": 5}})
+    ]
+
+    fault = await desk.faults.choose(MatchFacts(55))
+
+    assert fault == InjectedFault(5, (delay.id,), first.id, 503, processed=False)

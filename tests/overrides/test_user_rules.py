@@ -47,48 +47,29 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> Rules:
     return Rules()
 
 
-async def test_there_are_so_many_of_a_kind_and_no_more(rules: Rules) -> None:
-    kept = [(await rules.add()).id for _ in range(2)]
+async def test_there_are_so_many_of_a_kind_that_are_not_used_up(rules: Rules) -> None:
+    kept, used = await rules.add(), await rules.add(times=1)
     await rules.add(FAULT)
-
     with pytest.raises(TooManyUserRules):
         await rules.add()
+    assert sorted(await rules.ids()) == sorted([kept.id, used.id])
 
-    assert sorted(await rules.ids()) == sorted(kept)
-
-
-async def test_what_is_used_up_makes_room(rules: Rules) -> None:
-    kept, used = await rules.add(), await rules.add(times=1)
     await unit_of(rules.store).save_user_rule(used.counted(applied=True))
-
     new = await rules.add()
 
     assert sorted(await rules.ids()) == sorted([kept.id, new.id])
 
 
-async def test_one_is_removed_by_its_kind_and_id(rules: Rules) -> None:
-    one = await rules.add()
-
-    assert await rules.rules.remove(FAULT, one.id) is False
-    assert await rules.rules.remove(OVERRIDE, "unknown") is False
-    assert await rules.ids() == [one.id]
-    assert await rules.rules.remove(OVERRIDE, one.id) is True
-    assert await rules.ids() == []
-
-
-async def test_a_page_follows_after_the_last_one_of_the_page_before(rules: Rules) -> None:
+async def test_they_are_listed_in_pages_and_removed_by_kind_and_id(rules: Rules) -> None:
     older, newer = await rules.add(), await rules.add()
-
     assert await rules.ids(limit=1) == [newer.id]
     assert await rules.ids(limit=1, after=newer.id) == [older.id]
 
-
-async def test_a_request_follows_none_that_is_removed_or_cleared(rules: Rules) -> None:
-    one = await rules.add()
-    await rules.rules.remove(OVERRIDE, one.id)
-    assert rules.rules.loaded[OVERRIDE] == []
-
-    await rules.add()
+    assert await rules.rules.remove(FAULT, older.id) is False
+    assert await rules.rules.remove(OVERRIDE, "unknown") is False
+    assert await rules.ids() == [newer.id, older.id]
+    assert await rules.rules.remove(OVERRIDE, older.id) is True
+    assert await rules.ids() == [each.id for each in rules.rules.loaded[OVERRIDE]] == [newer.id]
     await rules.rules.clear(OVERRIDE, 55)
     assert rules.rules.loaded[OVERRIDE] == []
 

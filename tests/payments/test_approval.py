@@ -49,8 +49,8 @@ class Phone:
         found = (await self.handsets.view(NUMBER)).prompts
         return [each.transaction.network_transaction_id[-1] for each in found]
 
-    async def answer(self, decision: PromptDecision, number: str = NUMBER) -> tuple[bool, Status]:
-        answered = await self.handsets.answer(number, SERVICE, "10000000001", decision)
+    async def answer(self, decision: PromptDecision) -> tuple[bool, Status]:
+        answered = await self.handsets.answer(NUMBER, SERVICE, "10000000001", decision)
         assert answered is not None
         return answered.was_waiting, answered.transaction.status
 
@@ -84,49 +84,41 @@ def test_an_override_that_decides_nothing_is_kept(
     assert approval_override(payment(), TIMEOUT, override) == expected
 
 
-async def test_the_prompts_of_a_number_are_shown_oldest_first(phone: Phone) -> None:
-    decided = waiting(3).moved(Status.SUCCESSFUL, NOW)
-    plain = transaction("10000000004", transaction_id="T4")
-    await phone.gets(waiting(1), waiting(2, party=IN_233), decided, plain, waiting(5, party="Ama"))
-
-    assert await phone.prompts() == ["1", "2"]
-
-
 @pytest.mark.parametrize(
     ("decision", "status"),
     [(PromptDecision.APPROVE, Status.SUCCESSFUL), (PromptDecision.DECLINE, Status.FAILED)],
 )
 @pytest.mark.parametrize("party", [NUMBER, IN_233])
-async def test_an_answer_decides_once(
-    phone: Phone, decision: PromptDecision, status: Status, party: str
+@pytest.mark.parametrize(("seconds", "in_time"), [(119.9, True), (120, False)])
+async def test_an_answer_decides_once_and_until_the_prompt_times_out(
+    phone: Phone,
+    decision: PromptDecision,
+    status: Status,
+    party: str,
+    seconds: float,
+    in_time: bool,
 ) -> None:
     await phone.gets(waiting(1, party=party))
-
-    assert await phone.answer(decision) == (True, status)
-    assert await phone.answer(PromptDecision.APPROVE) == (False, status)
-
-
-@pytest.mark.parametrize(("seconds", "in_time"), [(119.9, True), (120, False)])
-async def test_an_answer_counts_until_the_prompt_times_out(
-    phone: Phone, seconds: float, in_time: bool
-) -> None:
-    await phone.gets(waiting(1))
     phone.clock.move_to(after(seconds=seconds))
 
-    was_waiting, _ = await phone.answer(PromptDecision.APPROVE)
+    was_waiting, found = await phone.answer(decision)
 
-    assert was_waiting is in_time
+    assert (was_waiting, found is status) == (in_time, in_time)
+    assert await phone.answer(PromptDecision.APPROVE) == (False, found)
 
 
-async def test_it_looks_through_the_newest_records_only(
+async def test_the_prompts_of_a_number_among_the_newest_records_are_shown_oldest_first(
     phone: Phone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    decided = waiting(3).moved(Status.SUCCESSFUL, NOW)
+    plain = transaction("10000000004", transaction_id="T4")
+    await phone.gets(waiting(1), waiting(2, party=IN_233), decided, plain, waiting(5, party="Ama"))
+    assert await phone.prompts() == ["1", "2"]
+
     monkeypatch.setattr(approval, "_MOST_READ", 6)
     monkeypatch.setattr(approval, "_AT_ONCE", 3)
-
-    await phone.gets(*(waiting(number) for number in range(7)))
-
-    assert await phone.prompts() == ["1", "2", "3", "4", "5", "6"]
+    await phone.gets(*(waiting(number) for number in (0, 6, 7, 8, 9)))
+    assert await phone.prompts() == ["0", "6", "7", "8", "9"]
 
 
 async def test_it_shows_the_newest_fifty_messages_of_its_number(phone: Phone) -> None:

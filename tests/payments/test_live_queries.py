@@ -14,43 +14,33 @@ from tests.sample_records import SERVICE
 pytestmark = [pytest.mark.decision("D39"), pytest.mark.spec("service.6")]
 
 
-async def status_record(desk: Desk) -> dict[str, Any]:
-    reply = await LiveQueries(desk.store).transaction_status(SERVICE, "T1")
-    assert reply.fields is not None
-    return cast("dict[str, Any]", reply.fields["response_data"])
+FAILED, MISSING = "Transaction Failed", "PAYER_NOT_FOUND: the payer has no MoMo account"
 
 
 @pytest.mark.parametrize(
-    ("reason", "description"),
+    ("outcome", "reason", "description"),
     [
-        (
-            "PAYER_NOT_FOUND: the payer has no MoMo account",
-            "Transaction Failed: PAYER_NOT_FOUND: the payer has no MoMo account",
-        ),
-        ("", "Transaction Failed"),
-        ("Transaction Failed", "Transaction Failed"),
-        ("Transaction Failed: EXPIRED", "Transaction Failed: EXPIRED"),
+        (Outcome.FAILED, MISSING, f"{FAILED}: {MISSING}"),
+        (Outcome.FAILED, "", FAILED),
+        (Outcome.FAILED, FAILED, FAILED),
+        (Outcome.FAILED, f"{FAILED}: EXPIRED", f"{FAILED}: EXPIRED"),
+        (Outcome.PENDING, "HTTP 409", "Transaction Pending"),
     ],
 )
-async def test_a_failure_is_described_with_the_reason_of_its_network(
-    reason: str, description: str
+async def test_a_failure_and_nothing_else_is_described_with_the_reason_of_its_network(
+    outcome: Outcome, reason: str, description: str
 ) -> None:
     desk = Desk()
-    desk.first.results.append(SubmitResult(Outcome.FAILED, reason=reason))
+    desk.first.results.append(SubmitResult(outcome, reason=reason))
     await desk.pay()
 
-    record = await status_record(desk)
+    reply = await LiveQueries(desk.store).transaction_status(SERVICE, "T1")
 
-    assert (record["status"], record["message"]) == ("001", "FAILED")
+    assert reply.fields is not None
+    record = cast("dict[str, Any]", reply.fields["response_data"])
+    shown = ("001", "FAILED") if outcome is Outcome.FAILED else ("002", "PENDING")
+    assert (record["status"], record["message"]) == shown
     assert record["status_desc"] == description
-
-
-async def test_what_did_not_fail_is_described_without_a_reason() -> None:
-    desk = Desk()
-    desk.first.results.append(SubmitResult(Outcome.PENDING, reason="HTTP 409"))
-    await desk.pay()
-
-    assert (await status_record(desk))["status_desc"] == "Transaction Pending"
 
 
 async def test_a_balance_has_all_its_digits() -> None:

@@ -47,14 +47,13 @@ async def test_a_transaction_that_is_decided_stays_as_it_is(store: Store, status
     assert await unit_of(store).claim_due(after(days=1), 100) == []
 
 
-async def test_one_that_is_gone_is_no_fault(store: Store) -> None:
+@pytest.mark.decision("D29")
+async def test_one_that_is_gone_is_no_fault_and_one_of_an_unknown_client_is_not_signed(
+    store: Store,
+) -> None:
     assert await callbacks_of(store) == []
 
-
-@pytest.mark.decision("D29")
-async def test_a_client_that_is_no_longer_configured_has_no_key_to_sign_with(store: Store) -> None:
     (callback,) = await callbacks_of(store, transaction())
-
     assert callback.signature is None
 
 

@@ -1,6 +1,6 @@
 """A payment goes to the processor of its client's mode, and the answer gate holds its callback."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -9,7 +9,6 @@ from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
 from sandbox_sim.payments.submit import PaymentDecision, PaymentRequest, Payments
 from sandbox_sim.ports import StoreError, Unit
-from sandbox_sim.records.jobs import Job
 from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.response_codes import Reply
@@ -45,10 +44,6 @@ class FakeProcessor:
         return self.decision
 
 
-async def add_job(unit: Unit, _request: PaymentRequest) -> None:
-    await unit.add_job(job("1"))
-
-
 @dataclass
 class Desk:
     """The payment operations of a gateway that serves both modes."""
@@ -68,31 +63,21 @@ class Desk:
     async def pay(self, client: Client = SANDBOX_CLIENT) -> Reply:
         return await self.payments.submit(PAYMENT, client, NOW, lambda: "http://gateway.test")
 
-    async def jobs(self) -> Sequence[Job]:
-        return await unit_of(self.store).claim_due(after(days=1), 100)
-
 
 @pytest.mark.decision("D32")
-@pytest.mark.parametrize(
-    ("client", "counts"), [(SANDBOX_CLIENT, (1, 0)), (PRODUCTION_CLIENT, (0, 1))], ids=["S", "P"]
-)
-async def test_the_mode_of_the_client_chooses_the_processor(
-    client: Client, counts: tuple[int, int]
+@pytest.mark.parametrize("client", [SANDBOX_CLIENT, PRODUCTION_CLIENT], ids=["S", "P"])
+async def test_the_processor_of_the_client_s_mode_gets_the_payment_with_all_that_it_needs(
+    client: Client,
 ) -> None:
     desk = Desk()
 
-    await desk.pay(client)
+    reply = await desk.pay(client)
 
-    assert (len(desk.sandbox.requests), len(desk.production.requests)) == counts
-
-
-async def test_a_processor_gets_the_payment_with_its_client_id_time_and_public_address() -> None:
-    desk = Desk()
-
-    reply = await desk.pay()
-
-    (request,) = desk.sandbox.requests
-    assert request[:2] == (PAYMENT, SANDBOX_CLIENT)
+    processors = [desk.sandbox, desk.production]
+    chosen, other = processors if client is SANDBOX_CLIENT else processors[::-1]
+    (request,) = chosen.requests
+    assert other.requests == []
+    assert request[:2] == (PAYMENT, client)
     assert (request.network_transaction_id, request.received_at) == (reply.awaited_by, NOW)
     assert request.public_address() == "http://gateway.test"
 
@@ -117,60 +102,45 @@ class TestTheGate:
         assert desk.gate.is_held(reply.awaited_by)
 
     @pytest.mark.parametrize("error", [StoreError("the disk is full"), RuntimeError("a bug")])
-    async def test_a_payment_that_fails_is_not_held(self, error: Exception) -> None:
-        desk = Desk(FakeProcessor(error))
+    @pytest.mark.parametrize("after_commit", [False, True])
+    async def test_a_payment_that_fails_is_not_held(
+        self, error: Exception, after_commit: bool
+    ) -> None:
+        async def fail() -> Reply:
+            raise error
+
+        desk = Desk(FakeProcessor(fail if after_commit else error))
 
         with pytest.raises(type(error)):
             await desk.pay()
 
         assert not desk.gate.is_held(desk.sandbox.requests[0].network_transaction_id)
 
-    async def test_nor_is_one_that_fails_after_the_commit(self) -> None:
-        async def fail() -> Reply:
-            raise RuntimeError("a bug")
 
-        desk = Desk(FakeProcessor(fail))
+async def test_before_its_answer_a_processor_may_wait_and_still_reject() -> None:
+    """It waits for other systems after the commit, and outside a unit of work."""
+    desk = Desk()
+    found: list[object] = []
 
-        with pytest.raises(RuntimeError):
-            await desk.pay()
+    async def save(unit: Unit, request: PaymentRequest) -> None:
+        await unit.add_transaction(transaction(request.network_transaction_id))
 
-        assert not desk.gate.is_held(desk.sandbox.requests[0].network_transaction_id)
+    async def look_and_refuse() -> Reply:
+        found.append(await unit_of(desk.store).transaction(SERVICE, "T1"))
+        return REFUSED
 
+    desk.sandbox.saves = save
+    desk.sandbox.decision = look_and_refuse
+    reply = await desk.pay()
 
-class TestBeforeTheAnswer:
-    """A processor may wait for other systems: after the commit, and outside a unit of work."""
-
-    async def test_what_was_saved_is_committed_by_then(self) -> None:
-        desk = Desk()
-        found: list[object] = []
-
-        async def save(unit: Unit, request: PaymentRequest) -> None:
-            await unit.add_transaction(transaction(request.network_transaction_id))
-
-        async def look() -> Reply:
-            found.append(await unit_of(desk.store).transaction(SERVICE, "T1"))
-            return TAKEN
-
-        desk.sandbox.saves = save
-        desk.sandbox.decision = look
-        reply = await desk.pay()
-
-        assert found == [transaction(str(reply.awaited_by))]
-
-    async def test_it_can_still_reject(self) -> None:
-        async def refuse() -> Reply:
-            return REFUSED
-
-        desk = Desk(FakeProcessor(refuse))
-        desk.sandbox.saves = add_job
-
-        reply = await desk.pay()
-
-        assert reply.code == "402"
-        assert [each.subject for each in await desk.jobs()] == ["1"], "committed before"
+    assert reply.code == "402"
+    assert found == [transaction(str(reply.awaited_by))]
 
 
 async def test_a_store_that_is_away_raises_and_nothing_is_saved() -> None:
+    async def add_job(unit: Unit, _request: PaymentRequest) -> None:
+        await unit.add_job(job("1"))
+
     desk = Desk()
     desk.sandbox.saves = add_job
     desk.store.failures = 1
@@ -178,4 +148,4 @@ async def test_a_store_that_is_away_raises_and_nothing_is_saved() -> None:
     with pytest.raises(StoreError):
         await desk.pay()
 
-    assert not await desk.jobs()
+    assert not await unit_of(desk.store).claim_due(after(days=1), 100)

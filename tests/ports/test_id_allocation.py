@@ -40,28 +40,19 @@ class Server:
         return [self.ids.network_transaction_id() for _ in range(count)]
 
 
-async def test_no_two_servers_with_one_seed_give_the_same_ids(store: FailingStore) -> None:
-    servers = [Server(store) for _ in range(3)]
+async def test_servers_with_one_seed_give_other_ids_on_one_store_and_the_same_on_another(
+    store: FailingStore,
+) -> None:
+    other_store = FailingStore(MemoryStore(WatchedClock()))
+    servers = [Server(each) for each in (store, store, store, other_store)]
+    given = []
     for server in servers:
         await server.id_allocation.reserve()
+        given.append([*server.given(AT_ONCE), server.ids.record_id(), server.ids.request_id()])
 
-    ids = [server.ids for server in servers]
-    given = [
-        *(name for server in servers for name in server.given(AT_ONCE)),
-        *(each.record_id() for each in ids),
-        *(each.request_id() for each in ids),
-    ]
-    assert len(set(given)) == 3 * (AT_ONCE + 2)
-
-
-async def test_on_a_new_state_a_seed_makes_them_come_out_the_same(store: FailingStore) -> None:
-    one, same = Server(store), Server(FailingStore(MemoryStore(WatchedClock())))
-    for server in (one, same):
-        await server.id_allocation.reserve()
-
-    assert one.given() == same.given()
-    assert one.ids.record_id() == same.ids.record_id()
-    assert one.ids.request_id() == same.ids.request_id()
+    first, *_, same = given
+    assert len({name for names in given[:3] for name in names}) == 3 * (AT_ONCE + 2)
+    assert same == first
 
 
 async def test_more_are_reserved_while_they_are_given(store: FailingStore) -> None:

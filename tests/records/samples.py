@@ -1,7 +1,6 @@
 """One well-formed payment, transaction and message; keyword arguments replace their fields."""
 
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
 from sandbox_sim import operations
@@ -27,19 +26,9 @@ _SHAPES: dict[Operation, dict[str, str]] = {
 
 def payment(operation: Operation = Operation.COLLECT, **fields: Any) -> Payment:
     """A payment that the sandbox accepts."""
-    values: dict[str, Any] = {
-        "operation": operation,
-        "service_id": 55,
-        "transaction_id": "T1",
-        "reference": "Order 1",
-        "amount": Decimal("10.50"),
-        "nw": "MTN",
-        "party": "0244000001",
-        "payment_mode": "MOM",
-        "currency_code": "GHS",
-        "callback_url": "http://127.0.0.1:9/callback",
-    }
-    return Payment(**{**values, **_SHAPES.get(operation, {}), **fields})
+    shape: dict[str, Any] = {**_SHAPES.get(operation, {}), **fields}
+    plain = sample_records.transaction(operation=operation).payment
+    return plain._replace(**{"callback_url": "http://127.0.0.1:9/callback", **shape})
 
 
 def transaction(operation: Operation = Operation.COLLECT, **fields: Any) -> TransactionRecord:

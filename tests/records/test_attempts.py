@@ -14,14 +14,26 @@ from sandbox_sim.records.attempts import (
     Attempt,
     AttemptQuery,
     Change,
+    PollingSchedule,
     Terms,
     after_hint,
     apply,
+    ask_after_hint,
     may_submit_again,
     reversed_in_words,
     undecided,
 )
-from sandbox_sim.records.reports import FINAL, WITHOUT_MONEY, Echo, Field, Outcome, Report, Source
+from sandbox_sim.records.reports import (
+    FINAL,
+    WITHOUT_MONEY,
+    Echo,
+    Field,
+    Outcome,
+    Report,
+    Source,
+    status_of,
+)
+from sandbox_sim.records.transactions import Status
 from tests.production.samples import NOON, attempt, report
 
 pytestmark = pytest.mark.decision("D39")
@@ -75,19 +87,15 @@ def test_an_attempt_must_meet_all_that_is_asked_for(asked: dict[str, Any], fits:
     assert AttemptQuery(**asked).matches(attempt()) is fits
 
 
-@pytest.mark.parametrize(
-    ("fields", "doubted"),
-    [
-        ({}, False),
-        ({"mismatch": "amount is missing"}, True),
-        ({"contradiction": "status says failed"}, True),
-        ({"mismatch": "amount is missing", "settled_by": "ama"}, False),
-    ],
-)
-def test_an_attempt_is_in_doubt_until_a_person_looked_into_it(
-    fields: dict[str, Any], doubted: bool
-) -> None:
-    assert attempt(**fields).is_doubted is doubted
+def test_an_attempt_is_in_doubt_until_a_person_looked_into_it() -> None:
+    doubts = (
+        attempt(mismatch="amount is missing"),
+        attempt(contradiction="status says failed"),
+    )
+
+    assert not attempt().is_doubted
+    assert all(each.is_doubted for each in doubts)
+    assert not any(each._replace(settled_by="ama").is_doubted for each in doubts)
 
 
 @pytest.mark.parametrize("source", Source)
@@ -141,18 +149,12 @@ def test_what_one_report_makes_of_an_open_attempt(
     assert (judged.change, judged.attempt.outcome) == (change, after)
 
 
-def test_what_is_not_found_is_not_final_whatever_else_the_report_says() -> None:
+def test_what_is_not_found_is_not_final_and_a_cancellation_of_a_failure_is_kept() -> None:
     for outcome in Outcome:
         assert apply(attempt(), report(outcome, found=False), TERMS, LATER).attempt.is_open
-
-
-def test_a_cancellation_is_kept() -> None:
-    judged = apply(attempt(), report(Outcome.FAILED, cancelled=True), TERMS, LATER)
-
-    assert judged.attempt.cancelled
-    assert not apply(
-        attempt(), report(Outcome.SUCCEEDED, cancelled=True), TERMS, LATER
-    ).attempt.cancelled
+    for outcome in (Outcome.FAILED, Outcome.SUCCEEDED):
+        judged = apply(attempt(), report(outcome, cancelled=True), TERMS, LATER)
+        assert judged.attempt.cancelled is (outcome is Outcome.FAILED)
 
 
 @pytest.mark.parametrize(
@@ -179,22 +181,17 @@ def test_a_final_word_about_something_else_leaves_it_open_and_listed(
 
 
 @pytest.mark.parametrize("source", Source)
-def test_a_field_that_the_network_always_sends_must_be_there(source: Source) -> None:
+def test_a_mismatch_is_told_once_and_a_right_success_still_counts(source: Source) -> None:
+    """A field that the network always sends must be there."""
     terms = Terms(always_sent=frozenset({(source, Field.AMOUNT)}))
     without = report(Outcome.SUCCEEDED, source, Echo("R1"))
+    first = apply(attempt(), without, terms, LATER)
+    second = apply(first.attempt, without, terms, LATER)
+    right = apply(second.attempt, without, TERMS, LATER)
 
-    assert apply(attempt(), without, terms, LATER).attempt.mismatch == "amount is missing"
-    assert apply(attempt(), without, TERMS, LATER).change is Change.ENDED
-
-
-def test_a_mismatch_is_told_once_and_a_right_success_still_counts() -> None:
-    wrong = report(Outcome.SUCCEEDED, echo=Echo("R2"))
-    first = apply(attempt(), wrong, TERMS, LATER)
-    second = apply(first.attempt, wrong, TERMS, LATER)
-    right = apply(second.attempt, report(Outcome.SUCCEEDED), TERMS, LATER)
-
-    assert (first.change, second.change) == (Change.MISMATCH, Change.NOTHING)
-    assert right.change is Change.ENDED
+    assert first.attempt.mismatch == "amount is missing"
+    changes = [judged.change for judged in (first, second, right)]
+    assert changes == [Change.MISMATCH, Change.NOTHING, Change.ENDED]
 
 
 @pytest.mark.parametrize(
@@ -237,14 +234,6 @@ def test_a_success_after_a_pending_contradicts_again_and_then_no_more() -> None:
     assert told.contradicted_by is Outcome.SUCCEEDED
 
 
-def test_a_callback_of_another_transaction_contradicts_nothing() -> None:
-    ended = attempt(outcome=Outcome.SUCCEEDED)
-
-    judged = apply(ended, report(Outcome.FAILED, echo=Echo("R2")), TERMS, LATER)
-
-    assert (judged.change, judged.attempt.contradiction) == (Change.MISMATCH, "")
-
-
 @pytest.mark.parametrize("final", [Outcome.FAILED, Outcome.NOT_SENT, Outcome.REFUSED])
 def test_a_success_of_another_amount_after_a_failure_contradicts_it_with_that_amount(
     final: Outcome,
@@ -263,23 +252,25 @@ def test_a_success_of_another_amount_after_a_failure_contradicts_it_with_that_am
 
 
 @pytest.mark.parametrize(
-    ("fields", "echo"),
+    ("fields", "said"),
     [
-        ({}, Echo("R1", Decimal("NaN"))),
-        ({}, Echo("R1", Decimal(0))),
-        ({}, Echo("R2", Decimal(8))),
-        ({"operation": Operation.SMS}, Echo("R1", Decimal(8))),
-        ({"contradicted_by": Outcome.SUCCEEDED}, Echo("R1", Decimal(8))),
+        ({"outcome": Outcome.SUCCEEDED}, report(Outcome.FAILED, echo=Echo("R2"))),
+        *(
+            ({}, report(Outcome.SUCCEEDED, echo=Echo(*each)))
+            for each in (("R1", Decimal("NaN")), ("R1", Decimal(0)), ("R2", Decimal(8)))
+        ),
+        *(
+            (fields, report(Outcome.SUCCEEDED, echo=Echo("R1", Decimal(8))))
+            for fields in ({"operation": Operation.SMS}, {"contradicted_by": Outcome.SUCCEEDED})
+        ),
     ],
 )
-def test_what_else_a_late_success_speaks_of_is_a_mismatch(
-    fields: dict[str, Any], echo: Echo
+def test_what_else_is_said_of_a_final_attempt_is_a_mismatch_and_contradicts_nothing(
+    fields: dict[str, Any], said: Report
 ) -> None:
-    ended = attempt(outcome=Outcome.FAILED, **fields)
+    judged = apply(attempt(**{"outcome": Outcome.FAILED, **fields}), said, TERMS, LATER)
 
-    judged = apply(ended, report(Outcome.SUCCEEDED, echo=echo), TERMS, LATER)
-
-    assert judged.change is Change.MISMATCH
+    assert (judged.change, judged.attempt.contradiction) == (Change.MISMATCH, "")
 
 
 @pytest.mark.parametrize("operation", SPENDING)
@@ -306,14 +297,9 @@ def test_a_failed_payout_must_still_be_failed_after_the_grace(outcome: Outcome) 
     assert early.attempt.is_open
     ended = apply(early.attempt, failed, terms, LATER + timedelta(minutes=10))
     assert (ended.change, ended.attempt.outcome) == (Change.ENDED, outcome)
-
-
-def test_a_payout_that_is_pending_again_begins_its_grace_anew() -> None:
-    terms = Terms(failure_grace=timedelta(minutes=10))
-    first = apply(attempt(Operation.PAYOUT), report(Outcome.FAILED), terms, LATER)
+    # One that is pending again begins its grace anew.
     again = apply(first.attempt, report(Outcome.PENDING), terms, LATER + timedelta(minutes=5))
-    third = apply(again.attempt, report(Outcome.FAILED), terms, LATER + timedelta(minutes=10))
-
+    third = apply(again.attempt, failed, terms, LATER + timedelta(minutes=10))
     assert third.attempt.is_open
     assert third.attempt.failing_since == LATER + timedelta(minutes=10)
 
@@ -329,12 +315,17 @@ def test_each_status_query_makes_the_next_one_later() -> None:
     assert gaps == [5, 10, 20, 40, 80, 160, 300, 300, 300]
 
 
-def test_a_hint_only_makes_the_next_question_earlier() -> None:
+def test_a_hint_only_makes_the_next_question_earlier_and_a_flood_asks_once_a_second() -> None:
     asked = attempt(next_ask_at=NOON + timedelta(hours=1), asked_at=NOON)
     hinted = after_hint(asked, LATER)
 
     assert hinted == asked._replace(next_ask_at=LATER)
     assert after_hint(hinted, LATER + timedelta(hours=1)) == hinted
+    just_asked = asked._replace(asked_at=LATER)
+    assert after_hint(just_asked, LATER).next_ask_at == LATER + timedelta(seconds=1)
+    # After the clock was set back, the last question is later than now.
+    for asked_at in (None, NOON - timedelta(seconds=5), NOON + timedelta(hours=3)):
+        assert ask_after_hint(asked_at, NOON) == NOON
 
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.FAILED])
@@ -349,19 +340,8 @@ def test_a_hint_about_a_final_attempt_plans_one_question_a_minute(outcome: Outco
     assert after_hint(ended, LATER + 2 * minute).next_ask_at == LATER + 2 * minute
     assert after_hint(planned, LATER + minute) == planned
     assert after_hint(begun, LATER + minute).next_ask_at == LATER + 2 * minute
-
-
-@pytest.mark.parametrize("outcome", [Outcome.NOT_SENT, Outcome.REFUSED])
-def test_a_hint_about_what_the_network_never_took_plans_nothing(outcome: Outcome) -> None:
-    ended = attempt(outcome=outcome)
-
-    assert after_hint(ended, LATER) == ended
-
-
-def test_a_flood_of_hints_asks_once_a_second() -> None:
-    just_asked = attempt(asked_at=LATER, next_ask_at=NOON + timedelta(hours=1))
-
-    assert after_hint(just_asked, LATER).next_ask_at == LATER + timedelta(seconds=1)
+    for never_taken in (Outcome.NOT_SENT, Outcome.REFUSED):
+        assert after_hint(ended._replace(outcome=never_taken), LATER).next_ask_at is None
 
 
 IDEMPOTENT = Terms(repeats_within=timedelta(days=1))
@@ -402,27 +382,20 @@ def test_a_repeat_that_is_refused_is_the_last_one_and_its_reason_is_kept() -> No
 
 
 def test_misses_count_in_a_row_and_begin_anew_with_a_repeat() -> None:
-    missing = report(Outcome.UNKNOWN, found=False)
-    silent = report(Outcome.UNKNOWN)
-    missed = attempt()
-    for seconds, each in enumerate((missing, silent, missing)):
-        missed = apply(missed, each, TERMS, LATER + timedelta(seconds=5 * seconds)).attempt
+    """Two answers at the same time are one miss: after a restart two jobs of an attempt may ask."""
+    missing, silent = report(Outcome.UNKNOWN, found=False), report(Outcome.UNKNOWN)
+    once = apply(attempt(), missing, TERMS, LATER).attempt
+    for seconds, count in ((2.4, 1), (2.5, 2)):
+        later = LATER + timedelta(seconds=seconds)
+        assert apply(once, missing, TERMS, later).attempt.missed == count
+    twice = apply(once, silent, TERMS, LATER + timedelta(seconds=5)).attempt
+    twice = apply(twice, missing, TERMS, LATER + timedelta(seconds=10)).attempt
 
-    assert missed.missed == 2
-    assert apply(missed, report(Outcome.PENDING), TERMS, LATER).attempt.missed == 0
-    again = missed.submitted()
-    assert (again.missed, again.submits, again.reference) == (0, 2, missed.reference)
-
-
-@pytest.mark.parametrize(
-    ("said", "missed"), [(Outcome.UNKNOWN, 1), (Outcome.NOT_SENT, 1), (Outcome.PENDING, 0)]
-)
-def test_only_an_answer_that_knows_the_attempt_ends_the_row_of_misses(
-    said: Outcome, missed: int
-) -> None:
-    judged = apply(attempt(missed=1), report(said), TERMS, LATER)
-
-    assert (judged.attempt.missed, judged.attempt.is_open) == (missed, True)
+    for said, count in ((Outcome.UNKNOWN, 2), (Outcome.NOT_SENT, 2), (Outcome.PENDING, 0)):
+        judged = apply(twice, report(said), TERMS, LATER).attempt
+        assert (judged.missed, judged.is_open) == (count, True)
+    again = twice.submitted()
+    assert (again.missed, again.submits, again.reference) == (0, 2, twice.reference)
 
 
 def test_the_first_identifier_of_the_network_is_kept() -> None:
@@ -431,15 +404,6 @@ def test_the_first_identifier_of_the_network_is_kept() -> None:
         kept = apply(kept, report(Outcome.PENDING, network_id=network_id), TERMS, LATER).attempt
 
     assert kept.network_id == "N1"
-
-
-def test_two_answers_at_the_same_time_are_one_miss() -> None:
-    """After a restart two jobs of one attempt may be due, and both ask."""
-    missing = report(Outcome.UNKNOWN, found=False)
-    once = apply(attempt(), missing, TERMS, LATER).attempt
-
-    assert apply(once, missing, TERMS, LATER + timedelta(seconds=2.4)).attempt.missed == 1
-    assert apply(once, missing, TERMS, LATER + timedelta(seconds=2.5)).attempt.missed == 2
 
 
 def test_an_attempt_that_is_open_for_a_day_waits_for_a_person() -> None:
@@ -491,11 +455,48 @@ def test_of_the_attempts_of_a_payment_the_newest_that_is_undecided_is_asked_abou
 
 
 @pytest.mark.decision("D45")
-@pytest.mark.parametrize(
-    ("reason", "words"),
-    [("", ""), ("Reversed", ""), ("chargeback", ": chargeback")],
-)
-def test_a_reversal_names_the_reason_of_the_network_where_it_says_more(
-    reason: str, words: str
-) -> None:
-    assert reversed_in_words(reason) == f"reversed by the network{words}"
+def test_a_reversal_names_the_reason_of_the_network_where_it_says_more() -> None:
+    for reason, words in (("", ""), ("Reversed", ""), ("chargeback", ": chargeback")):
+        assert reversed_in_words(reason) == f"reversed by the network{words}"
+
+
+SCHEDULE = PollingSchedule()
+
+
+def test_each_question_waits_twice_as_long_up_to_the_limit_and_after_a_day_one_a_day() -> None:
+    times = {0: 5, 1: 10, 2: 20, 5: 160, 6: 300, 7: 300, 10**6: 300}
+    for polls, seconds in times.items():
+        assert SCHEDULE.next_ask(NOON, polls, NOON, 0) == NOON + timedelta(seconds=seconds)
+
+    a_day_later = NOON + timedelta(seconds=86_400)
+    assert SCHEDULE.next_ask(NOON, 300, a_day_later, 0) == a_day_later + timedelta(days=1)
+    assert SCHEDULE.latest_ask(NOON, a_day_later) == a_day_later + timedelta(days=1.1)
+
+
+def test_settings_may_be_fractions_and_large_and_a_pause_takes_an_hour_at_least() -> None:
+    quick = PollingSchedule(timedelta(seconds=0.25), timedelta(days=365 * 100))
+
+    assert quick.interval(1) == timedelta(seconds=0.5)
+    assert quick.interval(10**9) == timedelta(days=365 * 100)
+    for at_most, seconds in ((300, 3600), (3600, 3600), (7200, 7200)):
+        schedule = PollingSchedule(poll_at_most=timedelta(seconds=at_most))
+        assert schedule.longest_pause == timedelta(seconds=seconds)
+
+
+@given(st.integers(0, 10**4), st.floats(0, 1, exclude_max=True))
+def test_jitter_only_adds_and_at_most_a_tenth(polls: int, jitter: float) -> None:
+    exact = SCHEDULE.next_ask(NOON, polls, NOON, 0) - NOON
+    spread = SCHEDULE.next_ask(NOON, polls, NOON, jitter) - NOON
+
+    assert exact <= spread <= exact * 1.1
+
+
+def test_the_status_that_a_client_sees_and_only_a_failure_can_be_a_cancellation() -> None:
+    assert {each: status_of(each) for each in Outcome if each is not Outcome.REVERSED} == {
+        **dict.fromkeys((Outcome.NOT_SENT, Outcome.REFUSED)),
+        **dict.fromkeys((Outcome.PENDING, Outcome.UNKNOWN), Status.PENDING),
+        Outcome.SUCCEEDED: Status.SUCCESSFUL,
+        Outcome.FAILED: Status.FAILED,
+    }
+    assert status_of(Outcome.FAILED, cancelled=True) is Status.CANCELLED
+    assert status_of(Outcome.SUCCEEDED, cancelled=True) is Status.SUCCESSFUL

@@ -26,14 +26,11 @@ def test_the_rate_limit_of_the_field_is_one_word_and_each_part_can_be_set_by_its
     assert load(flags={"rate_limit": "field"}).origins["rate_limit_per_minute"] == "rate_limit"
 
 
-def test_its_defaults_are_those_of_the_settings() -> None:
-    assert Settings().behaviour() == Behaviour()
-
-
-def test_each_of_its_names_is_a_setting() -> None:
+def test_its_names_and_defaults_are_those_of_the_settings() -> None:
     names = {each.name for each in fields(Behaviour)} - {"turned_on_by_lenient", "given"}
 
     assert names <= set(Settings.model_fields)
+    assert Settings().behaviour() == Behaviour()
 
 
 @pytest.mark.decision("D34")
@@ -60,39 +57,23 @@ def test_what_it_shows_is_read_back_from_json() -> None:
     assert read == behaviour
     assert read.callbacks.profile is Profile.FLAT
     assert read.callbacks.profiles["*"] is Profile.SUPERSET
-
-
-def test_values_of_another_release_are_ignored_and_missing_ones_have_their_default() -> None:
+    # Values of another release are ignored, and missing ones have their default.
     assert Behaviour.parse({"of_tomorrow": 1, "settle_delay_ms": 5}) == Behaviour(settle_delay_ms=5)
 
 
-@pytest.mark.decision("D10")
-def test_there_is_a_rate_limit_only_where_one_is_set() -> None:
+@pytest.mark.decision("D10", "D29", "D30", "D33")
+def test_what_its_values_mean_for_the_use_cases() -> None:
     assert Behaviour().rate_limit is None
     assert Behaviour(rate_limit_per_minute=100).rate_limit == RateLimit(100, 20)
 
+    asks = Behaviour(approval="handset", approval_timeout_s=5)
+    assert asks.prompt_timeout == timedelta(seconds=5)
+    assert replace(asks, approval="auto").prompt_timeout is None
 
-@pytest.mark.decision("D33")
-def test_a_payer_is_asked_only_where_the_handset_approves() -> None:
-    assert Behaviour(approval_timeout_s=5).prompt_timeout is None
-    assert Behaviour(approval="handset", approval_timeout_s=5).prompt_timeout == timedelta(
-        seconds=5
-    )
+    retries = Behaviour(callback_attempts=2, callback_retry_interval_s=0.5, callback_timeout_s=1.5)
+    assert retries.schedule == Schedule(2, timedelta(seconds=0.5), timedelta(seconds=1.5))
 
-
-@pytest.mark.decision("D30")
-def test_the_retry_policy_has_the_three_settings() -> None:
-    behaviour = Behaviour(
-        callback_attempts=2, callback_retry_interval_s=0.5, callback_timeout_s=1.5
-    )
-
-    assert behaviour.schedule == Schedule(2, timedelta(seconds=0.5), timedelta(seconds=1.5))
-
-
-@pytest.mark.decision("D29")
-def test_only_signed_callbacks_of_a_known_client_have_a_key() -> None:
     client = Client("shop", "shop-secret")
-
     assert Behaviour().callbacks.key_of(client) == "shop-secret"
     assert Behaviour().callbacks.key_of(None) is None
     assert Behaviour(sign_callbacks=False).callbacks.key_of(client) is None

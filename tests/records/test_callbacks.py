@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import json
 from dataclasses import replace
 from datetime import timedelta
 
@@ -40,45 +39,41 @@ def five_minutes(times: int) -> timedelta:
 
 
 @pytest.mark.spec("delivery.1", "delivery.3")
-@pytest.mark.decision("D29")
+@pytest.mark.decision("D18", "D27", "D29")
 @pytest.mark.parametrize("profile", Profile)
-def test_a_callback_is_signed_over_the_very_bytes_it_sends(profile: Profile) -> None:
+def test_a_callback_has_the_body_of_its_profile_and_is_signed_over_these_very_bytes(
+    profile: Profile,
+) -> None:
     callback = composed(profile)
-    expected = hmac.new(b"secret", callback.body.encode(), hashlib.sha256).hexdigest()
-
-    assert callback.signature == expected
-
-
-@pytest.mark.decision("D29")
-def test_without_a_key_a_callback_is_not_signed() -> None:
-    assert composed(secret_key=None).signature is None
-
-
-@pytest.mark.decision("D27", "D29")
-@pytest.mark.parametrize("profile", Profile)
-def test_the_bytes_are_the_body_of_the_profile_in_its_order(profile: Profile) -> None:
-    sent = read_json(composed(profile).body)
+    sent = read_json(callback.body)
 
     assert list(sent.items()) == list(bodies.BODIES[profile](settled(), SETTLED).items())
-
-
-@pytest.mark.decision("D18")
-def test_a_callback_belongs_to_its_transaction_and_goes_where_the_request_said() -> None:
-    callback = composed()
-
+    expected = hmac.new(b"secret", callback.body.encode(), hashlib.sha256).hexdigest()
+    assert (callback.signature, composed(profile, None).signature) == (expected, None)
     assert callback.url == "http://127.0.0.1:9/callback"
     assert (callback.service_id, callback.transaction_id) == (55, "T1")
-    assert callback.network_transaction_id == json.loads(callback.body)["trans_id"]
+    assert callback.network_transaction_id == sent.get(
+        "trans_id", sent.get("network_transaction_id")
+    )
     assert (callback.state, callback.attempts) == (DeliveryState.PENDING, ())
 
 
 @pytest.mark.spec("delivery.2", "limits")
 @pytest.mark.decision("D30")
 def test_three_attempts_five_minutes_apart_of_thirty_seconds_each() -> None:
-    assert SCHEDULE.attempts == 3
-    assert SCHEDULE.interval == timedelta(minutes=5)
+    assert (SCHEDULE.attempts, SCHEDULE.interval) == (3, timedelta(minutes=5))
     assert SCHEDULE.timeout == timedelta(seconds=30)
     assert (callbacks.KEPT_BODY_BYTES, callbacks.KEPT_CALLBACKS) == (4096, 10_000)
+    callback = composed()
+    for attempt in range(3):
+        callback = callback.with_attempt(REFUSED, NOON + five_minutes(attempt), SCHEDULE)
+
+    assert callback.state is DeliveryState.FAILED
+    assert [(attempt.number, attempt.next_attempt_at) for attempt in callback.attempts] == [
+        (1, NOON + five_minutes(1)),
+        (2, NOON + five_minutes(2)),
+        (3, None),
+    ]
 
 
 @pytest.mark.spec("delivery.5")
@@ -104,22 +99,6 @@ def test_any_2xx_acknowledges_and_nothing_else_does(status_code: int | None, ver
     assert attempt.verdict.startswith("not acknowledged: ") is not acknowledged
     assert (attempt.number, attempt.at, attempt.status_code) == (1, SETTLED, status_code)
     assert (attempt.duration_ms, attempt.response_body) == (34, "said")
-
-
-@pytest.mark.spec("delivery.2")
-@pytest.mark.decision("D30")
-def test_the_third_refusal_is_the_end() -> None:
-    callback = composed()
-    for attempt in range(3):
-        callback = callback.with_attempt(REFUSED, NOON + five_minutes(attempt), SCHEDULE)
-
-    assert callback.state is DeliveryState.FAILED
-    assert [attempt.number for attempt in callback.attempts] == [1, 2, 3]
-    assert [attempt.next_attempt_at for attempt in callback.attempts] == [
-        NOON + five_minutes(1),
-        NOON + five_minutes(2),
-        None,
-    ]
 
 
 @pytest.mark.decision("D18", "D30")
@@ -162,40 +141,24 @@ def test_a_state_says_whether_an_attempt_follows_and_whether_one_was_refused(
 
 
 @pytest.mark.decision("D30")
-@pytest.mark.parametrize(("answers", "state"), [([], "pending"), ([TAKEN], "retrying")])
-def test_one_that_is_sent_again_is_pending_only_if_it_was_never_tried(
-    answers: list[ReceiverResponse], state: str
-) -> None:
-    callback = composed()
-    for answer in answers:
-        callback = callback.with_attempt(answer, SETTLED, SCHEDULE)
+def test_a_person_has_it_sent_again_or_its_next_attempt_made_sooner() -> None:
+    """Sent again it is pending only if it was never tried."""
+    held = composed()._replace(held=True)
+    tried = held.with_attempt(TAKEN, SETTLED, SCHEDULE)
+    for callback, state in ((held, "pending"), (tried, "retrying")):
+        again = callback.to_resend(None)
+        assert (again.state, again.held) == (state, False)
 
-    again = callback._replace(held=True).to_resend(None)
-
-    assert (again.state, again.held) == (state, False)
-
-
-@pytest.mark.decision("D30")
-def test_the_next_attempt_comes_at_the_time_that_a_person_asks_for() -> None:
-    refused = composed()._replace(held=True)
-    for _ in range(2):
-        refused = refused.with_attempt(REFUSED, SETTLED, SCHEDULE)
+    refused = held.with_attempt(REFUSED, SETTLED, SCHEDULE)
+    refused = refused.with_attempt(REFUSED, SETTLED, SCHEDULE)
     first, second = refused.attempts
-
     sooner = refused.next_attempt(NOON)
-
     assert sooner.attempts == (first, second._replace(next_attempt_at=NOON))
     assert not sooner.held
 
 
-@pytest.mark.parametrize(
-    ("mode", "service_id", "is_deleted"),
-    [
-        *((ServiceMode.SANDBOX, each, each != 56) for each in (None, 55, 56)),
-        *((ServiceMode.PRODUCTION, each, False) for each in (None, 55)),
-    ],
-)
-def test_a_reset_of_all_or_of_its_service_deletes_it_in_mode_s(
-    mode: ServiceMode, service_id: int | None, is_deleted: bool
-) -> None:
-    assert composed()._replace(mode=mode).is_reset_with(service_id) is is_deleted
+def test_a_reset_of_all_or_of_its_service_deletes_it_in_mode_s() -> None:
+    sandbox, live = composed(), composed()._replace(mode=ServiceMode.PRODUCTION)
+
+    assert [sandbox.is_reset_with(each) for each in (None, 55, 56)] == [True, True, False]
+    assert not any(live.is_reset_with(each) for each in (None, 55))

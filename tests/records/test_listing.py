@@ -1,11 +1,13 @@
-"""A search matches exact values of fields, as they are in JSON."""
+"""A search matches exact values of fields; words stand for fixed values, and others are refused."""
+
+import re
 
 import pytest
 
 from sandbox_sim.callbacks import bodies
 from sandbox_sim.control.record_search import CALLBACKS, MESSAGES, TRANSACTIONS
-from sandbox_sim.records import callbacks, messages, transactions
-from sandbox_sim.records.listing import matches
+from sandbox_sim.records import callbacks, journal, messages, transactions
+from sandbox_sim.records.listing import FieldValues, ImpossibleValue, matches, read_match
 from tests.records.samples import NOON, message, transaction
 
 DOCUMENT = {"service_id": 55, "signed": True, "error": None, "body": {"amount": "10.5"}}
@@ -37,3 +39,53 @@ def test_the_fields_that_can_be_asked_for_are_those_that_are_shown() -> None:
     assert tuple(transactions.shown(transaction(), NOON)) == TRANSACTIONS.fields
     assert tuple(callbacks.shown(callback)) == CALLBACKS.fields
     assert tuple(messages.shown(message())) == MESSAGES.fields
+
+
+STATUS = transactions.STATUS_VALUES
+
+
+@pytest.mark.parametrize("given", ["paid", "Failed", "", "0", 0, 1.5, True, None, [], {}])
+def test_a_value_that_cannot_be_is_refused_with_the_list(given: object) -> None:
+    listed = "000 (successful), 001 (failed), 002 (pending), 003 (cancelled)"
+
+    with pytest.raises(
+        ImpossibleValue, match=re.escape(f"status {given!r} is not one of {listed}")
+    ):
+        STATUS.read("status", given)
+
+
+def test_none_is_a_value_where_a_record_may_have_none_and_a_long_one_is_shown_in_part() -> None:
+    operation = journal.FIELD_VALUES["operation"]
+
+    assert operation.read("operation", None) is None
+    with pytest.raises(ImpossibleValue, match=r"collect, .*sms-balance, null"):
+        operation.read("operation", "refund")
+    with pytest.raises(ImpossibleValue, match=r"^.{,200}$"):
+        STATUS.read("status", "x" * 10_000)
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "value"),
+    [
+        (transactions.FIELD_VALUES, "operation", "sms"),
+        (callbacks.FIELD_VALUES, "state", "zzz"),
+        (callbacks.FIELD_VALUES, "profile", "json"),
+        (messages.FIELD_VALUES, "status", "sent"),
+        (journal.FIELD_VALUES, "code", "999"),
+    ],
+)
+def test_every_kind_of_record_knows_its_values(
+    fields: dict[str, FieldValues], name: str, value: str
+) -> None:
+    with pytest.raises(ImpossibleValue, match=f"{name} '{value}' is not one of "):
+        read_match(fields, {name: value})
+
+
+def test_other_fields_take_anything_and_words_are_read() -> None:
+    match = {"reference": "nothing", "status": "failed", "body.status": "zzz"}
+
+    assert read_match(transactions.FIELD_VALUES, match) == {**match, "status": "001"}
+    words = {"successful": "000", "failed": "001", "pending": "002", "cancelled": "003"}
+    assert {each: STATUS.read("status", each) for each in words} == words
+    assert STATUS.read("status", "000") == "000"
+    assert STATUS.read("status", transactions.Status.FAILED) == "001"

@@ -1,7 +1,8 @@
-"""What an override can ask for, and what it cannot."""
+"""Overrides: what they can ask for, which requests they are for, and how often they apply."""
 
 import re
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,15 +12,18 @@ from sandbox_sim.records.callbacks import DeliveryState, Profile
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.overrides import (
     MAX_REORDER_WAIT,
-    SUCCESS_CODES,
     CallbackBehaviour,
+    Match,
+    MatchFacts,
     Override,
     contradiction,
+    in_order,
+    parse_match,
     parse_override,
 )
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.response_codes import ACCEPTED, CATALOGUE
-from tests.sample_records import NOW, callback, transaction
+from tests.sample_records import NOW, callback, rule, transaction
 
 PENDING = Override("O1", Status.PENDING)
 
@@ -55,36 +59,26 @@ def test_its_transaction_becomes_what_it_says() -> None:
         assert transaction(override=Override("O1", status)).final_status is status
 
 
-class TestOutcomes:
-    @pytest.mark.parametrize("operation", ACCEPTANCE)
-    def test_of_a_payment(self, operation: Operation) -> None:
-        """For each code of success, a payment gets the code of its own operation."""
-        own = ACCEPTANCE[operation]
-        for code in CATALOGUE:
-            outcome = Override("O1", response_code=code).reply(operation)
-
+@pytest.mark.decision("D6")
+@pytest.mark.parametrize("operation", Operation)
+def test_the_code_that_it_asks_for(operation: Operation) -> None:
+    """For each code of success, a payment gets the code of its own operation."""
+    for code in CATALOGUE:
+        override = Override("O1", response_code=code)
+        if operation in ACCEPTANCE:
+            own, outcome = ACCEPTANCE[operation], override.reply(operation)
             assert outcome.code == (own.code if code in ACCEPTED else code)
             assert outcome.message == (own.message if code in ACCEPTED else None)
             assert outcome.rule == "override"
             assert outcome.why == f"override O1 asks for response_code {code}"
-
-    @pytest.mark.parametrize("operation", SUCCESS_CODES)
-    def test_of_another_request(self, operation: Operation) -> None:
-        for code in CATALOGUE:
-            refusal = Override("O1", response_code=code).refusal(operation)
-
-            if code in ACCEPTED:
-                assert refusal is None, code
-            else:
-                assert refusal is not None, code
-                assert (refusal.code, refusal.rule) == (code, "override")
-
-    @pytest.mark.decision("D6")
-    def test_of_an_sms_it_keeps_to_http_200(self) -> None:
-        refusal = Override("O1", response_code="404").refusal(Operation.SMS)
-
-        assert refusal is not None
-        assert refusal.http_status == 200
+        elif code in ACCEPTED:
+            assert override.refusal(operation) is None, code
+        else:
+            refusal = override.refusal(operation)
+            assert refusal is not None, code
+            assert (refusal.code, refusal.rule) == (code, "override")
+            if operation is Operation.SMS and code == "404":
+                assert refusal.http_status == 200
 
 
 @pytest.mark.parametrize(
@@ -191,26 +185,86 @@ class TestCallbacks:
     def test_when_it_leaves(
         self, manner: CallbackBehaviour, kind: JobKind, after: timedelta
     ) -> None:
-        departure = manner.delivery_job(callback(), NOW)
-
-        assert departure is not None
-        assert departure == Job(NOW + after, kind, 55, "C1")
-
-    def test_a_dropped_one_does_not(self) -> None:
+        assert manner.delivery_job(callback(), NOW) == Job(NOW + after, kind, 55, "C1")
         assert CallbackBehaviour(drop=True).delivery_job(callback(), NOW) is None
 
     def test_it_says_why_it_behaves_so(self) -> None:
-        dropped = Override("O1", Status.FAILED, callback=CallbackBehaviour(drop=True)).applied_to(
-            callback()
-        )
-        held = Override("O1", callback=CallbackBehaviour(reorder=True, duplicate=2)).applied_to(
-            callback()
-        )
+        drops = Override("O1", Status.FAILED, callback=CallbackBehaviour(drop=True))
+        reorders = Override("O1", callback=CallbackBehaviour(reorder=True, duplicate=2))
+
+        dropped, held = drops.applied_to(callback()), reorders.applied_to(callback())
 
         assert (dropped.state, dropped.held) == (DeliveryState.DROPPED, False)
         assert dropped.note == "override O1 asks for status 001, callback drop"
         assert (held.state, held.held) == (DeliveryState.PENDING, True)
         assert held.note == "override O1 asks for callback duplicate 2, callback reorder"
-
-    def test_one_that_behaves_needs_no_word(self) -> None:
         assert Override("O1", Status.FAILED).applied_to(callback()) == callback()
+
+
+ASKED = MatchFacts(55, Operation.COLLECT, "T1", ("0244000001",), "MTN", Decimal("10.50"))
+
+
+@pytest.mark.parametrize(
+    ("match", "fits"),
+    [
+        ({}, True),
+        ({"service_id": 55}, True),
+        ({"service_id": 56}, False),
+        ({"operation": "collect"}, True),
+        ({"operation": "payout"}, False),
+        ({"transaction_id": "T1"}, True),
+        ({"transaction_id": "T10"}, False),
+        ({"customer_number": "0244000001"}, True),
+        ({"customer_number": "233244000001"}, True),
+        ({"customer_number": "0244000002"}, False),
+        ({"nw": "MTN"}, True),
+        ({"nw": "VOD"}, False),
+        ({"amount": 10.5}, True),
+        ({"amount": 10}, False),
+        ({"amount": {"min": 10.5}}, True),
+        ({"amount": {"min": 10.51}}, False),
+        ({"amount": {"max": 10.5}}, True),
+        ({"amount": {"max": 10.49}}, False),
+        ({"amount": {"min": 10, "max": 11}}, True),
+        ({"service_id": 55, "operation": "collect", "nw": "MTN", "amount": {"min": 1}}, True),
+        ({"service_id": 55, "nw": "VOD"}, False),
+    ],
+)
+def test_a_rule_is_for_requests_that_have_all_it_names(match: dict[str, Any], fits: bool) -> None:
+    assert parse_match(match).matches(ASKED) is fits
+    assert parse_match(match).matches(MatchFacts()) is (match == {}), "which says none of it"
+
+
+def test_a_number_is_found_among_recipients_and_a_card_by_what_is_kept_of_it() -> None:
+    bulk = ASKED._replace(parties=("0244000001", "0200000002"))
+    card = parse_match({"customer_number": "4111111111111111"})
+
+    assert Match(customer_number="233200000002").matches(bulk)
+    assert not Match(customer_number="0200000003").matches(bulk)
+    assert not parse_match({"customer_number": ""}).matches(MatchFacts())
+    assert card.customer_number == "411111******1111"
+    assert parse_match(card.shown()) == card
+    assert card.matches(ASKED._replace(parties=("4111111111111111",)))
+    assert not card.matches(ASKED._replace(parties=("4242424242424242",)))
+
+
+def test_a_match_is_shown_as_it_was_given() -> None:
+    given = {"service_id": 55, "operation": "payout", "amount": {"min": 0.1, "max": 10000.0}}
+
+    assert parse_match(given).shown() == given
+    assert parse_match({"amount": 5}).shown() == {"amount": {"min": 5.0, "max": 5.0}}
+
+
+def test_a_rule_applies_so_many_times_however_often_it_is_met() -> None:
+    twice = rule(times=2).counted(applied=True).counted(applied=False)
+    assert (twice.seen, twice.used, twice.used_up) == (2, 1, False)
+
+    assert twice.counted(applied=True).used_up
+    assert not rule(times=None, used=10**6).used_up
+
+
+def test_rules_with_times_come_first_oldest_first_then_the_others_newest_first() -> None:
+    added = [("A", None), ("B", 1), ("C", None), ("D", 5), ("E", 1)]
+    newest_first = [rule(name, times=times) for name, times in reversed(added)]
+
+    assert [each.id for each in in_order(newest_first)] == ["B", "D", "E", "C", "A"]

@@ -55,23 +55,24 @@ def test_recipients_are_taken_in_either_form_and_each_counts(bulk: bool) -> None
     ]
 
 
-@pytest.mark.spec("endpoint.9", "endpoint.10", "codes")
+@pytest.mark.spec("endpoint.9", "endpoint.10", "codes", "limits")
 @pytest.mark.decision("D24")
-@pytest.mark.parametrize("sender_id", ["", " ", "\t\n"])
 @pytest.mark.parametrize("bulk", [False, True])
-def test_a_blank_sender_is_missing(sender_id: str, bulk: bool) -> None:
-    assert code([ALLOWED], sender_id=sender_id, bulk=bulk) == "216"
-
-
-@pytest.mark.decision("D24")
 @pytest.mark.parametrize(
-    ("approved", "expected"),
-    [(frozenset[str](), "370"), (frozenset({"Shop"}), "370"), (frozenset({"Bank"}), "216")],
+    ("fields", "expected"),
+    [
+        ({}, "370"),
+        *(({"sender_id": blank}, "216") for blank in ("", " ", "\t\n")),
+        *(({"msg_body": blank}, "371") for blank in ("", " ", "\n \t")),
+        # Any sender is approved, unless they are listed.
+        ({"approved": frozenset({"Shop"})}, "370"),
+        ({"approved": frozenset({"Bank"})}, "216"),
+    ],
 )
-def test_any_sender_is_approved_unless_they_are_listed(
-    approved: frozenset[str], expected: str
+def test_a_send_needs_an_approved_sender_and_a_text(
+    fields: dict[str, Any], expected: str, bulk: bool
 ) -> None:
-    assert code([ALLOWED], approved=approved) == expected
+    assert code([ALLOWED], bulk=bulk, **fields) == expected
 
 
 @pytest.mark.spec("endpoint.10", "codes")
@@ -101,47 +102,29 @@ def test_recipients_that_are_missing_or_invalid(recipients: object) -> None:
     assert code(recipients) == "389"
 
 
-@pytest.mark.decision("D24")
-@pytest.mark.parametrize(
-    "number", ["024400001", "024400000100000", "+024400001", "+024400000100000", "+233244000001"]
-)
-def test_nine_to_fifteen_digits_with_or_without_a_plus_are_valid_and_not_allowed(
-    number: str,
-) -> None:
-    assert code([number]) == "S002"
-
-
 @pytest.mark.spec("endpoint.10", "limits", "codes")
-@pytest.mark.parametrize(("count", "expected"), [(1, "370"), (1000, "370"), (1001, "390")])
-def test_a_bulk_takes_at_most_1000_recipients(count: int, expected: str) -> None:
-    assert code([ALLOWED] * count) == expected
+def test_a_bulk_takes_at_most_1000_recipients_and_names_a_bad_one_by_its_place() -> None:
+    counts = {1: "370", 1000: "370", 1001: "390"}
+    refused = decide([ALLOWED, 244000001])
+
+    assert {count: code([ALLOWED] * count) for count in counts} == counts
+    assert isinstance(refused, Reply)
+    assert refused.why == "recipients[1] is not a string of 9 to 15 digits"
 
 
 @pytest.mark.spec("sandbox.1", "codes")
 @pytest.mark.decision("D24")
-@pytest.mark.parametrize("number", [STRANGER, "233540000001", "+233244000001", "Ama", ""])
-def test_a_number_off_the_allowlist(number: str) -> None:
-    assert code([number], bulk=False) == "S002"
-
-
-@pytest.mark.decision("D24")
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_one_stranger_rejects_the_whole_bulk_and_is_named(place: int) -> None:
-    recipients = [ALLOWED, ALLOWED]
-    recipients.insert(place, STRANGER)
-    outcome = decide(recipients)
-
-    assert isinstance(outcome, Reply)
-    assert outcome.code == "S002"
-    assert STRANGER in outcome.why
-
-
-@pytest.mark.spec("codes")
-@pytest.mark.decision("D24")
-@pytest.mark.parametrize("msg_body", ["", " ", "\n \t"])
-@pytest.mark.parametrize("bulk", [False, True])
-def test_a_blank_text_cannot_be_processed(msg_body: str, bulk: bool) -> None:
-    assert code([ALLOWED], msg_body=msg_body, bulk=bulk) == "371"
+def test_one_number_off_the_allowlist_rejects_the_whole_send_and_is_named() -> None:
+    """In a bulk it needs 9 to 15 digits, with or without a plus; a single send takes any text."""
+    digits = ("024400001", "024400000100000")
+    valid = (*digits, *(f"+{each}" for each in digits), "+233244000001", STRANGER)
+    for bulk, numbers in ((True, valid), (False, (*valid, "233540000001", "Ama", ""))):
+        for number in numbers:
+            assert code([number], bulk=bulk) == "S002"
+    for recipients in ([STRANGER, ALLOWED], [ALLOWED, STRANGER, ALLOWED], [ALLOWED, STRANGER]):
+        refused = decide(recipients)
+        assert isinstance(refused, Reply)
+        assert (refused.code, STRANGER in refused.why) == ("S002", True)
 
 
 @pytest.mark.spec("endpoint.10")
@@ -182,15 +165,8 @@ def test_production_takes_any_number_of_ghana_and_no_other(bulk: bool, code: str
     assert (refused.code, refused.rule) == (code, "D39")
 
 
-def test_a_recipient_that_is_no_text_is_named_by_its_place() -> None:
-    refused = decide([ALLOWED, 244000001])
-
-    assert isinstance(refused, Reply)
-    assert refused.why == "recipients[1] is not a string of 9 to 15 digits"
-
-
-@pytest.mark.spec("states.sms")
-def test_each_status_has_a_letter_and_is_found_by_both() -> None:
+@pytest.mark.spec("states.sms", "endpoint.9")
+def test_each_status_has_a_letter_and_a_page_costs_a_unit() -> None:
     assert {status.value: status.code for status in SmsStatus} == {
         "ACKNOWLEDGED": "A",
         "QUEUED": "Q",
@@ -201,6 +177,7 @@ def test_each_status_has_a_letter_and_is_found_by_both() -> None:
     assert dict(messages.STATUS_NAMES) == {
         name: status for status in SmsStatus for name in (status.value, status.code)
     }
+    assert [message(page_count=pages).units_charged for pages in (1, 2, 7)] == [1, 2, 7]
 
 
 @pytest.mark.spec("states.sms", "sandbox.2")
@@ -225,9 +202,3 @@ def test_an_illegal_transition_raises_and_changes_nothing(status: SmsStatus, to:
         with pytest.raises(IllegalSmsTransition, match=f"P1 is {status} and cannot become {to}"):
             before.moved(to, LATER)
     assert before == kept
-
-
-@pytest.mark.spec("endpoint.9")
-@pytest.mark.parametrize("pages", [1, 2, 7])
-def test_a_unit_a_page(pages: int) -> None:
-    assert message(page_count=pages).units_charged == pages

@@ -5,13 +5,11 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.records.callbacks import DeliveryAttempt
 from sandbox_sim.records.ledger import LedgerLine
 from sandbox_sim.records.snapshots import is_valid_name, with_times_shifted
 from sandbox_sim.records.transactions import Status
 from tests.sample_records import (
     NOW,
-    after,
     callback,
     checkout,
     delivery,
@@ -21,10 +19,7 @@ from tests.sample_records import (
     posting,
     transaction,
 )
-
-ATTEMPT = DeliveryAttempt(
-    1, NOW, 500, 7, "out of order", "not acknowledged", "http://shop.test", after(minutes=5)
-)
+from tests.stores.two_services import TRIED
 
 
 @pytest.mark.parametrize(
@@ -39,7 +34,7 @@ ATTEMPT = DeliveryAttempt(
         (message(sent_at=NOW), {"created_at", "sent_at"}),
         (entry(), {"at"}),
         (delivery(), {"at"}),
-        (ATTEMPT, {"at", "next_attempt_at"}),
+        (TRIED, {"at", "next_attempt_at"}),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -54,25 +49,16 @@ def test_its_times_are_later_and_all_else_is_as_it_was(record: Any, times: set[s
 def test_records_inside_of_it_move_too() -> None:
     by = timedelta(minutes=1)
 
-    assert with_times_shifted(callback(attempts=(ATTEMPT,)), by).attempts == (
-        with_times_shifted(ATTEMPT, by),
+    assert with_times_shifted(callback(attempts=(TRIED,)), by).attempts == (
+        with_times_shifted(TRIED, by),
     )
     assert with_times_shifted(LedgerLine(1, posting()), by) == LedgerLine(
         1, with_times_shifted(posting(), by)
     )
+    record = callback(attempts=(TRIED,))
+    assert with_times_shifted(record, timedelta()) is record, "where no time has gone by"
 
 
-def test_where_no_time_has_gone_by_it_is_the_same() -> None:
-    record = callback(attempts=(ATTEMPT,))
-
-    assert with_times_shifted(record, timedelta()) is record
-
-
-@pytest.mark.parametrize("name", ["a", "before.v1_2-x", "A" * 255])
-def test_names(name: str) -> None:
-    assert is_valid_name(name)
-
-
-@pytest.mark.parametrize("name", ["", "a b", "A" * 256, "a/b", "é", "a\n"])
-def test_what_is_no_name(name: str) -> None:
-    assert not is_valid_name(name)
+def test_names() -> None:
+    assert all(map(is_valid_name, ("a", "before.v1_2-x", "A" * 255)))
+    assert not any(map(is_valid_name, ("", "a b", "A" * 256, "a/b", "é", "a\n")))

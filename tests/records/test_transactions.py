@@ -1,4 +1,4 @@
-"""The life of a transaction: pending, then decided for good."""
+"""A payment and how it is shown; the life of its transaction: pending, then decided for good."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
+from sandbox_sim.operations import Operation
 from sandbox_sim.records import transactions
 from sandbox_sim.records.transactions import (
+    NO_DETAILS,
     IllegalTransition,
     Status,
     TransactionRecord,
@@ -81,14 +83,12 @@ def test_sandbox_answers_for_15_minutes_and_may_then_drop_what_is_final(
 
 
 @pytest.mark.decision("D40")
-def test_so_many_are_kept_unless_set_otherwise() -> None:
-    assert (transactions.KEPT_IN_MEMORY, transactions.KEPT_IN_A_DATABASE) == (10_000, 1_000_000)
-
-
 def test_time_settles_what_is_pending_and_not_left_to_a_person() -> None:
     assert transaction().settles_by_itself
     assert not transaction(by_hand=True).settles_by_itself
     assert not transaction(status=Status.CANCELLED, by_hand=False).settles_by_itself
+    assert (transactions.KEPT_IN_MEMORY, transactions.KEPT_IN_A_DATABASE) == (10_000, 1_000_000)
+    assert (NO_DETAILS, payment().landing_page) == (("", "", ""), "")
 
 
 @pytest.mark.decision("D38")
@@ -127,6 +127,8 @@ def test_the_status_record_has_its_fields_in_the_order_of_the_interface(status: 
     ]
 
 
+@pytest.mark.spec("states.transactions")
+@pytest.mark.decision("D20", "D36")
 def test_a_status_may_be_said_in_a_word_and_is_shown_with_it() -> None:
     assert dict(transactions.STATUS_WORDS) == {
         "successful": "000",
@@ -135,16 +137,51 @@ def test_a_status_may_be_said_in_a_word_and_is_shown_with_it() -> None:
         "cancelled": "003",
     }
     assert [transactions.status_words(each) for each in ("003", "015")] == ["003 cancelled", "015"]
-
-
-@pytest.mark.decision("D36")
-def test_the_reason_of_a_status_query_tells_the_two_codes_apart() -> None:
+    # The reason of a status query tells the two codes apart.
     whys = [transactions.status_answer_why(each) for each in (Status.SUCCESSFUL, Status.PENDING)]
-
     other = "status 002 pending; the outer 000 only says that the query was answered"
     assert whys == ["status 000 successful", other]
-
-
-def test_what_is_shown_of_it_is_found_by_these_fields() -> None:
+    # A person pays, fails or cancels on the hosted card page.
+    chosen = {each.value: transactions.STATUS_OF[each].value for each in transactions.Choice}
+    assert chosen == {"pay": "000", "fail": "001", "cancel": "003"}
     assert set(transactions.FIELD_VALUES) == {"status", "mode", "operation"}
     assert set(transactions.FIELD_VALUES) < set(shown(transaction(), NOON))
+
+
+MOBILE = (Operation.COLLECT, Operation.DEPOSIT, Operation.AIRTIME)
+
+
+@pytest.mark.spec(
+    "endpoint.1", "endpoint.2", "endpoint.3", "endpoint.4", "endpoint.5", "endpoint.6"
+)
+@pytest.mark.decision("D20", "D28")
+@pytest.mark.parametrize(
+    ("operation", "nw", "option", "is_mobile", "asks", "is_card"),
+    [
+        *((each, "CRD", "MOM", True, False, False) for each in MOBILE),
+        (Operation.PAYOUT, "MTN", "MOM", True, False, False),
+        (Operation.PAYOUT, "ECO", "BNK", False, False, False),
+        (Operation.PAYOUT, "VIS", "CRD", False, False, True),
+        (Operation.CARD, "CRD", "CRD", False, True, True),
+        (Operation.CARD, "VIS", "CRM", False, False, True),
+        (Operation.CARD, "MAS", "CRD", False, False, True),
+        (Operation.BILL, "CRD", "BLP", False, False, False),
+    ],
+)
+def test_the_party_is_a_phone_number_a_masked_card_or_an_account(
+    operation: Operation, nw: str, option: str, is_mobile: bool, asks: bool, is_card: bool
+) -> None:
+    paid = payment(operation, nw=nw, payment_mode=option, party="4111111111111")
+
+    assert (paid.is_mobile, paid.uses_card_entry) == (is_mobile, asks)
+    shown = "411111***1111" if is_card else paid.party
+    assert paid.redacted() == paid._replace(party=shown)
+
+
+@pytest.mark.decision("D38")
+@pytest.mark.parametrize("field", ["reference", "party", "callback_url"])
+def test_a_card_number_is_masked_wherever_it_stands(field: str) -> None:
+    given: Any = {field: "4111111111111111"}
+    kept: Any = {field: "411111******1111"}
+
+    assert payment(**given).redacted() == payment(**kept)

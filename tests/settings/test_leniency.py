@@ -46,56 +46,43 @@ def test_the_plugin_and_the_workers_see_it_too() -> None:
     assert pickle.loads(pickle.dumps(settings)).turned_on_by_lenient == ("accept_international",)  # noqa: S301
 
 
-class TestRequests:
-    async def test_by_its_own_setting_the_warning_names_that(
-        self, start_sandbox: StartSandbox
-    ) -> None:
-        sandbox = await start_sandbox(lenient=True, accept_international=True)
+async def test_by_its_own_setting_the_warning_names_that(start_sandbox: StartSandbox) -> None:
+    sandbox = await start_sandbox(lenient=True, accept_international=True)
 
-        why = (await sandbox.collect(customer_number="233244000001")).headers["X-Sandbox-Why"]
+    why = (await sandbox.collect(customer_number="233244000001")).headers["X-Sandbox-Why"]
 
-        assert "only because of the setting accept_international (" in why
+    assert "only because of the setting accept_international (" in why
 
 
-class TestReadyLine:
-    def shown(
-        self, capsys: pytest.CaptureFixture[str], *, as_json: bool, **settings: object
-    ) -> str:
-        _show_ready(
-            settings_from({"store": "memory:", **settings}, "a test"), 8233, as_json=as_json
-        )
-        return capsys.readouterr().out.splitlines()[0]
+@pytest.mark.parametrize(
+    ("settings", "turned_on", "told"),
+    [
+        ({}, "", True),
+        (
+            {"lenient": True},
+            'accept_international = true, callback_profile = "superset"',
+            False,
+        ),
+        ({"lenient": True, "callback_profile": "flat"}, "accept_international = true", False),
+        ({"callback_profile": "trans_bare"}, "", False),
+        ({"callback_profile": "trans"}, "", False),
+    ],
+)
+def test_the_ready_line_names_what_was_turned_on_and_who_chose_no_callback_body_is_told(
+    capsys: pytest.CaptureFixture[str], settings: dict[str, object], turned_on: str, *, told: bool
+) -> None:
+    made = settings_from({"store": "memory:", **settings}, "a test")
 
-    def test_it_names_what_was_turned_on(self, capsys: pytest.CaptureFixture[str]) -> None:
-        line = self.shown(capsys, as_json=False, lenient=True)
+    _show_ready(made, 8233, as_json=False)
+    shown = capsys.readouterr().out
+    _show_ready(made, 8233, as_json=True)
+    document = json.loads(capsys.readouterr().out.splitlines()[0])
 
-        assert line == (
-            "sandbox-sim ready at http://127.0.0.1:8233 "
-            '(lenient: accept_international = true, callback_profile = "superset")'
-        )
-        assert self.shown(capsys, as_json=False) == "sandbox-sim ready at http://127.0.0.1:8233"
-
-    @pytest.mark.parametrize(
-        ("settings", "told"),
-        [
-            ({}, True),
-            ({"lenient": True}, False),
-            ({"callback_profile": "trans_bare"}, False),
-            ({"callback_profile": "trans"}, False),
-        ],
-    )
-    def test_who_chose_no_callback_body_is_told_of_lenient(
-        self, capsys: pytest.CaptureFixture[str], settings: dict[str, object], *, told: bool
-    ) -> None:
-        _show_ready(settings_from({"store": "memory:", **settings}, "a test"), 8233, as_json=False)
-
-        assert ("most clients need --lenient" in capsys.readouterr().out) is told
-
-    def test_as_json(self, capsys: pytest.CaptureFixture[str]) -> None:
-        found = json.loads(self.shown(capsys, as_json=True, lenient=True, callback_profile="flat"))
-
-        assert found["lenient"] == ["accept_international = true"]
-        assert "lenient" not in json.loads(self.shown(capsys, as_json=True))
+    lenient = f" (lenient: {turned_on})" if turned_on else ""
+    ready = f"sandbox-sim ready at http://127.0.0.1:8233{lenient}"
+    assert shown.splitlines()[0] == ready
+    assert document.get("lenient", []) == (turned_on.split(", ") if turned_on else [])
+    assert ("most clients need --lenient" in shown) is told
 
 
 def test_serve_has_the_flag(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,86 +84,54 @@ class TestLayers:
         assert client.callback_profile == "flat"
 
 
-class TestUnknownSettings:
-    @pytest.mark.parametrize(
-        ("name", "hint"),
-        [
-            ("prot", "; did you mean port?"),
-            ("callback_retries_interval_s", "; did you mean callback_retry_interval_s?"),
-            ("zzz", ""),
-        ],
-    )
-    def test_they_are_refused_with_the_nearest_name(self, file: Path, name: str, hint: str) -> None:
-        file.write_text(f"{name} = 1\n", "utf-8")
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("prot", "; did you mean port?"),
+        ("callback_retries_interval_s", "; did you mean callback_retry_interval_s?"),
+        ("zzz", ""),
+    ],
+)
+def test_an_unknown_setting_is_refused_with_the_nearest_name(
+    file: Path, name: str, hint: str
+) -> None:
+    file.write_text(f"{name} = 1\n", "utf-8")
 
-        assert config_error(file) == f"{name} (from {file}): there is no such setting{hint}"
-        assert config_error(**{name: "1"}) == f"{name} (from flag): there is no such setting{hint}"
+    assert config_error(file) == f"{name} (from {file}): there is no such setting{hint}"
+    assert config_error(**{name: "1"}) == f"{name} (from flag): there is no such setting{hint}"
 
 
 class TestTheFile:
-    def test_it_may_begin_with_the_mark_of_editors_on_windows(self, file: Path) -> None:
+    def test_it_may_begin_with_the_mark_of_editors_on_windows_or_be_empty(self, file: Path) -> None:
         file.write_text("port = 9000\n", "utf-8-sig")
-
         assert load(file).settings.port == 9000
 
-    def test_one_that_is_not_there_is_told(self, file: Path) -> None:
+        file.write_text("")
+        assert (load(file).settings, load(file).origins) == (Settings(), {})
+
+    def test_one_that_cannot_be_read_is_told(self, file: Path, tmp_path: Path) -> None:
         assert config_error(file) == f"{file}: cannot be read: No such file or directory"
-
-    def test_a_directory_is_told(self, tmp_path: Path) -> None:
         assert config_error(tmp_path) == f"{tmp_path}: cannot be read: Is a directory"
-
-    @pytest.mark.parametrize("content", [b"port = ", b"port", b"\xff\xfe", b"[", b"a=1\na=2"])
-    def test_one_that_is_no_toml_is_told(self, file: Path, content: bytes) -> None:
-        file.write_bytes(content)
-
-        assert config_error(file).startswith(f"{file}: is not TOML: ")
-
-    @pytest.mark.parametrize("content", ["a = " + "[" * 20_000, "port = " + "9" * 5000])
-    def test_one_that_no_parser_can_read_is_told(self, file: Path, content: str) -> None:
-        file.write_text(content)
-
-        assert config_error(file).startswith(f"{file}: is not TOML: ")
-
-    def test_a_list_that_is_too_deep_is_told(self) -> None:
-        said = config_error(allowed_prefixes="[" * 20_000)
-
-        assert said.startswith("allowed_prefixes (from flag): must be a list, such as ")
-
-    def test_an_empty_one_changes_nothing(self, file: Path) -> None:
-        file.touch()
-
-        loaded = load(file)
-
-        assert (loaded.settings, loaded.origins) == (Settings(), {})
+        for content in (
+            *(b"port = ", b"port", b"\xff\xfe", b"[", b"a=1\na=2"),
+            *(b"a = " + b"[" * 20_000, b"port = " + b"9" * 5000),
+        ):
+            file.write_bytes(content)
+            assert config_error(file).startswith(f"{file}: is not TOML: ")
+        too_deep = config_error(allowed_prefixes="[" * 20_000)
+        assert too_deep.startswith("allowed_prefixes (from flag): must be a list, such as ")
 
 
-@pytest.mark.parametrize(
-    ("host", "needed"),
-    [
-        ("127.0.0.1", False),
-        ("127.0.0.2", False),
-        ("::1", False),
-        ("localhost", False),
-        ("0.0.0.0", True),
-        ("::", True),
-        ("192.168.1.7", True),
-        ("gateway.example", True),
-        ("localhost.example", True),
-        ("", True),
-    ],
-)
-def test_a_host_that_others_reach_needs_a_control_token(host: str, needed: bool) -> None:
-    if needed:
-        assert config_error(host=host).startswith(
-            "control_token (from default): must be set because host "
-        )
-    assert load(None, {"host": host, "control_token": "t"}).settings.loopback is not needed
-
-
-def test_an_empty_control_token_is_none() -> None:
-    assert config_error(host="0.0.0.0", control_token="").startswith(
-        "control_token (from flag): must be set "
-    )
+def test_a_host_that_others_reach_needs_a_control_token() -> None:
+    for host in ("127.0.0.1", "127.0.0.2", "::1", "localhost"):
+        assert load(None, {"host": host}).settings.loopback
+    others = ("0.0.0.0", "::", "192.168.1.7", "gateway.example", "localhost.example", "")
+    for host in others:
+        message = "control_token (from default): must be set because host "
+        assert config_error(host=host).startswith(message)
+        assert not load(None, {"host": host, "control_token": "t"}).settings.loopback
+    empty = config_error(host="0.0.0.0", control_token="")
+    assert empty.startswith("control_token (from flag): must be set ")
     assert load(None, {"control_token": ""}).settings.token is None
 
 

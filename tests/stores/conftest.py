@@ -17,7 +17,7 @@ from sandbox_sim.stores.memory.memory_store import MemoryStore
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests import postgres
 from tests.sample_records import NOW
-from tests.sqlite_files import IN_MEMORY
+from tests.sqlite_files import IN_MEMORY, opened
 from tests.turns import SOON_S
 from tests.units import unit_of
 
@@ -40,12 +40,8 @@ async def _memory(clock: Clock, **options: Any) -> AsyncIterator[Store]:
 @asynccontextmanager
 async def _sqlite(clock: Clock, **options: Any) -> AsyncIterator[Store]:
     with TemporaryDirectory(dir=IN_MEMORY) as folder:
-        store = SqliteStore(Path(folder) / "state.sqlite3", clock, **options)
-        await store.open()
-        try:
+        async with opened(Path(folder) / "state.sqlite3", clock, **options) as store:
             yield store
-        finally:
-            await store.close()
 
 
 @asynccontextmanager

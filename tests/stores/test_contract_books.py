@@ -1,4 +1,4 @@
-"""What people enter in the ledger, on every store: periods, and what many do at once (D44)."""
+"""What people enter and settle, on every store: periods, and what many do at once (D44)."""
 
 import asyncio
 from datetime import datetime, timedelta
@@ -9,7 +9,11 @@ import pytest
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ledger.books import Adjustment, BadEntry, Books
 from sandbox_sim.ledger.periods import Periods, Statement
+from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Store
+from sandbox_sim.ports.network import StatusResult
+from sandbox_sim.production.decisions import IllegalSettlement
+from sandbox_sim.production.manual_actions import Decision, SettledByHand
 from sandbox_sim.records.ledger import (
     AccountKind,
     LedgerLine,
@@ -17,9 +21,11 @@ from sandbox_sim.records.ledger import (
     TransferKind,
     transfer,
 )
+from sandbox_sim.records.reports import Outcome
+from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.vocabulary import Wallet
 from tests.live_records import CLEARING, COLLECTION, attempt
-from tests.production.desk import SIGNED
+from tests.production.desk import LOST, SIGNED, Desk
 from tests.sample_records import NOW, SERVICE, violations
 from tests.stores.conftest import OpenStore
 from tests.units import unit_of
@@ -70,7 +76,9 @@ def merchant(store: Store, clock: VirtualClock) -> Merchant:
     return Merchant(store, clock)
 
 
-async def test_one_entry_pays_out_the_lines_of_the_statement(merchant: Merchant) -> None:
+async def test_each_closing_pays_out_the_lines_of_its_period_in_one_entry(
+    merchant: Merchant,
+) -> None:
     await merchant.collects("10.50", "20")
     until = merchant.later()
     await merchant.collects("7")
@@ -85,45 +93,29 @@ async def test_one_entry_pays_out_the_lines_of_the_statement(merchant: Merchant)
     assert (moved.reason, moved.amount, moved.debit) == (Reason.CLOSED, closed.total, COLLECTION)
     assert str(moved.credit) == "network/merchants/clearing/GHS"
     assert await merchant.has() == 7
-    assert await merchant.statement(1) == [Decimal("10.50"), Decimal(20)]
     assert await merchant.statement() == [7]
+
+    second = await merchant.closes(merchant.later())
+
+    assert (second.period, second.since, second.total) == (2, until, Decimal(7))
+    periods = [await merchant.statement(each) for each in (1, 2, None)]
+    assert periods == [[Decimal("10.50"), 20], [7], []]
+    assert await merchant.has() == 0
     assert await merchant.store.run(violations) == ()
 
 
-async def test_periods_follow_one_another_without_a_gap(merchant: Merchant) -> None:
-    await merchant.collects("1")
-    first = merchant.later()
-    await merchant.closes(first)
-    await merchant.collects("2")
-    second = await merchant.closes(merchant.later())
-
-    assert (second.period, second.since, second.total) == (2, first, Decimal(2))
-    assert [await merchant.statement(each) for each in (1, 2, None)] == [[1], [2], []]
-    assert await merchant.has() == 0
-
-
-async def test_a_late_line_belongs_to_the_open_period(merchant: Merchant) -> None:
-    await merchant.collects("1")
+async def test_a_late_line_and_a_correction_belong_to_the_open_period(merchant: Merchant) -> None:
+    await merchant.collects("10")
     closed_at = merchant.later()
     await merchant.closes(closed_at)
-    about = transfer(Reason.COLLECTED, COLLECTION, Decimal(5), "late", closed_at - DAY / 2)
-    await unit_of(merchant.store).add_transfer(about)
-
-    assert await merchant.statement(1) == [1]
-    assert await merchant.statement() == [5]
-
-
-async def test_a_correction_goes_into_the_open_period(merchant: Merchant) -> None:
-    await merchant.collects("10")
-    await merchant.closes(merchant.later())
-    await merchant.collects("10")
+    late = transfer(Reason.COLLECTED, COLLECTION, Decimal(5), "late", closed_at - DAY / 2)
+    await unit_of(merchant.store).add_transfer(late)
     wrong = Adjustment(SERVICE, Wallet.COLLECTION, AccountKind.FEES, Decimal(3), adds=False)
     await merchant.books.adjust(wrong, SIGNED)
 
-    second = await merchant.closes(merchant.later())
-
     assert await merchant.statement(1) == [10]
-    assert second.total == 7
+    assert await merchant.statement() == [5, -3]
+    assert (await merchant.closes(merchant.later())).total == 2
 
 
 async def test_what_is_pending_is_not_paid_out(merchant: Merchant) -> None:
@@ -151,35 +143,25 @@ async def test_a_reversed_closing_is_paid_out_with_the_next_period(merchant: Mer
     assert await merchant.has() == 0
 
 
-async def test_what_was_closed_is_not_closed_again(merchant: Merchant) -> None:
-    await merchant.collects("10")
-    until = merchant.later()
-    await merchant.closes(until)
-
-    for again in (until, until - DAY):
-        with pytest.raises(BadEntry, match="is closed, in period 1: the next period ends after"):
-            await merchant.closes(again)
-
-
-async def test_where_there_is_nothing_nothing_is_closed(merchant: Merchant) -> None:
+async def test_what_cannot_be_closed_is_refused_with_the_reason(merchant: Merchant) -> None:
     with pytest.raises(BadEntry, match="nothing to close: 0 lines before"):
         await merchant.closes()
-
-
-async def test_a_period_ends_before_it_is_closed(merchant: Merchant) -> None:
+    with pytest.raises(BadEntry, match="service 55 has 0 closed periods"):
+        await merchant.statement(1)
     await merchant.collects("10")
-
     with pytest.raises(BadEntry, match="a period must end in the past"):
         await merchant.closes(merchant.clock.now() + DAY)
 
-
-async def test_what_was_taken_off_since_is_not_paid_out_too(merchant: Merchant) -> None:
-    await merchant.collects("10")
     until = merchant.later()
-    await merchant.sets_aside("4")
-
+    aside = await merchant.sets_aside("4")
     with pytest.raises(BadEntry, match="has 6, less than 10"):
         await merchant.closes(until)
+    await unit_of(merchant.store).add_transfer(aside.voided(until))
+
+    await merchant.closes(until)
+    for again in (until, until - DAY):
+        with pytest.raises(BadEntry, match="is closed, in period 1: the next period ends after"):
+            await merchant.closes(again)
 
 
 async def test_of_several_that_close_at_once_one_does(merchant: Merchant) -> None:
@@ -223,11 +205,6 @@ async def test_of_several_that_resolve_and_reverse_at_once_one_does(
     assert await store.run(violations) == ()
 
 
-async def test_a_period_that_is_not_there_is_named(merchant: Merchant) -> None:
-    with pytest.raises(BadEntry, match="service 55 has 0 closed periods"):
-        await merchant.statement(1)
-
-
 async def test_a_long_statement_is_read_in_parts(
     open_store: OpenStore, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,3 +217,64 @@ async def test_a_long_statement_is_read_in_parts(
 
         assert await merchant.statement(1) == [1, 2, 3, 4, 5]
         assert await merchant.statement() == [6]
+
+
+SILENT = StatusResult(Outcome.UNKNOWN, reason="no answer")
+
+LEFT = {Status.FAILED: Decimal(15), Status.SUCCESSFUL: Decimal("4.50")}
+
+
+@pytest.fixture
+async def desk(store: Store, clock: VirtualClock) -> Desk:
+    """A desk with a payout about which the network has been silent for a day."""
+    desk = Desk(clock=clock, store=store)
+    await desk.fund("15")
+    desk.first.results.append(LOST)
+    await desk.pay(operation=Operation.PAYOUT)
+    await desk.wait(days=1)
+    return desk
+
+
+@pytest.mark.parametrize(
+    "decided", [(Status.FAILED, Status.FAILED), (Status.FAILED, Status.SUCCESSFUL)]
+)
+async def test_of_two_settlements_at_once_one_counts(
+    desk: Desk, store: Store, decided: tuple[Status, Status]
+) -> None:
+    (attempt,) = await desk.attempts()
+    desk.first.statuses.extend([SILENT] * len(decided))
+
+    ends = await asyncio.gather(
+        *(
+            desk.actions.settle(attempt.network_transaction_id, Decision(to, f"ama {n}", "seen"))
+            for n, to in enumerate(decided)
+        ),
+        return_exceptions=True,
+    )
+
+    (settled,) = [each for each in ends if isinstance(each, SettledByHand)]
+    (refused,) = [each for each in ends if isinstance(each, BaseException)]
+    assert isinstance(refused, IllegalSettlement)
+    status = settled.transaction.status
+    assert (await desk.balances())["service/55/payout/GHS available"] == LEFT[status]
+    (kept,) = await unit_of(store).decisions_of(attempt.id)
+    assert kept.status is status
+    assert len(await desk.callbacks()) == 1
+
+
+async def test_a_settlement_and_the_word_of_the_network_at_once_move_the_money_once(
+    desk: Desk, clock: VirtualClock
+) -> None:
+    (attempt,) = await desk.attempts()
+    desk.first.statuses.extend([SILENT, StatusResult(Outcome.FAILED)])
+    clock.move_to(attempt.next_ask_at or clock.now())
+    decision = Decision(Status.FAILED, "ama", "seen")
+
+    await asyncio.gather(
+        desk.actions.settle(attempt.network_transaction_id, decision),
+        desk.run_due(),
+        return_exceptions=True,
+    )
+
+    assert (await desk.balances())["service/55/payout/GHS available"] == Decimal(15)
+    assert len(await desk.callbacks()) == 1

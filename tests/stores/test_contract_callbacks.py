@@ -1,6 +1,5 @@
-"""Callbacks in every store: each state is kept, and a callback that waits is never deleted."""
+"""Callbacks in every store: each state is kept, and what is held is released in order."""
 
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -8,12 +7,12 @@ import pytest
 from sandbox_sim.ports import Store
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import CallbackRecord, DeliveryState, ReceiverResponse
-from sandbox_sim.records.jobs import DELIVERY_KINDS, JobKind
-from tests.sample_records import NOW, SERVICE, after, callback, job
+from sandbox_sim.records.listing import Listing
+from tests.sample_records import NOW, SERVICE, callback, every
 from tests.sqlite_files import opened, outside
 from tests.units import unit_of
 
-REFUSED = ReceiverResponse(500, "sorry", 3)
+REFUSED = ReceiverResponse(500, "später \u2028 \x00", 3)
 
 
 def tried(callback_id: str, *answers: ReceiverResponse) -> CallbackRecord:
@@ -25,27 +24,21 @@ def tried(callback_id: str, *answers: ReceiverResponse) -> CallbackRecord:
 
 
 @pytest.mark.decision("D30")
-@pytest.mark.parametrize(
-    ("answers", "state"),
-    [
-        ([], DeliveryState.PENDING),
-        ([REFUSED], DeliveryState.RETRYING),
-        ([REFUSED, REFUSED], DeliveryState.RETRYING),
-        ([REFUSED, REFUSED, REFUSED], DeliveryState.FAILED),
-        ([REFUSED, ReceiverResponse(200, "", 3)], DeliveryState.DELIVERED),
-    ],
-)
-async def test_a_callback_comes_back_in_its_state(
-    store: Store, answers: list[ReceiverResponse], state: DeliveryState
-) -> None:
-    saved = tried("C1", *answers)
-    await unit_of(store).save_callback(saved)
+async def test_a_callback_is_read_as_it_was_saved_and_keeps_its_place(store: Store) -> None:
+    saved = {
+        DeliveryState.PENDING: callback("C1"),
+        DeliveryState.RETRYING: tried("C2", REFUSED, REFUSED),
+        DeliveryState.FAILED: tried("C3", REFUSED, REFUSED, REFUSED),
+        DeliveryState.DELIVERED: tried("C4", REFUSED, ReceiverResponse(200, "", 3)),
+        DeliveryState.DROPPED: callback("C5", state=DeliveryState.DROPPED, note="by override O1"),
+    }
+    for each in (*map(callback, ("C1", "C2", "C3", "C4", "C5")), *saved.values()):
+        await unit_of(store).save_callback(each)
 
-    found = await unit_of(store).callback(SERVICE, "C1")
-
-    assert found == saved
-    assert found is not None
-    assert found.state is state
+    assert {each.state: each for each in saved.values()} == saved
+    for each in saved.values():
+        assert await unit_of(store).callback(SERVICE, each.id) == each
+    assert await unit_of(store).list_callbacks(every(SERVICE)) == [*saved.values()][::-1]
 
 
 async def test_a_row_of_a_version_without_retrying_is_read_as_retrying(tmp_path: Path) -> None:
@@ -57,70 +50,21 @@ async def test_a_row_of_a_version_without_retrying_is_read_as_retrying(tmp_path:
     outside(path, "UPDATE callbacks SET state = 'pending'")
 
     async with opened(path) as store:
-        found = await unit_of(store).callback(SERVICE, "C1")
-    assert found is not None
-    assert found.state is DeliveryState.RETRYING
+        assert await unit_of(store).callback(SERVICE, "C1") == tried("C1", REFUSED)
 
 
-class TestBringForward:
-    """The unit makes planned attempts at callbacks due earlier."""
+async def test_those_held_of_a_service_are_released_up_to_one_of_them(store: Store) -> None:
+    unit = unit_of(store)
+    for name in ("C1", "C2", "C3", "C4", "C5"):
+        await unit.save_callback(callback(name, held=name != "C3"))
+    await unit.save_callback(callback("other", service_id=56, held=True))
+    assert sorted(await unit.services_with_held_callbacks()) == [55, 56]
 
-    async def add(self, store: Store, **due: datetime) -> None:
-        for name, due_at in due.items():
-            planned = job(name, due_at, kind=JobKind.DELIVER)
-            await unit_of(store).add_job(planned)
+    assert await unit.release_callbacks(SERVICE, "unknown") == []
+    assert await unit.release_callbacks(SERVICE, "C3") == ["C1", "C2"]
+    assert await unit.release_callbacks(SERVICE, "C3") == []
+    held = [each.id for each in await unit.list_callbacks(Listing()) if each.held]
+    assert sorted(held) == ["C4", "C5", "other"]
 
-    async def claimed(self, store: Store, now: datetime) -> list[str]:
-        return [each.subject for each in await unit_of(store).claim_due(now, 100)]
-
-    async def test_the_jobs_named_are_due_now_and_no_others(self, store: Store) -> None:
-        await self.add(store, C1=after(minutes=5), C2=after(minutes=5), C3=after(minutes=5))
-
-        found = await unit_of(store).bring_forward(["C3", "C1", "unknown"], NOW)
-
-        assert sorted(found) == ["C1", "C3"]
-        assert await self.claimed(store, NOW) == ["C1", "C3"]
-        assert await self.claimed(store, after(minutes=5)) == ["C2"]
-
-    @pytest.mark.parametrize("kind", DELIVERY_KINDS)
-    async def test_deliveries_of_both_modes_are_moved(self, store: Store, kind: JobKind) -> None:
-        await unit_of(store).add_job(job("C1", after(minutes=5), kind=kind))
-
-        assert list(await unit_of(store).bring_forward(["C1"], NOW)) == ["C1"]
-        assert await self.claimed(store, NOW) == ["C1"]
-
-    async def test_one_that_is_due_already_keeps_its_place(self, store: Store) -> None:
-        await self.add(store, C1=after(seconds=-2), C2=after(seconds=-1))
-
-        found = await unit_of(store).bring_forward(["C2", "C1"], NOW)
-
-        assert sorted(found) == ["C1", "C2"]
-        assert await self.claimed(store, NOW) == ["C1", "C2"]
-        assert await self.claimed(store, after(days=1)) == []
-
-    async def test_a_claimed_job_is_left_alone(self, store: Store) -> None:
-        await self.add(store, C1=NOW)
-        (claimed,) = await unit_of(store).claim_due(NOW, 1)
-
-        assert list(await unit_of(store).bring_forward(["C1"], NOW)) == []
-
-        await unit_of(store).finish(claimed)
-
-    async def test_a_job_of_another_kind_is_left_alone(self, store: Store) -> None:
-        planned = job("C1", after(minutes=5), kind=JobKind.RELEASE)
-        await unit_of(store).add_job(planned)
-
-        assert list(await unit_of(store).bring_forward(["C1"], NOW)) == []
-        assert await self.claimed(store, NOW) == []
-
-    async def test_none_is_none(self, store: Store) -> None:
-        assert list(await unit_of(store).bring_forward([], NOW)) == []
-
-    async def test_whoever_waits_for_the_next_job_hears_of_it(self, store: Store) -> None:
-        await self.add(store, C1=after(minutes=5))
-        noticed: list[datetime] = []
-        store.watch_jobs(noticed.append)
-
-        await unit_of(store).bring_forward(["C1"], NOW)
-
-        assert min(noticed) == NOW
+    assert await unit.release_callbacks(SERVICE, "C5") == ["C4", "C5"]
+    assert list(await unit.services_with_held_callbacks()) == [56]

@@ -7,6 +7,7 @@ import pytest
 from sandbox_sim.ports import JobLost, Store, Unit
 from sandbox_sim.records.jobs import Job, JobKind
 from tests.sample_records import NOW, SERVICE, after, job, posting, postings_of
+from tests.stores.conftest import claim
 from tests.units import unit_of
 
 
@@ -15,63 +16,29 @@ async def add(store: Store, *jobs: Job) -> None:
         await unit_of(store).add_job(each)
 
 
-async def claim(store: Store, now: datetime = NOW, limit: int = 100) -> list[Job]:
-    return list(await unit_of(store).claim_due(now, limit))
+async def claim_subjects(store: Store, now: datetime = NOW) -> list[str]:
+    return [each.subject for each in await claim(store, now=now)]
 
 
-async def claim_subjects(store: Store, now: datetime = NOW, limit: int = 100) -> list[str]:
-    return [each.subject for each in await claim(store, now, limit)]
-
-
-async def test_the_earliest_due_comes_first_and_then_the_first_added(store: Store) -> None:
-    await add(
-        store,
-        job("third", after(seconds=-1)),
-        job("fourth", after(seconds=-1)),
-        job("first", after(seconds=-3)),
-        job("second", after(seconds=-2)),
-        job("fifth", NOW),
-    )
+async def test_what_is_due_is_claimed_the_earliest_first_and_then_the_first_added(
+    store: Store,
+) -> None:
+    due = {"third": -1, "fourth": -1, "first": -3, "second": -2, "fifth": 0}
+    early = {"too early": 0.000001, "later": 60}
+    await add(store, *(job(name, after(seconds=at)) for name, at in {**early, **due}.items()))
 
     assert await claim_subjects(store) == ["first", "second", "third", "fourth", "fifth"]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "claimed"), [(-1, True), (0, True), (0.000001, False), (60, False)]
-)
-async def test_a_job_is_due_at_its_time_and_not_before(
-    store: Store, seconds: float, claimed: bool
-) -> None:
-    await add(store, job("one", after(seconds=seconds)))
-
-    assert (await claim_subjects(store) == ["one"]) is claimed
-
-
 async def test_a_claimed_job_has_all_that_was_saved_and_a_number_of_its_own(store: Store) -> None:
     due = after(microseconds=-123456)
-    await add(store, job("a", due), job("b", due, kind=JobKind.DELIVER, service_id=9))
+    saved = [job("a", due), job("b", due, kind=JobKind.DELIVER, service_id=9)]
+    await add(store, *saved)
 
-    first, second = await claim(store)
+    claimed = await claim(store)
 
-    assert (first.due_at, first.kind, first.service_id, first.subject) == (
-        due,
-        JobKind.SETTLE,
-        55,
-        "a",
-    )
-    assert (second.due_at, second.kind, second.service_id) == (due, JobKind.DELIVER, 9)
-    assert first.number != second.number
-
-
-async def test_a_finished_job_is_gone_and_lost_to_whoever_finishes_it_again(store: Store) -> None:
-    await add(store, job())
-    (claimed,) = await claim(store)
-    await unit_of(store).finish(claimed)
-
-    with pytest.raises(JobLost):
-        await unit_of(store).finish(claimed)
-
-    assert await claim(store, after(days=1)) == []
+    assert [each._replace(number=0) for each in claimed] == saved
+    assert claimed[0].number != claimed[1].number
 
 
 async def test_a_job_that_was_forgotten_is_lost_to_whoever_works_on_it(store: Store) -> None:
@@ -91,7 +58,9 @@ async def test_a_job_that_was_forgotten_is_lost_to_whoever_works_on_it(store: St
 
 
 @pytest.mark.parametrize("subject", ["another", "one"])
-async def test_finishing_it_twice_takes_no_newer_job_away(store: Store, subject: str) -> None:
+async def test_a_finished_job_is_gone_and_to_finish_it_again_takes_no_newer_one_away(
+    store: Store, subject: str
+) -> None:
     """A number may be used again, and the next attempt at a callback has the same subject."""
     await add(store, job("one"))
     (claimed,) = await claim(store)
@@ -107,42 +76,26 @@ async def test_finishing_it_twice_takes_no_newer_job_away(store: Store, subject:
     assert await claim_subjects(store, after(minutes=5)) == [subject]
 
 
-async def test_next_jobs_are_the_unclaimed_ones_that_fall_due_first(store: Store) -> None:
+async def test_next_jobs_and_jobs_after_are_unclaimed_ones_in_the_order_of_their_time(
+    store: Store,
+) -> None:
     for seconds in (5, 1, 4, 2, 3, 9, 8, 7, 6, 0):
-        await unit_of(store).add_job(job(f"in {seconds}", after(seconds=seconds)))
-    await unit_of(store).claim_due(NOW, 10)
+        await add(store, job(f"in {seconds}", after(seconds=seconds), kind=JobKind.DELIVER))
+    await claim(store)
 
-    found = await unit_of(store).next_jobs(4)
+    first = await unit_of(store).next_jobs(4)
     every_one = await unit_of(store).next_jobs(100)
+    later = await unit_of(store).jobs_after(after(seconds=7))
 
-    assert [each.subject for each in found] == ["in 1", "in 2", "in 3", "in 4"]
+    assert [each.subject for each in first] == ["in 1", "in 2", "in 3", "in 4"]
     assert [each.due_at for each in every_one] == [after(seconds=s) for s in range(1, 10)]
-
-
-async def test_jobs_after_are_the_unclaimed_ones_due_later(store: Store) -> None:
-    await add(
-        store,
-        job("late", after(minutes=2), kind=JobKind.DELIVER),
-        job("claimed", after(seconds=-1)),
-        job("now", NOW),
-        job("soon", after(minutes=1)),
-    )
-    await claim(store, after(seconds=-1))
-
-    found = await unit_of(store).jobs_after(NOW)
-
-    assert [each.subject for each in found] == ["soon", "late"]
-    assert (found[1].kind, found[1].due_at) == (JobKind.DELIVER, after(minutes=2))
+    assert [(each.subject, each.kind, each.due_at) for each in later] == [
+        (f"in {seconds}", JobKind.DELIVER, after(seconds=seconds)) for seconds in (8, 9)
+    ]
 
 
 class TestWatching:
     """A scheduler that sleeps until the next job must be notified of an earlier one."""
-
-    @pytest.fixture
-    def noticed(self, store: Store) -> list[datetime]:
-        noticed: list[datetime] = []
-        store.watch_jobs(noticed.append)
-        return noticed
 
     async def test_the_notice_comes_when_the_job_can_be_claimed(self, store: Store) -> None:
         seen: list[str] = []
@@ -158,38 +111,67 @@ class TestWatching:
         assert seen[:2] == ["added", "noticed 09:01"]
         assert len(set(seen)) == 2
 
-    async def test_of_several_jobs_the_earliest_is_told(
-        self, store: Store, noticed: list[datetime]
+    async def test_the_earliest_of_a_unit_is_told_and_nothing_of_a_unit_without_a_new_one(
+        self, store: Store
     ) -> None:
-        async def work(unit: Unit) -> None:
-            for minutes in (3, 1, 2):
-                await unit.add_job(job(due_at=after(minutes=minutes)))
+        noticed: list[datetime] = []
+        await add(store, job())
+        store.watch_jobs(noticed.append)
 
-        await store.run(work)
-
-        assert min(noticed) == after(minutes=1)
-
-    async def test_a_unit_that_raises_is_not_told(
-        self, store: Store, noticed: list[datetime]
-    ) -> None:
-        async def work(unit: Unit) -> None:
+        async def fails(unit: Unit) -> None:
             await unit.add_job(job())
             raise ValueError
 
-        with pytest.raises(ValueError):  # noqa: PT011 -- it is ours
-            await store.run(work)
+        async def adds(unit: Unit) -> None:
+            for minutes in (3, 1, 2):
+                await unit.add_job(job(due_at=after(minutes=minutes)))
 
-        assert noticed == []
-
-    async def test_units_without_a_new_job_tell_nothing(
-        self, store: Store, noticed: list[datetime]
-    ) -> None:
-        await add(store, job())
-        noticed.clear()
         (claimed,) = await claim(store)
         await unit_of(store).finish(claimed)
-
+        with pytest.raises(ValueError):  # noqa: PT011 -- it is ours
+            await store.run(fails)
         assert noticed == []
+
+        await store.run(adds)
+        assert min(noticed) == after(minutes=1)
+
+
+class TestBringForward:
+    """The unit makes planned attempts at callbacks due earlier."""
+
+    async def test_the_deliveries_named_are_due_now_and_no_other_job_changes(
+        self, store: Store
+    ) -> None:
+        deliver, soon = JobKind.DELIVER, after(minutes=5)
+        await add(store, job("claimed", kind=deliver))
+        (claimed,) = await claim(store)
+        await add(
+            store,
+            job("C1", soon, kind=deliver),
+            job("not named", soon, kind=deliver),
+            job("C3", soon, kind=JobKind.DELIVER_LIVE),
+            job("of another kind", soon, kind=JobKind.RELEASE),
+            job("due already", after(seconds=-2), kind=deliver),
+        )
+
+        named = ["C3", "due already", "C1", "of another kind", "claimed", "unknown"]
+        found = await unit_of(store).bring_forward(named, NOW)
+
+        assert sorted(found) == ["C1", "C3", "due already"]
+        assert await claim_subjects(store) == ["due already", "C1", "C3"]
+        assert await claim_subjects(store, soon) == ["not named", "of another kind"]
+        await unit_of(store).finish(claimed)
+        for nothing in ([], ["unknown", "claimed"]):
+            assert list(await unit_of(store).bring_forward(nothing, NOW)) == []
+
+    async def test_the_scheduler_is_notified(self, store: Store) -> None:
+        await add(store, job("C1", after(minutes=5), kind=JobKind.DELIVER))
+        noticed: list[datetime] = []
+        store.watch_jobs(noticed.append)
+
+        await unit_of(store).bring_forward(["C1"], NOW)
+
+        assert min(noticed) == NOW
 
 
 @pytest.mark.decision("D39")

@@ -25,47 +25,16 @@ async def ids(store: Store, service_id: int | None = None) -> list[str]:
     return [each.id for each in found]
 
 
-async def test_an_entry_is_read_as_it_was_written(store: Store) -> None:
+async def test_an_entry_is_read_as_it_was_written_whatever_was_sent(store: Store) -> None:
     own = [entry(mode=ServiceMode.SANDBOX), entry("R3", mode=ServiceMode.PRODUCTION)]
-    await unit_of(store).add_entries([own[0], NOBODYS, own[1]])
+    odd = entry("R4", request=b"\x00\xff", path="/\udcff\x00", why="\x00", transaction_id="\x00")
+    await unit_of(store).add_entries([own[0], NOBODYS, own[1], odd])
 
-    found = await unit_of(store).list_entries(Listing())
+    strange, *found = await unit_of(store).list_entries(Listing())
 
-    assert list(found) == [own[1], NOBODYS, own[0]]
-    assert await ids(store, SERVICE) == ["R3", "R1"]
-
-
-async def test_any_character_may_have_been_sent(store: Store) -> None:
-    odd = entry(request=b"\x00\xff", path="/\udcff\x00", why="\x00", transaction_id="\x00")
-
-    await unit_of(store).add_entries([odd])
-
-    (found,) = await unit_of(store).list_entries(Listing())
-    assert (found.id, found.answer) == (odd.id, odd.answer)
-
-
-async def test_clearing_one_service_leaves_the_others(store: Store) -> None:
-    others = [entry("R3", service_id=56), entry("R4")]
-    await unit_of(store).add_entries([entry(), NOBODYS, *others])
-
-    assert await unit_of(store).clear_entries(SERVICE) == 2
-    assert await ids(store) == ["R3", "R2"]
-    assert await unit_of(store).clear_entries(None) == 2
-    assert await ids(store) == []
-
-
-async def test_the_newest_of_each_service_are_kept_and_what_went_is_counted(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (memory_store, messages):
-        monkeypatch.setattr(module, "KEPT_REQUESTS", 3)
-    for service_id in (SERVICE, 56):
-        entries = [entry(f"R{service_id}-{n}", service_id=service_id) for n in range(5)]
-        await unit_of(store).add_entries(entries)
-
-    assert await ids(store, SERVICE) == ["R55-4", "R55-3", "R55-2"]
-    assert await unit_of(store).dropped_entries(SERVICE) == 2
-    assert await unit_of(store).dropped_entries(None) == 4
+    assert found == [own[1], NOBODYS, own[0]]
+    assert (strange.id, strange.answer) == (odd.id, odd.answer)
+    assert await ids(store, SERVICE) == ["R4", "R3", "R1"]
 
 
 @pytest.mark.decision("D39")
@@ -89,9 +58,14 @@ class TestModes:
             found = await unit_of(store).list_entries(rest)
             assert [each.id for each in found] == page[position:]
 
-    async def test_clearing_the_journal_leaves_mode_p(self, store: Store) -> None:
-        assert await unit_of(store).clear_entries(SERVICE) == 1
-        assert await unit_of(store).clear_entries(None) == 1
+    async def test_clearing_the_journal_leaves_mode_p_and_other_services(
+        self, store: Store
+    ) -> None:
+        await unit_of(store).add_entries([entry("R3", service_id=56), entry("R4")])
+
+        assert await unit_of(store).clear_entries(SERVICE) == 2
+        assert await ids(store) == ["R3", "P0", "R2", "P1"]
+        assert await unit_of(store).clear_entries(None) == 2
         assert await ids(store) == ["P0", "P1"]
 
     @pytest.mark.parametrize("service_id", [SERVICE, None])
@@ -110,18 +84,20 @@ class TestModes:
         await unit_of(store).restore_snapshot("before", NOW)
         assert sorted(await ids(store)) == sorted(["P2", *before])
 
-    async def test_the_requests_of_one_replace_none_of_the_other(
+    async def test_the_newest_of_each_service_and_mode_are_kept_and_what_went_is_counted(
         self, store: Store, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for module in (memory_store, messages):
             monkeypatch.setattr(module, "KEPT_REQUESTS", 2)
 
-        more = [entry(f"S{number}", mode=ServiceMode.SANDBOX) for number in range(2, 5)]
-        await unit_of(store).add_entries(more)
+        for service_id, last in ((SERVICE, 5), (56, 6)):
+            names = [f"S{number}" for number in range(2, last)]
+            await unit_of(store).add_entries([entry(name, service_id=service_id) for name in names])
         assert await ids(store, SERVICE) == ["S4", "S3", "P1"]
+        assert await ids(store, 56) == ["S5", "S4"]
         await unit_of(store).add_entries([entry("P2", mode=self.LIVE)])
         await unit_of(store).add_entries([entry("P3", mode=self.LIVE)])
 
         assert await ids(store, SERVICE) == ["P3", "P2", "S4", "S3"]
-        assert await unit_of(store).dropped_entries(SERVICE) == 3
-        assert await unit_of(store).dropped_entries(None) == 3
+        dropped = [await unit_of(store).dropped_entries(each) for each in (SERVICE, 56, None)]
+        assert dropped == [3, 2, 5]

@@ -63,23 +63,21 @@ def subjects(lines: Sequence[LedgerLine]) -> list[str]:
     return [line.transfer.subject for line in lines]
 
 
-async def test_a_line_is_the_whole_posting(store: Store) -> None:
+async def test_a_line_is_the_whole_posting_and_numbers_rise_over_all_services(
+    filled: Store,
+) -> None:
     made = posting("-0.10", reason="spent", subject="später \u2028", account=Wallet.AIRTIME)
-    await unit_of(store).add_transfer(made)
+    await unit_of(filled).add_transfer(made)
 
-    (line,) = await page(store, LedgerQuery())
+    lines = await page(filled, LedgerQuery())
 
-    assert line.transfer == made
-    assert isinstance(line.transfer.debit.wallet, Wallet)
-
-
-async def test_numbers_rise_over_all_services_and_never_change(filled: Store) -> None:
-    numbers = [line.number for line in await page(filled, LedgerQuery())]
-
+    numbers = [line.number for line in lines]
     assert numbers == sorted(set(numbers), reverse=True)
     assert numbers[-1] > 0
     of_services = [await page(filled, LedgerQuery(service)) for service in (SERVICE, OTHER)]
     assert sorted(line.number for lines in of_services for line in lines) == numbers[::-1]
+    assert lines[0].transfer == made
+    assert isinstance(lines[0].transfer.debit.wallet, Wallet)
 
 
 async def test_filters_choose_and_the_newest_comes_first(filled: Store) -> None:
@@ -101,6 +99,11 @@ async def test_filters_choose_and_the_newest_comes_first(filled: Store) -> None:
     ):
         assert subjects(await page(filled, query)) == expected, query
 
+    await unit_of(filled).add_transfer(posting("3", subject="P", mode=LIVE))
+    of_modes = {None: ["P", *NEWEST_FIRST], LIVE: ["P"], SANDBOX: NEWEST_FIRST}
+    for mode, expected in of_modes.items():
+        assert subjects(await page(filled, LedgerQuery(mode=mode))) == expected, mode
+
 
 @pytest.mark.parametrize("service_id", [None, SERVICE])
 @pytest.mark.parametrize("reason", [None, "opening"])
@@ -120,24 +123,20 @@ async def test_pages_follow_one_another_after_a_number(
         assert [len(lines) for lines in found[:-1]] == [limit] * (len(found) - 1)
 
 
-async def test_after_takes_any_number(filled: Store) -> None:
-    lines = await page(filled, LedgerQuery())
-    newest, oldest = lines[0].number, lines[-1].number
-    of_other = lines[3].number
+async def test_a_page_begins_after_any_number_and_a_new_posting_comes_before_it(
+    filled: Store,
+) -> None:
+    numbers = [line.number for line in await page(filled, LedgerQuery())]
 
-    assert subjects(await page(filled, LedgerQuery(after=newest + 1))) == NEWEST_FIRST
-    assert subjects(await page(filled, LedgerQuery(after=2**63 - 1))) == NEWEST_FIRST
-    assert subjects(await page(filled, LedgerQuery(after=oldest))) == []
-    assert subjects(await page(filled, LedgerQuery(SERVICE, after=of_other))) == ["1", "0"]
+    async def after_number(number: int, **asked: int) -> list[str]:
+        return subjects(await page(filled, LedgerQuery(after=number, **asked)))  # type: ignore[arg-type]
 
+    assert await after_number(numbers[0] + 1) == await after_number(2**63 - 1) == NEWEST_FIRST
+    assert await after_number(numbers[-1]) == []
+    assert await after_number(numbers[3], service_id=SERVICE) == ["1", "0"], "that of another one"
 
-async def test_a_new_posting_comes_before_a_page_and_not_into_it(filled: Store) -> None:
-    first = await page(filled, LedgerQuery(limit=2))
     await unit_of(filled).add_transfer(posting("1", subject="new"))
-
-    following = await page(filled, LedgerQuery(after=first[-1].number, limit=2))
-
-    assert subjects(following) == ["3", "2"]
+    assert await after_number(numbers[1], limit=2) == ["3", "2"]
     assert subjects(await page(filled, LedgerQuery(limit=1))) == ["new"]
 
 
@@ -174,14 +173,6 @@ async def test_a_transfer_between_accounts_of_ours_changes_no_wallet(store: Stor
     assert await store.run(violations) == ()
 
 
-async def test_a_list_is_of_one_mode_or_of_both(filled: Store) -> None:
-    await unit_of(filled).add_transfer(posting("3", subject="P", mode=LIVE))
-
-    assert subjects(await page(filled, LedgerQuery(mode=LIVE))) == ["P"]
-    assert subjects(await page(filled, LedgerQuery(mode=SANDBOX))) == NEWEST_FIRST
-    assert subjects(await page(filled, LedgerQuery())) == ["P", *NEWEST_FIRST]
-
-
 @pytest.mark.decision("D39")
 class TestPending:
     async def test_it_is_set_aside_of_the_wallet_and_ends_once(self, store: Store) -> None:
@@ -200,44 +191,26 @@ class TestPending:
         assert await unit_of(store).open_transfer(PAYOUT, "10000000001") is None
         assert await store.run(violations) == ()
 
-    async def test_a_void_makes_it_available_again(self, store: Store) -> None:
+    @pytest.mark.parametrize(("part", "available"), [(None, 100), (Decimal(4), 96)])
+    async def test_a_void_or_a_part_makes_the_rest_available_again(
+        self, store: Store, part: Decimal | None, available: int
+    ) -> None:
         pending = await begun(store)
 
-        await unit_of(store).add_transfer(pending.voided(NOW))
+        end = pending.voided(NOW) if part is None else pending.posted(NOW, CLEARING, part)
+        await unit_of(store).add_transfer(end)
 
-        assert await has(store) == Balance(Decimal(100), Decimal(0), NOW)
+        assert await has(store) == Balance(Decimal(available), Decimal(0), NOW)
         assert await store.run(violations) == ()
 
-    async def test_a_part_is_posted_and_the_rest_is_available_again(self, store: Store) -> None:
-        pending = await begun(store)
-
-        part = pending.posted(NOW, CLEARING, Decimal(4))
-        await unit_of(store).add_transfer(part)
-
-        assert await has(store) == Balance(Decimal(96), Decimal(0), NOW)
-        assert await store.run(violations) == ()
-
-    async def test_more_than_was_set_aside_is_refused_and_changes_nothing(
+    async def test_more_than_is_available_or_was_set_aside_is_refused_and_changes_nothing(
         self, store: Store
     ) -> None:
         pending = await begun(store)
-        more = pending.posted(NOW, CLEARING, Decimal("10.51"))
 
         async def work(unit: Unit) -> None:
             with pytest.raises(BadTransfer, match="is pending, less than"):
-                await unit.add_transfer(more)
-
-        await store.run(work)
-
-        assert await has(store) == Balance(Decimal("89.50"), Decimal("10.50"), NOW)
-        assert await unit_of(store).open_transfer(PAYOUT, "10000000001") == pending
-
-    async def test_more_than_is_available_is_refused_and_changes_nothing(
-        self, store: Store
-    ) -> None:
-        await begun(store)
-
-        async def work(unit: Unit) -> None:
+                await unit.add_transfer(pending.posted(NOW, CLEARING, Decimal("10.51")))
             with pytest.raises(Overdrawn):
                 await unit.add_transfer(set_aside("89.51"))
 
@@ -245,15 +218,14 @@ class TestPending:
 
         assert await has(store) == Balance(Decimal("89.50"), Decimal("10.50"), NOW)
         assert len(await page(store, LedgerQuery())) == 2
-
-    async def test_it_is_found_by_its_subject_and_wallet(self, store: Store) -> None:
-        pending = await begun(store)
         await unit_of(store).add_transfer(set_aside("1", "other"))
-
-        assert await unit_of(store).open_transfer(PAYOUT, "10000000001") == pending
-        assert await unit_of(store).open_transfer(PAYOUT, "10000000009") is None
         other = account_of(OTHER, Wallet.PAYOUT, LIVE)
-        assert await unit_of(store).open_transfer(other, "10000000001") is None
+        for wallet, subject, found in (
+            (PAYOUT, "10000000001", pending),
+            (PAYOUT, "10000000009", None),
+            (other, "10000000001", None),
+        ):
+            assert await unit_of(store).open_transfer(wallet, subject) == found
 
     async def test_of_two_units_at_once_one_ends_it(self, store: Store) -> None:
         pending = await begun(store)

@@ -1,13 +1,15 @@
-"""The lists of every store: newest first, of one service or of all, starting after any record."""
+"""The lists of every store: newest first, by filters, in pages; and the SMS history (D26)."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import date
 from typing import Any
 
 import pytest
 
 from sandbox_sim.ports import Store, Unit
 from sandbox_sim.records.listing import Listing
-from tests.sample_records import after, callback, entry, message, transaction
+from sandbox_sim.records.messages import HistoryQuery, SmsStatus
+from tests.sample_records import NOW, SERVICE, after, callback, entry, message, transaction
 from tests.units import unit_of
 
 SERVICES = (55, 56, 55, 56, 55)
@@ -59,53 +61,115 @@ FOUND: list[tuple[int | None, int | None, int, list[int]]] = [
 
 
 @pytest.mark.parametrize("kind", LISTS)
-async def test_newest_first_from_any_record_on(store: Store, kind: str) -> None:
+async def test_newest_first_from_any_record_on_or_only_those_of_some_ids(
+    store: Store, kind: str
+) -> None:
+    """The memory store, which has no index, returns other records than those of the ids too."""
     read, name, form = LISTS[kind]
     await store.run(fill)
+
+    async def find(listing: Listing) -> list[str]:
+        return [getattr(each, name) for each in await store.run(lambda unit: read(unit, listing))]
 
     for service_id, after_number, limit, expected in FOUND:
         going_on = None if after_number is None else form.format(after_number)
-        listing = Listing(service_id, going_on, limit)
+        found = await find(Listing(service_id, going_on, limit))
+        assert found == [form.format(number) for number in expected]
 
-        async def find(unit: Unit, listing: Listing = listing) -> Sequence[Any]:
-            return await read(unit, listing)
-
-        found = await store.run(find)
-        assert [getattr(each, name) for each in found] == [form.format(n) for n in expected]
-
-
-@pytest.mark.parametrize("kind", LISTS)
-async def test_a_page_of_only_some_ids_has_every_record_with_one_of_them(
-    store: Store, kind: str
-) -> None:
-    """The memory store, which has no index, returns the other records too."""
-    read, name, form = LISTS[kind]
-    await store.run(fill)
     wanted = [form.format(number) for number in (1, 4)]
-
-    found = await store.run(lambda unit: read(unit, Listing(only=(name, wanted))))
-
-    ids = [getattr(each, name) for each in found]
-    assert [each for each in ids if each in wanted] == wanted[::-1]
+    only = await find(Listing(only=(name, wanted)))
+    assert [each for each in only if each in wanted] == wanted[::-1]
 
 
-async def test_whoever_watches_hears_of_writing_and_not_of_reading(store: Store) -> None:
-    heard: list[str] = []
-    store.watch(lambda: heard.append("one"))
-    store.watch(lambda: heard.append("other"))
-
-    await unit_of(store).add_transaction(transaction())
-    assert heard == ["one", "other"]
-
-    await unit_of(store).transaction(55, "T1")
-    assert heard == ["one", "other"]
-
-
-async def test_whoever_watches_no_longer_hears_nothing_more(store: Store) -> None:
+async def test_a_watcher_is_notified_of_writes_and_not_of_reads_until_it_stops(
+    store: Store,
+) -> None:
     heard: list[str] = []
     store.watch(lambda: heard.append("one"))
     unwatch = store.watch(lambda: heard.append("other"))
-    unwatch()
 
     await unit_of(store).add_transaction(transaction())
-    assert heard == ["one"]
+    await unit_of(store).transaction(55, "T1")
+    assert heard == ["one", "other"]
+
+    unwatch()
+    await unit_of(store).save_transaction(transaction())
+    assert heard == ["one", "other", "one"]
+
+
+SENT = {"status": SmsStatus.SENT}
+
+MESSAGES = [
+    message("single"),
+    message("batch-1", batch_id="B1", created_at=after(hours=1)),
+    message("batch-2", batch_id="B1", created_at=after(hours=1), **SENT),
+    message("late", created_at=after(hours=15) - (after(seconds=1) - NOW), **SENT),
+    message("next day", created_at=after(hours=15)),
+    message("stranger", service_id=56, created_at=after(hours=20)),
+]
+
+NEWEST_FIRST = ["next day", "late", "batch-2", "batch-1", "single"]
+
+
+@pytest.fixture
+async def filled(store: Store) -> Store:
+    """A store with a single send, a batch of two, one sent at 23:59:59 and one at midnight."""
+    for sends in (MESSAGES[:1], MESSAGES[1:3], MESSAGES[3:4], MESSAGES[4:5], MESSAGES[5:]):
+        await unit_of(store).add_messages(sends)
+    return store
+
+
+async def in_history(store: Store, query: HistoryQuery) -> tuple[list[str], int]:
+    messages, total = await unit_of(store).history(query)
+    return [each.processing_id for each in messages], total
+
+
+FIRST, SECOND = date(2026, 1, 1), date(2026, 1, 2)
+
+
+@pytest.mark.decision("D26")
+@pytest.mark.spec("endpoint.11")
+async def test_filters_of_the_history_choose_and_the_newest_comes_first(filled: Store) -> None:
+    for query, expected in (
+        (HistoryQuery(SERVICE), NEWEST_FIRST),
+        (HistoryQuery(56), ["stranger"]),
+        (HistoryQuery(57), []),
+        (HistoryQuery(SERVICE, status=SmsStatus.SENT), ["late", "batch-2"]),
+        (HistoryQuery(SERVICE, status=SmsStatus.FAILED), []),
+        (HistoryQuery(SERVICE, batch_id="B1"), ["batch-2", "batch-1"]),
+        (HistoryQuery(SERVICE, batch_id="B1", status=SmsStatus.SENT), ["batch-2"]),
+        (HistoryQuery(56, batch_id="B1"), []),
+        (HistoryQuery(SERVICE, start_date=FIRST, end_date=FIRST), NEWEST_FIRST[1:]),
+        (HistoryQuery(SERVICE, start_date=SECOND), ["next day"]),
+        (HistoryQuery(SERVICE, end_date=FIRST), NEWEST_FIRST[1:]),
+        (HistoryQuery(SERVICE, start_date=SECOND, end_date=FIRST), []),
+        (HistoryQuery(SERVICE, start_date=date.min, end_date=date.max), NEWEST_FIRST),
+    ):
+        assert await in_history(filled, query) == (expected, len(expected)), query
+
+    await unit_of(filled).save_messages([MESSAGES[0].settled(after(days=3))])
+    assert (await in_history(filled, HistoryQuery(SERVICE)))[0] == NEWEST_FIRST, (
+        "it keeps its place"
+    )
+
+
+@pytest.mark.decision("D26")
+@pytest.mark.spec("endpoint.11")
+@pytest.mark.parametrize("status", [None, SmsStatus.SENT], ids=["all", "filtered"])
+async def test_pages_follow_one_another_and_the_one_beyond_the_end_is_empty(
+    filled: Store, status: SmsStatus | None
+) -> None:
+    whole, total = await in_history(filled, HistoryQuery(SERVICE, status=status))
+    for limit in (1, 2, 5, 100):
+        pages = [
+            await in_history(filled, HistoryQuery(SERVICE, page, limit, status))
+            for page in range(1, -(-total // limit) + 2)
+        ]
+
+        assert [name for names, _ in pages for name in names] == whole
+        assert {count for _, count in pages} == {total}
+        assert [len(names) for names, _ in pages[:-2]] == [limit] * (len(pages) - 2)
+        assert pages[-1][0] == []
+    for page in (2**31, 2**62, 2**63, 10**400):
+        beyond = HistoryQuery(SERVICE, page, status=status)
+        assert await in_history(filled, beyond) == ([], total)

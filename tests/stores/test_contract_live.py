@@ -120,49 +120,35 @@ async def test_what_was_written_is_read_as_it_was(store: Store) -> None:
     assert found["decisions"] == [DECISION]
 
 
-async def test_a_second_transaction_id_of_a_service_is_refused(store: Store) -> None:
-    assert await unit_of(store).add_transaction(live_transaction(FIRST))
-
-    again = await unit_of(store).add_transaction(live_transaction(SECOND))
-    other = await unit_of(store).add_transaction(live_transaction(SECOND, service_id=56))
-
-    assert (again, other) == (False, True)
-    found = await unit_of(store).transaction(SERVICE, "T1", LIVE)
-    assert found == live_transaction(FIRST)
-
-
-async def test_of_two_units_at_once_one_gets_the_transaction_id(store: Store) -> None:
-    added = await asyncio.gather(
-        *(unit_of(store).add_transaction(live_transaction(each)) for each in (FIRST, SECOND))
-    )
-
-    assert sorted(added) == [False, True]
-
-
-async def test_a_deleted_transaction_frees_its_id(store: Store) -> None:
-    await unit_of(store).add_transaction(live_transaction(FIRST))
-    await unit_of(store).delete_transaction(live_transaction(FIRST))
-
-    assert await unit_of(store).transaction(SERVICE, "T1", LIVE) is None
-    assert await unit_of(store).add_transaction(live_transaction(SECOND))
-
-
-async def test_both_modes_may_use_one_transaction_id(store: Store) -> None:
+async def test_a_transaction_id_is_used_once_in_a_service_and_mode_until_it_is_deleted(
+    store: Store,
+) -> None:
     unit = unit_of(store)
-    await unit.add_transaction(transaction(FIRST))
-    await unit.add_transaction(live_transaction(SECOND))
-    await unit.save_transaction(live_transaction(SECOND).moved(Status.SUCCESSFUL, NOW))
+    at_once = (unit.add_transaction(live_transaction(each)) for each in (FIRST, SECOND))
+    assert sorted(await asyncio.gather(*at_once)) == [False, True]
+    first = await unit.transaction(SERVICE, "T1", LIVE)
+    assert first is not None
 
-    sandbox = await unit.transaction(SERVICE, "T1")
-    live = await unit.transaction_by_network_id(SERVICE, SECOND, LIVE)
-    assert sandbox is not None
-    assert live is not None
-    assert (sandbox.status, live.status) == (Status.PENDING, Status.SUCCESSFUL)
-    assert await unit.list_transactions(every(SERVICE)) == [live, sandbox]
+    assert not await unit.add_transaction(live_transaction("10000000003"))
+    assert await unit.add_transaction(live_transaction("10000000004", service_id=56))
+    assert await unit.transaction(SERVICE, "T1", LIVE) == first
+    sandbox, settled = transaction("10000000005"), first.moved(Status.SUCCESSFUL, NOW)
+    await unit.add_transaction(sandbox)
+    await unit.save_transaction(settled)
+    assert await unit.transaction(SERVICE, "T1") == sandbox
+    network_id = first.network_transaction_id
+    assert await unit.transaction_by_network_id(SERVICE, network_id, LIVE) == settled
+    assert await unit.list_transactions(every(SERVICE)) == [sandbox, settled]
+
+    await unit.delete_transaction(settled)
+    assert await unit.transaction(SERVICE, "T1", LIVE) is None
+    assert await unit.add_transaction(live_transaction("10000000006"))
 
 
-async def test_every_field_of_an_attempt_is_kept(store: Store) -> None:
+async def test_every_field_of_an_attempt_and_every_digit_are_kept(store: Store) -> None:
+    large = "10000000000000001.01"
     whole = attempt(
+        amount=Decimal(large),
         outcome=Outcome.FAILED,
         cancelled=True,
         polls=3,
@@ -180,25 +166,57 @@ async def test_every_field_of_an_attempt_is_kept(store: Store) -> None:
         sent_currency="EUR",
     )
 
-    await unit_of(store).add_attempt(attempt(next_ask_at=after(seconds=9)), "{}")
+    await unit_of(store).add_attempt(
+        attempt(next_ask_at=after(seconds=9), amount=whole.amount), "{}"
+    )
     await unit_of(store).save_attempt(whole)
+    await unit_of(store).add_transfer(paid_in(large))
 
-    assert await unit_of(store).attempt("A1") == whole
+    found, balance = (
+        await unit_of(store).attempt("A1"),
+        await unit_of(store).balance(COLLECTION),
+    )
+    assert found == whole
+    assert (str(found.amount), balance and str(balance.available)) == (large, large)
     assert await unit_of(store).saved_request("A1") == ""
 
 
-async def test_an_attempt_is_found_by_what_a_network_calls_it(store: Store) -> None:
-    await unit_of(store).add_attempt(attempt("A1", reference="R1", network_id="N1"), "{}")
-    await unit_of(store).add_attempt(attempt("A2", reference="R1", service_id=56), "{}")
+async def test_attempts_are_listed_newest_first_and_found_by_what_a_network_calls_them(
+    store: Store,
+) -> None:
+    others: dict[int, dict[str, Any]] = {
+        2: {"network": "vod"},
+        3: {"network_id": "N3", "outcome": Outcome.SUCCEEDED},
+        4: {"reference": "reference of A1", "service_id": 56},
+    }
+    for number in range(1, 5):
+        fields = {"created_at": after(seconds=number), **others.get(number, {})}
+        each = attempt(f"A{number}", network_transaction_id=f"1000000000{number}", **fields)
+        await unit_of(store).add_attempt(each, "{}")
 
-    for criteria, found in (
-        ({"reference": "R1"}, ["A2", "A1"]),
-        ({"network_id": "N1"}, ["A1"]),
-        ({"network_id": "N2"}, []),
-        ({}, []),
+    for query, found in (
+        (AttemptQuery(), ["A4", "A3", "A2", "A1"]),
+        (AttemptQuery(limit=2), ["A4", "A3"]),
+        (AttemptQuery(after="A3"), ["A2", "A1"]),
+        (AttemptQuery(network="vod"), ["A2"]),
+        (AttemptQuery(reference="reference of A1"), ["A4", "A1"]),
+        (AttemptQuery(network_id="N3"), ["A3"]),
+        (AttemptQuery(outcome=Outcome.SUCCEEDED), ["A3"]),
+        (AttemptQuery(service_id=SERVICE + 2), []),
+        (AttemptQuery(since=after(seconds=2)), ["A4", "A3", "A2"]),
+        (AttemptQuery(until=after(seconds=2)), ["A1"]),
     ):
-        assert found == await unit_of(store).find_attempts("mtn", **criteria)
-    assert await unit_of(store).find_attempts("other", reference="R1") == []
+        listed = await unit_of(store).list_attempts(query)
+        assert [each.id for each in listed] == found, query
+
+    for network, criteria, ids in (
+        ("mtn", {"reference": "reference of A1"}, ["A4", "A1"]),
+        ("mtn", {"network_id": "N3"}, ["A3"]),
+        ("mtn", {"network_id": "N2"}, []),
+        ("mtn", {}, []),
+        ("other", {"reference": "reference of A1"}, []),
+    ):
+        assert await unit_of(store).find_attempts(network, **criteria) == ids
 
 
 async def test_a_reference_is_used_once_unless_the_network_never_took_it(store: Store) -> None:
@@ -226,19 +244,6 @@ async def test_open_and_doubtful_attempts(store: Store) -> None:
     assert await unit_of(store).open_attempts() == {"mtn": 2, "vod": 1}
     doubtful = await unit_of(store).doubtful_attempts(after(minutes=1))
     assert [each.id for each in doubtful] == ["old", "doubted", "other"]
-
-
-async def test_amounts_keep_every_digit(store: Store) -> None:
-    large = "10000000000000001.01"
-    await unit_of(store).add_attempt(attempt(amount=Decimal(large)), "{}")
-    await unit_of(store).add_transfer(paid_in(large))
-
-    found = await unit_of(store).attempt("A1")
-    balance = await unit_of(store).balance(COLLECTION)
-
-    assert found is not None
-    assert balance is not None
-    assert (str(found.amount), str(balance.available)) == (large, large)
 
 
 async def test_a_notification_keeps_its_exact_bytes(store: Store) -> None:
@@ -441,31 +446,6 @@ async def test_messages_of_both_modes_are_kept_apart(store: Store) -> None:
     sent = left[0]._replace(status=SmsStatus.SENT)
     await unit_of(store).save_messages([sent])
     assert await unit_of(store).messages(SERVICE, "M3", live) == [sent]
-
-
-async def test_attempts_are_listed_newest_first(store: Store) -> None:
-    rows = [
-        (AttemptQuery(), ["A3", "A2", "A1"]),
-        (AttemptQuery(limit=2), ["A3", "A2"]),
-        (AttemptQuery(after="A3"), ["A2", "A1"]),
-        (AttemptQuery(network="vod"), ["A2"]),
-        (AttemptQuery(reference="reference of A1"), ["A1"]),
-        (AttemptQuery(network_id="N3"), ["A3"]),
-        (AttemptQuery(outcome=Outcome.SUCCEEDED), ["A3"]),
-        (AttemptQuery(service_id=SERVICE + 1), []),
-        (AttemptQuery(since=after(seconds=2)), ["A3", "A2"]),
-        (AttemptQuery(until=after(seconds=2)), ["A1"]),
-    ]
-    others = {2: {"network": "vod"}, 3: {"network_id": "N3", "outcome": Outcome.SUCCEEDED}}
-    for number in range(1, 4):
-        fields: dict[str, Any] = {"created_at": after(seconds=number), **others.get(number, {})}
-        each = attempt(f"A{number}", network_transaction_id=f"1000000000{number}", **fields)
-        await unit_of(store).add_attempt(each, "{}")
-
-    for query, found in rows:
-        listed = await unit_of(store).list_attempts(query)
-
-        assert [each.id for each in listed] == found, query
 
 
 async def test_a_part_of_a_message_is_found_by_the_id_that_its_network_gave_it(

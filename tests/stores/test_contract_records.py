@@ -1,7 +1,7 @@
 """Every store returns what was written, until it expires by the clock."""
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,9 +10,10 @@ from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Store, Unit
 from sandbox_sim.ports.clock import ClockState
 from sandbox_sim.records.behaviour import Behaviour
-from sandbox_sim.records.callbacks import DeliveryState, Profile, ReceiverResponse
+from sandbox_sim.records.callbacks import Profile
 from sandbox_sim.records.ledger import LedgerQuery
 from sandbox_sim.records.listing import Listing
+from sandbox_sim.records.overrides import CallbackBehaviour, Override
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
@@ -23,58 +24,12 @@ from tests.sample_records import (
     after,
     callback,
     checkout,
-    delivery,
     every,
     message,
     postings_of,
     transaction,
 )
 from tests.units import unit_of
-
-OTHER = 56
-
-
-@pytest.mark.decision("D38")
-async def test_an_address_that_is_kept_apart_is_read_back(store: Store) -> None:
-    kept = callback(url="http://***@shop.test/", target="http://ama:s3same@shop.test/")
-    paid = transaction(
-        callback_target="http://ama:s3same@shop.test/", landing_target="http://a:b@shop.test/"
-    )
-
-    await unit_of(store).add_transaction(paid)
-    await unit_of(store).save_callback(kept)
-    assert await unit_of(store).callback(SERVICE, "C1") == kept
-    assert await unit_of(store).transaction(SERVICE, "T1") == paid
-
-    # The callback now has the address.
-    called = paid._replace(callback_target=None)
-    await unit_of(store).save_transaction(called)
-    assert await unit_of(store).transaction(SERVICE, "T1") == called
-
-
-@pytest.mark.decision("D45")
-@pytest.mark.parametrize("mode", ServiceMode)
-async def test_the_refunds_of_a_collection_are_listed_oldest_first(
-    store: Store, mode: ServiceMode
-) -> None:
-    collection = transaction(mode=mode)
-    made = [
-        transaction(
-            f"1000000000{number}",
-            transaction_id=f"R{number}",
-            mode=mode,
-            refund_of=of,
-            refunded_by="ama",
-            refund_reason="sold out",
-        )
-        for number, of in ((2, "10000000001"), (3, "10000000001"), (4, "10000000009"))
-    ]
-    for each in (collection, *made):
-        await unit_of(store).add_transaction(each)
-
-    assert await unit_of(store).refunds_of(collection) == made[:2]
-    assert await unit_of(store).refunds_of(made[0]) == []
-
 
 NOTHING: list[tuple[str, Callable[[Unit], Awaitable[Any]], Any]] = [
     ("transaction", lambda unit: unit.transaction(SERVICE, "T1"), None),
@@ -102,6 +57,59 @@ async def test_an_empty_store_has_nothing(store: Store) -> None:
         assert await store.run(read) == expected, name
 
 
+async def by_network_id(store: Store, network_id: str) -> object:
+    return await unit_of(store).transaction_by_network_id(SERVICE, network_id)
+
+
+ODD_CALLBACK = CallbackBehaviour(duplicate=3, delay_ms=20, bad_signature=True, profile=Profile.FLAT)
+
+
+@pytest.mark.decision("D31", "D38")
+async def test_addresses_that_are_kept_apart_and_overrides_are_read_back(store: Store) -> None:
+    address = "http://ama:s3same@shop.test/"
+    kept = callback(url="http://***@shop.test/", target=address)
+    paid = transaction(
+        callback_target=address,
+        landing_target=address,
+        override=Override("O1", Status.CANCELLED, "202", 500, ODD_CALLBACK),
+    )
+
+    await unit_of(store).save_callback(kept)
+    await unit_of(store).add_transaction(paid)
+    assert await unit_of(store).callback(SERVICE, "C1") == kept
+    assert await unit_of(store).transaction(SERVICE, "T1") == paid
+
+    # The callback now has the address.
+    for override in (Override("O1"), None):
+        called = paid._replace(callback_target=None, override=override)
+        await unit_of(store).save_transaction(called)
+        assert await unit_of(store).transaction(SERVICE, "T1") == called
+
+
+@pytest.mark.decision("D45")
+@pytest.mark.parametrize("mode", ServiceMode)
+async def test_the_refunds_of_a_collection_are_listed_oldest_first(
+    store: Store, mode: ServiceMode
+) -> None:
+    collection = transaction(mode=mode)
+    made = [
+        transaction(
+            f"1000000000{number}",
+            transaction_id=f"R{number}",
+            mode=mode,
+            refund_of=of,
+            refunded_by="ama",
+            refund_reason="sold out",
+        )
+        for number, of in ((2, "10000000001"), (3, "10000000001"), (4, "10000000009"))
+    ]
+    for each in (collection, *made):
+        await unit_of(store).add_transaction(each)
+
+    assert await unit_of(store).refunds_of(collection) == made[:2]
+    assert await unit_of(store).refunds_of(made[0]) == []
+
+
 @pytest.mark.spec("sandbox.8", "limits")
 @pytest.mark.decision("D14", "D15")
 class TestTransactions:
@@ -117,20 +125,23 @@ class TestTransactions:
         assert await by_network_id(store, "10000000002") == newer
 
     @pytest.mark.decision("D40")
-    @pytest.mark.parametrize("hours", [0, 0.25, 20, 10_000])
     @pytest.mark.parametrize("fields", [{}, {"by_hand": True}, {"status": Status.SUCCESSFUL}])
     async def test_it_is_kept_after_its_fifteen_minutes(
-        self, store: Store, clock: VirtualClock, hours: float, fields: dict[str, Any]
+        self, store: Store, clock: VirtualClock, fields: dict[str, Any]
     ) -> None:
         made = transaction(**fields)
         await unit_of(store).add_transaction(made)
-        clock.move_to(after(hours=hours))
-        newer = transaction("2" * 11, transaction_id="T2", initiated_at=clock.now())
-        await unit_of(store).add_transaction(newer)
 
-        assert await unit_of(store).transaction(SERVICE, "T1") == made
-        assert await by_network_id(store, "10000000001") == made
-        assert made in await unit_of(store).list_transactions(every(SERVICE))
+        for hours in (0, 0.25, 20, 10_000):
+            clock.move_to(after(hours=hours))
+            newer = transaction(
+                f"2{int(hours * 4):010}", transaction_id="T2", initiated_at=clock.now()
+            )
+            await unit_of(store).add_transaction(newer)
+
+            assert await unit_of(store).transaction(SERVICE, "T1") == made
+            assert await by_network_id(store, "10000000001") == made
+            assert made in await unit_of(store).list_transactions(every(SERVICE))
 
     @pytest.mark.decision("D40")
     @pytest.mark.parametrize(
@@ -159,102 +170,65 @@ class TestTransactions:
         assert await by_network_id(store, "2" * 11) == recent
 
 
-async def by_network_id(store: Store, network_id: str) -> object:
-    return await unit_of(store).transaction_by_network_id(SERVICE, network_id)
-
-
 @pytest.mark.decision("D20")
-class TestCheckouts:
-    @pytest.mark.parametrize(("minutes", "found"), [(0, True), (14.99, True), (15, False)])
-    async def test_it_is_there_until_it_expires(
-        self, store: Store, clock: VirtualClock, minutes: float, found: bool
-    ) -> None:
-        await unit_of(store).add_card_page(checkout())
-        clock.move_to(after(minutes=minutes))
+async def test_a_checkout_is_there_until_it_expires(store: Store, clock: VirtualClock) -> None:
+    await unit_of(store).add_card_page(checkout())
 
+    for minutes, found in ((0, True), (14.99, True), (15, False)):
+        clock.move_to(after(minutes=minutes))
         assert (await unit_of(store).card_page("P1") is not None) is found
 
 
-@pytest.mark.decision("D30")
-class TestCallbacks:
-    async def test_an_attempt_is_kept_whole_and_changes_nothing_about_the_order(
-        self, store: Store
-    ) -> None:
-        answer = ReceiverResponse(503, "später \u2028 \x00", 12)
-        tried = callback("C1").with_attempt(answer, after(seconds=1), Behaviour().schedule)
-        delivered = tried.with_attempt(
-            ReceiverResponse(200, "ok", 3), after(minutes=5), Behaviour().schedule
-        )
-        for each in (callback("C1"), callback("C2"), tried, delivered):
-            await unit_of(store).save_callback(each)
+async def test_a_send_is_found_by_its_own_id_or_that_of_its_batch(store: Store) -> None:
+    batch = [message(f"M{n}", batch_id="B1") for n in range(3)]
+    await unit_of(store).add_messages(batch)
 
-        assert delivered.state is DeliveryState.DELIVERED
-        assert list(await unit_of(store).list_callbacks(every(SERVICE))) == [
-            callback("C2"),
-            delivered,
-        ]
+    assert list(await unit_of(store).messages(SERVICE, "B1")) == batch
+    assert list(await unit_of(store).messages(SERVICE, "M1")) == [batch[1]]
+    assert list(await unit_of(store).messages(56, "B1")) == []
 
 
-class TestMessages:
-    async def test_a_send_is_found_by_its_own_id_or_that_of_its_batch(self, store: Store) -> None:
-        batch = [message(f"M{n}", batch_id="B1") for n in range(3)]
-        await unit_of(store).add_messages(batch)
-
-        assert list(await unit_of(store).messages(SERVICE, "B1")) == batch
-        assert list(await unit_of(store).messages(SERVICE, "M1")) == [batch[1]]
-        assert list(await unit_of(store).messages(OTHER, "B1")) == []
+CHANGED = Behaviour(magic_outcomes={"13.37": "001"}, callback_profile=Profile.FLAT)
 
 
-class TestInboxes:
-    async def test_a_stretch_from_any_message_on(self, store: Store) -> None:
-        rows: list[tuple[str | None, int, list[str]]] = [
-            (None, 10, ["D3", "D2", "D1", "D0"]),
-            (None, 2, ["D3", "D2"]),
-            ("D2", 1, ["D1"]),
-            ("D0", 10, []),
-            ("D9", 10, []),
-        ]
-        for number in range(4):
-            came = delivery(id=f"D{number}")
-            await unit_of(store).add_inbox_message("orders", came)
-            other = delivery(id=f"other {number}")
-            await unit_of(store).add_inbox_message("refunds", other)
+async def test_clock_and_behaviour_are_as_they_were_set_last_whatever_is_reset(
+    store: Store,
+) -> None:
+    unit, late = unit_of(store), after(days=400, microseconds=1)
+    shifts = (timedelta(), timedelta(days=-3, microseconds=1))
+    for state in (ClockState(shift, frozen) for shift in shifts for frozen in (NOW, None, late)):
+        await unit.save_clock(state)
+        assert await unit.clock() == state
+    for behaviour in (Behaviour(), CHANGED, None):
+        await unit.save_behaviour(behaviour)
+        assert await unit.behaviour() == behaviour
 
-        for going_on, limit, expected in rows:
-            listing = Listing(None, going_on, limit)
-            found = await unit_of(store).inbox_messages("orders", listing)
+    await unit.save_snapshot("before", None, NOW)
+    await unit.save_behaviour(CHANGED)
+    await unit.save_clock(ClockState(frozen_at=NOW))
+    await unit.reset(None)
+    await unit.restore_snapshot("before", NOW)
 
-            assert [each.id for each in found] == expected
-
-
-class TestClock:
-    @pytest.mark.parametrize("frozen_at", [None, after(days=400, microseconds=1)])
-    @pytest.mark.parametrize("shift", [timedelta(), timedelta(days=-3, microseconds=1)])
-    async def test_how_it_was_set_last_is_read_back(
-        self, store: Store, shift: timedelta, frozen_at: datetime | None
-    ) -> None:
-        for state in (ClockState(frozen_at=NOW), ClockState(shift, frozen_at)):
-            await unit_of(store).save_clock(state)
-
-            assert await unit_of(store).clock() == state
+    assert (await unit.clock(), await unit.behaviour()) == (ClockState(frozen_at=NOW), CHANGED)
 
 
-class TestBehaviour:
-    async def test_what_it_was_changed_to_last_is_read_back_until_that_is_undone(
-        self, store: Store
-    ) -> None:
-        changed = Behaviour(magic_outcomes={"13.37": "001"}, callback_profile=Profile.FLAT)
-        for behaviour in (Behaviour(), changed, None):
-            await unit_of(store).save_behaviour(behaviour)
+@pytest.mark.decision("D18")
+async def test_no_number_for_ids_is_reserved_twice(store: Store) -> None:
+    """The first that asks says where they begin; a reset or a snapshot gives none of them back."""
 
-            assert await unit_of(store).behaviour() == behaviour
+    async def twice(unit: Unit) -> list[int]:
+        return [await unit.reserve(7 * 10**9, 10), await unit.reserve(5, 1)]
 
-    async def test_a_reset_and_a_snapshot_leave_it_alone(self, store: Store) -> None:
-        changed = Behaviour(approval="handset")
-        await unit_of(store).save_snapshot("before", None, NOW)
-        await unit_of(store).save_behaviour(changed)
+    async def fails(unit: Unit) -> None:
+        await unit.reserve(70, 10)
+        raise RuntimeError
 
-        await unit_of(store).reset(None)
-        await unit_of(store).restore_snapshot("before", NOW)
+    with pytest.raises(RuntimeError):
+        await store.run(fails)
 
-        assert await unit_of(store).behaviour() == changed
+    assert await store.run(twice) == [7 * 10**9, 7 * 10**9 + 10]
+    await unit_of(store).save_snapshot("before", None, NOW)
+    assert await unit_of(store).reserve(1, 10**6) == 7 * 10**9 + 11
+    await unit_of(store).restore_snapshot("before", NOW)
+    await unit_of(store).reset(None)
+    assert await unit_of(store).reserve(1, 10) == 7_001_000_011

@@ -6,13 +6,11 @@ import pytest
 
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import Store
-from sandbox_sim.records import inbox
 from sandbox_sim.records.callbacks import DeliveryState
-from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.transactions import Status
 from sandbox_sim.stores.memory import memory_store
 from sandbox_sim.stores.sql import sql_unit
-from tests.sample_records import SERVICE, after, callback, delivery, every, transaction
+from tests.sample_records import SERVICE, after, callback, every, transaction
 from tests.stores.conftest import OpenStore, clean_up
 from tests.units import unit_of
 
@@ -28,7 +26,6 @@ async def store(
     """A store that keeps three records of each kind that has a limit."""
     for module in (memory_store, sql_unit):
         monkeypatch.setattr(module, "KEPT_CALLBACKS", LIMIT)
-    monkeypatch.setattr(inbox, "KEPT_INBOX_MESSAGES", LIMIT)
     async with open_store(clock, keep_transactions=LIMIT) as store:
         yield store
 
@@ -83,14 +80,3 @@ async def test_the_newest_finished_callbacks_of_each_service_stay_and_all_that_w
 
     assert await kept(SERVICE) == ["C4", "C3", "C2", *reversed(waiting)]
     assert await kept(OTHER) == ["other 2", "other 1", "other 0"]
-
-
-async def test_each_inbox_keeps_its_newest_messages(store: Store) -> None:
-    for number in range(10):
-        await unit_of(store).add_inbox_message("orders", delivery(str(number)))
-        await unit_of(store).add_inbox_message(f"other {number}", delivery())
-
-    messages = await unit_of(store).inbox_messages("orders", Listing())
-
-    assert [message.body for message in messages] == ["9", "8", "7"]
-    assert len(await unit_of(store).inbox_messages("other 0", Listing())) == 1

@@ -66,17 +66,9 @@ async def start_anew(unit: Unit) -> None:
         await unit.delete_snapshot(snapshot.name)
 
 
-async def test_a_job_finished_in_a_broken_unit_is_still_claimed(store: Store) -> None:
-    await unit_of(store).add_job(job())
-    (claimed,) = await unit_of(store).claim_due(NOW, 1)
-
-    await broken(store, lambda unit: unit.finish(claimed))
-
-    assert await unit_of(store).claim_due(NOW, 1) == []
-    await unit_of(store).finish(claimed)
-
-
-async def test_a_retry_added_in_a_broken_unit_is_not_there(store: Store) -> None:
+async def test_a_job_finished_in_a_broken_unit_is_still_claimed_and_its_retry_not_there(
+    store: Store,
+) -> None:
     """A unit that records an attempt finishes its job and adds the next one, or does neither."""
     await unit_of(store).add_job(job())
     (claimed,) = await unit_of(store).claim_due(NOW, 1)
@@ -87,6 +79,7 @@ async def test_a_retry_added_in_a_broken_unit_is_not_there(store: Store) -> None
 
     await broken(store, record)
     assert await unit_of(store).next_due() is None
+    assert await unit_of(store).claim_due(NOW, 1) == []
 
     await store.run(record)
     assert await unit_of(store).next_due() == after(minutes=5)

@@ -1,4 +1,4 @@
-"""A snapshot saves and restores all records of one service or of all services, in every store."""
+"""In every store a reset deletes all records of one service or of all; a snapshot restores them."""
 
 from datetime import datetime
 from functools import partial
@@ -58,20 +58,12 @@ async def test_all_is_as_it_was_however_often_it_is_restored(store: Store) -> No
     for _ in range(2):
         assert await restore(store) == taken
         assert await store.run(of_all) == before
-        await store.run(partial(live, run=2))
-        await unit_of(store).clear_inbox("orders")
-
-
-async def test_jobs_are_done_in_the_same_order(store: Store) -> None:
-    await save(store)
-    await unit_of(store).reset(None)
-
-    for _ in range(2):
-        await restore(store)
         due = [(each.due_at, each.subject) for each in await claim(store, now=after(hours=1))]
         assert due == [
             (after(minutes=n), f"C{service_id}-1-{n}") for n in (1, 2) for service_id in BOTH
         ]
+        await store.run(partial(live, run=2))
+        await unit_of(store).clear_inbox("orders")
 
 
 async def test_of_one_service_the_others_are_left_alone(store: Store) -> None:
@@ -165,7 +157,7 @@ async def test_a_job_that_was_being_done_is_to_be_done_again(store: Store) -> No
     await unit_of(store).finish(again)
 
 
-async def test_it_counts_what_it_holds(store: Store) -> None:
+async def test_it_counts_what_it_holds_and_is_there_until_it_is_deleted(store: Store) -> None:
     own = (
         *("transactions", "checkouts", "callbacks", "jobs", "transfers", "messages", "requests"),
         "rules",
@@ -175,47 +167,28 @@ async def test_it_counts_what_it_holds(store: Store) -> None:
 
     assert of_one == Snapshot("one", SERVICE, NOW, dict.fromkeys(own, 2))
     assert of_all == Snapshot("all", None, NOW, {**dict.fromkeys(own, 4), "inbox": 1})
+    for service_id in (SERVICE, None):
+        await unit_of(store).reset(service_id)
     assert await unit_of(store).snapshots() == [of_all, of_one]
 
+    assert [await unit_of(store).delete_snapshot("one") for _ in range(2)] == [True, False]
+    assert await restore(store, name="one") is None
+    assert await unit_of(store).snapshots() == [of_all]
 
-async def test_the_one_of_the_same_name_makes_room(store: Store) -> None:
+
+async def test_the_one_of_the_same_name_makes_room_also_if_it_holds_nothing(store: Store) -> None:
     await save(store)
     await save(store, "another")
     await unit_of(store).reset(SERVICE)
     emptier = await save(store, service_id=SERVICE)
+    assert not any(emptier.records.values())
+    await store.run(partial(live, run=2))
 
     listed = await unit_of(store).snapshots()
     assert [each.name for each in listed] == ["before", "another"]
     assert await restore(store) == emptier
     assert await unit_of(store).history(HistoryQuery(SERVICE)) == ([], 0)
-
-
-async def test_one_that_was_deleted_is_gone(store: Store) -> None:
-    await save(store)
-
-    assert await unit_of(store).delete_snapshot("before") is True
-    assert await unit_of(store).delete_snapshot("before") is False
-    assert await restore(store) is None
-    assert await unit_of(store).snapshots() == []
-
-
-async def test_a_reset_leaves_them_alone(store: Store) -> None:
-    taken = [await save(store, "one", SERVICE), await save(store, "all")]
-
-    await unit_of(store).reset(SERVICE)
-    await unit_of(store).reset(None)
-
-    assert await unit_of(store).snapshots() == taken[::-1]
-
-
-async def test_of_a_service_that_has_nothing(store: Store) -> None:
-    await unit_of(store).save_snapshot("empty", 57, NOW)
-    await store.run(partial(live, service_id=57))
-
-    await restore(store, name="empty")
-
-    assert await unit_of(store).history(HistoryQuery(57)) == ([], 0)
-    assert len(await claim(store, now=after(hours=1))) == 4
+    assert len(await claim(store, now=after(hours=1))) == 2, "those of the other service"
 
 
 async def test_whoever_waits_hears_of_it(store: Store) -> None:
@@ -247,3 +220,28 @@ async def test_a_service_goes_on_after_it(store: Store) -> None:
     assert found["history"] == found["messages"]
     numbers = [line.number for line in found["ledger"]]
     assert numbers == sorted(set(numbers), reverse=True)
+
+
+EMPTY = 57  # a service that never had a record
+
+
+async def test_a_reset_of_one_service_leaves_the_other_as_it_was(store: Store) -> None:
+    theirs = await store.run(lambda unit: of(unit, OTHER))
+
+    await unit_of(store).reset(SERVICE)
+
+    nothing = await store.run(lambda unit: of(unit, EMPTY))
+    assert await store.run(lambda unit: of(unit, SERVICE)) == nothing
+    assert await store.run(lambda unit: of(unit, OTHER)) == theirs
+    assert len(await unit_of(store).inbox_messages("orders", Listing())) == 1
+    assert [each.service_id for each in await claim(store, now=after(hours=1))] == [OTHER] * 2
+
+
+async def test_a_reset_of_all_deletes_inboxes_too(store: Store) -> None:
+    await unit_of(store).reset(None)
+
+    nothing = await store.run(lambda unit: of(unit, EMPTY))
+    for service_id in (SERVICE, OTHER):
+        assert await store.run(partial(of, service_id=service_id)) == nothing
+    assert await unit_of(store).inbox_messages("orders", Listing()) == []
+    assert await claim(store, now=after(hours=1)) == []

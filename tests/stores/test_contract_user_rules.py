@@ -36,37 +36,24 @@ async def test_a_rule_is_read_as_it_was_saved(store: Store, match: Match) -> Non
     assert await unit_of(store).user_rule(saved.id) == saved
 
 
-async def test_the_newest_comes_first_and_keeps_its_place_when_it_changes(store: Store) -> None:
-    for each in "O1", "O2", "O3":
-        await unit_of(store).save_user_rule(rule(each))
-    await unit_of(store).save_user_rule(rule("O1").counted(applied=True))
-
-    assert [(each.id, each.used) for each in await rules(store)] == [
-        ("O3", 0),
-        ("O2", 0),
-        ("O1", 1),
-    ]
-
-
-async def test_one_that_was_taken_out_is_gone_and_taking_it_out_again_changes_nothing(
+async def test_the_newest_comes_first_and_each_keeps_its_place_until_it_is_removed(
     store: Store,
 ) -> None:
-    await unit_of(store).save_user_rule(rule("O1"))
-    await unit_of(store).save_user_rule(rule("O2"))
+    for each in ("O1", "O2", "O3"):
+        await unit_of(store).save_user_rule(rule(each))
+    await unit_of(store).save_user_rule(rule("O4", match=Match()))
+    await unit_of(store).save_user_rule(rule("O1").counted(applied=True))
 
-    for _ in range(2):
+    found = [(each.id, each.used) for each in await rules(store)]
+    assert found == [("O4", 0), ("O3", 0), ("O2", 0), ("O1", 1)]
+
+    for _ in range(2):  # the second time there is nothing to delete
         await unit_of(store).delete_user_rule(rule("O1"))
-
-    assert [each.id for each in await rules(store)] == ["O2"]
+    assert [each.id for each in await rules(store)] == ["O4", "O3", "O2"]
     assert await unit_of(store).user_rule("O1") is None
 
-
-async def test_a_reset_of_one_service_leaves_the_rules_for_all(store: Store) -> None:
-    await unit_of(store).save_user_rule(rule("O1", match=Match()))
-
     await unit_of(store).reset(55)
-    assert [each.id for each in await rules(store)] == ["O1"]
-
+    assert [each.id for each in await rules(store)] == ["O4"], "the rule for all services"
     await unit_of(store).reset(None)
     assert await rules(store) == []
 
@@ -74,57 +61,34 @@ async def test_a_reset_of_one_service_leaves_the_rules_for_all(store: Store) -> 
 async def test_who_watches_a_topic_has_read_the_store_before_the_announcement_returns(
     store: Store,
 ) -> None:
+    """A watcher that fails keeps no other from that; a unit that fails announces nothing."""
     heard: list[list[UserRule]] = []
+
+    async def broken() -> None:
+        raise ValueError("no")
 
     async def notice() -> None:
         heard.append(await rules(store))
 
-    store.watch_topic(Topic.RULES, notice)
-
     async def work(unit: Unit) -> None:
         await unit.save_user_rule(rule())
         await unit.announce(Topic.RULES)
+
+    async def fails(unit: Unit) -> None:
+        await unit.announce(Topic.RULES)
+        raise LookupError
+
+    store.watch_topic(Topic.RULES, broken)
+    store.watch_topic(Topic.RULES, notice)
+    with pytest.raises(LookupError):
+        await store.run(fails)
+    assert heard == []
 
     await store.run(work)
     assert heard == [[rule()]]
 
     await unit_of(store).delete_user_rule(rule("O1"))
     assert heard == [[rule()]]
-
-
-async def test_nothing_is_told_of_a_unit_that_failed(store: Store) -> None:
-    heard: list[str] = []
-
-    async def notice() -> None:
-        heard.append("rules")
-
-    store.watch_topic(Topic.RULES, notice)
-
-    async def work(unit: Unit) -> None:
-        await unit.announce(Topic.RULES)
-        raise ValueError
-
-    with pytest.raises(ValueError):  # noqa: PT011 -- ours
-        await store.run(work)
-
-    assert heard == []
-
-
-async def test_a_watcher_that_fails_keeps_no_other_from_hearing(store: Store) -> None:
-    heard: list[str] = []
-
-    async def broken() -> None:
-        raise ValueError("no")
-
-    async def notice() -> None:
-        heard.append("rules")
-
-    store.watch_topic(Topic.RULES, broken)
-    store.watch_topic(Topic.RULES, notice)
-
-    await unit_of(store).announce(Topic.RULES)
-
-    assert heard == ["rules"]
 
 
 async def test_watchers_are_told_of_one_thing_after_another(store: Store) -> None:

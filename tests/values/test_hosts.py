@@ -8,7 +8,10 @@ from hypothesis import given, strategies as st
 from sandbox_sim.values.hosts import (
     Host,
     client_host,
+    has_dot_segment,
     is_loopback,
+    is_postgres,
+    masked,
     normalized_host,
     parse_address,
     parse_host_header,
@@ -22,48 +25,28 @@ PORTS = st.none() | st.integers(0, 65535)
 
 
 class TestAddresses:
-    @given(st.ip_addresses(v=4))
-    def test_ipv4_within_ipv6_is_the_ipv4_address(self, address: IPv4Address) -> None:
-        assert parse_address(f"::ffff:{address}") == parse_address(str(address)) == address
+    @given(st.ip_addresses(v=4), st.ip_addresses(v=6))
+    def test_ipv4_within_ipv6_is_the_ipv4_address_and_a_zone_is_no_part_of_one(
+        self, v4: IPv4Address, v6: IPv6Address
+    ) -> None:
+        assert parse_address(f"::ffff:{v4}") == parse_address(str(v4)) == v4
+        assert parse_address(f"{v6}%eth0") == parse_address(str(v6))
 
-    @given(st.ip_addresses(v=6))
-    def test_a_zone_is_no_part_of_an_address(self, address: IPv6Address) -> None:
-        assert parse_address(f"{address}%eth0") == parse_address(str(address))
-
-    def test_any_other_way_to_write_one_is_none(self) -> None:
-        for text in [
-            "",
-            "localhost",
-            "127.1",
-            "2130706433",
-            "0x7f.1",
-            "0177.0.0.1",
-            "127.0.0.1.",
-            "[::1]",
-        ]:
+    def test_any_other_way_to_write_one_is_none_and_names_have_one_form(self) -> None:
+        others = ["", "localhost", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1."]
+        for text in (*others, "[::1]"):
             assert parse_address(text) is None
-
-    def test_names_have_one_form(self) -> None:
-        rows = [
+        for text, name in (
             ("Shop.Example", "shop.example"),
             ("shop.example.", "shop.example"),
             ("::1", "::1"),
             ("0:0:0:0:0:0:0:1", "::1"),
             ("::FFFF:127.0.0.1", "127.0.0.1"),
-        ]
-        for text, name in rows:
+        ):
             assert normalized_host(text) == name
 
 
 class TestHeaders:
-    @given(NAMES | st.ip_addresses().map(str), PORTS)
-    def test_a_host_reads_back_as_it_was_written(self, name: str, port: int | None) -> None:
-        host = Host(normalized_host(name), port)
-
-        assert parse_host_header(str(host)) == host._replace(
-            port=None if port in {80, 443} else port
-        )
-
     def test_what_is_no_host_is_none(self) -> None:
         rows = [
             *("", " ", ":8233", "a:", "a:x", "a:65536", "a:-1", "a b", "a,b", "a/b", "user@a"),
@@ -127,13 +110,14 @@ class TestPatterns:
             assert host.matches(parse_host_pattern(entry)) is fits
 
     @given(NAMES | st.ip_addresses().map(str), PORTS)
-    def test_a_host_as_it_is_shown_is_an_entry_that_means_it(
+    def test_a_host_reads_back_as_it_was_written_and_is_an_entry_that_means_it(
         self, name: str, port: int | None
     ) -> None:
-        """An answer tells people to add the host to the setting, in this form."""
-        host = parse_host_header(str(Host(normalized_host(name), port)))
+        """An answer tells people to add the host to the setting, in the form that it shows."""
+        written = Host(normalized_host(name), port)
+        host = parse_host_header(str(written))
 
-        assert host is not None
+        assert host == written._replace(port=None if port in {80, 443} else port)
         assert host.matches(parse_host_pattern(str(host)))
         assert host.matches(parse_host_pattern(host.name))
 
@@ -146,14 +130,10 @@ class TestPatterns:
             parse_host_pattern(entry)
 
 
-def test_loopback() -> None:
-    for host in ["127.0.0.1", "127.1.2.3", "::1", "localhost"]:
-        assert is_loopback(host)
-
-
-def test_anything_else() -> None:
-    for host in ["0.0.0.0", "::", "10.0.0.1", "shop.test", "localhost.test", ""]:
-        assert not is_loopback(host)
+def test_loopback_and_no_other_is_this_machine() -> None:
+    assert all(map(is_loopback, ("127.0.0.1", "127.1.2.3", "::1", "localhost")))
+    others = ("0.0.0.0", "::", "10.0.0.1", "shop.test", "localhost.test", "")
+    assert not any(map(is_loopback, others))
 
 
 @pytest.mark.parametrize(
@@ -171,3 +151,38 @@ def test_anything_else() -> None:
 )
 def test_where_a_server_is_reached_from_its_own_machine(host: str, shown: str) -> None:
     assert str(client_host(host, 8233)) == shown
+
+
+def test_a_password_of_a_store_is_masked_wherever_it_stands() -> None:
+    rows = [
+        ("postgresql://h/db", "postgresql://h/db"),
+        ("postgresql://me@h:5432/db", "postgresql://me@h:5432/db"),
+        ("postgresql://me:s3same@h/db", "postgresql://me:***@h/db"),
+        ("postgres://me:@h/db", "postgres://me:***@h/db"),
+        ("postgresql://me:s3@me@h/db", "postgresql://me:***@h/db"),
+        ("postgresql://me:s3/me@h/db", "postgresql://me:***@h/db"),
+        ("postgresql://me:s3?me#@h/db", "postgresql://me:***@h/db"),
+        ("postgresql://me:s3same@h1:1,h2:2/db?a=b", "postgresql://me:***@h1:1,h2:2/db?a=b"),
+        ("postgresql:///db?host=/run&password=s3same", "postgresql:///db?host=/run&password=***"),
+        ("postgresql:///db?sslPassword=s3same&user=me", "postgresql:///db?sslPassword=***&user=me"),
+        ("sqlite:/tmp/state.sqlite3", "sqlite:/tmp/state.sqlite3"),
+        ("memory:", "memory:"),
+    ]
+    for store, shown in rows:
+        assert masked(store) == shown
+    assert all(map(is_postgres, ("postgresql://h/db", "postgres://h/db")))
+    assert not any(map(is_postgres, ("postgresql:h", "sqlite:postgresql://", "memory:")))
+
+
+def test_a_dot_segment_of_a_path_is_a_part_that_is_a_dot_or_two() -> None:
+    dots = [
+        *(".", "..", "%2E%2E", "%2e.", "%252E%252e", "%25252E"),
+        *("a/../b", "../a", "a/.", "a%2F..%2Fb", "a\\..", "/pay/../charge", "%5C.%5C"),
+        *("..;", ".;v=1", "a/..;x=1;y/b", "..%3B", "%2E%2E%253Bx"),
+    ]
+    others = [
+        *("", "T1", "...", ".T", "T.", "a..b", "a/b", "1.5", "%", "%2", "..T", "%2E%2E%2E"),
+        *(";..", "T;..", "...;"),
+    ]
+    assert [text for text in dots if not has_dot_segment(text)] == []
+    assert [text for text in others if has_dot_segment(text)] == []

@@ -26,8 +26,11 @@ def test_an_amount_keeps_its_last_digit(text: str) -> None:
 
 
 @given(AMOUNTS)
-def test_what_is_written_is_read_back(amount: Decimal) -> None:
+def test_every_amount_with_the_decimals_of_its_currency_is_taken_and_read_back(
+    amount: Decimal,
+) -> None:
     assert money.exact_amount(compact({"amount": amount}).encode()) == amount
+    assert money.problem_of(amount, "GHS") is None
 
 
 def test_an_amount_is_exact_wherever_it_stands_in_a_document() -> None:
@@ -78,8 +81,3 @@ def test_what_is_wrong_with_an_amount() -> None:
     ]
     for text, currency, problem in rows:
         assert money.problem_of(Decimal(text), currency) == problem
-
-
-@given(AMOUNTS)
-def test_every_amount_with_the_decimals_of_its_currency_is_taken(amount: Decimal) -> None:
-    assert money.problem_of(amount, "GHS") is None

@@ -14,6 +14,8 @@ PAUSES = st.lists(st.floats(0, 90), min_size=1, max_size=120)
 
 FIELD = RateLimit(per_minute=100, burst=20)
 
+pytestmark = pytest.mark.decision("D10")
+
 
 def passed(limit: RateLimit, moments: list[float]) -> list[float]:
     """The moments at which a request passes."""
@@ -35,7 +37,6 @@ def exhausted(limit: RateLimit, now: float) -> tuple[Bucket, float]:
 
 
 @pytest.mark.spec("limits")
-@pytest.mark.decision("D10")
 @given(LIMITS, PAUSES)
 def test_no_stretch_of_time_sees_more_than_the_burst_and_the_rate(
     limit: RateLimit, pauses: list[float]
@@ -48,15 +49,6 @@ def test_no_stretch_of_time_sees_more_than_the_burst_and_the_rate(
             assert last - first + 1 <= most + 1e-6
 
 
-@pytest.mark.decision("D10")
-@given(LIMITS, st.floats(0, 1e6))
-def test_exactly_the_burst_passes_at_once(limit: RateLimit, now: float) -> None:
-    through = passed(limit, [now] * (limit.burst + 5))
-
-    assert len(through) == limit.burst
-
-
-@pytest.mark.decision("D10")
 @given(LIMITS)
 def test_whoever_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
     apart = 60 / limit.per_minute * 1.001
@@ -65,24 +57,18 @@ def test_whoever_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
     assert passed(limit, moments) == moments
 
 
-@pytest.mark.decision("D10")
-@given(LIMITS, st.floats(0, 1e6))
-def test_whoever_waits_the_seconds_named_passes(limit: RateLimit, now: float) -> None:
+@given(LIMITS, st.floats(0, 1e6), st.floats(0, 0.99))
+def test_whoever_waits_the_seconds_named_passes_and_whoever_comes_earlier_hears_what_is_left(
+    limit: RateLimit, now: float, part: float
+) -> None:
     bucket, wait = exhausted(limit, now)
 
     assert wait > 0
     assert take(bucket, limit, now + math.ceil(wait))[1] == 0
-
-
-@pytest.mark.decision("D10")
-@given(LIMITS, st.floats(0, 0.99))
-def test_whoever_comes_earlier_hears_how_long_is_left(limit: RateLimit, part: float) -> None:
     bucket, wait = exhausted(limit, 0)
-
     assert take(bucket, limit, wait * part)[1] == pytest.approx(wait * (1 - part))
 
 
-@pytest.mark.decision("D10")
 @given(LIMITS, st.integers(1, 50))
 def test_asking_again_too_early_does_not_lengthen_the_wait(limit: RateLimit, often: int) -> None:
     bucket, first = exhausted(limit, 0)
@@ -92,17 +78,11 @@ def test_asking_again_too_early_does_not_lengthen_the_wait(limit: RateLimit, oft
         assert wait == pytest.approx(first)
 
 
-@pytest.mark.decision("D10")
-def test_a_long_rest_gives_no_more_than_the_burst() -> None:
-    bucket, _ = exhausted(FIELD, 0)
-    through = 0
-    while take(bucket, FIELD, 86400)[1] == 0:
-        bucket, _ = take(bucket, FIELD, 86400)
-        through += 1
+@given(LIMITS, st.floats(0, 1e6))
+def test_exactly_the_burst_passes_at_once_also_after_a_long_rest(
+    limit: RateLimit, now: float
+) -> None:
+    moments = [*[now] * (limit.burst + 5), *[now + 86_400] * (limit.burst + 5)]
 
-    assert through == 20
-
-
-@pytest.mark.decision("D10")
-def test_a_hundred_a_minute_is_one_in_600_ms() -> None:
-    assert exhausted(FIELD, 0)[1] == pytest.approx(0.6)
+    assert passed(limit, moments) == [*[now] * limit.burst, *[now + 86_400] * limit.burst]
+    assert exhausted(FIELD, 0)[1] == pytest.approx(0.6), "a hundred a minute"

@@ -1,19 +1,32 @@
-"""Card numbers and passwords in addresses are masked everywhere, and nothing else is."""
+"""What may be shown of a text: card numbers and passwords are masked, refused values are quoted."""
 
+import ast
 import json
 import re
+import weakref
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from sandbox_sim.values.redaction import needs_no_masking, redact_body, redact_json, redact_text
+import sandbox_sim
+from sandbox_sim.values.redaction import (
+    LONGEST_TEXT,
+    MAX_QUOTED,
+    MAX_SENTENCE,
+    cached_by_text,
+    header_value,
+    nearest,
+    needs_no_masking,
+    quoted,
+    quoted_card,
+    redact_body,
+    redact_json,
+    redact_text,
+    suggestion,
+)
 from tests.cardnumbers import numbers, spelt, with_check_digit
-
-pytestmark = pytest.mark.decision("D38")
-
-
-EVERYTHING = 2**20
 
 letters = st.text("abc xyzé.,:;/\"'{}", max_size=8).filter(lambda text: "@" not in text)
 
@@ -28,6 +41,7 @@ def escaped(text: str) -> str:
     return "".join(f"\\u{units[k : k + 4]}" for k in range(0, len(units), 4))
 
 
+@pytest.mark.decision("D38")
 class TestCardNumbers:
     @pytest.mark.parametrize(
         ("text", "shown"),
@@ -43,32 +57,31 @@ class TestCardNumbers:
             ("%34111%201111%201111%201111", "4111 11** **** 1111"),
             ("/pay?card=4111+1111+1111+1111", "/pay?card=4111+11**+****+1111"),
             ("5105105105105100,4242424242424242", "510510******5100,424242******4242"),
+            *(
+                (text, text)
+                for text in (
+                    "0244000001",
+                    "233244000001",
+                    "200000000001",
+                    "1767258000123",  # milliseconds
+                    "4111111111111112",  # a wrong check digit
+                    "41111111111111110",  # a digit too many
+                    "24111111111111111",
+                    "9999999999999995",  # no brand
+                    "2026-01-31 09:30:00",
+                    "2026-01-01 09:00",
+                    "0244000001 0244000002 0200000003",
+                    "d9428888-122b-11e1-b85c-61cd3cbb3210",
+                    "411111******1111",
+                    "",
+                )
+            ),
         ],
     )
-    def test_first_six_and_last_four_digits_stay(self, text: str, shown: str) -> None:
+    def test_first_six_and_last_four_digits_stay_and_other_numbers_whole(
+        self, text: str, shown: str
+    ) -> None:
         assert redact_text(text) == shown
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "0244000001",
-            "233244000001",
-            "200000000001",
-            "1767258000123",  # milliseconds
-            "4111111111111112",  # a wrong check digit
-            "41111111111111110",  # a digit too many
-            "24111111111111111",
-            "9999999999999995",  # no brand
-            "2026-01-31 09:30:00",
-            "2026-01-01 09:00",
-            "0244000001 0244000002 0200000003",
-            "d9428888-122b-11e1-b85c-61cd3cbb3210",
-            "411111******1111",
-            "",
-        ],
-    )
-    def test_other_numbers_stay(self, text: str) -> None:
-        assert redact_text(text) == text
 
     @given(st.data(), numbers(), letters, letters)
     def test_any_brand_in_any_spelling_is_masked(
@@ -95,6 +108,7 @@ class TestCardNumbers:
         assert redact_text(text).endswith("11** **** 1111")
 
 
+@pytest.mark.decision("D38")
 class TestAddresses:
     @pytest.mark.parametrize(
         ("text", "shown"),
@@ -105,18 +119,15 @@ class TestAddresses:
             ("http://u:pw@[::1]:9?a=b@c", "http://***@[::1]:9?a=b@c"),
             ("http://h/?next=http%3A%2F%2Fu%3Apw%40h", "http://h/?next=http://***@h"),
             ("http://h/4111111111111111", "http://h/411111******1111"),
+            *((text, text) for text in ("a@b.example", "http://host/x@y", "http://host?mail=a@b")),
+            ("50% @ http://host", "50% @ http://host"),
         ],
     )
-    def test_name_and_password_are_masked(self, text: str, shown: str) -> None:
+    def test_name_and_password_are_masked_and_nothing_else(self, text: str, shown: str) -> None:
         assert redact_text(text) == shown
 
-    @pytest.mark.parametrize(
-        "text", ["a@b.example", "http://host/x@y", "http://host?mail=a@b", "50% @ http://host"]
-    )
-    def test_what_is_no_password_stays(self, text: str) -> None:
-        assert redact_text(text) == text
 
-
+@pytest.mark.decision("D38")
 class TestJson:
     @given(st.data(), numbers())
     def test_it_is_the_decoded_value_that_counts(self, data: st.DataObject, number: str) -> None:
@@ -144,17 +155,14 @@ class TestJson:
     def test_numbers_names_and_escapes(self, text: str, shown: Any) -> None:
         assert json.loads(redact_json(text)) == shown
 
-    @pytest.mark.parametrize(
-        "text",
-        [
+    def test_what_has_nothing_to_mask_stays_to_the_letter(self) -> None:
+        for text in (
             '{"amount": 10.50,  "a": null, "b": true}',
             r'{"name": "\u00c9va", "url": "http:\/\/host\/x"}',
             '{"transaction_id": "1767258000123", "at": 1.5e300, "n": NaN}',
             r'"\ud800"',
-        ],
-    )
-    def test_what_has_nothing_to_mask_stays_to_the_letter(self, text: str) -> None:
-        assert redact_json(text) == text
+        ):
+            assert redact_json(text) == text
 
     @pytest.mark.parametrize(
         "text",
@@ -174,6 +182,7 @@ class TestJson:
         assert digits_in(shown) in {"4111111111", ""}
 
 
+@pytest.mark.decision("D38")
 class TestBodies:
     @pytest.mark.parametrize("size", range(40, 75))
     def test_no_number_is_cut_before_it_is_masked(self, size: int) -> None:
@@ -194,24 +203,145 @@ class TestBodies:
         assert len(shown) <= 16_384
         assert "4111111111" not in shown
 
-    def test_bytes_that_are_no_text_are_kept_as_far_as_they_can_be_read(self) -> None:
-        assert redact_body(b"\xff 4111111111111111", 100).decode() == "\ufffd 411111******1111"
-
-    @pytest.mark.parametrize(
-        "body",
-        [
+    def test_most_bodies_are_plain_at_the_first_look_and_any_bytes_are_read_somehow(self) -> None:
+        for body in (
             b'{"service_id": 55, "amount": 10.5, "request_time": "2026-01-01 09:00:00"}',
             b'{"customer_number": "233244000001", "account_number": "200000000001"}',
             b'{"callback_url": "http:\\/\\/127.0.0.1:8233\\/_sandbox\\/inbox\\/orders"}',
             b'{"id": "d9428888-122b-11e1-b85c-61cd3cbb3210"}',
             b'{"id": "1767258000123", "order": "2026-11-26-000123", "line": 12345.0000000001}',
-        ],
-    )
-    def test_most_bodies_are_plain_at_the_first_look(self, body: bytes) -> None:
-        assert needs_no_masking(body)
+        ):
+            assert needs_no_masking(body)
+        shown = redact_body(b"\xff 4111111111111111", 100).decode()
+        assert shown == "\ufffd 411111******1111"
 
     def test_beside_a_card_option_every_long_number_is_examined(self) -> None:
-        assert not needs_no_masking(
-            b'{"payment_option": "CRD", "customer_number": "1234567890123"}'
+        option = b'{"payment_option": "CRD", "customer_number": "%b"}'
+
+        assert not needs_no_masking(option % b"1234567890123")
+        assert needs_no_masking(option % b"123456789012")
+
+
+PRINTABLE = re.compile(r"[ -~]*")
+
+
+@pytest.mark.decision("D36")
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("024 400 0001", "'024 400 0001'"),
+        (" 233244000001", "' 233244000001'"),
+        ("0244000001\r\nX-A: b", r"'0244000001\x0d\x0aX-A: b'"),
+        ("0244\u00a0000001", r"'0244\xa0000001'"),
+        ("\u0660\u0662", r"'\u0660\u0662'"),
+        ("", "''"),
+        ("1" * 61, f"'{'1' * 57}...'"),
+    ],
+)
+def test_a_value_is_quoted_with_what_cannot_be_seen(value: str, shown: str) -> None:
+    assert quoted(value) == shown
+
+
+@pytest.mark.decision("D36")
+@pytest.mark.decision("D38")
+def test_the_card_number_of_a_value_is_masked_and_in_a_field_for_cards_a_mistyped_one_too() -> None:
+    assert quoted("4111111111111112") == "'4111111111111112'"
+    assert quoted_card("4111 1111 1111 1112") == "'4111 11** **** 1112'"
+    for value in ("4111111111111111", "\uff14" + "111111111111111"):
+        assert quoted(value).endswith("11******1111'")
+
+
+@pytest.mark.decision("D38")
+@given(numbers().flatmap(spelt), st.integers(0, MAX_QUOTED))
+def test_no_part_of_a_card_number_is_shown_because_the_value_is_cut(card: str, before: int) -> None:
+    digits = "".join(str(int(char)) for char in card if char.isdecimal())
+
+    shown = quoted("." * before + card)
+
+    readable = re.sub(r"\\(x..|u....|U.{8})", "", shown)
+    assert digits[:7] not in re.sub(r"[^0-9*]", "", readable)
+
+
+@pytest.mark.decision("D36")
+@given(st.text())
+def test_a_sentence_of_any_text_is_one_line_of_printable_ascii(text: str) -> None:
+    shown = header_value(text)
+
+    assert PRINTABLE.fullmatch(shown)
+    assert len(shown) <= MAX_SENTENCE
+    assert header_value("a" * 300) == "a" * 300
+    assert header_value("a" * 301) == "a" * 297 + "...", "cut, and it shows"
+
+
+@given(st.text("abc \r\n\x00é€", max_size=40))
+def test_a_sentence_keeps_its_printable_characters(text: str) -> None:
+    assert re.sub(r"\\(x..|u....)", "", header_value(text)) == re.sub(r"[\r\n\x00é€]", "", text)
+
+
+FIELDS = ("status", "response_code", "transaction_id")
+
+
+def test_an_error_suggests_a_name_like_a_known_one_or_all_names() -> None:
+    meant = {"statuss": "status", "stat": "status", "responsecode": "response_code"}
+    meant["transactionid"] = "transaction_id"
+
+    assert {name: nearest(name, FIELDS) for name in meant} == meant
+    assert [nearest(name, FIELDS) for name in ("amount", "")] == [None, None]
+    assert suggestion("statuss", FIELDS) == "did you mean status?"
+    assert suggestion("zzz", FIELDS) == "there are status, response_code, transaction_id"
+    assert suggestion("zzz", ()) == "there are none"
+
+
+PACKAGE = Path(sandbox_sim.__file__).parent
+
+# Caches of functions that get no text of a user: numbers, settings, our statements, our paths, the
+# accounts of the ledger, which services and networks have.
+NOT_OF_TEXTS = {
+    "_first_lines",
+    "_exactly",
+    "_add_if_unused",
+    "with_numbered_parameters",
+    "_short_body",
+    *("named", "wallet_of", "_ends", "_router"),
+}
+
+
+class Made:
+    """A result that is made of a text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def test_the_cache_keeps_so_many_results_of_short_texts_and_none_of_a_long_one() -> None:
+    make = cached_by_text(maxsize=2)(Made)
+    first = make("a")
+    assert make("a") is first
+    assert make("a" * LONGEST_TEXT) is make("a" * LONGEST_TEXT)
+    for text in "bc":
+        make(text)
+    assert make("a") is not first
+
+    long = make("a" * (LONGEST_TEXT + 1))
+    gone = weakref.ref(long)
+    assert make("a" * (LONGEST_TEXT + 1)).text == long.text
+    del long
+    assert gone() is None
+
+
+def test_every_other_cache_is_known_to_hold_no_texts_of_users() -> None:
+    """A new cache uses `cached_by_text`, which limits the length of texts, or is listed above."""
+    found = {
+        node.name
+        for text in (path.read_text("utf-8") for path in PACKAGE.rglob("*.py"))
+        if "lru_cache" in text or "functools.cache" in text
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef)
+        and any(
+            name in ast.unparse(decorator)
+            for decorator in node.decorator_list
+            for name in ("lru_cache", "functools.cache")
         )
-        assert needs_no_masking(b'{"payment_option": "CRD", "customer_number": "123456789012"}')
+    }
+
+    assert found == NOT_OF_TEXTS

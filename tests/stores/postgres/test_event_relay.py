@@ -73,32 +73,21 @@ async def hear(reader: Reader, count: int) -> list[NumberedEvent]:
     return heard
 
 
-async def test_what_happens_elsewhere_is_heard_among_what_happens_here(
-    here: Server, there: Server, readers: ExitStack
-) -> None:
-    reader = await listen(readers, here, there)
-
-    await unit_of(there.store).add_transaction(transaction())
-    (first,) = await hear(reader, 1)
-    await unit_of(here.store).save_callback(callback())
-    (second,) = await hear(reader, 1)
-
-    assert (first.event.type, first.event.service_id) == (EventType.TRANSACTION, 55)
-    assert [told.id.partition("-")[2] for told in (first, second)] == ["1", "2"]
-
-
-async def test_each_server_s_readers_hear_it_once(
+async def test_the_readers_of_each_server_hear_what_happens_at_any_of_them_once(
     here: Server, there: Server, readers: ExitStack
 ) -> None:
     one, other = await listen(readers, here, there), await listen(readers, there, here)
 
-    for name in ("C1", "C2"):
-        await unit_of(here.store).save_callback(callback(name))
-    heard = [await hear(one, 2), await hear(other, 2)]
+    await unit_of(there.store).add_transaction(transaction())
+    first = [await hear(one, 1), await hear(other, 1)]
+    await unit_of(here.store).save_callback(callback())
+    heard = [(await hear(each, 1))[0] for each in (one, other)]
 
-    assert [[told.event.data for told in each] for each in heard] == [
-        [told.event.data for told in heard[0]]
-    ] * 2
+    for (told,) in first:
+        assert (told.event.type, told.event.service_id) == (EventType.TRANSACTION, 55)
+        assert told.id.partition("-")[2] == "1"
+    assert {told.event.data for told in heard} == {heard[0].event.data}
+    assert [told.id.partition("-")[2] for told in heard] == ["2", "2"]
     assert await one.take(0) == await other.take(0) == []
 
 
@@ -117,27 +106,19 @@ async def test_however_much_there_is_and_however_long(
     assert [told.event.data for told in heard[20:]] == [told.event.data for told in same]
 
 
-async def test_while_nobody_listens_anywhere_nothing_is_noted(
-    here: Server, there: Server, readers: ExitStack
+async def test_changes_are_noted_while_somebody_listens_anywhere_and_a_new_server_asks_who(
+    here: Server, there: Server, open_postgres: OpenPostgres, serve: Serve, readers: ExitStack
 ) -> None:
     async def noted(unit: Unit) -> object:
         return unit.noted  # type: ignore[attr-defined]
 
     assert await there.store.run(noted) is None
-
-    await listen(readers, here, there)
+    reader = await listen(readers, here, there)
     assert await there.store.run(noted) == []
 
-
-async def test_a_server_that_joins_asks_who_listens(
-    here: Server, open_postgres: OpenPostgres, serve: Serve, readers: ExitStack
-) -> None:
-    reader = await listen(readers, here)
     newcomer = serve(await open_postgres())
     await eventually(lambda: bool(newcomer.store.relay.remote_readers))
-
     await unit_of(newcomer.store).save_callback(callback())
-
     assert len(await hear(reader, 1)) == 1
 
 

@@ -68,18 +68,21 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return words
 
 
-async def test_a_new_one_takes_one_statement(one: Store, asked: list[str], url: str) -> None:
-    await one.run(pay)
+async def test_a_new_one_a_rejected_one_and_a_status_take_one_statement(
+    one: Store, asked: list[str], url: str
+) -> None:
+    await one.run(lambda unit: unit.network_id_of(SERVICE, "T2"))
+    assert asked == ["WITH"]
+    assert await ids(url) == []
 
+    asked.clear()
+    await one.run(pay)
     assert asked == ["WITH"]
     assert await ids(url) == [FIRST.network_transaction_id] * 2
 
-
-async def test_one_that_is_rejected_takes_one(one: Store, asked: list[str], url: str) -> None:
-    await one.run(lambda unit: unit.network_id_of(SERVICE, "T1"))
-
-    assert asked == ["WITH"]
-    assert await ids(url) == []
+    asked.clear()
+    await one.run(lambda unit: unit.transaction(SERVICE, "T1"))
+    assert asked == ["SELECT"]
 
 
 @pytest.mark.decision("D14")
@@ -99,21 +102,23 @@ async def test_one_that_this_server_has_used_is_seen_at_once(one: Store) -> None
     assert await asks(one, adds=True) == [FIRST.network_transaction_id]
 
 
-async def test_a_status_takes_one(one: Store, asked: list[str]) -> None:
-    await one.run(lambda unit: unit.transaction(SERVICE, "T1"))
+async def test_one_that_fails_leaves_nothing_and_one_is_there_for_what_reads_it_before_the_commit(
+    one: Store, url: str
+) -> None:
+    async def pay_and_read(unit: Unit) -> TransactionRecord | None:
+        await pay(unit)
+        return await unit.transaction_by_network_id(SERVICE, FIRST.network_transaction_id)
 
-    assert asked == ["SELECT"]
-
-
-async def test_one_that_fails_leaves_nothing(one: Store, url: str) -> None:
     async def fail(unit: Unit) -> None:
         await pay(unit)
         raise KeyError
 
     with pytest.raises(KeyError):
         await one.run(fail)
-
     assert await ids(url) == []
+
+    assert await one.run(pay_and_read) == FIRST
+    assert await ids(url) == [FIRST.network_transaction_id] * 2
 
 
 class TestAnotherServerIsFaster:
@@ -142,14 +147,6 @@ class TestAnotherServerIsFaster:
 
 
 class TestWhatWaitsForTheCommit:
-    async def test_is_there_for_what_reads_it(self, one: Store, url: str) -> None:
-        async def pay_and_read(unit: Unit) -> TransactionRecord | None:
-            await pay(unit)
-            return await unit.transaction_by_network_id(SERVICE, FIRST.network_transaction_id)
-
-        assert await one.run(pay_and_read) == FIRST
-        assert await ids(url) == [FIRST.network_transaction_id] * 2
-
     @pytest.mark.decision("D16")
     @pytest.mark.parametrize("reads", [False, True], ids=["adds", "reads"])
     async def test_has_its_job_held_for_the_answer(

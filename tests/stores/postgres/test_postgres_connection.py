@@ -26,15 +26,22 @@ def with_password(url: str, user: str | None = None, **parts: str) -> str:
 
 
 async def test_a_newer_sandbox_sim_made_it(open_postgres: OpenPostgres, url: str) -> None:
+    """After the failure nothing is left open."""
     await (await open_postgres()).close()
     await postgres.execute(url, "UPDATE sandbox_sim.gateway SET version = version + 7")
     try:
         words = await complaint(open_postgres, url)
+        ((sessions,),) = await postgres.execute(
+            url,
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'sandbox_sim%' "
+            "AND datname = current_database()",
+        )
     finally:
         await postgres.execute(url, "UPDATE sandbox_sim.gateway SET version = version - 7")
 
     known = len(MIGRATIONS)
     assert f"it has version {known + 7} and this sandbox_sim knows up to {known}; install" in words
+    assert sessions == 0
 
 
 async def test_the_schema_is_somebody_elses_and_stays_as_it_is(
@@ -54,22 +61,15 @@ async def test_the_schema_is_somebody_elses_and_stays_as_it_is(
         await postgres.execute(url, "DROP SCHEMA sandbox_sim CASCADE")
 
 
-async def test_an_empty_schema_that_somebody_made_for_us_is_taken(
+async def test_an_empty_schema_that_somebody_made_for_us_is_taken_and_no_other_is_touched(
     open_postgres: OpenPostgres, url: str
 ) -> None:
     await postgres.execute(
-        url, "DROP SCHEMA IF EXISTS sandbox_sim CASCADE", "CREATE SCHEMA sandbox_sim"
+        url,
+        "DROP SCHEMA IF EXISTS sandbox_sim CASCADE",
+        "CREATE SCHEMA sandbox_sim",
+        "CREATE TABLE public.transactions (theirs TEXT)",
     )
-
-    store = await open_postgres()
-
-    assert await unit_of(store).next_due() is None
-
-
-async def test_tables_of_the_same_name_elsewhere_are_not_touched(
-    open_postgres: OpenPostgres, url: str
-) -> None:
-    await postgres.execute(url, "CREATE TABLE public.transactions (theirs TEXT)")
     try:
         store = await open_postgres()
         assert await unit_of(store).transaction(55, "T1") is None
@@ -139,19 +139,3 @@ async def test_an_encoding_that_holds_not_every_text(open_postgres: OpenPostgres
         await postgres.execute(url, f'DROP DATABASE "{made}"')
 
     assert "its encoding is not UTF8" in words
-
-
-async def test_after_a_failure_nothing_is_left_open(open_postgres: OpenPostgres, url: str) -> None:
-    await (await open_postgres()).close()
-    await postgres.execute(url, "UPDATE sandbox_sim.gateway SET version = version + 7")
-    try:
-        await complaint(open_postgres, url)
-        sessions = await postgres.execute(
-            url,
-            "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'sandbox_sim%' "
-            "AND datname = current_database()",
-        )
-    finally:
-        await postgres.execute(url, "UPDATE sandbox_sim.gateway SET version = version - 7")
-
-    assert sessions[0][0] == 0

@@ -139,14 +139,18 @@ async def test_what_is_claimed_at_the_end_is_given_back_and_the_others_told(
 class TestHeldForAnAnswer:
     """With `settle_delay_ms` 0 another server could send the callback before the answer."""
 
-    async def test_a_job_due_at_once_is_nobodys_until_the_answer_is_written(
-        self, open_postgres: OpenPostgres
-    ) -> None:
+    @pytest.fixture
+    def gate(self) -> ProcessAnswerGate:
         gate = ProcessAnswerGate()
+        gate.hold("10000000001")
+        return gate
+
+    async def test_a_job_due_at_once_is_nobodys_until_the_answer_is_written(
+        self, open_postgres: OpenPostgres, gate: ProcessAnswerGate
+    ) -> None:
         answering, other = await open_postgres(gate=gate), await open_postgres()
         noticed: list[object] = []
         answering.watch_jobs(noticed.append)
-        gate.hold("10000000001")
         await unit_of(answering).add_job(job("10000000001"))
 
         assert await claim(other) == await claim(answering) == []
@@ -157,20 +161,12 @@ class TestHeldForAnAnswer:
         assert (await taken_over(other)).subject == "10000000001"
         assert noticed == [job().due_at]
 
-    async def test_one_that_falls_due_later_is_free(self, open_postgres: OpenPostgres) -> None:
-        gate = ProcessAnswerGate()
-        answering, other = await open_postgres(gate=gate), await open_postgres()
-        gate.hold("10000000001")
-        await unit_of(answering).add_job(job("10000000001", after(seconds=1)))
-
-        assert len(await claim(other, now=after(seconds=1))) == 1
-
-    async def test_an_answer_that_was_written_already_holds_nothing(
-        self, open_postgres: OpenPostgres
+    async def test_one_that_falls_due_later_or_whose_answer_was_written_is_free(
+        self, open_postgres: OpenPostgres, gate: ProcessAnswerGate
     ) -> None:
-        gate = ProcessAnswerGate()
         answering, other = await open_postgres(gate=gate), await open_postgres()
-        gate.hold("10000000001")
+        await unit_of(answering).add_job(job("10000000001", after(seconds=1)))
+        assert len(await claim(other, now=after(seconds=1))) == 1
 
         async def work(unit: Unit) -> None:
             await unit.add_job(job("10000000001"))
@@ -181,12 +177,10 @@ class TestHeldForAnAnswer:
         assert (await taken_over(other)).subject == "10000000001"
 
     async def test_whoever_dies_before_it_answers_is_taken_over(
-        self, open_postgres: OpenPostgres
+        self, open_postgres: OpenPostgres, gate: ProcessAnswerGate
     ) -> None:
-        gate = ProcessAnswerGate()
         answering = await open_postgres(gate=gate, lease=SHORT_LEASE)
         other = await open_postgres(lease=SHORT_LEASE)
-        gate.hold("10000000001")
         await unit_of(answering).add_job(job("10000000001"))
 
         await die(answering)

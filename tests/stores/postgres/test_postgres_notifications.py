@@ -43,7 +43,9 @@ class TestJobs:
         await eventually(lambda: there == [after(minutes=1)])
         assert here == [after(minutes=1)], "once, and not by its own notification too"
 
-    async def test_only_an_earlier_one_is_told_again(self, one: Store, other: Store) -> None:
+    async def test_only_an_earlier_one_is_told_again_until_the_clock_is_past_it(
+        self, one: Store, other: Store, clock: VirtualClock
+    ) -> None:
         """A server that wakes for the earlier job then looks for the later ones itself."""
         noticed = noticed_by(other)
 
@@ -55,17 +57,9 @@ class TestJobs:
         await eventually(lambda: after(minutes=1) in noticed)
         assert noticed == [after(minutes=2), after(minutes=1)]
 
-    async def test_once_the_clock_is_past_what_was_told_the_next_one_is_told(
-        self, one: Store, other: Store, clock: VirtualClock
-    ) -> None:
-        noticed = noticed_by(other)
-        await add(one, after(minutes=1))
-        await eventually(lambda: after(minutes=1) in noticed)
-
         clock.move_to(after(minutes=1))
-        await add(one, after(minutes=2))
-
-        await eventually(lambda: after(minutes=2) in noticed)
+        await add(one, after(minutes=4))
+        await eventually(lambda: after(minutes=4) in noticed)
 
     async def test_one_that_nobody_told_of_is_found_at_the_next_beat(
         self, open_postgres: OpenPostgres, url: str
@@ -80,21 +74,6 @@ class TestJobs:
         )
 
         await eventually(lambda: after() in noticed)
-
-    async def test_after_a_break_both_ways_work_again(
-        self, one: "PostgresStore", other: "PostgresStore", url: str
-    ) -> None:
-        noticed = noticed_by(other)
-        broken = other._channel._connection
-        await end_listening(other, url)
-        await add(one, after(minutes=1))
-
-        await eventually(lambda: after(minutes=1) in noticed)
-
-        assert other._channel._connection is not broken
-        here = noticed_by(one)
-        await add(other, after(seconds=1))
-        await eventually(lambda: after(seconds=1) in here)
 
 
 def announce(store: Store) -> Awaitable[None]:
@@ -132,32 +111,27 @@ class TestNews:
 
             assert heard == [list(range(1, number + 1))] * 4
 
-    async def test_only_of_the_topics_that_were_announced(self, one: Store, other: Store) -> None:
+    async def test_only_of_the_topics_that_were_announced_and_of_no_unit_that_failed(
+        self, one: Store, other: Store
+    ) -> None:
         clock, rules = heard_by(other, Topic.CLOCK), heard_by(other)
 
-        await announce(one)
-        assert (clock, rules) == ([], [1])
+        async def fails(unit: Unit) -> None:
+            await unit.announce(Topic.RULES)
+            raise LookupError
 
         async def both(unit: Unit) -> None:
             await unit.announce(Topic.CLOCK)
             await unit.announce(Topic.RULES)
             await unit.announce(Topic.RULES)
 
+        with pytest.raises(LookupError):
+            await one.run(fails)
+        await announce(one)
+        assert (clock, rules) == ([], [1])
+
         await one.run(both)
         assert (clock, rules) == ([1], [1, 1])
-
-    async def test_of_a_unit_that_failed_nobody_hears(self, one: Store, other: Store) -> None:
-        heard = heard_by(other)
-
-        async def work(unit: Unit) -> None:
-            await unit.announce(Topic.RULES)
-            raise ValueError
-
-        with pytest.raises(ValueError):  # noqa: PT011 -- ours
-            await one.run(work)
-        await announce(one)
-
-        assert heard == [1]
 
     async def test_of_many_at_once_each_waits_for_its_own(self, one: Store, other: Store) -> None:
         """More units wait than there are connections, so a waiting unit may not hold one."""
@@ -165,7 +139,6 @@ class TestNews:
         missing: list[str] = []
 
         async def add(store: Store, name: str) -> None:
-
             async def work(unit: Unit) -> None:
                 await unit.save_user_rule(rule(name))
                 await unit.announce(Topic.RULES)
@@ -173,15 +146,12 @@ class TestNews:
             await store.run(work)
             missing.extend(name for names in loaded.values() if name not in names)
 
-        def watch(store: Store) -> None:
-            async def notice() -> None:
-                rules = await unit_of(store).user_rules()
-                loaded[store] = {each.id for each in rules}
+        for store in loaded:
+
+            async def notice(store: Store = store) -> None:
+                loaded[store] = {each.id for each in await unit_of(store).user_rules()}
 
             store.watch_topic(Topic.RULES, notice)
-
-        for store in loaded:
-            watch(store)
         names = [f"O{number}" for number in range(2 * CONNECTIONS + 6)]
 
         async with asyncio.timeout(20):
@@ -190,13 +160,20 @@ class TestNews:
         assert missing == []
         assert loaded[one] == loaded[other] == set(names)
 
-    async def test_one_that_does_not_follow_is_not_waited_for_long(
+    @pytest.fixture
+    async def hurried(
         self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        from sandbox_sim.stores.postgres import postgres_notifications as postgres_line  # noqa: PLC0415
+    ) -> "tuple[PostgresStore, PostgresStore]":
+        """Two stores that wait for one another for a moment only."""
+        from sandbox_sim.stores.postgres import postgres_notifications  # noqa: PLC0415
 
-        monkeypatch.setattr(postgres_line, "_ACKNOWLEDGE_S", 0.05)
-        one, other = await open_postgres(), await open_postgres()
+        monkeypatch.setattr(postgres_notifications, "_ACKNOWLEDGE_S", 0.05)
+        return await open_postgres(), await open_postgres()
+
+    async def test_one_that_does_not_follow_is_not_waited_for_long(
+        self, hurried: "tuple[PostgresStore, PostgresStore]"
+    ) -> None:
+        one, other = hurried
         here, there = heard_by(one), heard_by(other)
         task = other._channel._task
         assert task is not None
@@ -207,12 +184,9 @@ class TestNews:
         assert (here, there) == ([1], [])
 
     async def test_what_could_not_be_taken_in_is_tried_again(
-        self, open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
+        self, hurried: "tuple[PostgresStore, PostgresStore]"
     ) -> None:
-        from sandbox_sim.stores.postgres import postgres_notifications as postgres_line  # noqa: PLC0415
-
-        monkeypatch.setattr(postgres_line, "_ACKNOWLEDGE_S", 0.05)
-        one, other = await open_postgres(), await open_postgres()
+        one, other = hurried
         tried: list[str] = []
 
         async def notice() -> None:
@@ -233,14 +207,21 @@ class TestNews:
         await announce(other)
         assert len(tried) == 4, "what was taken in is not told again"
 
-    async def test_after_a_break_it_may_have_been_anything(
+    async def test_after_a_break_it_may_have_been_anything_and_jobs_are_told_both_ways(
         self, one: Store, other: "PostgresStore", url: str
     ) -> None:
         clock, rules = heard_by(other, Topic.CLOCK), heard_by(other)
+        here, there = noticed_by(one), noticed_by(other)
+        broken = other._channel._connection
         await end_listening(other, url)
         await announce(one)
+        await add(one, after(minutes=1))
 
         await eventually(lambda: (clock[-1:], rules[-1:]) == ([1], [1]))
+        await eventually(lambda: after(minutes=1) in there)
 
+        assert other._channel._connection is not broken
         await announce(one)
         assert rules[-1] == 2
+        await add(other, after(seconds=1))
+        await eventually(lambda: after(seconds=1) in here)

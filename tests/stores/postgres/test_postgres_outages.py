@@ -63,6 +63,15 @@ async def postgres_says(url: str, statement: str) -> bool:
     return bool(answer)
 
 
+async def end_sessions(url: str) -> None:
+    """Let Postgres end all other sessions of this database."""
+    await postgres.execute(
+        url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()",
+    )
+
+
 async def works(store: Store) -> bool:
     try:
         await unit_of(store).next_due()
@@ -118,11 +127,7 @@ async def test_when_it_is_back_the_others_are_heard_again(
 
 async def test_sessions_that_postgres_ends_are_replaced(far: "PostgresStore", url: str) -> None:
     line = far._channel._connection
-    await postgres.execute(
-        url,
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE datname = current_database() AND pid <> pg_backend_pid()",
-    )
+    await end_sessions(url)
 
     await eventually(lambda: works(far))
     await eventually(lambda: far._channel._connection not in (None, line))
@@ -133,11 +138,7 @@ async def test_a_unit_whose_session_ends_on_the_way_is_rolled_back(
 ) -> None:
     async def work(unit: Unit) -> None:
         await unit.add_transaction(transaction())
-        await postgres.execute(
-            url,
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()",
-        )
+        await end_sessions(url)
         await unit.add_job(job())
 
     with pytest.raises(StoreError):
@@ -177,9 +178,14 @@ class TestItDoesNotAnswer:
     async def test_a_unit_that_gets_no_further_than_its_beginning_leaves_nothing_to_tell(
         self, one: "PostgresStore", url: str, caplog: pytest.LogCaptureFixture
     ) -> None:
-        async with others_kept_out(url):
+        """A stop of the server cancels units in the same way."""
+        async with others_kept_out(url) as waiting:
             with pytest.raises(StoreError, match="does not answer"):
                 await unit_of(one).next_due()
+            unit = asyncio.create_task(unit_of(one).next_due())
+            await eventually(waiting)
+            unit.cancel()
+            await asyncio.wait({unit})
 
         await eventually(lambda: works(one))
         assert caplog.messages == []
@@ -216,24 +222,19 @@ class TestItDoesNotAnswer:
 
 
 class TestTheCommitGetsLost:
-    async def test_on_the_way_there_nothing_is_saved(
-        self, far: "PostgresStore", one: "PostgresStore", way: Proxy
-    ) -> None:
-        way.lose = "question"
-        with pytest.raises(StoreError):
-            await unit_of(far).add_transaction(transaction())
-
-        assert not await saved(one)
-
-    async def test_on_the_way_back_it_is_saved_and_nobody_was_told(
+    async def test_on_the_way_there_nothing_is_saved_and_on_the_way_back_nobody_was_told(
         self, far: "PostgresStore", one: "PostgresStore", way: Proxy
     ) -> None:
         noticed: list[object] = []
         far.watch_jobs(noticed.append)
+        way.lose = "question"
+        with pytest.raises(StoreError):
+            await unit_of(far).add_job(job())
+        assert await claim(one) == []
+
         way.lose = "answer"
         with pytest.raises(StoreError):
             await unit_of(far).add_job(job())
-
         assert noticed == []
         assert len(await claim(one)) == 1
 
@@ -285,20 +286,6 @@ async def test_a_server_that_is_stopped_and_started_again(open_postgres: OpenPos
         assert await saved(store)
         await eventually(lambda: store._channel._connection not in (None, line))
         await store.close()
-
-
-async def test_a_unit_that_is_broken_off_at_its_beginning_leaves_nothing_to_tell(
-    one: "PostgresStore", url: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A stop of the server cancels units in the same way."""
-    async with others_kept_out(url) as waiting:
-        unit = asyncio.create_task(unit_of(one).next_due())
-        await eventually(waiting)
-        unit.cancel()
-        await asyncio.wait({unit})
-
-    assert await works(one)
-    assert caplog.messages == []
 
 
 async def test_a_store_that_is_closed_says_so(one: "PostgresStore") -> None:

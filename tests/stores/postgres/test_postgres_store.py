@@ -109,25 +109,6 @@ class TestTogether:
         assert balance.amount == sum(map(signed, postings)) == 0
         assert [each.reason for each in postings].count(Reason.OPENING) == 1
 
-    @pytest.mark.decision("D14")
-    async def test_of_equal_transaction_ids_one_is_the_first(
-        self, one: Store, other: Store
-    ) -> None:
-        async def submit(unit: Unit, number: int) -> bool:
-            if await unit.network_id_of(SERVICE, "T1") is not None:
-                return False
-            await unit.add_transaction(transaction(f"{number:011d}"))
-            return True
-
-        added = await asyncio.gather(
-            *(
-                store.run(partial(submit, number=number))
-                for number, store in enumerate((one, other) * 10)
-            )
-        )
-
-        assert Counter(added) == {True: 1, False: 19}
-
     @pytest.mark.decision("D26")
     @pytest.mark.decision("D39")
     async def test_an_audit_reads_one_moment_while_the_other_one_posts(

@@ -14,8 +14,7 @@ import pytest
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import StoreError
 from sandbox_sim.records.messages import HistoryQuery
-from sandbox_sim.stores.sql.schema import MIGRATIONS
-from sandbox_sim.stores.sqlite.sqlite_store import APPLICATION_ID, SqliteStore
+from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests.sample_records import SERVICE, every, message, posting
 from tests.sqlite_files import contents, opened, outside
 from tests.stores.writes import prepared
@@ -33,100 +32,55 @@ async def refusal(path: Path) -> str:
     return str(told.value)
 
 
-def other_program(path: Path) -> Path:
-    outside(path, "CREATE TABLE invoices (number)", "INSERT INTO invoices VALUES (1)")
-    return path
-
-
-def other_program_in_wal_mode(path: Path) -> Path:
-    outside(path, "PRAGMA journal_mode = WAL", "CREATE TABLE invoices (number)")
-    return path
-
-
-def other_program_with_our_version(path: Path) -> Path:
-    outside(path, "CREATE TABLE invoices (number)", "PRAGMA user_version = 1")
-    return path
-
-
-def other_program_before_its_first_table(path: Path) -> Path:
-    outside(path, "PRAGMA user_version = 1")
-    return path
-
-
-def other_program_that_says_so(path: Path) -> Path:
-    outside(path, "PRAGMA application_id = 42")
-    return path
-
-
-def newer(path: Path) -> Path:
-    tables = "CREATE TABLE transactions (number)"
-    outside(path, tables, f"PRAGMA application_id = {APPLICATION_ID}", "PRAGMA user_version = 1000")
-    return path
-
-
-def text(path: Path) -> Path:
-    path.write_text("port = 8233\n" * 1000, "utf-8")
-    return path
-
-
-def a_word(path: Path) -> Path:
-    path.write_bytes(b"hello")
-    return path
-
-
-def begun_like_a_database(path: Path) -> Path:
-    path.write_bytes(b"SQLite format 3\x00" + b"\x5a" * 20_000)
-    return path
-
-
-def folder(path: Path) -> Path:
-    path.mkdir()
-    return path
-
-
-def below_a_file(path: Path) -> Path:
-    path.write_text("no folder", "utf-8")
-    return path / "state.sqlite3"
-
-
-def further_below_a_file(path: Path) -> Path:
-    path.write_text("no folder", "utf-8")
-    return path / "state" / "state.sqlite3"
-
-
-NO_FOLDER = "its folder cannot be made, because a file is in the way"
+INVOICES = "CREATE TABLE invoices (number)"
 
 NOT_OURS = "it belongs to another program"
 
+# Statements that another program ran on its file.
+OTHERS = [
+    (INVOICES, "INSERT INTO invoices VALUES (1)"),
+    ("PRAGMA journal_mode = WAL", INVOICES),
+    (INVOICES, "PRAGMA user_version = 1"),
+    ("PRAGMA user_version = 1",),
+    ("PRAGMA application_id = 42",),
+]
 
-NEWER = f"it has version 1000 and this sandbox_sim knows up to {len(MIGRATIONS)}; install a newer"
+NO_DATABASES = [b"port = 8233\n" * 1000, b"hello", b"SQLite format 3\x00" + b"\x5a" * 20_000]
 
 
-@pytest.mark.parametrize(
-    ("made", "words"),
-    [
-        (other_program, NOT_OURS),
-        (other_program_in_wal_mode, NOT_OURS),
-        (other_program_with_our_version, NOT_OURS),
-        (other_program_before_its_first_table, NOT_OURS),
-        (other_program_that_says_so, NOT_OURS),
-        (newer, NEWER),
-        (text, "it is not a SQLite database"),
-        (a_word, "it is not a SQLite database"),
-        (begun_like_a_database, "it is not a SQLite database"),
-        (folder, "it cannot be opened or made there"),
-        (below_a_file, NO_FOLDER),
-        (further_below_a_file, NO_FOLDER),
-    ],
-)
-async def test_what_cannot_be_used_is_named_and_left_alone(
-    tmp_path: Path, made: Callable[[Path], Path], words: str
-) -> None:
-    path = made(tmp_path / "state.sqlite3")
-    before = contents(tmp_path)
+async def assert_is_refused(path: Path, words: str, folder: Path) -> None:
+    before = contents(folder)
 
     assert (await refusal(path)).startswith(f"{path}: {words}")
-    assert contents(tmp_path) == before
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize("statements", OTHERS)
+async def test_the_file_of_another_program_is_named_and_left_alone(
+    path: Path, statements: tuple[str, ...]
+) -> None:
+    outside(path, *statements)
+
+    await assert_is_refused(path, NOT_OURS, path.parent)
+
+
+@pytest.mark.parametrize("content", NO_DATABASES, ids=["text", "a word", "begun like one"])
+async def test_so_is_what_is_not_a_database(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "state.sqlite3"
+    path.write_bytes(content)
+
+    await assert_is_refused(path, "it is not a SQLite database", path.parent)
+
+
+async def test_so_is_a_place_where_no_file_can_be(path: Path) -> None:
+    folder, file = path.with_name("folder"), path.with_name("file")
+    folder.mkdir()
+    file.touch()
+
+    await assert_is_refused(folder, "it cannot be opened or made there", path.parent)
+    for below in (file / path.name, file / "state" / path.name):
+        words = "its folder cannot be made, because a file is in the way"
+        await assert_is_refused(below, words, path.parent)
 
 
 def overwrite(path: Path, first: int, size: int) -> None:
@@ -150,9 +104,8 @@ def cut_off(path: Path) -> None:
 
 class TestDamaged:
     @pytest.fixture
-    async def path(self, tmp_path: Path) -> Path:
+    async def path(self, path: Path) -> Path:
         """A file of this store with some hundred pages."""
-        path = tmp_path / "state.sqlite3"
         async with opened(path) as store:
             await store.run(prepared)
             for number in range(20):
@@ -251,15 +204,7 @@ class TestPermissions:
         assert contents(open_folder) == before
 
 
-async def test_a_name_that_no_file_can_have_is_told_too(tmp_path: Path) -> None:
-    """The settings refuse such a name; other code that opens a store must not wait for ever."""
-    async with asyncio.timeout(SOON_S):
-        with pytest.raises(ValueError, match="null"):
-            await SqliteStore(tmp_path / "state\x00.sqlite3", VirtualClock()).open()
-
-
-async def test_a_fault_while_it_runs_is_told_with_the_name_too(tmp_path: Path) -> None:
-    path = tmp_path / "state.sqlite3"
+async def test_a_fault_while_it_runs_is_told_with_the_name_too(path: Path) -> None:
     async with opened(path) as store:
 
         async def work(_unit: object) -> None:
@@ -267,6 +212,11 @@ async def test_a_fault_while_it_runs_is_told_with_the_name_too(tmp_path: Path) -
 
         with pytest.raises(StoreError, match=f"{path}: disk I/O error"):
             await store.run(work)
+
+    # The settings refuse such a name; other code that opens a store must not wait for ever.
+    async with asyncio.timeout(5):
+        with pytest.raises(ValueError, match="null"):
+            await SqliteStore(path.parent / "state\x00.sqlite3", VirtualClock()).open()
 
 
 @pytest.mark.parametrize("replaced", [False, True])

@@ -11,7 +11,6 @@ import pytest
 from sandbox_sim.adapters.clock_and_ids import VirtualClock
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.records.listing import Listing
-from sandbox_sim.records.transactions import Status
 from sandbox_sim.stores.sqlite import sqlite_store
 from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
 from tests.sample_records import (
@@ -27,22 +26,16 @@ from tests.sample_records import (
     transaction,
 )
 from tests.sqlite_files import busy, contents, fill_disk, free_disk, opened, rows
-from tests.stores.writes import prepared, state
+from tests.stores.writes import decide_and_charge, prepared, state
 from tests.units import unit_of
 
 FULL = "the disk is full"
 
 
 async def too_much(unit: Unit) -> None:
-    """Write one record of most kinds, and then a megabyte."""
-    pending = transaction("10000000002", transaction_id="T2")
-    await unit.add_transaction(pending)
-    await unit.save_transaction(pending.moved(Status.FAILED, NOW))
-    await unit.add_transfer(posting("-1"))
-    await unit.save_callback(callback("C3"))
+    """Make most kinds of writes, and then one of a megabyte."""
+    await decide_and_charge(unit)
     await unit.add_messages([message("M4")])
-    for claimed in await unit.claim_due(NOW, 10):
-        await unit.finish(claimed)
     await unit.add_job(job("of the unit that did not fit"))
     await unit.add_inbox_message("orders", delivery("x" * 1_000_000))
 
@@ -52,17 +45,22 @@ async def a_little(subject: str, unit: Unit) -> str:
     return subject
 
 
-async def test_a_unit_that_does_not_fit_leaves_nothing_behind(path: Path) -> None:
+@pytest.mark.parametrize("spare_pages", [0, 4])
+async def test_a_unit_that_does_not_fit_leaves_nothing_behind(path: Path, spare_pages: int) -> None:
     async with opened(path) as store:
         await store.run(prepared)
         before = await store.run(state)
-        await fill_disk(store, spare_pages=4)
+        await fill_disk(store, spare_pages)
 
         with pytest.raises(StoreError) as told:
             await store.run(too_much)
 
         assert str(told.value) == f"{path}: {FULL}"
         assert await store.run(state) == before
+
+    async with opened(path) as store:
+        assert await store.run(state) == before
+        assert await rows(store, "PRAGMA integrity_check") == [("ok",)]
         jobs = await unit_of(store).claim_due(NOW, 10)
         assert [each.subject for each in jobs] == ["due", "due too"]
 
@@ -154,19 +152,6 @@ async def test_when_only_the_log_has_no_room_it_is_copied_and_written_anew(path:
 
         found = await store.run(lambda unit: postings_of(unit, SERVICE))
         assert [each.subject for each in found] == [*map(str, range(len(found) - 1)), "next"]
-
-
-async def test_a_full_store_can_be_closed_and_opened_again(path: Path) -> None:
-    async with opened(path) as store:
-        await store.run(prepared)
-        await fill_disk(store)
-        with pytest.raises(StoreError, match=FULL):
-            await store.run(too_much)
-        before = await store.run(state)
-
-    async with opened(path) as store:
-        assert await store.run(state) == before
-        assert await rows(store, "PRAGMA integrity_check") == [("ok",)]
 
 
 async def test_without_room_for_the_tables_no_file_is_begun(

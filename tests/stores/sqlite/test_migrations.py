@@ -44,11 +44,6 @@ ALTER TABLE transactions ADD COLUMN note TEXT;
 ONE_DAY = (*TODAY, ADD_A_COLUMN, ADD_A_TABLE)
 
 
-def know(monkeypatch: pytest.MonkeyPatch, *migrations: str) -> None:
-    """Make these the migrations of sandbox_sim."""
-    know_versions(monkeypatch, migrations)
-
-
 def version(path: Path) -> int:
     ((number,),) = outside(path, "PRAGMA user_version")
     return int(number)
@@ -74,26 +69,7 @@ async def make(path: Path) -> None:
         pass
 
 
-async def test_a_new_file_has_the_newest_version(path: Path) -> None:
-    await make(path)
-
-    assert version(path) == len(TODAY)
-
-
-async def test_what_is_in_a_file_is_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with opened(path) as store:
-        await store.run(prepared)
-        before = await store.run(state)
-    know(monkeypatch, *TODAY, ADD_A_COLUMN)
-
-    async with opened(path) as store:
-        assert await store.run(state) == before
-
-    assert version(path) == len(TODAY) + 1
-    assert outside(path, "SELECT note FROM transactions") == [("none",)]
-
-
-async def test_a_snapshot_of_an_earlier_version_can_be_restored(
+async def test_what_is_in_a_file_and_in_its_snapshots_is_kept(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A restored row has the default value in a new column, as existing rows do."""
@@ -101,14 +77,17 @@ async def test_a_snapshot_of_an_earlier_version_can_be_restored(
         await store.run(prepared)
         await unit_of(store).save_snapshot("before", None, NOW)
         before = await store.run(state)
-    know(monkeypatch, *TODAY, ADD_A_COLUMN)
+    know_versions(monkeypatch, (*TODAY, ADD_A_COLUMN))
 
-    async with opened(path) as store:
-        await unit_of(store).reset(None)
-        await unit_of(store).restore_snapshot("before", NOW)
-        assert await store.run(state) == before
+    for restores in (False, True):
+        async with opened(path) as store:
+            if restores:
+                await unit_of(store).reset(None)
+                await unit_of(store).restore_snapshot("before", NOW)
+            assert await store.run(state) == before
 
-    assert outside(path, "SELECT note FROM transactions") == [("none",)]
+        assert version(path) == len(TODAY) + 1
+        assert outside(path, "SELECT note FROM transactions") == [("none",)]
 
 
 async def test_one_that_is_up_to_date_is_not_touched(path: Path) -> None:
@@ -121,29 +100,23 @@ async def test_one_that_is_up_to_date_is_not_touched(path: Path) -> None:
     assert contents(path.parent) == before
 
 
-async def test_a_new_file_has_the_tables_that_the_migrations_make(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await make(tmp_path / "new")
-    know(monkeypatch, *TODAY)
-    await make(tmp_path / "migrated")
-
-    assert columns_and_indexes(tmp_path / "new") == columns_and_indexes(tmp_path / "migrated")
-
-
 @pytest.mark.parametrize("migrations", [TODAY, ONE_DAY], ids=["today", "one day"])
 async def test_every_earlier_version_leads_to_the_schema_of_a_new_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, migrations: tuple[str, ...]
 ) -> None:
-    know(monkeypatch, *migrations)
+    await make(tmp_path / "today")
+    know_versions(monkeypatch, migrations)
     await make(tmp_path / "new")
+    if migrations is TODAY:  # the tables of a new file are those that the migrations make
+        ours, made = (columns_and_indexes(tmp_path / each) for each in ("today", "new"))
+        assert ours == made
     for earlier in range(1, len(migrations) + 1):
         path = tmp_path / f"from {earlier}"
-        know(monkeypatch, *migrations[:earlier])
+        know_versions(monkeypatch, migrations[:earlier])
         async with opened(path) as store:
             if earlier >= len(TODAY):  # older tables have no columns for the records of today
                 await store.run(prepared)
-        know(monkeypatch, *migrations)
+        know_versions(monkeypatch, migrations)
 
         await make(path)
 
@@ -155,7 +128,7 @@ async def test_every_earlier_version_leads_to_the_schema_of_a_new_file(
 async def test_deliveries_of_before_the_bound_in_bytes_count(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    know(monkeypatch, *TODAY[:1])
+    know_versions(monkeypatch, TODAY[:1])
     await make(path)
     document = '["POST", [], "{}", "valid"]'
     outside(
@@ -163,7 +136,7 @@ async def test_deliveries_of_before_the_bound_in_bytes_count(
         "INSERT INTO inbox (name, id, at, document) "
         """VALUES ('orders', 'D1', 0, '["POST", [], "{}", "valid"]')""",
     )
-    know(monkeypatch, *TODAY)
+    know_versions(monkeypatch, TODAY)
 
     await make(path)
 
@@ -172,7 +145,7 @@ async def test_deliveries_of_before_the_bound_in_bytes_count(
 
 
 async def file_with_two_ledgers(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    know(monkeypatch, *TODAY[:VERSION])
+    know_versions(monkeypatch, TODAY[:VERSION])
     await make(path)
     with closing(sqlite3.connect(path)) as file, file:
         for table, row in two_ledgers():
@@ -183,7 +156,7 @@ async def file_with_two_ledgers(path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         for table in ("postings", "balances"):
             copied = f"SELECT * FROM {table} WHERE service_id = 55"  # noqa: S608 -- our own names
             file.execute(f"CREATE TABLE snapshot_1_{table} AS {copied}")
-    know(monkeypatch, *TODAY)
+    know_versions(monkeypatch, TODAY)
 
 
 @pytest.mark.decision("D39")
@@ -228,7 +201,7 @@ class TestOneThatFails:
             await store.run(prepared)
             before = await store.run(state)
         file = contents(path.parent)
-        know(monkeypatch, *TODAY, *migrations)
+        know_versions(monkeypatch, (*TODAY, *migrations))
 
         with pytest.raises(StoreError) as told:
             await SqliteStore(path, VirtualClock()).open()
@@ -238,19 +211,19 @@ class TestOneThatFails:
             f"{len(TODAY) + len(migrations)}, and is as it was: duplicate column name: note"
         )
         assert contents(path.parent) == file
-        know(monkeypatch, *TODAY)
+        know_versions(monkeypatch, TODAY)
         async with opened(path) as store:
             assert await store.run(state) == before
 
     async def test_of_a_new_file_nothing_is_begun(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        know(monkeypatch, *TODAY, FAILS_HALF_WAY)
+        know_versions(monkeypatch, (*TODAY, FAILS_HALF_WAY))
         with pytest.raises(StoreError, match="as it was"):
             await SqliteStore(path, VirtualClock()).open()
         assert (version(path), tables(path)) == (0, [])
 
-        know(monkeypatch, *TODAY)
+        know_versions(monkeypatch, TODAY)
         await make(path)
         assert version(path) == len(TODAY)
 
@@ -258,10 +231,10 @@ class TestOneThatFails:
 async def test_back_to_an_earlier_sandbox_sim_is_refused(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    know(monkeypatch, *ONE_DAY)
+    know_versions(monkeypatch, ONE_DAY)
     await make(path)
     before = contents(path.parent)
-    know(monkeypatch, *TODAY)
+    know_versions(monkeypatch, TODAY)
 
     with pytest.raises(StoreError) as told:
         await SqliteStore(path, VirtualClock()).open()

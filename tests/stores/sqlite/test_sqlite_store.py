@@ -1,4 +1,4 @@
-"""What only the SQLite store does: its file outlasts the server, and only one server uses it."""
+"""What only the SQLite store does: its file outlasts the server, and one server uses it."""
 
 import asyncio
 import sqlite3
@@ -13,11 +13,13 @@ from sandbox_sim.control.record_search import CALLBACKS, MESSAGES, TRANSACTIONS,
 from sandbox_sim.ports import StoreError, Unit
 from sandbox_sim.records.listing import Listing
 from sandbox_sim.records.transactions import Status
+from sandbox_sim.stores.sqlite import sqlite_store
 from sandbox_sim.stores.sqlite.sqlite_store import APPLICATION_ID, SqliteStore
 from sandbox_sim.values.clients import ServiceMode
 from tests.sample_records import (
     NOW,
     SERVICE,
+    after,
     callback,
     delivery,
     entry,
@@ -26,7 +28,7 @@ from tests.sample_records import (
     postings_of,
     transaction,
 )
-from tests.sqlite_files import connection_of, killed, opened, outside, rows
+from tests.sqlite_files import connection_of, count, killed, opened, outside, rows
 from tests.stores.writes import WRITES, Write, prepared, state
 from tests.turns import SOON_S
 from tests.units import unit_of
@@ -125,80 +127,67 @@ class TestClosedAndOpenedAgain:
             async with opened(file) as store:
                 assert await claimed(store) == ["due too"]
 
-    async def test_by_the_same_store_too(self, path: Path) -> None:
-        store = SqliteStore(path, VirtualClock())
-        for _ in range(3):
-            await store.open()
-            await unit_of(store).add_transfer(posting("1"))
-            await store.close()
-
-        async with opened(path) as store:
-            assert len(await store.run(lambda unit: postings_of(unit, SERVICE))) == 3
-
 
 class TestOpenOrNot:
-    async def test_before_it_is_opened_nothing_can_be_asked(self, path: Path) -> None:
-        store = SqliteStore(path, VirtualClock())
-
-        with pytest.raises(StoreError, match=f"{path}: the store is closed"):
-            await store.run(state)
-
-    async def test_nor_after_it_was_closed_or_while_it_is(self, path: Path) -> None:
-        async with opened(path) as store:
-            closing = asyncio.create_task(store.close())
-            await asyncio.sleep(0)
-            async with asyncio.timeout(SOON_S):
-                with pytest.raises(StoreError, match=f"{path}: the store is closed"):
-                    await store.run(state)
-            await closing
+    async def assert_it_is_closed(self, store: SqliteStore, path: Path) -> None:
+        async with asyncio.timeout(SOON_S):
             with pytest.raises(StoreError, match=f"{path}: the store is closed"):
                 await store.run(state)
 
-    async def test_nor_after_it_could_not_be_opened(self, path: Path) -> None:
+    async def test_nothing_can_be_asked_before_it_is_opened_or_after_it_could_not_be(
+        self, path: Path
+    ) -> None:
         store = SqliteStore(path, VirtualClock())
+        await self.assert_it_is_closed(store, path)
+        await store.close()
+
         async with opened(path):
             with pytest.raises(StoreError):
                 await store.open()
-            async with asyncio.timeout(SOON_S):
-                with pytest.raises(StoreError, match=f"{path}: the store is closed"):
-                    await store.run(state)
+            await self.assert_it_is_closed(store, path)
+        await store.open()
+        for _ in range(2):
             await store.close()
 
-    async def test_closing_it_twice_or_before_it_was_opened_is_harmless(self, path: Path) -> None:
-        store = SqliteStore(path, VirtualClock())
-        await store.close()
-        await store.open()
-        await store.close()
-        await store.close()
+        for number in range(3):
+            await store.open()
+            assert len(await store.run(lambda unit: postings_of(unit, SERVICE))) == number
+            await unit_of(store).add_transfer(posting("1"))
+            for _ in range(2):
+                await store.close()
+
+    async def test_nor_while_or_after_it_is_closed(self, path: Path) -> None:
+        async with opened(path) as store:
+            closing = asyncio.create_task(store.close())
+            await asyncio.sleep(0)
+            await self.assert_it_is_closed(store, path)
+            await closing
+            await self.assert_it_is_closed(store, path)
 
 
 class TestOneServerAtATime:
-    async def test_a_second_one_is_told_so(self, path: Path) -> None:
-        async with opened(path) as store:
-            await store.run(prepared)
-            with pytest.raises(StoreError, match="another server is using it") as told:
-                await SqliteStore(path, VirtualClock()).open()
-            before = await store.run(state)
-
-        assert str(told.value).startswith(f"{path}: ")
-        async with opened(path) as store:
-            assert await store.run(state) == before
-
-    async def test_even_if_the_first_has_only_opened_what_was_there(self, path: Path) -> None:
+    @pytest.mark.parametrize("writes", [False, True])
+    async def test_a_second_one_is_told_so_also_under_another_name(
+        self, path: Path, tmp_path: Path, writes: bool
+    ) -> None:
+        """Even if the first has only opened what was there."""
         async with opened(path):
             pass
-        async with opened(path):
-            with pytest.raises(StoreError, match="another server is using it"):
-                await SqliteStore(path, VirtualClock()).open()
-
-    async def test_another_name_of_the_file_is_the_same_file(
-        self, path: Path, tmp_path: Path
-    ) -> None:
         alias = tmp_path / "alias"
-        async with opened(path):
-            alias.symlink_to(path)
-            with pytest.raises(StoreError, match="another server is using it"):
-                await SqliteStore(alias, VirtualClock()).open()
+        alias.symlink_to(path)
+        async with opened(path) as store:
+            if writes:
+                await store.run(prepared)
+            for name in (path, alias):
+                with pytest.raises(StoreError, match=f"^{name}: another server is using it"):
+                    await SqliteStore(name, VirtualClock()).open()
+            # Nor may another program: a person who wants a copy stops the server first.
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                outside(path, "SELECT * FROM jobs")
+            before = await store.run(state)
+
+        async with opened(path) as store:
+            assert await store.run(state) == before
 
     async def test_of_several_that_start_together_one_at_most_gets_it(self, path: Path) -> None:
         """On a new file they may block each other; then no store gets it, and each one raises."""
@@ -211,12 +200,6 @@ class TestOneServerAtATime:
         assert all("another server is using it" in each for each in refused)
         for store in stores:
             await store.close()
-
-    async def test_no_other_program_reads_a_file_in_use(self, path: Path) -> None:
-        """A person who wants a copy stops the server first."""
-        async with opened(path):
-            with pytest.raises(sqlite3.OperationalError, match="locked"):
-                outside(path, "SELECT * FROM jobs")
 
 
 class TestTheFile:
@@ -234,45 +217,32 @@ class TestTheFile:
         await store.close()
 
     async def test_it_is_one_file_when_it_is_closed_and_says_whose_it_is(self, path: Path) -> None:
-        async with opened(path) as store:
+        async with opened(empty(path)) as store:  # a file with nothing in it is a new one
             await store.run(prepared)
 
         assert list(path.parent.iterdir()) == [path]
         assert outside(path, "PRAGMA application_id") == [(APPLICATION_ID,)]
         assert outside(path, "PRAGMA integrity_check") == [("ok",)]
 
-    async def test_a_file_with_nothing_in_it_is_taken_for_a_new_one(self, path: Path) -> None:
-        async with opened(empty(path)) as store:
-            await store.run(prepared)
 
+async def test_an_error_in_a_unit_and_not_in_the_file_is_raised_as_it_is(path: Path) -> None:
+    async def waits(unit: Unit) -> None:
+        await unit.add_transfer(posting())
+        await asyncio.sleep(0)  # for anything but the unit
 
-class TestFaultsOfOurs:
-    """An error in a unit, not in the file, is raised as it is."""
-
-    async def test_a_broken_constraint(self, path: Path) -> None:
-        async with opened(path) as store:
+    message = delivery()._replace(body=object())  # type: ignore[arg-type]
+    strange = job()._replace(subject=["a list"])  # type: ignore[arg-type]
+    async with opened(path) as store:
+        await unit_of(store).add_transaction(transaction())
+        with pytest.raises(sqlite3.IntegrityError):
             await unit_of(store).add_transaction(transaction())
-            with pytest.raises(sqlite3.IntegrityError):
-                await unit_of(store).add_transaction(transaction())
-
-    async def test_a_value_that_no_database_takes(self, path: Path) -> None:
-        message = delivery()._replace(body=object())  # type: ignore[arg-type]
-        async with opened(path) as store:
-            with pytest.raises(TypeError):
-                await unit_of(store).add_inbox_message("orders", message)
-            strange = job()._replace(subject=["a list"])  # type: ignore[arg-type]
-            with pytest.raises((sqlite3.ProgrammingError, sqlite3.InterfaceError)):
-                await unit_of(store).add_job(strange)
-
-    async def test_waiting_for_anything_but_the_unit(self, path: Path) -> None:
-        async def work(unit: Unit) -> None:
-            await unit.add_transfer(posting())
-            await asyncio.sleep(0)
-
-        async with opened(path) as store:
-            with pytest.raises(RuntimeError, match="not its unit"):
-                await store.run(work)
-            assert await store.run(lambda unit: postings_of(unit, SERVICE)) == []
+        with pytest.raises(TypeError):
+            await unit_of(store).add_inbox_message("orders", message)
+        with pytest.raises((sqlite3.ProgrammingError, sqlite3.InterfaceError)):
+            await unit_of(store).add_job(strange)
+        with pytest.raises(RuntimeError, match="not its unit"):
+            await store.run(waits)
+        assert await store.run(lambda unit: postings_of(unit, SERVICE)) == []
 
 
 @pytest.mark.parametrize(
@@ -297,3 +267,34 @@ async def test_a_search_by_an_id_reads_an_index_and_not_the_whole_table(
 
     assert "SCAN" not in plan
     assert f"({field}=?)" in plan
+
+
+@pytest.mark.decision("D40")
+async def test_transactions_go_in_steps_beside_the_units_of_others(
+    path: Path, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_store, "DROPPED_AT_ONCE", 2)
+    async with opened(path, clock, keep_transactions=3) as store:
+        for number in range(8):
+            final = transaction(f"{number:011d}", status=Status.SUCCESSFUL, decided_at=NOW)
+            await unit_of(store).add_transaction(final)
+        clock.move_to(after(hours=1))
+
+        await unit_of(store).next_due()
+
+        assert [await count(store, "transactions") for _ in range(3)] == [6, 4, 3]
+
+
+@pytest.mark.decision("D20")
+@pytest.mark.parametrize(("minutes", "kept"), [(0, 1), (14.99, 1), (15, 0), (6_000_000, 0)])
+async def test_card_pages_go_when_they_expire_and_all_else_stays(
+    path: Path, clock: VirtualClock, minutes: float, kept: int
+) -> None:
+    """The SMS history and the postings are never deleted."""
+    async with opened(path, clock) as store:
+        await store.run(prepared)
+        clock.move_to(after(minutes=minutes))
+        await unit_of(store).next_due()
+
+        tables = ("checkouts", "messages", "transfers", "jobs")
+        assert [await count(store, each) for each in tables] == [kept, 3, 1, 3]

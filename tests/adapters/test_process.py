@@ -1,11 +1,12 @@
-"""A program ends, whatever its tasks do."""
+"""A program ends, whatever its tasks do; how its file descriptors are divided."""
 
 import asyncio
 
 import pytest
 
 from sandbox_sim.adapters.clock_and_ids import SystemClock
-from sandbox_sim.adapters.process import run
+from sandbox_sim.adapters.process import divide_descriptors, run
+from sandbox_sim.callbacks.delivery_queue import IN_ALL
 
 
 class Impatient(SystemClock):
@@ -23,7 +24,7 @@ async def deaf() -> None:
             continue
 
 
-def test_it_returns_what_the_program_returns_and_ends_its_tasks() -> None:
+def test_it_returns_or_raises_what_the_program_does_and_ends_its_tasks() -> None:
     left: list[asyncio.Task[bool]] = []
 
     async def main() -> int:
@@ -34,13 +35,11 @@ def test_it_returns_what_the_program_returns_and_ends_its_tasks() -> None:
     assert run(main()) == 3
     assert left[0].cancelled()
 
-
-def test_it_raises_what_the_program_raises() -> None:
-    async def main() -> None:
+    async def fails() -> None:
         raise KeyError("status")
 
     with pytest.raises(KeyError):
-        run(main())
+        run(fails())
 
 
 def test_a_task_that_ignores_its_cancellation_does_not_keep_it_from_ending(
@@ -56,3 +55,19 @@ def test_a_task_that_ignores_its_cancellation_does_not_keep_it_from_ending(
     assert run(main(), Impatient()) == 3
     assert not left[0].done()
     assert "are abandoned: status at network mtn" in caplog.text
+
+
+@pytest.mark.parametrize("limit", [64, 256, 1024, 4096, 65_536, 1_000_000])
+def test_callbacks_clients_and_the_rest_fit_together(limit: int) -> None:
+    shared = divide_descriptors(limit)
+
+    reserve = 128
+    assert shared.callbacks + shared.clients + shared.backlog + reserve <= max(limit, 160)
+    assert shared.callbacks >= 8
+    assert shared.clients >= 8
+    assert shared.callbacks <= IN_ALL
+
+
+def test_with_the_usual_limit_1500_receivers_that_hang_are_passed_in_30_seconds() -> None:
+    """Each receiver that hangs keeps its connection for 2 s while others wait."""
+    assert 1500 / divide_descriptors(1024).callbacks * 2 < 30
