@@ -101,6 +101,14 @@ def test_exact_numbers_narrow_the_prefixes_which_are_a_setting(number: str, admi
     assert (other.allows("0540010000"), other.allows("0244000001")) == (True, False)
 
 
+@pytest.mark.decision("D36")
+def test_a_refusal_names_the_setting_that_leaves_the_number_out() -> None:
+    allowlist = Allowlist(numbers=frozenset({"0244000001"}))
+
+    assert allowlist.refusal("0244000002").endswith("is not listed in the setting allowed_numbers")
+    assert allowlist.refusal("0540000001").endswith("(setting allowed_prefixes)")
+
+
 @pytest.mark.spec("sandbox.4")
 @pytest.mark.decision("D11")
 @pytest.mark.parametrize(("prefix", "owner"), [("0244", "MTN"), ("0200", "VOD"), ("0270", "AIR")])
