@@ -1,6 +1,7 @@
 """What tests of several folders need: stores, gateways, and the scheduler with a fake sender."""
 
 import asyncio
+import logging
 import os
 import shutil
 import tempfile
@@ -221,6 +222,16 @@ class Sandbox:
         (message,) = await self.inbox(name)
         body: dict[str, Any] = message["json"]
         return body
+
+
+@pytest.fixture
+def logging_as_before() -> Iterator[None]:
+    """Undo at the end what `serve` does to the log of this process."""
+    root, ours = logging.getLogger(), logging.getLogger("sandbox_sim")
+    before = root.handlers[:], root.level, ours.level
+    yield
+    root.handlers[:], root.level = before[:2]
+    ours.setLevel(before[2])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,7 +4,6 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -69,15 +68,8 @@ class TestJson:
         assert "ValueError: invalid literal" in traceback
 
 
+@pytest.mark.usefixtures("logging_as_before")
 class TestConfigure:
-    @pytest.fixture(autouse=True)
-    def _as_before(self) -> Iterator[None]:
-        root, ours = logging.getLogger(), logging.getLogger("sandbox_sim")
-        before = root.handlers[:], root.level, ours.level
-        yield
-        root.handlers[:], root.level = before[:2]
-        ours.setLevel(before[2])
-
     @pytest.mark.parametrize(
         ("level", "said"),
         [

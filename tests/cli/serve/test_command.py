@@ -50,6 +50,7 @@ def test_the_life_of_a_server(tmp_path: Path) -> None:
         assert f"state: {tmp_path}" in out
 
 
+@pytest.mark.usefixtures("logging_as_before")
 class TestASecondStart:
     """It exits with 1, and says which server uses the port or the file, and what to do."""
 
@@ -232,6 +233,7 @@ class TestNobodyReadsItsOutput:
 SHUT = (sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.argv[1], sys.argv[1:])")
 
 
+@pytest.mark.usefixtures("logging_as_before")
 class TestItDoesNotStart:
     @pytest.mark.parametrize(
         ("arguments", "words"),
