@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.callbacks.delivery_queue import IN_ALL
-from sandbox_sim.ports.clock import CANCELLATION_S, Clock
+from sandbox_sim.ports.clock import Clock
+from sandbox_sim.ports.tasks import CANCELLATION_S
 
 # For the files of the store, listening sockets, the event loop and DNS lookups.
 _RESERVED: Final = 64

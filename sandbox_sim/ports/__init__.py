@@ -5,7 +5,7 @@ needs.
 """
 
 from sandbox_sim.ports.callbacks import AnswerGate, CallbackSender
-from sandbox_sim.ports.clock import Clock, RunningTasks
+from sandbox_sim.ports.clock import Clock
 from sandbox_sim.ports.ids import Ids
 from sandbox_sim.ports.store import (
     STORE_PAUSE_S,
@@ -17,6 +17,7 @@ from sandbox_sim.ports.store import (
     StoreError,
     StoreInUse,
 )
+from sandbox_sim.ports.tasks import RunningTasks
 from sandbox_sim.ports.unit import Topic, Unit
 
 __all__ = [

@@ -1,11 +1,9 @@
 """The clock: gateway time, which can be shifted and frozen, and time limits in real time."""
 
 import asyncio
-from collections.abc import Coroutine
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Final, Protocol, TypedDict, TypeVar
+from typing import Annotated, Protocol, TypedDict
 
 from sandbox_sim.values.timestamps import Timestamp, iso
 
@@ -100,67 +98,3 @@ def shown(clock: Clock) -> ClockView:
         "frozen": state.frozen_at is not None,
         "shift_s": state.shift.total_seconds(),
     }
-
-
-T = TypeVar("T")
-
-
-class RunningTasks(set["asyncio.Task[Any]"]):
-    """Tasks that run beside others, which asyncio itself does not keep; one that ends leaves."""
-
-    def start(self, work: Coroutine[Any, Any, object]) -> None:
-        """Run this in a task of its own."""
-        task = asyncio.create_task(work)
-        self.add(task)
-        task.add_done_callback(self.discard)
-
-    async def cancel(self) -> None:
-        """Cancel the tasks, and wait until they have ended."""
-        tasks = tuple(self)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
-# How long work that was cancelled may take to end, in seconds of real time.
-CANCELLATION_S: Final = 1.0
-
-
-class NotEnded(Exception):
-    """A task has no result: it ran out of time, or it was cancelled."""
-
-
-async def ended_within(task: asyncio.Task[T], seconds: float, clock: Clock) -> T:
-    """Return the result of a task or raise its exception; cancel it after `seconds`.
-
-    A task that does not end within `CANCELLATION_S` of its cancellation is abandoned.
-
-    Raises:
-        NotEnded: there is no result; the task is done unless it ignores its cancellation.
-    """
-    try:
-        await _wait(task, seconds, clock)
-        if not task.done():
-            task.cancel()
-            await _wait(task, CANCELLATION_S, clock)
-    except asyncio.CancelledError:
-        _leave(task)
-        raise
-    if not task.done() or task.cancelled():
-        _leave(task)
-        raise NotEnded
-    return task.result()
-
-
-def _leave(task: asyncio.Task[T]) -> None:
-    """Cancel a task without waiting for its end."""
-    task.cancel()
-    # Read its exception, or asyncio logs that it was never retrieved.
-    task.add_done_callback(lambda ended: None if ended.cancelled() else ended.exception())
-
-
-async def _wait(task: asyncio.Task[T], seconds: float, clock: Clock) -> None:
-    """Return when the task is done, or after this many seconds of real time."""
-    with suppress(TimeoutError):
-        async with clock.timeout(seconds):
-            await asyncio.wait({task})

@@ -23,7 +23,6 @@ from typing import Any, Final, TypeVar
 
 from sandbox_sim.operations import Operation
 from sandbox_sim.ports import Clock
-from sandbox_sim.ports.clock import NotEnded, ended_within
 from sandbox_sim.ports.network import (
     Health,
     Network,
@@ -34,6 +33,7 @@ from sandbox_sim.ports.network import (
     SubmitRequest,
     SubmitResult,
 )
+from sandbox_sim.ports.tasks import NotEnded, ended_within
 from sandbox_sim.production.circuit_breaker import Breaker
 from sandbox_sim.production.routing import NetworkRoute, fitting
 from sandbox_sim.records.attempts import Terms

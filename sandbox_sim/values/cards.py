@@ -45,11 +45,11 @@ _BRANDS: Final = (
 
 def _first_two_digits() -> Mapping[str, str]:
     """For each first digit of card numbers the digits that may follow it."""
+    ranges = (range(low // 10_000, high // 10_000 + 1) for low, high, _ in _BRANDS)
     found: dict[str, str] = {}
-    for low, high, _ in sorted(_BRANDS):
-        for two in range(low // 10_000, high // 10_000 + 1):
-            first, second = divmod(two, 10)
-            found[str(first)] = found.get(str(first), "") + str(second)
+    for two in sorted(set().union(*ranges)):
+        first, second = divmod(two, 10)
+        found[str(first)] = found.get(str(first), "") + str(second)
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 from sandbox_sim.networks.http_json.adapter import HttpJson
 from sandbox_sim.networks.smpp.adapter import Smpp
 from sandbox_sim.networks.upstream.adapter import UpstreamNetwork
-from sandbox_sim.ports.clock import CANCELLATION_S
+from sandbox_sim.ports.tasks import CANCELLATION_S
 from sandbox_sim.testing.network_contract import (
     PROOFS,
     Disproved,

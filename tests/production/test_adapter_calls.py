@@ -10,7 +10,6 @@ from typing import TypeVar
 
 import pytest
 
-from sandbox_sim.ports.clock import CANCELLATION_S
 from sandbox_sim.ports.network import (
     Health,
     NetworkConfigError,
@@ -20,6 +19,7 @@ from sandbox_sim.ports.network import (
     SubmitRequest,
     SubmitResult,
 )
+from sandbox_sim.ports.tasks import CANCELLATION_S
 from sandbox_sim.production import registry
 from sandbox_sim.production.registry import MARGIN_S, QUERIES_AT_ONCE, ConfiguredNetwork, Networks
 from sandbox_sim.records.attempts import Terms

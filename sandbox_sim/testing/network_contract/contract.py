@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sandbox_sim.adapters import process
 from sandbox_sim.adapters.clock_and_ids import SystemClock
-from sandbox_sim.ports.clock import NotEnded, ended_within
+from sandbox_sim.ports.tasks import NotEnded, ended_within
 from sandbox_sim.testing.network_contract import proofs
 from sandbox_sim.testing.network_contract.bench import Disproved, NotProven
 from sandbox_sim.testing.network_contract.peer import Fault, Peer, PeerFactory
