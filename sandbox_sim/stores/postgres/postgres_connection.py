@@ -166,6 +166,8 @@ def describe_error(error: Exception) -> str:
         return "it cannot hold one of the values"
     if isinstance(error, OSError):
         return f"it cannot be reached: {error.strerror or error}"
+    if isinstance(error, asyncpg.InternalClientError):
+        return "the connection to it broke off"
     return str(error).partition("\n")[0] or type(error).__name__
 
 

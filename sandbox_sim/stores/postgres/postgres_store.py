@@ -557,16 +557,15 @@ async def _close(pool: PostgresConnections) -> None:
 
 
 async def _roll_back(connection: Connection, error: BaseException) -> None:
-    """Roll back a failed unit; if that takes too long, drop the connection."""
-    # A statement that was interrupted may or may not have begun the transaction.
-    unsure = isinstance(error, asyncio.CancelledError | TimeoutError)
+    """Roll back a failed unit; if that is impossible or takes too long, drop the connection."""
+    if isinstance(error, asyncio.CancelledError | asyncpg.InternalClientError):
+        connection.terminate()
+        return
     with contextlib.suppress(*POSTGRES_ERRORS):  # a connection that is closed can do nothing
-        if unsure or connection.is_in_transaction():
+        # A statement that took too long may or may not have begun the transaction.
+        if isinstance(error, TimeoutError) or connection.is_in_transaction():
             try:
-                if isinstance(error, asyncio.CancelledError):
-                    connection.terminate()
-                else:
-                    await connection.execute("ROLLBACK", timeout=CONNECT_TIMEOUT_S)
+                await connection.execute("ROLLBACK", timeout=CONNECT_TIMEOUT_S)
             except POSTGRES_ERRORS:
                 connection.terminate()
 

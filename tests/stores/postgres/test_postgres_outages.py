@@ -5,7 +5,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -310,3 +310,30 @@ async def test_closing_does_not_hang_while_it_is_away(
     await far.close()
 
     assert time.monotonic() - begun < SOON_S
+
+
+async def test_a_connection_that_asyncpg_cannot_use_any_longer_is_replaced(
+    open_postgres: OpenPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """asyncpg says so in terms of its protocol, after a session ended at an unlucky moment."""
+    import asyncpg  # noqa: PLC0415 -- it may be missing
+
+    store = await open_postgres()
+    broken: list[asyncpg.Connection[asyncpg.Record]] = []
+    fetch = asyncpg.Connection.fetch
+
+    async def fails_on_the_first(
+        connection: "asyncpg.Connection[asyncpg.Record]", *statement: Any, timeout: float
+    ) -> object:
+        broken[:] = broken or [connection]
+        if connection in broken:
+            raise asyncpg.InternalClientError("cannot switch to state 12")
+        return await fetch(connection, *statement, timeout=timeout)
+
+    monkeypatch.setattr(asyncpg.Connection, "fetch", fails_on_the_first)
+
+    with pytest.raises(StoreError, match=r"the connection to it broke off$"):
+        await unit_of(store).add_transaction(transaction())
+
+    await unit_of(store).add_transaction(transaction())
+    assert await saved(store)
