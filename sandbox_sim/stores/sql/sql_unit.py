@@ -328,10 +328,11 @@ class SqlUnit(
 
     async def claim_due(self, now: datetime, limit: int) -> Sequence[Job]:
         # A CTE chooses the rows, because Postgres may run a subquery several times and then claim
-        # more than the limit.
+        # more than the limit. SQLite 3.53 compiles a statement again for each value of `LIMIT ?`,
+        # but not for one of a sum.
         claim = (
             "WITH due AS (SELECT number FROM jobs WHERE lease_until = 0 AND due_at <= ? "
-            f"ORDER BY due_at, number LIMIT ?{self.SKIP_LOCKED}) "
+            f"ORDER BY due_at, number LIMIT ? + 0{self.SKIP_LOCKED}) "
             f"UPDATE jobs SET lease_until = {self.LEASE} WHERE number IN (SELECT number FROM due) "
             f"RETURNING {', '.join(rows.JOB.columns)}"
         )
