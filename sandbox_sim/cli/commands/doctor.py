@@ -9,6 +9,7 @@ import json
 import os
 import shlex
 import signal
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from fnmatch import fnmatchcase
@@ -429,21 +430,24 @@ def filled(command: str, callback: CallbackRecord) -> str:
 
 async def _run(command: str, callback: CallbackRecord) -> tuple[int, str]:
     """Run a command; return its exit code, and `: ` with its stderr, or an empty text."""
-    process = await asyncio.create_subprocess_exec(
-        *("/bin/sh", "-c", filled(command, callback)),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # so that `killpg` also ends the children of the command
-    )
-    try:
-        async with SystemClock().timeout(TIMEOUT_S):
-            _, written = await process.communicate()
-    except TimeoutError:
-        raise CommandFailed(f"a command did not end within {TIMEOUT_S:g} s: {command}") from None
-    finally:
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-    text = written.decode("utf-8", "replace").strip()
-    return process.returncode or 0, f": {text}" if text else ""
+    with tempfile.TemporaryFile() as stderr:  # a child of the command may keep a pipe open
+        process = await asyncio.create_subprocess_exec(
+            *("/bin/sh", "-c", filled(command, callback)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=stderr,
+            start_new_session=True,  # so that `killpg` also ends the children of the command
+        )
+        try:
+            async with SystemClock().timeout(TIMEOUT_S):
+                code = await process.wait()
+        except TimeoutError:
+            late = f"a command did not end within {TIMEOUT_S:g} s: {command}"
+            raise CommandFailed(late) from None
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                await process.wait()
+        stderr.seek(0)
+        text = stderr.read().decode("utf-8", "replace").strip()
+    return code, f": {text}" if text else ""

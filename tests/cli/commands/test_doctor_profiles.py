@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import shlex
+import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -240,3 +242,19 @@ class TestTheCommand:
 
         assert result.exit_code == 1
         assert says in result.stderr
+
+    async def test_a_command_has_ended_though_its_child_keeps_stderr_open(
+        self, listen: Listen, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr(doctor, "TIMEOUT_S", 5)
+        pids = tmp_path / "pids"
+        receiver = await listen(taking(lambda body: True))
+
+        leaves_a_child = f"sleep 60 & echo $! >> {shlex.quote(str(pids))}; : {{reference}}"
+        try:
+            result = await ask("doctor", receiver, "--paid", leaves_a_child)
+        finally:
+            for pid in pids.read_text().split():
+                os.kill(int(pid), signal.SIGKILL)
+
+        assert result.stderr == "wrong: failed not paid\n"
