@@ -23,7 +23,7 @@ _FIELDS: Final[Mapping[str, int]] = {
 
 
 async def attack(plan: Plan) -> list[Result]:
-    """Send each value to a server on each store; on Postgres where there is one."""
+    """Send each value to a server on each store; on Postgres if there is a server."""
     stores = {"SQLite": f"sqlite:{plan.directory / 'state.sqlite3'}"}
     async with databases(plan.directory, "lengths") as made:
         stores.update(("Postgres", dsn) for dsn in made.values())
@@ -67,7 +67,7 @@ def _requests() -> dict[str, bytes]:
                 if length > most:
                     body = json.dumps({**operation.body, field: "x" * length}).encode()
                     found[f"{name}.{field} of {length}"] = request_bytes(operation.path, body)
-    for length in _LENGTHS[:2]:  # a longer first line is none of HTTP
+    for length in _LENGTHS[:2]:  # HTTP has no longer first line
         text = quote("é" * (length // 6))
         found[f"name of an inbox of {length}"] = request_bytes(f"/_sandbox/inbox/{text}", {})
         snapshot = {"name": "x" * length}

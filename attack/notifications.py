@@ -101,7 +101,7 @@ def _with_exponents(attempt: str, reference: str) -> Iterator[bytes]:
 
 
 def _unstorable(attempt: str, reference: str) -> Iterator[bytes]:
-    """Half of them proven, and half with a header that is no UTF-8."""
+    """Half of them proven, and half with a header that is not UTF-8."""
     for number in range(_UNSTORABLE):
         text = _UNSTORABLE_TEXTS[number % len(_UNSTORABLE_TEXTS)]
         said = {"state": text, "id": reference, "number": f"{number}{text}", "reason": text}
@@ -123,7 +123,7 @@ def _large(attempt: str, reference: str) -> Iterator[bytes]:
 
 
 async def _payment_ms(server: Server, name: str, seconds: float) -> float:
-    """The median time of a payment of the sandbox, sent one after another for so long."""
+    """The median time of a payment of the sandbox, sent one after another for `seconds`."""
     connection = KeptConnection(server.port)
     spent: list[float] = []
     ends = time.monotonic() + seconds

@@ -1,7 +1,7 @@
 """What payments cost beside open pages, slow clients, large requests and many records.
 
 Two servers with the same options get the same payments in turns; one of them has the burden. The
-clients of a burden share the core of the load generator, and stand still in the turns of the other
+clients of a burden share the core of the load generator, and pause in the turns of the other
 server.
 """
 

@@ -1,7 +1,7 @@
 """The yardstick: a bare aiohttp handler that checks Basic auth, parses JSON, answers a fixed 202.
 
-With an address as argument it also makes one bare ClientSession POST there for each request; what
-refuses the connection is no error.
+With an address as argument it also makes one bare ClientSession POST there for each request; a
+refused connection is not an error.
 """
 
 import sys

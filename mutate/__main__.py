@@ -3,7 +3,7 @@
 The tests that run the changed lines run, those of the module first, then some of each other file.
 In a function or a constant a mutant runs in a fork of a pytest session that has collected the
 tests: there the code of the function, or the value of the constant, is replaced. Where the tests
-pass with a constant, and for any other mutant, the module is imported anew with the change, in a
+pass with a constant, and for any other mutant, the module is imported again with the change, in a
 fork of a process that has imported only libraries. `ARGS="money sms"` takes the modules with one of
 these words in their path, `ARGS="--one-in 10"` each tenth mutant: a sample in a tenth of the time.
 With `--first 3` it is another sample.
@@ -85,7 +85,7 @@ def main(*words: str, one_in: int = 1, first: int | None = None) -> int:
     with tempfile.NamedTemporaryFile() as file:
         list(_in_forks([partial(_session, todo, file.name)], seconds=6 * 3_600))
         killed, left, tests = json.loads(file.read())
-    jobs = [partial(_imported_anew, todo[n], tests[str(todo[n].path)]) for n in left]
+    jobs = [partial(_imported_again, todo[n], tests[str(todo[n].path)]) for n in left]
     return _report(paths, todo, {*killed, *(left[job] for job in _in_forks(jobs))})
 
 
@@ -195,7 +195,7 @@ class _Mutating:
             if mutant.scope:
                 _replace_functions(mutant, functions)
             else:
-                _assign_anew(mutant)
+                _assign_again(mutant)
             return _fails(session, first(mutant.path, tests_of(mutant)))
 
         for path in {mutant.path for mutant in self._todo}:
@@ -208,7 +208,7 @@ class _Mutating:
         ]
         jobs = [partial(run, self._todo[number]) for number in here]
         killed = {here[job] for job in _in_forks(jobs)}
-        # What is no function that a test runs may have been used when the modules were imported.
+        # Other code than functions that a test runs may have been used when modules were imported.
         done = killed | {number for number in here if self._todo[number].scope}
         left = [number for number in range(len(self._todo)) if number not in done]
         names = {
@@ -225,7 +225,7 @@ class _Mutating:
 
 
 def _session(todo: Sequence[Mutant], found: str) -> None:
-    import pytest  # noqa: PLC0415 -- `_imported_anew` forks from a process without it
+    import pytest  # noqa: PLC0415 -- `_imported_again` forks from a process without it
 
     pytest.main([*TESTS, *_OPTIONS], [_Mutating(todo, Path(found))])
 
@@ -295,7 +295,7 @@ def _module_name(path: Path) -> str:
     return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
 
-def _assign_anew(mutant: Mutant) -> None:
+def _assign_again(mutant: Mutant) -> None:
     """Run the changed assignment, and put its value wherever the old one was imported."""
     name = _module_name(mutant.path)
     old = vars(sys.modules[name])
@@ -318,7 +318,7 @@ def _fails(session: Any, items: Sequence[Any]) -> bool:
     return False
 
 
-def _imported_anew(mutant: Mutant, tests: Sequence[str]) -> bool:
+def _imported_again(mutant: Mutant, tests: Sequence[str]) -> bool:
     """Import the mutant in place of its module, and run these tests. Returns whether one fails."""
     import pytest  # noqa: PLC0415 -- as above
 

@@ -1,6 +1,6 @@
 """`make fuzz`: random bodies, byte streams, requests to every path, and networks that lie.
 
-Each takes an equal share of the time, on SQLite and, where there is one, on Postgres. The exit
+Each takes an equal share of the time, on SQLite and, if there is a server, on Postgres. The exit
 code is 1 if anything is found; the exact bytes are printed, and kept in a file.
 """
 
@@ -56,7 +56,7 @@ async def fuzz(options: argparse.Namespace, directory: Path) -> list[Report]:
 
 
 def stores_of(kind: str, directory: Path, databases_: Mapping[str, str]) -> list[Place]:
-    """The stores that a fuzzer of servers uses; Postgres only where there is one."""
+    """The stores that a fuzzer of servers uses; Postgres only if there is a server."""
     places = [Place("memory", "memory:")] if kind == "bodies" else []
     places.append(Place("sqlite", f"sqlite:{directory / kind}.sqlite3"))
     return [*places, *(Place("postgres", dsn) for name, dsn in databases_.items() if name == kind)]

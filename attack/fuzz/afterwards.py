@@ -27,7 +27,7 @@ _DASHBOARD: Final = "/_sandbox/"
 _MOST_PAGES: Final = 60
 _LINK: Final = re.compile(r'href="([^"#]+)"')
 _DONE_WITHIN_S: Final = 20.0
-# A job that is due for so long is never run, or never done.
+# A job that is due for this many seconds is never run, or never done.
 _LATE_S: Final = 10.0
 _OVERDUE: Final = re.compile(rb"^sandbox_sim_jobs_late_seconds (\S+)", re.MULTILINE)
 _FAILED: Final = "SELECT kind, subject, failures FROM jobs WHERE failures > 0"

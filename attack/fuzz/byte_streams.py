@@ -98,7 +98,7 @@ def _request(random: Random, transaction_id: str) -> bytes:
         "large": lambda: request_bytes("/make_payment", _payment(transaction_id).ljust(70_000)),
         "expects": lambda: _head(payment, b"Expect: 100-continue"),
         "stranger": lambda: request_bytes("/make_payment", b"{}", credentials=False),
-        "unknown": lambda: request_bytes("/nobody", b"{}"),
+        "unknown": lambda: request_bytes("/no/such/path", b"{}"),
         "get": lambda: request_bytes("/make_payment", method=b"GET"),
         "ours": lambda: request_bytes("/_sandbox/version", method=b"GET"),
         "query": lambda: request_bytes("/make_payment?a=b", _payment(transaction_id)),

@@ -192,7 +192,7 @@ def _notification(random: Random, came: list[HttpRequest]) -> bytes:
 
 
 def problem_with(path: str, answer: Response) -> str | None:
-    """HTTP 500 by one of these rules says that nothing was sent: it is no fault of ours."""
+    """A wrong answer; HTTP 500 by one of these rules is right, it says that nothing was sent."""
     not_sent = answer.status == 500 and answer.headers.get("x-sandbox-rule") in {"D32", "D39"}
     return None if not_sent else server_error(path, answer)
 

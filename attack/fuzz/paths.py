@@ -28,7 +28,7 @@ _HEADERS: Final = (
 
 
 class Target(NamedTuple):
-    """An operation of the OpenAPI document. media_type: of its body, empty where it has none."""
+    """An operation of the OpenAPI document. media_type: of its body, empty if it has no body."""
 
     method: str
     path: str

@@ -84,7 +84,7 @@ def near_miss(random: Random) -> tuple[str, dict[str, Any]]:
 
 
 def content_type(random: Random, media_type: str = "application/json") -> list[bytes]:
-    """Header lines: mostly the usual one, else a charset that nobody knows, or no header at all."""
+    """Header lines: mostly the usual one, else an unknown charset, or no header at all."""
     if random.random() < 0.5:
         return [b"Content-Type: " + media_type.encode()]
     charset = random.choice(_CHARSETS)

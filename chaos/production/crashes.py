@@ -18,8 +18,8 @@ _LIVES_S: Final = (0.1, 0.8)
 _AWAY_S: Final = 0.5
 # How many payments wait for one new token.
 _WAITING: Final = 50
-# How often the time that our gateway waits for the network: the network is silent for so long, and
-# has a payment for so long before it answers, while our server is killed.
+# Multiples of the time that our gateway waits for the network: how long the network is silent, and
+# how long it has a payment before it answers, while our server is killed.
 _SILENT: Final = 1.5
 _DELAY: Final = 2
 _ARRIVES_WITHIN_S: Final = 10.0

@@ -17,10 +17,10 @@ class NetworkSide(Protocol):
     configuration: the tables of our gateway's file that lead to it.
     name: in the configuration of our gateway.
     timeout_s: how long our gateway waits for an answer of it, as the configuration says.
-    repeats_within_s: for so long our gateway takes "not found" for a proof, as the configuration
-    says; None where the network forgets nothing.
+    repeats_within_s: how long our gateway takes "not found" for a proof, as the configuration
+    says; None if the network forgets nothing.
     numbers: the phone numbers that pay, each with its weight.
-    forgets_after_s: it knows a payment for so long.
+    forgets_after_s: how long it knows a payment.
     servers: its processes; empty where it runs in ours.
     """
 

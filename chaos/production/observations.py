@@ -19,7 +19,7 @@ class Purchase:
 
     operation: collect, deposit or payout; or refund, which an operator asks for.
     codes: None is a request whose connection broke before the answer.
-    status: at our gateway in the end; None where it is not found.
+    status: at our gateway at the end; None if it was not found.
     settled: whether a person decided it, because it was listed as one that waits for a person. So
     does one whose repeat the network refused after a kill, as that says nothing for certain about
     the first request, and one that the network forgot.
@@ -141,8 +141,8 @@ class BadAnswers(NamedTuple):
 class Renewal(NamedTuple):
     """The renewal of tokens that ended while payments were on their way.
 
-    waiting: payments that waited for a new one. given: new tokens of each product, for so many
-    servers.
+    waiting: payments that waited for a new one. given: new tokens of each product, to all servers
+    together.
     """
 
     waiting: int

@@ -226,7 +226,7 @@ class Operators:
         await self._enter("topup", by, "ledger/topup", body)
 
     async def _read(self, _by: str) -> None:
-        """Read the statement of a service, what stands in suspense, or the audit."""
+        """Read the statement of a service, what is in suspense, or the audit."""
         await self._rng.choice((self._read_statement, self._read_suspense, self._audit))()
 
     async def _read_suspense(self) -> None:
@@ -337,9 +337,9 @@ class Operators:
         url: str = "",
         within: float | None = None,
     ) -> tuple[int | None, str]:
-        """The HTTP status and the text of the answer; None where it does not tell the outcome.
+        """The HTTP status and the text of the answer; None if it does not say the outcome.
 
-        within: hang up after so many seconds; None for the time that every answer has.
+        within: hang up after this many seconds; None for the time that every answer has.
         """
         limit = aiohttp.ClientTimeout(total=within or ANSWER_WITHIN_S)
         for _ in range(_MOST_TRIES):

@@ -54,7 +54,7 @@ def test_a_status_expires_after_fifteen_minutes(sandbox_gateway):
 
 
 def test_a_callback_that_is_not_acknowledged_is_tried_three_times(sandbox_gateway):
-    collect(sandbox_gateway, "T1", callback_url="http://127.0.0.1:9/nobody")
+    collect(sandbox_gateway, "T1", callback_url="http://127.0.0.1:9/refused")
 
     callback = sandbox_gateway.wait_callback(transaction_id="T1", state="failed")
 

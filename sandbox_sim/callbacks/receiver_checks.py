@@ -155,7 +155,7 @@ def assess_encryption(receiver: str, response: ReceiverResponse) -> Assessment:
     if receiver.startswith("https:"):
         return Assessment(Verdict.OK, "the certificate is accepted")
     if is_loopback(urlsplit(receiver).hostname or ""):
-        return Assessment(Verdict.SKIPPED, "plain HTTP, which nobody else can read on loopback")
+        return Assessment(Verdict.SKIPPED, "plain HTTP, which stays on this machine on loopback")
     says = "plain HTTP: others on the network can read what is sent"
     return Assessment(Verdict.WARNING, says, "Give the gateway an https address.")
 

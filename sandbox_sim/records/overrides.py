@@ -199,7 +199,7 @@ MAX_DELIVERIES: Final = 10
 MAX_REORDER_WAIT: Final = timedelta(seconds=60)
 
 # The key of a signature that must be wrong.
-WRONG_KEY: Final = "the key of nobody"
+WRONG_KEY: Final = "the key of no client"
 
 # The response code of success of the operations that are not payments.
 SUCCESS_CODES: Final[Mapping[Operation, str]] = {
