@@ -46,9 +46,9 @@ from sandbox_sim.records.callbacks import (
     DeliveryState,
     FailureKind,
     ReceiverResponse,
-    Schedule,
 )
 from sandbox_sim.records.jobs import Job, JobKind
+from sandbox_sim.records.retry_schedule import RetrySchedule
 from sandbox_sim.records.transactions import TransactionRecord
 from sandbox_sim.values.clients import Client
 from sandbox_sim.values.redaction import redact_text
@@ -491,7 +491,7 @@ class CallbackDispatcher:
                 await self.clock.pause(STORE_PAUSE_S)
 
     def _log(
-        self, callback: CallbackRecord, schedule: Schedule, failure_kind: FailureKind | None
+        self, callback: CallbackRecord, schedule: RetrySchedule, failure_kind: FailureKind | None
     ) -> None:
         """Log a failed attempt as a warning, as far as `ActivityLog` allows it, and a success."""
         attempt = callback.attempts[-1]

@@ -10,8 +10,9 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Annotated, Any, TypedDict
 
-from sandbox_sim.records.callbacks import CallbackSettings, Profile, Schedule
+from sandbox_sim.records.callbacks import CallbackSettings, Profile
 from sandbox_sim.records.magic_outcomes import MagicOutcomes
+from sandbox_sim.records.retry_schedule import RetrySchedule
 from sandbox_sim.values.cards import TEST_CARDS, masked
 from sandbox_sim.values.msisdn import Allowlist
 from sandbox_sim.values.rate_limit import RateLimit
@@ -131,9 +132,9 @@ class Behaviour:
         return CallbackSettings(Profile(self.callback_profile), profiles, self.sign_callbacks)
 
     @cached_property
-    def schedule(self) -> Schedule:
+    def schedule(self) -> RetrySchedule:
         """The retry policy of callbacks (D30)."""
-        return Schedule(
+        return RetrySchedule(
             self.callback_attempts,
             timedelta(seconds=self.callback_retry_interval_s),
             timedelta(seconds=self.callback_timeout_s),

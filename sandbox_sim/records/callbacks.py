@@ -9,13 +9,14 @@ signature stay the same over retries.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum, StrEnum, auto
 from fnmatch import fnmatchcase
 from typing import Annotated, Final, Literal, NamedTuple, TypedDict
 
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.listing import values_of
+from sandbox_sim.records.retry_schedule import RetrySchedule
 from sandbox_sim.values.clients import Client, ServiceMode
 from sandbox_sim.values.json_text import viewer
 from sandbox_sim.values.redaction import redact_json, redact_text
@@ -74,15 +75,6 @@ class DeliveryState(StrEnum):
 def waiting_state(*, tried: bool) -> DeliveryState:
     """The state of a callback that waits for an attempt."""
     return DeliveryState.RETRYING if tried else DeliveryState.PENDING
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """The retry policy: number of attempts, time between them, time limit of each (D30)."""
-
-    attempts: int
-    interval: timedelta
-    timeout: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +215,7 @@ class CallbackRecord(NamedTuple):
         self,
         response: ReceiverResponse,
         at: datetime,
-        schedule: Schedule,
+        schedule: RetrySchedule,
         sent_to: str | None = None,
     ) -> "CallbackRecord":
         """The callback after one more attempt.
@@ -233,7 +225,7 @@ class CallbackRecord(NamedTuple):
         sent_to: the address of the attempt, where a rewrite changed it.
         """
         number = len(self.attempts) + 1
-        is_retried = not response.acknowledges and number < schedule.attempts
+        next_at = None if response.acknowledges else schedule.next_attempt_at(number, at)
         attempt = DeliveryAttempt(
             number=number,
             at=at,
@@ -242,9 +234,9 @@ class CallbackRecord(NamedTuple):
             response_body=redact_text(response.body),
             verdict=redact_text(verdict(response)),
             sent_to=self.url if sent_to is None else redact_text(sent_to),
-            next_attempt_at=at + schedule.interval if is_retried else None,
+            next_attempt_at=next_at,
         )
-        undelivered = DeliveryState.RETRYING if is_retried else DeliveryState.FAILED
+        undelivered = DeliveryState.FAILED if next_at is None else DeliveryState.RETRYING
         state = DeliveryState.DELIVERED if response.acknowledges else undelivered
         return self._replace(state=state, attempts=(*self.attempts, attempt))
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sandbox_sim.records.behaviour import Behaviour
-from sandbox_sim.records.callbacks import Profile, Schedule
+from sandbox_sim.records.callbacks import Profile
+from sandbox_sim.records.retry_schedule import RetrySchedule
 from sandbox_sim.settings.loading import load
 from sandbox_sim.settings.schema import Settings
 from sandbox_sim.values.clients import Client
@@ -71,7 +72,7 @@ def test_what_its_values_mean_for_the_use_cases() -> None:
     assert replace(asks, approval="auto").prompt_timeout is None
 
     retries = Behaviour(callback_attempts=2, callback_retry_interval_s=0.5, callback_timeout_s=1.5)
-    assert retries.schedule == Schedule(2, timedelta(seconds=0.5), timedelta(seconds=1.5))
+    assert retries.schedule == RetrySchedule(2, timedelta(seconds=0.5), timedelta(seconds=1.5))
 
     client = Client("shop", "shop-secret")
     assert Behaviour().callbacks.key_of(client) == "shop-secret"
