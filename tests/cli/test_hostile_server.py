@@ -1,7 +1,7 @@
-"""A server that is no gateway of ours, or one with hostile answers, at --endpoint-url.
+"""A server at --endpoint-url that is not a gateway, or that sends hostile answers.
 
-Whatever it sends, a command ends with exit code 0 or 1 and without a traceback, and prints no
-character that a terminal would obey.
+After any answer, a command ends with an exit code and without a traceback, and prints no control
+character.
 """
 
 import json
@@ -29,7 +29,7 @@ from sandbox_sim.records.inbox import InboxMessageView
 from sandbox_sim.records.journal import RequestView
 from sandbox_sim.records.messages import MessageView
 from sandbox_sim.records.transactions import TransactionView
-from tests.cli.every_command import COMMANDS
+from tests.cli.every_command import COMMANDS, commands
 from tests.cli.receivers import Listen, ask
 from tests.kit import http_servers
 
@@ -42,16 +42,16 @@ WITHOUT_A_SERVER = frozenset(
         *("networks prove", "serve", "certify init", "certify run"),
     }
 )
-# Tests of their own, below.
+# `TestOtherClients` has these.
 ELSEWHERE = frozenset({"doctor", "listen"})
-WHO = "--reason r --by a"
+WHY = "--reason r --by a"
 TRIED = [
     *(line for line in COMMANDS.split("\n") if line and line not in WITHOUT_A_SERVER),
     "backup",
-    f"ledger adjust 55 10 --debit clearing --credit suspense {WHO}",
-    f"ledger close 55 --until 2026-01-01 {WHO}",
-    f"ledger resolve 55 T1 --to clearing {WHO}",
-    f"ledger reverse 5 {WHO}",
+    f"ledger adjust 55 10 --debit clearing --credit suspense {WHY}",
+    f"ledger close 55 --until 2026-01-01 {WHY}",
+    f"ledger resolve 55 T1 --to clearing {WHY}",
+    f"ledger reverse 5 {WHY}",
     "ledger statement 55",
     "ledger suspense",
     "networks notifications",
@@ -61,7 +61,7 @@ TRIED = [
     "callbacks find",
     "transactions ask 55 T1",
     "transactions find",
-    "transactions refund 55 T1 --by a --reason r",
+    f"transactions refund 55 T1 {WHY}",
     "transactions wait --timeout 0",
     "trigger collect --timeout 0",
     "trigger bulk-sms --timeout 0",
@@ -101,17 +101,17 @@ class Answer:
 @pytest.fixture(scope="module")
 def server() -> Iterator[tuple[str, Answer]]:
     """The address of a server, and what it answers."""
-    says = Answer()
+    answer = Answer()
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(says.status)
-            for name, value in says.headers.items():
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(says.body)))
+            self.send_header("Content-Length", str(len(answer.body)))
             self.end_headers()
-            self.wfile.write(says.body)
+            self.wfile.write(answer.body)
 
         do_GET = do_POST = do_DELETE = _answer  # noqa: N815 -- names of http.server
 
@@ -121,7 +121,7 @@ def server() -> Iterator[tuple[str, Answer]]:
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = Thread(target=listening.serve_forever, args=(0.01,))
     thread.start()
-    yield f"http://127.0.0.1:{listening.server_port}", says
+    yield f"http://127.0.0.1:{listening.server_port}", answer
     listening.shutdown()
     thread.join()
     listening.server_close()
@@ -139,22 +139,12 @@ def _few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_commands, "_MOST_PAGES", 5)
 
 
-def command_names(command: click.Command, *names: str) -> Iterator[str]:
-    """The full names of a command's subcommands, or its own."""
-    if not isinstance(command, click.Group):
-        yield " ".join(names)
-        return
-    for name in command.list_commands(click.Context(command)):
-        below = command.get_command(click.Context(command), name)
-        assert below is not None
-        yield from command_names(below, *names, name)
-
-
 def test_every_command_that_asks_a_server_is_tried() -> None:
     not_tried = {
         name
-        for name in command_names(main)
-        if not any(f"{line} ".startswith(f"{name} ") for line in TRIED)
+        for name, command in commands(main)
+        if not isinstance(command, click.Group)
+        and not any(f"{line} ".startswith(f"{name} ") for line in TRIED)
     }
 
     assert not_tried == (WITHOUT_A_SERVER - {"config show"}) | ELSEWHERE
@@ -165,9 +155,9 @@ def run(url: str, *words: str) -> Result:
 
 
 def assert_harmless(result: Result) -> None:
-    """Assert that a command ended as a command ends."""
+    """Assert that a command ended with an exit code and printed no control character."""
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    # 2 where the answer says that an argument names nothing, such as a network.
+    # 2 if, by the answer, an argument names nothing, such as a network.
     assert result.exit_code in {0, 1, 2}, result.output
     assert "Traceback" not in result.output
     for text in (result.stdout, result.stderr):
@@ -188,7 +178,7 @@ def names() -> list[str]:
             *("match", "outcome", "fault", "times", "used", "every", "probability", "delay_ms"),
             *("health", "ok", "detail", "breaker", "state", "operations", "routes", "name"),
             *("records", "service_id", "deleted", "error", "message", "payments", "seed"),
-            *("reference", "network_id", "amount", "currency", "operation", "outcome", "id"),
+            *("reference", "network_id", "amount", "currency", "operation", "id"),
         }
     )
 
@@ -238,7 +228,7 @@ DOCUMENTS = st.one_of(
     as_json=st.booleans(),
     header=st.sampled_from(TEXTS),
 )
-def test_any_json(
+def test_a_command_ends_cleanly_after_any_json(
     server: tuple[str, Answer],
     statement: Path,
     command: str,
@@ -247,10 +237,10 @@ def test_any_json(
     as_json: bool,
     header: str,
 ) -> None:
-    url, says = server
-    says.status, says.body = status, json.dumps(document).encode()
+    url, answer = server
+    answer.status, answer.body = status, json.dumps(document).encode()
     value = header.replace("\r\n", "").encode("utf-8", "replace").decode("latin-1")
-    says.headers = {"X-Sandbox-Why": value, "X-Sandbox-Rule": value}
+    answer.headers = {"X-Sandbox-Why": value, "X-Sandbox-Rule": value}
     words = command.format(statement=statement).split()
 
     assert_harmless(run(url, *(["--json"] if as_json else []), *words))
@@ -274,18 +264,20 @@ def test_any_json(
     ids=range(11),
 )
 @pytest.mark.parametrize("words", [("requests", "list"), ("--json", "requests", "list")])
-def test_any_body(server: tuple[str, Answer], words: tuple[str, ...], body: bytes) -> None:
-    url, says = server
-    says.status, says.body, says.headers = 200, body, {}
+def test_a_command_ends_cleanly_after_any_body(
+    server: tuple[str, Answer], words: tuple[str, ...], body: bytes
+) -> None:
+    url, answer = server
+    answer.status, answer.body, answer.headers = 200, body, {}
 
     assert_harmless(run(url, *words))
 
 
-def test_json_of_a_server_means_the_same_when_it_is_printed(server: tuple[str, Answer]) -> None:
-    url, says = server
+def test_json_of_a_server_keeps_its_meaning_when_it_is_printed(server: tuple[str, Answer]) -> None:
+    url, answer = server
     document = {"requests": [], HOSTILE: [HOSTILE, "Ɛyɛ 🙂"], "next": None}
-    says.status, says.headers = 200, {}
-    says.body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    answer.status, answer.headers = 200, {}
+    answer.body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
     result = run(url, "--json", "requests", "list")
 
@@ -296,9 +288,9 @@ def test_json_of_a_server_means_the_same_when_it_is_printed(server: tuple[str, A
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_is_not_followed(server: tuple[str, Answer], status: int) -> None:
-    url, says = server
-    says.status, says.body = status, b"{}"
-    says.headers = {"Location": "http://elsewhere.test/\x9b"}
+    url, answer = server
+    answer.status, answer.body = status, b"{}"
+    answer.headers = {"Location": "http://elsewhere.test/\x9b"}
 
     for words in (("requests", "list"), ("trigger", "sms", "--no-wait")):
         result = run(url, *words)
@@ -308,9 +300,11 @@ def test_a_redirect_is_not_followed(server: tuple[str, Answer], status: int) -> 
         assert "redirects to http://elsewhere.test/" in result.stderr
 
 
-def test_one_sentence_names_the_server_and_what_is_missing(server: tuple[str, Answer]) -> None:
-    url, says = server
-    says.status, says.body, says.headers = 200, b'{"requests": [{}], "next": null}', {}
+def test_the_error_for_a_missing_field_names_the_server_and_the_field(
+    server: tuple[str, Answer],
+) -> None:
+    url, answer = server
+    answer.status, answer.body, answer.headers = 200, b'{"requests": [{}], "next": null}', {}
 
     result = run(url, "requests", "list")
 
@@ -335,7 +329,7 @@ def writing(*parts: bytes, endlessly: bytes = b"") -> Iterator[str]:
                 while endlessly:
                     connection.sendall(endlessly)
             except OSError:
-                return  # the client has gone, or reads no more
+                return  # the client has gone, or no longer reads
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = Thread(target=serve)
@@ -348,7 +342,7 @@ def writing(*parts: bytes, endlessly: bytes = b"") -> Iterator[str]:
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
-class TestEndless:
+class TestRawAnswers:
     @pytest.mark.parametrize(
         ("parts", "endlessly"),
         [
@@ -359,7 +353,7 @@ class TestEndless:
         ],
         ids=["heads", "body until the end", "chunks", "a length"],
     )
-    def test_it_ends(
+    def test_a_request_ends_although_the_answer_does_not(
         self, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...], endlessly: bytes
     ) -> None:
         monkeypatch.setattr(client, "_MOST_BYTES", 1_000_000)
@@ -371,17 +365,19 @@ class TestEndless:
         ends = "no answer within 0.5 s|larger|more than 100 interim responses"
         assert re.search(ends, str(raised.value))
 
-    def test_a_list_without_an_end(self, server: tuple[str, Answer]) -> None:
-        url, says = server
-        says.status, says.headers = 200, {}
-        says.body = b'{"callbacks": [{"id": "C1"}], "next": "C1"}'
+    def test_a_list_without_an_end_is_read_up_to_the_most_pages(
+        self, server: tuple[str, Answer]
+    ) -> None:
+        url, answer = server
+        answer.status, answer.headers = 200, {}
+        answer.body = b'{"callbacks": [{"id": "C1"}], "next": "C1"}'
 
         result = run(url, "callbacks", "resend", "--failed")
 
         assert_harmless(result)
         assert result.stderr == f"{url} has more than 5 pages of callbacks\n"
 
-    def test_half_an_answer_is_none(self) -> None:
+    def test_an_incomplete_answer_counts_as_no_answer(self) -> None:
         with writing(HEAD + b"Content-Length: 10\r\n\r\n{}") as url:
             result = run(url, "requests", "list")
 
@@ -403,7 +399,9 @@ class TestEndless:
         ids=range(7),
     )
     @pytest.mark.parametrize("words", [("requests", "list"), ("readyz",)])
-    def test_what_is_no_http(self, words: tuple[str, ...], head: bytes) -> None:
+    def test_a_command_ends_cleanly_after_an_answer_that_is_not_http(
+        self, words: tuple[str, ...], head: bytes
+    ) -> None:
         with writing(head) as url:
             assert_harmless(run(url, *words))
 
@@ -431,10 +429,10 @@ async def listened(answer: web.Response) -> Result:
         return await ask("listen", "--from", url, "--forward-to", "http://127.0.0.1:9/")
 
 
-class TestOthers:
-    """`listen`, `doctor` and `compare` talk to servers with clients of their own."""
+class TestOtherClients:
+    """`listen`, `doctor` and `compare` have their own clients."""
 
-    async def test_a_receiver(self, listen: Listen) -> None:
+    async def test_doctor_ends_cleanly_after_hostile_answers(self, listen: Listen) -> None:
         async def hostile(_request: web.Request) -> web.Response:
             return web.Response(status=500, reason="no", body=HOSTILE.encode("utf-8", "replace"))
 
@@ -452,7 +450,7 @@ class TestOthers:
         ],
         ids=range(3),
     )
-    def test_another_implementation(
+    def test_compare_ends_cleanly_after_hostile_answers(
         self,
         server: tuple[str, Answer],
         monkeypatch: pytest.MonkeyPatch,
@@ -461,9 +459,9 @@ class TestOthers:
     ) -> None:
         few = [case for case in cases.load() if case.name in A_FEW_CASES]
         monkeypatch.setattr(cases, "load", lambda: few)
-        url, says = server
-        says.status, says.body = 200, json.dumps(document).encode()
-        says.headers = {"Content-Type": "application/json"}
+        url, answer = server
+        answer.status, answer.body = 200, json.dumps(document).encode()
+        answer.headers = {"Content-Type": "application/json"}
 
         result = run(url, *words, "compare", url, "--timeout", "0")
 
@@ -488,7 +486,7 @@ class TestOthers:
         ],
         ids=range(12),
     )
-    async def test_a_gateway_that_forwards_callbacks(
+    async def test_listen_names_a_stream_that_it_cannot_read(
         self, monkeypatch: pytest.MonkeyPatch, stream: bytes
     ) -> None:
         monkeypatch.setattr(listen_command, "_LONGEST_LINE", 1_000_000)
@@ -509,14 +507,14 @@ class TestOthers:
         ],
         ids=range(4),
     )
-    async def test_a_gateway_that_refuses_to_forward(self, answer: dict[str, Any]) -> None:
+    async def test_listen_shortens_the_refusal_of_a_gateway(self, answer: dict[str, Any]) -> None:
         result = await listened(web.Response(**answer))
 
         assert_harmless(result)
         assert result.exit_code == 1
         assert len(result.stderr) < 1_000
 
-    def test_one_that_answers_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_compare_stops_reading_an_endless_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sides, "_MOST_BYTES", 1_000_000)
 
         with writing(HEAD, b"\r\n", endlessly=b" " * 65536) as url:
