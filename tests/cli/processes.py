@@ -1,7 +1,10 @@
 """Runs the program as processes: starts them, sends requests, and ends them by a signal."""
 
+import json
+import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import urllib.error
@@ -10,11 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
 from tests import fork_server
+from tests.kit.requests import basic
 
 SOON = 30  # seconds; only a fault takes this long, also on a busy machine
 
@@ -146,6 +151,14 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
+def ready_url(process: subprocess.Popen[str], scheme: str = "http") -> str:
+    """The URL of the first line that a server on 127.0.0.1 prints."""
+    line = first_line(process)
+    found = re.fullmatch(rf"sandbox-sim ready at ({scheme}://127\.0\.0\.1:\d+)\n", line)
+    assert found is not None, line
+    return found[1]
+
+
 def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, str]:
     process.send_signal(by)
     code = process.wait(SOON)
@@ -180,6 +193,19 @@ def answers(url: str) -> bool:
     except urllib.error.URLError:
         return False
     return True
+
+
+def post(
+    url: str, path: str, context: ssl.SSLContext | None = None, **body: Any
+) -> tuple[dict[str, Any], str]:
+    """The answer to a request, and the id that the gateway gave it; on a new connection."""
+    request = urllib.request.Request(  # noqa: S310 -- our own server
+        url + path,
+        json.dumps({"service_id": 55, **body}).encode(),
+        {"Authorization": basic(), "Content-Type": "application/json", "User-Agent": "tests"},
+    )
+    with urllib.request.urlopen(request, timeout=SOON, context=context) as answer:  # noqa: S310
+        return json.load(answer), answer.headers["X-Sandbox-Request-Id"]
 
 
 @contextmanager
