@@ -26,6 +26,7 @@ CHECKS = (
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 # Port 9 discards what it gets: no gateway runs there, unless a test names another address.
 NO_GATEWAY = {"SANDBOX_SIM_ENDPOINT_URL": "http://127.0.0.1:9"}
+UNREACHABLE = "http://127.0.0.1:9/callback"
 Listen = Callable[..., Awaitable[str]]
 
 

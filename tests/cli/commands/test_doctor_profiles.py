@@ -19,12 +19,6 @@ Body = Mapping[str, Any]
 HANGS = "sleep 60; : {reference}"
 
 
-@pytest.fixture(autouse=True)
-def _orders_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait for orders: these receivers mark an order as paid before they answer."""
-    monkeypatch.setattr(doctor, "ORDER_TIMEOUT_S", 0)
-
-
 def taking(accepts: Callable[[Body], bool]) -> Callable[[web.Request], Any]:
     """A receiver that answers 400 to bodies that it does not accept."""
 
@@ -37,7 +31,7 @@ def taking(accepts: Callable[[Body], bool]) -> Callable[[web.Request], Any]:
 
 
 @pytest.mark.decision("D27")
-class TestWhichProfileIsJudged:
+class TestJudgedProfiles:
     async def test_a_correct_receiver_of_the_default_profile_is_healthy(
         self, listen: Listen
     ) -> None:
@@ -57,7 +51,7 @@ class TestWhichProfileIsJudged:
             ("trans_bare", "flat", "event", "superset"), "note"
         )
 
-    async def test_the_configured_one_that_of_the_address_or_those_that_are_named(
+    async def test_a_setting_the_address_or_an_option_chooses_the_profiles(
         self, listen: Listen, tmp_path: Path
     ) -> None:
         file = tmp_path / "sandbox_sim.toml"
@@ -80,7 +74,7 @@ class TestWhichProfileIsJudged:
         assert (named.exit_code, found["judged"]) == (1, ["flat", "trans"])
         assert found["profiles"] == ["flat", "trans"]
 
-    async def test_the_report_says_how_to_choose_one(self, listen: Listen) -> None:
+    async def test_the_report_says_how_to_choose_a_profile(self, listen: Listen) -> None:
         url = await listen(taking(lambda body: True))
 
         lines = (await ask("doctor", url)).stdout.splitlines()
@@ -122,7 +116,7 @@ def reads_no_status(body: Body) -> str | None:
 
 
 @pytest.mark.decision("D27")
-class TestWhichProfilesPay:
+class TestProfilesThatPay:
     @pytest.fixture
     def paid(self, tmp_path: Path) -> str:
         """A command that checks whether the order is paid."""
@@ -135,7 +129,7 @@ class TestWhichProfilesPay:
             (reads_status, ["flat", "superset"]),
         ],
     )
-    async def test_it_finds_them_and_says_what_to_set(
+    async def test_the_report_names_the_profiles_that_pay_and_the_setting(
         self,
         listen: Listen,
         tmp_path: Path,
@@ -156,7 +150,9 @@ class TestWhichProfilesPay:
         assert document["works_with"] == works_with
         assert document["set"] == {"callback_profile": "superset"}
 
-    async def test_one_that_works_stays(self, listen: Listen, tmp_path: Path, paid: str) -> None:
+    async def test_a_configured_profile_that_pays_is_kept(
+        self, listen: Listen, tmp_path: Path, paid: str
+    ) -> None:
         url = await listen(paying(tmp_path, reads_status))
 
         result = await ask("doctor", url, "--paid", paid, SANDBOX_SIM_CALLBACK_PROFILE="flat")
@@ -168,7 +164,7 @@ class TestWhichProfilesPay:
             "nothing is wrong",
         ]
 
-    async def test_one_that_pays_failed_payments_too_does_not_work(
+    async def test_no_profile_works_if_the_receiver_also_pays_failed_payments(
         self, listen: Listen, tmp_path: Path, paid: str
     ) -> None:
         url = await listen(paying(tmp_path, reads_no_status))
@@ -209,8 +205,8 @@ class TestWhichProfilesPay:
         assert with_orders[1]["works_with"] == ["flat", "superset"]
 
 
-class TestTheCommand:
-    def test_an_id_is_one_argument_whatever_is_in_it(self) -> None:
+class TestShellCommand:
+    def test_an_id_is_quoted_as_one_argument(self) -> None:
         of = callback(transaction_id="T1; rm -rf $HOME '`")
 
         command = filled("echo {reference} {transaction_id} '{print}'", of)
@@ -229,7 +225,7 @@ class TestTheCommand:
             (("--paid", HANGS), f"a command did not end within 0.1 s: {HANGS}"),
         ],
     )
-    async def test_one_that_cannot_do_its_work_or_does_not_end(
+    async def test_a_command_that_fails_or_does_not_end_is_named(
         self, listen: Listen, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], says: str
     ) -> None:
         if HANGS in words:
