@@ -1,4 +1,4 @@
-"""How certify.toml asks an application: requests, commands, and answers that say nothing."""
+"""How certify.toml asks an application: requests, commands, and answers that lack a value."""
 
 import json
 import threading
@@ -26,6 +26,7 @@ from sandbox_sim.certify.verdicts import CaseVerdict, Result
 from sandbox_sim.testing import SandboxGateway
 from tests.certify.applications import Forgetful, case_of, configuration
 from tests.conftest import basic
+from tests.kit.requests import collection
 
 SOON = timedelta(seconds=5)
 
@@ -75,7 +76,7 @@ def url(shop: HTTPServer, path: str = "/") -> str:
     return f"http://127.0.0.1:{shop.server_port}{path}"
 
 
-def test_json_and_headers_have_the_values_of_the_order_and_numbers_for_amount_and_service(
+def test_placeholders_in_json_and_headers_are_filled_and_numbers_stay_numbers(
     shop: HTTPServer,
 ) -> None:
     body = {
@@ -94,9 +95,9 @@ def test_json_and_headers_have_the_values_of_the_order_and_numbers_for_amount_an
 
     assert tested.place(Placed(amount="12.50"), "R1", SOON) == "7"
 
-    ((method, path, came, sent),) = Shop.requests
-    assert (method, path, came["x-service"]) == ("POST", "/pay/0244000001", "55")
-    assert came["authorization"] == "Bearer token-1 0244000001"
+    ((method, path, received, sent),) = Shop.requests
+    assert (method, path, received["x-service"]) == ("POST", "/pay/0244000001", "55")
+    assert received["authorization"] == "Bearer token-1 0244000001"
     assert tested._configuration.secrets == {"sandbox_secret", "Bearer token-1 "}
     assert json.loads(sent) == {
         "to": "http://gateway:1",
@@ -105,7 +106,7 @@ def test_json_and_headers_have_the_values_of_the_order_and_numbers_for_amount_an
     }
 
 
-def test_each_case_has_a_service_after_that_of_the_file_where_orders_name_it() -> None:
+def test_each_case_has_its_own_service_if_orders_name_the_service() -> None:
     order = {"command": "{reference} {service_id}"}
     made = configuration(application={"service_id": 57}, order=order)
 
@@ -116,7 +117,7 @@ def test_each_case_has_a_service_after_that_of_the_file_where_orders_name_it() -
     assert made.model_copy(update={"at_once": 1}).services(3) == [57]
 
 
-def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(
+def test_a_pattern_also_matches_headers_and_redirects_are_not_followed(
     shop: HTTPServer,
 ) -> None:
     Shop.answer = (303, {"location": "/orders/A-9"}, "")
@@ -158,7 +159,7 @@ def test_an_answer_that_refuses_or_has_no_number_is_shown(
         application(order={"url": url(shop), "json": {}, "field": "id"}).place(Placed(), "R1", SOON)
 
 
-def test_an_answer_that_a_pattern_does_not_fit_is_shown_with_what_patterns_see(
+def test_an_answer_without_a_match_is_shown_as_the_pattern_reads_it(
     shop: HTTPServer,
 ) -> None:
     Shop.answer = (302, {"location": "/thanks/7"}, "<p>Redirecting to /thanks/7</p>")
@@ -176,7 +177,7 @@ def test_an_answer_that_a_pattern_does_not_fit_is_shown_with_what_patterns_see(
         application(state=state).state("7")
 
 
-def test_a_restart_or_a_command_that_does_not_end_is_ended(
+def test_a_restart_or_a_command_that_does_not_end_is_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sandbox_sim.certify.application.RESTART", timedelta(milliseconds=10))
@@ -197,14 +198,14 @@ def test_a_command_gets_each_value_as_one_argument(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "0244000001|a b; exit 3|"
 
 
-def test_the_state_is_what_the_words_say() -> None:
+def test_words_map_the_output_of_the_application_to_a_state() -> None:
     assert application(state={"command": "echo GONE"}).state("1") == "failed"
 
     with pytest.raises(ApplicationUnreachable, match="'SHIPPED' is not listed in"):
         application(state={"command": "echo SHIPPED"}).state("1")
 
 
-def test_an_answer_without_a_state_is_told_from_no_answer(shop: HTTPServer) -> None:
+def test_an_answer_without_a_state_differs_from_a_missing_answer(shop: HTTPServer) -> None:
     Shop.answer = (404, {}, "no such order")
     with pytest.raises(OrderUnreadable, match="HTTP 404, no such order"):
         application(state={"url": url(shop), "field": "state"}).state("1")
@@ -221,7 +222,7 @@ def test_a_restart_may_leave_the_application_in_the_background() -> None:
     assert SystemClock.monotonic() - begun < 5
 
 
-def test_receipts_are_counted_by_a_command_where_there_is_one() -> None:
+def test_a_configured_command_counts_the_receipts() -> None:
     counting = {"receipts": {"command": "echo 2"}}
 
     assert application(application=counting).receipts("1") == 2
@@ -241,14 +242,14 @@ ENDS_AS = [(False, CaseVerdict.FAILED), (True, CaseVerdict.INCONCLUSIVE)]
 
 
 def judged(made: Callable[[str], Any], case: CertifyCase, until: float = 1e12) -> Result:
-    """The result of a case for the application that is made for the address of a gateway."""
+    """The result of a case. made: creates the application for the address of a gateway."""
     table = {"gateway": {"port": 0}, "application": TIMES}
     with open_bench(configuration(**table), SandboxGateway) as bench:
         return CaseRun(bench, made(bench.gateway_url), case, until).run()
 
 
 @pytest.mark.parametrize(("control", "verdict"), ENDS_AS)
-def test_an_order_that_cannot_be_read_fails_a_case_and_leaves_a_control_open(
+def test_an_unreadable_order_fails_a_case_and_makes_a_control_inconclusive(
     control: bool, verdict: CaseVerdict
 ) -> None:
     case = case_of(*READ, control=control)
@@ -271,18 +272,7 @@ class Crashing(Forgetful):
         self.crashes_at_orders = crashes_at_orders
 
     def place(self, order: Placed, reference: str, within: timedelta) -> str:
-        payment = {
-            "service_id": 55,
-            "reference": reference,
-            "transaction_id": reference,
-            "trans_type": "CTM",
-            "amount": 10.5,
-            "nw": "MTN",
-            "payment_option": "MOM",
-            "customer_number": order.phone,
-            "request_time": "2026-01-01 09:00",
-            "callback_url": self.shop,
-        }
+        payment = collection(reference, customer_number=order.phone, callback_url=self.shop)
         to = self.shop if self.crashes_at_orders else f"{self.gateway}/make_payment"
         headers = {"Authorization": basic("sandbox_key", "sandbox_secret"), "User-Agent": "shop"}
         send("POST", to, json.dumps(payment).encode(), headers, within)
@@ -302,7 +292,7 @@ def test_a_crash_at_a_forged_callback_pays_no_order(shop: HTTPServer) -> None:
 
 
 @pytest.mark.parametrize(("control", "verdict"), ENDS_AS)
-def test_a_crash_at_an_order_fails_a_case_and_leaves_a_control_open(
+def test_a_crash_at_an_order_fails_a_case_and_makes_a_control_inconclusive(
     shop: HTTPServer, control: bool, verdict: CaseVerdict
 ) -> None:
     Shop.answer = None
