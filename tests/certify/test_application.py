@@ -1,10 +1,8 @@
 """How certify.toml asks an application: requests, commands, and answers that lack a value."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +23,7 @@ from sandbox_sim.certify.cases import CertifyCase, Placed, State
 from sandbox_sim.certify.verdicts import CaseVerdict, Result
 from sandbox_sim.testing import SandboxGateway
 from tests.certify.applications import Forgetful, case_of, configuration
+from tests.cli.fake_servers import FakeServer, http_server
 from tests.conftest import basic
 from tests.kit.requests import collection
 
@@ -36,48 +35,15 @@ def application(**tables: Any) -> ConfiguredApplication:
     return ConfiguredApplication(configuration(**{**document, **tables}), "http://gateway:1")
 
 
-class Shop(BaseHTTPRequestHandler):
-    """Keeps the requests, and answers each one with what the test has chosen."""
-
-    requests: list[tuple[str, str, dict[str, str], str]]
-    answer: tuple[int, dict[str, str], str] | None
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-        if self.answer is None:
-            return
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.requests.append((self.command, self.path, headers, body))
-        status, sent, text = self.answer
-        self.send_response(status)
-        for name, value in sent.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    do_GET = do_POST  # noqa: N815 -- the name is that of the library
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def shop() -> Iterator[HTTPServer]:
-    Shop.requests, Shop.answer = [], (200, {}, '{"order": {"ids": [7]}}')
-    with HTTPServer(("127.0.0.1", 0), Shop) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+def shop() -> Iterator[FakeServer]:
+    with http_server() as server:
+        server.answers(200, {}, '{"order": {"ids": [7]}}')
         yield server
-        server.shutdown()
-        thread.join()
-
-
-def url(shop: HTTPServer, path: str = "/") -> str:
-    return f"http://127.0.0.1:{shop.server_port}{path}"
 
 
 def test_placeholders_in_json_and_headers_are_filled_and_numbers_stay_numbers(
-    shop: HTTPServer,
+    shop: FakeServer,
 ) -> None:
     body = {
         "to": "{gateway}",
@@ -86,7 +52,7 @@ def test_placeholders_in_json_and_headers_are_filled_and_numbers_stay_numbers(
     }
     headers = {"X-Service": "{service_id}", "Authorization": "Bearer token-1 {phone}"}
     order = {
-        "url": url(shop, "/pay/{phone}"),
+        "url": f"{shop.url}/pay/{{phone}}",
         "headers": headers,
         "json": body,
         "field": "order.ids.0",
@@ -95,11 +61,12 @@ def test_placeholders_in_json_and_headers_are_filled_and_numbers_stay_numbers(
 
     assert tested.place(Placed(amount="12.50"), "R1", SOON) == "7"
 
-    ((method, path, received, sent),) = Shop.requests
-    assert (method, path, received["x-service"]) == ("POST", "/pay/0244000001", "55")
-    assert received["authorization"] == "Bearer token-1 0244000001"
+    (sent,) = shop.requests
+    assert (sent.method, sent.path) == ("POST", "/pay/0244000001")
+    assert sent.headers["x-service"] == "55"
+    assert sent.headers["authorization"] == "Bearer token-1 0244000001"
     assert tested._configuration.secrets == {"sandbox_secret", "Bearer token-1 "}
-    assert json.loads(sent) == {
+    assert json.loads(sent.body) == {
         "to": "http://gateway:1",
         "service": 55,
         "lines": [{"price": 12.5, "for": "GHS 12.50"}],
@@ -118,17 +85,17 @@ def test_each_case_has_its_own_service_if_orders_name_the_service() -> None:
 
 
 def test_a_pattern_also_matches_headers_and_redirects_are_not_followed(
-    shop: HTTPServer,
+    shop: FakeServer,
 ) -> None:
-    Shop.answer = (303, {"location": "/orders/A-9"}, "")
+    shop.answers(303, {"location": "/orders/A-9"}, "")
     order = {
-        "url": url(shop),
+        "url": shop.url,
         "form": {"phone": "{phone}", "other_form": "{phone_233}"},
         "pattern": r"Location: /orders/(\S+)",
     }
 
     assert application(order=order).place(Placed(), "R1", SOON) == "A-9"
-    assert [each[3] for each in Shop.requests] == ["phone=0244000001&other_form=233244000001"]
+    assert [each.body for each in shop.requests] == [b"phone=0244000001&other_form=233244000001"]
 
 
 @pytest.mark.parametrize(
@@ -148,29 +115,29 @@ def test_a_pattern_also_matches_headers_and_redirects_are_not_followed(
     ],
 )
 def test_an_answer_that_refuses_or_has_no_number_is_shown(
-    shop: HTTPServer,
+    shop: FakeServer,
     answer: tuple[int, dict[str, str], str],
     problem: type[Exception],
     shown: str,
 ) -> None:
-    Shop.answer = answer
+    shop.answers(*answer)
 
     with pytest.raises(problem, match=shown):
-        application(order={"url": url(shop), "json": {}, "field": "id"}).place(Placed(), "R1", SOON)
+        application(order={"url": shop.url, "json": {}, "field": "id"}).place(Placed(), "R1", SOON)
 
 
 def test_an_answer_without_a_match_is_shown_as_the_pattern_reads_it(
-    shop: HTTPServer,
+    shop: FakeServer,
 ) -> None:
-    Shop.answer = (302, {"location": "/thanks/7"}, "<p>Redirecting to /thanks/7</p>")
-    order = {"url": url(shop), "form": {}, "pattern": r"Location: /orders/(\S+)"}
+    shop.answers(302, {"location": "/thanks/7"}, "<p>Redirecting to /thanks/7</p>")
+    order = {"url": shop.url, "form": {}, "pattern": r"Location: /orders/(\S+)"}
     with pytest.raises(
         ApplicationUnreachable, match=r"^order\.pattern finds .*, Location: /thanks/7$"
     ):
         application(order=order).place(Placed(), "R1", SOON)
 
-    Shop.answer = (200, {}, "<head></head><b class=status>PAID</b>")
-    state = {"url": url(shop), "pattern": 'class="status">(.*)<'}
+    shop.answers(200, {}, "<head></head><b class=status>PAID</b>")
+    state = {"url": shop.url, "pattern": 'class="status">(.*)<'}
     with pytest.raises(
         OrderUnreadable, match=r"^state\.pattern finds .*, <b class=status>PAID</b>$"
     ):
@@ -205,10 +172,10 @@ def test_words_map_the_output_of_the_application_to_a_state() -> None:
         application(state={"command": "echo SHIPPED"}).state("1")
 
 
-def test_an_answer_without_a_state_differs_from_a_missing_answer(shop: HTTPServer) -> None:
-    Shop.answer = (404, {}, "no such order")
+def test_an_answer_without_a_state_differs_from_a_missing_answer(shop: FakeServer) -> None:
+    shop.answers(404, {}, "no such order")
     with pytest.raises(OrderUnreadable, match="HTTP 404, no such order"):
-        application(state={"url": url(shop), "field": "state"}).state("1")
+        application(state={"url": shop.url, "field": "state"}).state("1")
 
     with pytest.raises(ApplicationUnreachable, match="exits with 3: echo no; exit 3"):
         application(state={"command": "echo no; exit 3"}).state("1")
@@ -282,10 +249,10 @@ class Crashing(Forgetful):
         return "pending"
 
 
-def test_a_crash_at_a_forged_callback_pays_no_order(shop: HTTPServer) -> None:
-    Shop.answer = None
+def test_a_crash_at_a_forged_callback_pays_no_order(shop: FakeServer) -> None:
+    shop.hangs_up = True
 
-    result = judged(lambda gateway: Crashing(gateway, url(shop)), case_of(*FORGED))
+    result = judged(lambda gateway: Crashing(gateway, shop.url), case_of(*FORGED))
 
     assert (result.verdict, result.reason) == (CaseVerdict.PASSED, "")
     assert "closed the connection without an answer" in str(result.events)
@@ -293,14 +260,14 @@ def test_a_crash_at_a_forged_callback_pays_no_order(shop: HTTPServer) -> None:
 
 @pytest.mark.parametrize(("control", "verdict"), ENDS_AS)
 def test_a_crash_at_an_order_fails_a_case_and_makes_a_control_inconclusive(
-    shop: HTTPServer, control: bool, verdict: CaseVerdict
+    shop: FakeServer, control: bool, verdict: CaseVerdict
 ) -> None:
-    Shop.answer = None
+    shop.hangs_up = True
 
     result = judged(
-        lambda gateway: Crashing(gateway, url(shop), crashes_at_orders=True),
+        lambda gateway: Crashing(gateway, shop.url, crashes_at_orders=True),
         case_of(*FORGED, control=control),
     )
 
     assert result.verdict is verdict
-    assert result.reason == f"POST {url(shop)}: it closed the connection without an answer"
+    assert result.reason == f"POST {shop.url}: it closed the connection without an answer"

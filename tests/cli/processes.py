@@ -3,16 +3,15 @@
 import json
 import re
 import signal
-import socket
 import ssl
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from click.testing import CliRunner, Result
@@ -186,6 +185,15 @@ def in_process(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
+def eventually(condition: Callable[[], Any]) -> Any:
+    """Return the value of the condition once it is true; fail after `SOON` seconds."""
+    late = time.monotonic() + SOON
+    while not (found := condition()):
+        assert time.monotonic() < late
+        time.sleep(0.02)
+    return found
+
+
 def answers(url: str) -> bool:
     """Whether a server answers a GET of this URL."""
     try:
@@ -206,22 +214,3 @@ def post(
     )
     with urllib.request.urlopen(request, timeout=SOON, context=context) as answer:  # noqa: S310
         return json.load(answer), answer.headers["X-Sandbox-Request-Id"]
-
-
-@contextmanager
-def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that sends these bytes to its first client; yields its URL and what it received."""
-    asked: list[bytes] = []
-
-    def serve() -> None:
-        connection, _ = listening.accept()
-        listening.close()  # so that a second connection is refused, and does not wait
-        with connection:
-            asked.append(connection.recv(65536))
-            connection.sendall(answer)
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
-        thread.join(SOON)

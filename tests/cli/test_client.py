@@ -13,7 +13,8 @@ from sandbox_sim.cli import main
 from sandbox_sim.cli.client import RunningGateway, Unreachable
 from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests.cli.asking import as_json, on, printed
-from tests.cli.processes import answering, end, in_process, running
+from tests.cli.fake_servers import answering
+from tests.cli.processes import end, in_process, running
 from tests.conftest import Sandbox, StartSandbox
 
 ASKING = [

@@ -6,12 +6,8 @@ character.
 
 import json
 import re
-import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import click
@@ -30,8 +26,9 @@ from sandbox_sim.records.journal import RequestView
 from sandbox_sim.records.messages import MessageView
 from sandbox_sim.records.transactions import TransactionView
 from tests.cli.every_command import COMMANDS, commands
+from tests.cli.fake_servers import FakeServer, answering, http_server
 from tests.cli.receivers import Listen, ask
-from tests.kit import http_servers
+from tests.kit.http_servers import listening
 
 # A title, a cleared screen, one-byte CSI, the end of a line, the other direction of writing, half
 # of an emoji.
@@ -89,42 +86,10 @@ A_FEW_CASES = {
 _STYLES = re.compile(r"\x1b\[(?:0|1|3[0-7]|9[0-7])m")
 
 
-class Answer:
-    """What the server answers to every request."""
-
-    def __init__(self) -> None:
-        self.status = 200
-        self.body = b"{}"
-        self.headers: Mapping[str, str] = {}
-
-
 @pytest.fixture(scope="module")
-def server() -> Iterator[tuple[str, Answer]]:
-    """The address of a server, and what it answers."""
-    answer = Answer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(answer.status)
-            for name, value in answer.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.body)))
-            self.end_headers()
-            self.wfile.write(answer.body)
-
-        do_GET = do_POST = do_DELETE = _answer  # noqa: N815 -- names of http.server
-
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=listening.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"http://127.0.0.1:{listening.server_port}", answer
-    listening.shutdown()
-    thread.join()
-    listening.server_close()
+def server() -> Iterator[FakeServer]:
+    with http_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +194,7 @@ DOCUMENTS = st.one_of(
     header=st.sampled_from(TEXTS),
 )
 def test_a_command_ends_cleanly_after_any_json(
-    server: tuple[str, Answer],
+    server: FakeServer,
     statement: Path,
     command: str,
     document: Any,
@@ -237,13 +202,11 @@ def test_a_command_ends_cleanly_after_any_json(
     as_json: bool,
     header: str,
 ) -> None:
-    url, answer = server
-    answer.status, answer.body = status, json.dumps(document).encode()
     value = header.replace("\r\n", "").encode("utf-8", "replace").decode("latin-1")
-    answer.headers = {"X-Sandbox-Why": value, "X-Sandbox-Rule": value}
+    server.answers(status, {"X-Sandbox-Why": value, "X-Sandbox-Rule": value}, json.dumps(document))
     words = command.format(statement=statement).split()
 
-    assert_harmless(run(url, *(["--json"] if as_json else []), *words))
+    assert_harmless(run(server.url, *(["--json"] if as_json else []), *words))
 
 
 @pytest.mark.parametrize(
@@ -265,21 +228,19 @@ def test_a_command_ends_cleanly_after_any_json(
 )
 @pytest.mark.parametrize("words", [("requests", "list"), ("--json", "requests", "list")])
 def test_a_command_ends_cleanly_after_any_body(
-    server: tuple[str, Answer], words: tuple[str, ...], body: bytes
+    server: FakeServer, words: tuple[str, ...], body: bytes
 ) -> None:
-    url, answer = server
-    answer.status, answer.body, answer.headers = 200, body, {}
+    server.answers(200, {}, body)
 
-    assert_harmless(run(url, *words))
+    assert_harmless(run(server.url, *words))
 
 
-def test_json_of_a_server_keeps_its_meaning_when_it_is_printed(server: tuple[str, Answer]) -> None:
-    url, answer = server
+def test_json_of_a_server_keeps_its_meaning_when_it_is_printed(server: FakeServer) -> None:
     document = {"requests": [], HOSTILE: [HOSTILE, "Ɛyɛ 🙂"], "next": None}
-    answer.status, answer.headers = 200, {}
-    answer.body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    text = json.dumps(document, ensure_ascii=False)
+    server.answers(200, {}, text.encode("utf-8", "backslashreplace"))
 
-    result = run(url, "--json", "requests", "list")
+    result = run(server.url, "--json", "requests", "list")
 
     assert_harmless(result)
     assert json.loads(result.stdout) == document
@@ -287,13 +248,11 @@ def test_json_of_a_server_keeps_its_meaning_when_it_is_printed(server: tuple[str
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_is_not_followed(server: tuple[str, Answer], status: int) -> None:
-    url, answer = server
-    answer.status, answer.body = status, b"{}"
-    answer.headers = {"Location": "http://elsewhere.test/\x9b"}
+def test_a_redirect_is_not_followed(server: FakeServer, status: int) -> None:
+    server.answers(status, {"Location": "http://elsewhere.test/\x9b"}, "{}")
 
     for words in (("requests", "list"), ("trigger", "sms", "--no-wait")):
-        result = run(url, *words)
+        result = run(server.url, *words)
 
         assert_harmless(result)
         assert result.exit_code == 1
@@ -301,42 +260,16 @@ def test_a_redirect_is_not_followed(server: tuple[str, Answer], status: int) -> 
 
 
 def test_the_error_for_a_missing_field_names_the_server_and_the_field(
-    server: tuple[str, Answer],
+    server: FakeServer,
 ) -> None:
-    url, answer = server
-    answer.status, answer.body, answer.headers = 200, b'{"requests": [{}], "next": null}', {}
+    server.answers(200, {}, b'{"requests": [{}], "next": null}')
 
-    result = run(url, "requests", "list")
+    result = run(server.url, "requests", "list")
 
     assert result.exit_code == 1
     assert result.stderr == (
-        f"{url} answers with fields that this version does not know (KeyError: 'at')\n"
+        f"{server.url} answers with fields that this version does not know (KeyError: 'at')\n"
     )
-
-
-@contextmanager
-def writing(*parts: bytes, endlessly: bytes = b"") -> Iterator[str]:
-    """A server that writes these parts to its first client, and then one again and again."""
-
-    def serve() -> None:
-        connection, _ = listening.accept()
-        with connection:
-            connection.settimeout(5)
-            try:
-                connection.recv(65536)
-                for part in parts:
-                    connection.sendall(part)
-                while endlessly:
-                    connection.sendall(endlessly)
-            except OSError:
-                return  # the client has gone, or no longer reads
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        thread.join(20)
-        assert not thread.is_alive()
 
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -358,27 +291,26 @@ class TestRawAnswers:
     ) -> None:
         monkeypatch.setattr(client, "_MOST_BYTES", 1_000_000)
 
-        with writing(*parts, endlessly=endlessly) as url, pytest.raises(Unreachable) as raised:
+        with (
+            answering(*parts, endlessly=endlessly) as (url, _),
+            pytest.raises(Unreachable) as raised,
+        ):
             RunningGateway(url).send("GET", "/", {}, timeout_s=0.5)
 
         # Python 3.14 counts heads itself.
         ends = "no answer within 0.5 s|larger|more than 100 interim responses"
         assert re.search(ends, str(raised.value))
 
-    def test_a_list_without_an_end_is_read_up_to_the_most_pages(
-        self, server: tuple[str, Answer]
-    ) -> None:
-        url, answer = server
-        answer.status, answer.headers = 200, {}
-        answer.body = b'{"callbacks": [{"id": "C1"}], "next": "C1"}'
+    def test_a_list_without_an_end_is_read_up_to_the_most_pages(self, server: FakeServer) -> None:
+        server.answers(200, {}, '{"callbacks": [{"id": "C1"}], "next": "C1"}')
 
-        result = run(url, "callbacks", "resend", "--failed")
+        result = run(server.url, "callbacks", "resend", "--failed")
 
         assert_harmless(result)
-        assert result.stderr == f"{url} has more than 5 pages of callbacks\n"
+        assert result.stderr == f"{server.url} has more than 5 pages of callbacks\n"
 
     def test_an_incomplete_answer_counts_as_no_answer(self) -> None:
-        with writing(HEAD + b"Content-Length: 10\r\n\r\n{}") as url:
+        with answering(HEAD + b"Content-Length: 10\r\n\r\n{}") as (url, _):
             result = run(url, "requests", "list")
 
         assert_harmless(result)
@@ -402,7 +334,7 @@ class TestRawAnswers:
     def test_a_command_ends_cleanly_after_an_answer_that_is_not_http(
         self, words: tuple[str, ...], head: bytes
     ) -> None:
-        with writing(head) as url:
+        with answering(head) as (url, _):
             assert_harmless(run(url, *words))
 
 
@@ -425,7 +357,7 @@ async def listened(answer: web.Response) -> Result:
         return answer
 
     routes = (web.get("/_sandbox/clock", clock), web.get("/_sandbox/listen", streaming))
-    async with http_servers.listening(*routes) as url:
+    async with listening(*routes) as url:
         return await ask("listen", "--from", url, "--forward-to", "http://127.0.0.1:9/")
 
 
@@ -452,18 +384,16 @@ class TestOtherClients:
     )
     def test_compare_ends_cleanly_after_hostile_answers(
         self,
-        server: tuple[str, Answer],
+        server: FakeServer,
         monkeypatch: pytest.MonkeyPatch,
         words: tuple[str, ...],
         document: Any,
     ) -> None:
         few = [case for case in cases.load() if case.name in A_FEW_CASES]
         monkeypatch.setattr(cases, "load", lambda: few)
-        url, answer = server
-        answer.status, answer.body = 200, json.dumps(document).encode()
-        answer.headers = {"Content-Type": "application/json"}
+        server.answers(200, {"Content-Type": "application/json"}, json.dumps(document))
 
-        result = run(url, *words, "compare", url, "--timeout", "0")
+        result = run(server.url, *words, "compare", server.url, "--timeout", "0")
 
         assert_harmless(result)
         assert result.exit_code == 1
@@ -517,7 +447,7 @@ class TestOtherClients:
     def test_compare_stops_reading_an_endless_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sides, "_MOST_BYTES", 1_000_000)
 
-        with writing(HEAD, b"\r\n", endlessly=b" " * 65536) as url:
+        with answering(HEAD, b"\r\n", endlessly=b" " * 65536) as (url, _):
             result = run(url, "compare", url)
 
         assert result.exit_code == 2

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, chdir, contextmanager
@@ -15,7 +14,7 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.cli.processes import SOON, ended, first_line, process, python, running
+from tests.cli.processes import SOON, ended, eventually, first_line, process, python, running
 from tests.docs.commands import shape
 from tests.docs.pages import ROOT, Command
 from tests.kit.requests import basic
@@ -114,11 +113,12 @@ class Reader:
 
     def final_status(self, words: list[str]) -> str:
         """The answer to a status query, as soon as the payment is no longer pending."""
-        late = time.monotonic() + SOON
-        while json.loads(answer := self.curl(words))["response_data"]["status"] == "002":
-            assert time.monotonic() < late, "the payment stays pending"
-            time.sleep(0.05)
-        return answer
+
+        def final() -> str:
+            answer = self.curl(words)
+            return "" if json.loads(answer)["response_data"]["status"] == "002" else answer
+
+        return str(eventually(final))
 
     def start(self, words: list[str]) -> None:
         """Start a fake network of the clone; it prints a line when it is ready."""

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
@@ -15,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from sandbox_sim.settings.loading import load
+from tests.cli.fake_servers import answering
 from tests.cli.processes import (
-    answering,
     answers,
     command,
     end,
     ended,
+    eventually,
     first_line,
     in_background,
     in_process,
@@ -210,13 +210,14 @@ class TestClosedOutput:
     def serves(server: subprocess.Popen[str], state: Path, err: str) -> None:
         """Assert that the server works, and writes only this to stderr."""
         file = state / "sandbox-sim" / "servers" / f"{server.pid}.json"
-        url = ""
-        while not url:
-            assert server.poll() is None, "it ended"
+
+        def url() -> str:
+            assert server.poll() is None, "the server has ended"
             with suppress(FileNotFoundError, json.JSONDecodeError):  # not there yet, or not whole
-                url = json.loads(file.read_text("utf-8"))["url"]
-            time.sleep(0.02)
-        assert answers(f"{url}/_sandbox/livez")
+                return str(json.loads(file.read_text("utf-8"))["url"])
+            return ""
+
+        assert answers(f"{eventually(url)}/_sandbox/livez")
         code, _, printed = end(server, signal.SIGTERM)
 
         assert code == 0

@@ -12,9 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -28,9 +26,9 @@ from tests import postgres
 from tests.cli.processes import (
     FORK_WORKERS,
     IGNORE_CTRL_C,
-    SOON,
     end,
     ended,
+    eventually,
     first_line,
     post,
     ready_url,
@@ -43,15 +41,6 @@ from tests.tls_files import certificate_files, trusting
 @pytest.fixture
 def store() -> str:
     return postgres.empty_database()
-
-
-def eventually(condition: Callable[[], Any]) -> Any:
-    """Return the value of the condition once it is true; fail after `SOON` seconds."""
-    late = time.monotonic() + SOON
-    while not (found := condition()):
-        assert time.monotonic() < late
-        time.sleep(0.02)
-    return found
 
 
 def parents() -> dict[int, int]:
