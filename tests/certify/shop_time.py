@@ -18,7 +18,7 @@ _LOOK_S: Final = 0.002
 _NEVER_S: Final = 60
 
 
-class Asked(NamedTuple):
+class GatewayRequest(NamedTuple):
     """A request to the gateway. task: the one that waits for the answer."""
 
     path: str
@@ -37,8 +37,8 @@ class ShopTime(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self.answering: set[asyncio.Task[Any]] = set()
-        self.asking: set[Asked] = set()
-        self.is_held: Callable[[Asked], bool] = lambda _: False
+        self.asking: set[GatewayRequest] = set()
+        self.is_held: Callable[[GatewayRequest], bool] = lambda _: False
         self.changed = threading.Event()
         self.loop = _Loop(self)
         self._seconds = 0.0

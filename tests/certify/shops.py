@@ -33,7 +33,7 @@ from sandbox_sim.demo.gateway_client import ShopSettings, Unanswered, _wallet_fi
 from sandbox_sim.demo.orders import Order, OrderBook, OrderState
 from sandbox_sim.demo.shop import Shop
 from sandbox_sim.testing import SandboxGateway
-from tests.certify.shop_time import Asked, ShopTime
+from tests.certify.shop_time import GatewayRequest, ShopTime
 
 
 class RefundDesk:
@@ -243,12 +243,12 @@ def _follow(shop: ShopWithRefunds, time: ShopTime) -> None:
     genuine = client._post_once
 
     async def post_once(path: str, body: Mapping[str, Any]) -> Any:
-        asked = Asked(path, body.get("transaction_id"), asyncio.current_task())
-        time.asking.add(asked)
+        request = GatewayRequest(path, body.get("transaction_id"), asyncio.current_task())
+        time.asking.add(request)
         try:
             return await genuine(path, body)
         finally:
-            time.asking.discard(asked)
+            time.asking.discard(request)
 
     client._post_once = post_once
 
@@ -294,13 +294,13 @@ class TimedApplication(ConfiguredApplication):
             faults.append(given)
             return genuine(**given)
 
-        def is_held(asked: Asked) -> bool:
+        def is_held(request: GatewayRequest) -> bool:
             return (
                 bool(faults)
                 and "timeout" in faults[-1]
-                and asked.path == "/make_payment"
+                and request.path == "/make_payment"
                 and any(
-                    each.rule == "fault" and each.transaction_id == asked.transaction_id
+                    each.rule == "fault" and each.transaction_id == request.transaction_id
                     for each in gateway.requests
                 )
             )

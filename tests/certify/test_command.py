@@ -283,11 +283,6 @@ def test_wrong_arguments_are_refused(words: list[str], problem: str, tmp_path: P
             'port = "x"',
             "port (from [gateway] of certify.toml): must be a valid integer",
         ),
-        (
-            "port = 8233",
-            "prot = 1",
-            "prot (from [gateway] of certify.toml): there is no such setting",
-        ),
     ],
 )
 def test_a_wrong_certify_toml_is_named_with_its_field(old: str, new: str, problem: str) -> None:

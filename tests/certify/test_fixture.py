@@ -88,7 +88,7 @@ def test_an_application_that_raises_makes_the_control_inconclusive(
         sandbox_gateway.certify("success", place_order=shop.place, state_of=state)
 
 
-def test_words_map_the_words_of_the_application_to_states(
+def test_words_map_the_answers_of_the_application_to_states(
     sandbox_gateway: SandboxGateway, shop: AskingShop
 ) -> None:
     def state(number: str) -> str:

@@ -73,7 +73,7 @@ def http_server() -> Iterator[FakeServer]:
 def answering(*parts: bytes, endlessly: bytes = b"") -> Iterator[tuple[str, list[bytes]]]:
     """A server that sends these bytes to its first client; yields its URL and what it received.
 
-    endlessly: it sends these bytes then, again and again.
+    endlessly: after the parts, it sends these bytes again and again.
     """
     received: list[bytes] = []
 

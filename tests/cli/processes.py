@@ -69,7 +69,7 @@ IGNORE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 # A parent forks its workers, which need no imports then: these take most of the time of a start.
 # preexec_fn runs in the new process, with the stdin and the process group of a worker. It closes
-# the descriptor whose end tells the parent that the process has started.
+# the descriptor that the parent reads to its end, which means that the process has started.
 FORK_WORKERS = """
 import asyncio, contextlib, os, sys
 

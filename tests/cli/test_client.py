@@ -140,11 +140,11 @@ class TestControlToken:
 
     def test_requests_to_the_simulated_interface_do_not_have_the_token(self) -> None:
         answer = b'HTTP/1.1 200 OK\r\nContent-Length: 23\r\n\r\n{"response_code":"400"}'
-        with answering(answer) as (url, asked):
+        with answering(answer) as (url, received):
             RunningGateway(url, "s3same").call("/sms/send", {}, ("key", "secret"))
 
-        assert b"s3same" not in asked[0]
-        assert b"Authorization: Basic a2V5OnNlY3JldA==\r\n" in asked[0]
+        assert b"s3same" not in received[0]
+        assert b"Authorization: Basic a2V5OnNlY3JldA==\r\n" in received[0]
 
 
 async def test_arguments_that_are_not_utf_8_are_refused_or_match_nothing(sandbox: Sandbox) -> None:

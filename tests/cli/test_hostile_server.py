@@ -150,7 +150,7 @@ def names() -> list[str]:
 
 TEXTS = ("", "T1", "202", "002", "failed", "2026-01-01T09:00:00Z", HOSTILE)
 NUMBERS = (0, 1, -1, 10**30, 0.5, 1e308, float("inf"), float("nan"))
-# What a command may find where it expects something else, or what it reads next.
+# Values that a command may find in place of the expected ones, or may read next.
 VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [
         *TEXTS,
@@ -301,7 +301,7 @@ class TestRawAnswers:
         ends = "no answer within 0.5 s|larger|more than 100 interim responses"
         assert re.search(ends, str(raised.value))
 
-    def test_a_list_without_an_end_is_read_up_to_the_most_pages(self, server: FakeServer) -> None:
+    def test_a_list_without_an_end_is_read_up_to_the_page_limit(self, server: FakeServer) -> None:
         server.answers(200, {}, '{"callbacks": [{"id": "C1"}], "next": "C1"}')
 
         result = run(server.url, "callbacks", "resend", "--failed")

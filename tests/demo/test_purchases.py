@@ -187,13 +187,13 @@ async def test_the_shop_asks_less_and_less_often_until_the_record_is_gone(demo: 
     await rule(demo, "overrides", outcome={"status": "002"})
     order = await demo.buy()
 
-    asked = []
+    queried_at = []
     for second in range(1, 101):
         before = only(order).questions
         await demo.ask_after(seconds=1)
         if only(order).questions > before:
-            asked.append(second)
-    assert asked == [10, 30, 70]
+            queried_at.append(second)
+    assert queried_at == [10, 30, 70]
 
     await demo.sandbox.advance(minutes=16)
     await demo.ask_after(seconds=100)

@@ -73,9 +73,9 @@ async def test_balances_are_those_of_the_table(sandbox: Sandbox) -> None:
     (_, *rich), (_, *poor) = Page("docs/interface.md").table("sandbox.9: Balances")
     names = ("collection_balance", "payout_balance", "sms_balance", "airtime_balance")
 
-    came = [(await sandbox.balance(service)).data for service in (55, 59)]
+    found = [(await sandbox.balance(service)).data for service in (55, 59)]
 
-    assert [[str(each[name]) for name in names] for each in came] == [rich, poor]
+    assert [[str(each[name]) for name in names] for each in found] == [rich, poor]
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ async def test_a_button_of_the_card_page_acts_as_the_table_says(
 
     assert "link" not in then or landing_page in body
     assert (await sandbox.status()).data["status"] == status
-    came = [message["json"]["trans_status"] for message in await sandbox.inbox()]
-    assert came == [code(callback)] * (callback != "none")
+    statuses = [message["json"]["trans_status"] for message in await sandbox.inbox()]
+    assert statuses == [code(callback)] * (callback != "none")
 
 
 @pytest.mark.parametrize("row", SMS.table("Values"), ids=named)
@@ -134,7 +134,7 @@ def test_every_field_of_an_override_is_in_the_table() -> None:
     assert sorted(named) == sorted(["match", *outcome, "delay_ms", *manner, "times"])
 
 
-async def test_every_fault_of_the_table_processes_the_request_or_not_as_it_says(
+async def test_a_request_with_a_fault_is_processed_as_the_table_says(
     sandbox: Sandbox,
 ) -> None:
     (example,) = (

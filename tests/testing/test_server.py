@@ -98,7 +98,7 @@ def test_an_interrupted_call_no_longer_moves_the_clock(
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-def test_a_fork_may_send_requests_and_no_other_call(
+def test_a_fork_may_send_requests_and_its_other_calls_are_refused(
     gateway: SandboxGateway,
 ) -> None:
     def run(sending: Connection) -> None:

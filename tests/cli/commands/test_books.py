@@ -53,7 +53,7 @@ async def test_a_gateway_without_production_refuses_entries(sandbox: Sandbox) ->
     assert result.stderr == "Production mode is off, so no entries of mode P can be made\n"
 
 
-async def test_a_statement_quotes_typed_texts_for_spreadsheets_and_keeps_amounts_as_numbers(
+async def test_a_statement_quotes_typed_texts_and_keeps_amounts_as_numbers(
     late: Sandbox,
 ) -> None:
     texts = ("=1+1", "+1", "-1", "@A1")

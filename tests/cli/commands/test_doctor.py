@@ -17,7 +17,7 @@ from tests.cli.receivers import (
     ask,
     expected,
     healthy,
-    knows,
+    is_signed,
     report,
     trusting,
     verdicts,
@@ -66,11 +66,11 @@ async def test_a_receiver_that_accepts_everything_fails_the_checks_of_signatures
 
     assert result.exit_code == 1
     assert result.stderr == "wrong: no signature, wrong signature, changed body\n"
-    _, line, sent, came, do, note = result.stdout.splitlines()[12:18]
+    _, line, sent, got, do, note = result.stdout.splitlines()[12:18]
     assert line.startswith("wrong    wrong signature  a forged callback was accepted: HTTP 200")
     words = "sent: a successful payment, signed with another key, DOCTOR-[0-9a-f]{12}, as trans"
     assert re.fullmatch(words, sent.strip())
-    assert came.strip() == "got:  thanks"
+    assert got.strip() == "got:  thanks"
     assert note.startswith("note     wrong signature  a forged callback was accepted")
     assert do.strip().startswith("do:   Compare X-Service-Signature with ")
 
@@ -127,8 +127,8 @@ class TestSecretKey:
     @pytest.fixture
     async def url(self, listen: Listen) -> str:
         async def shop(request: web.Request) -> web.Response:
-            is_signed = await knows(request, secret_key="shop-secret")
-            return web.Response(status=200 if is_signed else 401)
+            is_genuine = await is_signed(request, secret_key="shop-secret")
+            return web.Response(status=200 if is_genuine else 401)
 
         return await listen(shop)
 

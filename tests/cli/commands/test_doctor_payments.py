@@ -9,7 +9,7 @@ from aiohttp import web
 
 from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests.cli.asking import on
-from tests.cli.receivers import Handler, Listen, ask, healthy, knows, report, trusting
+from tests.cli.receivers import Handler, Listen, ask, healthy, is_signed, report, trusting
 from tests.conftest import Sandbox, StartSandbox
 from tests.production.client import live
 from tests.web.control_api import get
@@ -21,7 +21,7 @@ def verifying(sandbox: Sandbox, folder: Path, service_id: int = OWN_SERVICE) -> 
     """A receiver that pays the order only if the gateway says that the payment succeeded."""
 
     async def receive(request: web.Request) -> web.Response:
-        if not await knows(request):
+        if not await is_signed(request):
             return web.Response(status=401)
         body = await request.json()
         answer = await sandbox.status(body["transaction_id"], service_id)

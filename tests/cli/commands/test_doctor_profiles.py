@@ -12,7 +12,7 @@ from aiohttp import web
 
 from sandbox_sim.cli.commands import doctor
 from sandbox_sim.cli.commands.doctor import filled
-from tests.cli.receivers import Listen, ask, knows, report
+from tests.cli.receivers import Listen, ask, is_signed, report
 from tests.sample_records import callback
 
 Body = Mapping[str, Any]
@@ -23,7 +23,7 @@ def taking(accepts: Callable[[Body], bool]) -> Callable[[web.Request], Any]:
     """A receiver that answers 400 to bodies that it does not accept."""
 
     async def receive(request: web.Request) -> web.Response:
-        if not await knows(request):
+        if not await is_signed(request):
             return web.Response(status=401)
         return web.Response(status=200 if accepts(await request.json()) else 400)
 
@@ -51,7 +51,7 @@ class TestJudgedProfiles:
             ("trans_bare", "flat", "event", "superset"), "note"
         )
 
-    async def test_a_setting_the_address_or_an_option_chooses_the_profiles(
+    async def test_a_setting_an_address_or_an_option_chooses_the_profile(
         self, listen: Listen, tmp_path: Path
     ) -> None:
         file = tmp_path / "sandbox_sim.toml"
@@ -92,7 +92,7 @@ def paying(folder: Path, paid_reference: Callable[[Body], str | None]) -> Any:
     """A receiver that acknowledges each genuine callback, and pays orders that it knows."""
 
     async def receive(request: web.Request) -> web.Response:
-        if not await knows(request):
+        if not await is_signed(request):
             return web.Response(status=401)
         reference = paid_reference(await request.json())
         if reference is not None:

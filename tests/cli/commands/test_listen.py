@@ -1,4 +1,4 @@
-"""`sandbox-sim listen`: forwards the callbacks of a gateway to an address of this machine."""
+"""`sandbox-sim listen` forwards the callbacks of a gateway to an address of this machine."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from sandbox_sim.cli.commands import listen as command
 from sandbox_sim.cli.commands.listen import Forwarding
 from sandbox_sim.records.listing import Listing
 from tests.cli.asking import on
-from tests.cli.receivers import Listen, knows, trusting
+from tests.cli.receivers import Listen, is_signed, trusting
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.http_servers import listening
 
@@ -39,7 +39,7 @@ async def test_a_forwarded_callback_is_signed_and_its_answer_is_recorded(
     signed: list[bool] = []
 
     async def shop(request: web.Request) -> web.Response:
-        signed.append(await knows(request))
+        signed.append(await is_signed(request))
         return web.Response(status=500, text="KeyError: 'transaction_id'")
 
     async with forwarding(sandbox.url, await listen(shop), "secret") as reports:

@@ -40,12 +40,12 @@ async def test_notifications_lists_the_saved_notifications(production: Sandbox) 
 
     await production.gateway.store.run(keep)
 
-    asked = "networks", "notifications", "--network", "account", "--state", "unmatched"
-    headings, line = map(columns, await printed(production, *asked))
+    words = "networks", "notifications", "--network", "account", "--state", "unmatched"
+    headings, line = map(columns, await printed(production, *words))
 
     assert headings == ["id", "time", "network", "state", "attempt", "note"]
     assert line[2:] == ["account", "unmatched", "no attempt"]
-    assert await printed(production, *asked[:2], "--state", "failed") == ["no notifications"]
+    assert await printed(production, *words[:2], "--state", "failed") == ["no notifications"]
 
 
 async def test_a_gateway_without_production_has_no_networks(sandbox: Sandbox) -> None:

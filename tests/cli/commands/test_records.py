@@ -115,7 +115,7 @@ class TestShow:
 
 
 class TestFindAndWait:
-    async def test_find_matches_fields_of_fields_and_says_that_more_may_match(
+    async def test_find_matches_nested_fields_and_says_that_more_may_match(
         self, paid: Sandbox
     ) -> None:
         rows: list[tuple[tuple[object, ...], list[str]]] = [
@@ -151,16 +151,16 @@ class TestFindAndWait:
 
             result = await on(paid, kind, "wait", *words)
 
-            came = {"requests": 3, "callbacks": 1, "sms": 1}[kind]
+            matched = {"requests": 3, "callbacks": 1, "sms": 1}[kind]
             assert (result.exit_code, result.stdout) == (1, "")
-            assert result.stderr == f"{came} of 5 came within 0 s\n"
+            assert result.stderr == f"{matched} of 5 came within 0 s\n"
 
     async def test_find_and_wait_print_a_line_for_each_record(self, paid: Sandbox) -> None:
         found = await printed(paid, "transactions", "find", "--match", "amount=7.0")
-        came = await printed(paid, "transactions", "wait", "--status", "failed", "--timeout", 0)
+        matched = await printed(paid, "transactions", "wait", "--status", "failed", "--timeout", 0)
         messages = await printed(paid, "sms", "wait", "--count", 2, "--timeout", 0)
 
-        assert [columns(line)[2] for line in (found[1], came[1])] == ["T2", "T3"]
+        assert [columns(line)[2] for line in (found[1], matched[1])] == ["T2", "T3"]
         assert [columns(line)[4] for line in messages[1:]] == ["REFUNDED", "SENT"]
 
 

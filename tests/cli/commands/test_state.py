@@ -13,7 +13,7 @@ async def test_show_prints_the_time_and_its_difference_from_the_time_of_the_mach
 ) -> None:
     assert await printed(sandbox, "clock", "show") == ["frozen at 2026-01-01T09:00:00.000Z"]
 
-    for shift, said in (
+    for shift, suffix in (
         (timedelta(0), ""),
         (timedelta(minutes=5), ", 300 s from the machine's time"),
         (timedelta(days=30, milliseconds=1), ", 2592000.001 s from the machine's time"),
@@ -21,7 +21,7 @@ async def test_show_prints_the_time_and_its_difference_from_the_time_of_the_mach
     ):
         sandbox.gateway.clock.set_to(ClockState(shift))
         (now,) = await printed(sandbox, "clock", "show")
-        assert re.fullmatch(f"[0-9T:.-]+Z{re.escape(said)}", now)
+        assert re.fullmatch(f"[0-9T:.-]+Z{re.escape(suffix)}", now)
 
 
 async def test_the_clock_resumes_freezes_and_resets_to_the_time_of_the_machine(

@@ -169,7 +169,7 @@ class TestSlowSide:
         with other_gateway(card_auto_complete_ms=0, settle_delay_ms=3_600_000) as other:
             yield other.url
 
-    def test_its_open_cases_are_not_compared_if_the_timeout_is_shorter_than_ours_takes(
+    def test_open_cases_are_not_compared_if_ours_takes_longer_than_the_timeout(
         self, url: str
     ) -> None:
         result = compare(url, "--timeout", "0.2")
@@ -180,7 +180,7 @@ class TestSlowSide:
             "within 0.2 s, and ours takes up to 3 s; use a longer --timeout"
         ) in result.stdout
 
-    def test_its_open_cases_differ_if_it_had_as_long_as_ours(self, url: str) -> None:
+    def test_open_cases_differ_if_the_other_side_had_as_long_as_ours(self, url: str) -> None:
         quick = (f"--set={name}={value}" for name, value in AT_ONCE.items())
         result = compare(url, "--timeout", "0.2", *quick, "--json")
 

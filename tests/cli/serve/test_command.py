@@ -49,7 +49,7 @@ def test_serve_prints_its_addresses_and_ends_on_sigterm(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("logging_as_before")
-class TestASecondStart:
+class TestSecondStart:
     """`serve` exits with 1, and says which server uses the port or the file, and what to do."""
 
     @pytest.mark.decision("D1")

@@ -166,7 +166,7 @@ def test_workers_serve_https_with_a_certificate_from_files_and_end_on_ctrl_c(
 async def test_the_log_names_a_worker_that_is_killed_before_it_is_ready(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As on a machine that is out of memory. Only the parent can report it."""
+    """A machine that is out of memory kills processes like this; only the parent can report it."""
     monkeypatch.setattr(workers, "_WORKER", "import os; os.kill(os.getpid(), 9)")
 
     with pytest.raises(CannotStart):
