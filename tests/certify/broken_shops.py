@@ -1,10 +1,10 @@
 """Shops with one fault each, as thin changes of the demo shop, and the cases that each must fail.
 
-A fault replaces a method of one object of the shop: what the shop does otherwise stays as it is.
+A fault replaces a method of one object of the shop: the rest of the shop is unchanged.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -57,7 +57,7 @@ def _instead_of(part: Callable[[Shop], Any], method: str) -> Callable[[Callable[
 
 
 def _believing(believes: Callable[[str | None], bool]) -> Break:
-    """Callbacks whose signature `believes` takes are applied without another look at it."""
+    """Apply callbacks without a further check if `believes` returns true for their signature."""
 
     def breaks(shop: Shop) -> None:
         @web.middleware
@@ -74,7 +74,7 @@ def _believing(believes: Callable[[str | None], bool]) -> Break:
 
 
 def _at_the_landing_page(arrive: Callable[[Shop, Order], None], *, before: bool) -> Break:
-    """Do this when the browser comes to the landing page of an order. before: its answer."""
+    """Call `arrive` when the browser opens the landing page, before or after its answer."""
 
     def breaks(shop: Shop) -> None:
         @web.middleware
@@ -127,7 +127,7 @@ def pays_at_015(shop: Shop, genuine: Any, order: Any, transaction: Any, outcome:
 def takes_refusals_for_prompts(
     _: Shop, genuine: Any, order: Any, transaction: Any, outcome: Any
 ) -> None:
-    """Tells the customer to approve the prompt, whatever the answer was."""
+    """Asks the customer to approve the prompt after any answer."""
     if isinstance(outcome, Refused):
         transaction.accepted = True
     else:
@@ -200,7 +200,7 @@ def sends_a_receipt_for_each_callback(shop: Shop, genuine: Any, event: Event) ->
 
 @_instead_of(_checkout, "take_event")
 def believes_any_callback(_: Shop, genuine: Any, event: Event) -> Any:
-    """Pays at every callback, whatever its status is."""
+    """Pays at every callback of any status."""
     return genuine(replace(event, status=Status.SUCCESSFUL))
 
 
@@ -212,7 +212,7 @@ def takes_any_amount(shop: Shop, genuine: Any, event: Event) -> Any:
 
 @_instead_of(_checkout, "take_event")
 def pays_the_newest_pending_order(shop: Shop, genuine: Any, event: Event) -> Any:
-    """Finds the order of a callback by what is pending, not by transaction_id."""
+    """Takes the newest pending order for that of a callback, and ignores its transaction_id."""
     pending = [
         each
         for order in shop.book
@@ -238,20 +238,20 @@ async def never_asks(_shop: Shop, _genuine: Any, _now: Any) -> int:
 
 
 @_instead_of(_checkout, "take_event")
-def _takes_what_was_accepted(shop: Shop, genuine: Any, event: Event) -> Any:
+def _ignores_early_callbacks(shop: Shop, genuine: Any, event: Event) -> Any:
     found = shop.book.of_transaction(event.transaction_id)
     return genuine(event) if found and found[1].accepted else None
 
 
 def saves_after_the_answer(shop: ShopWithRefunds) -> None:
-    """Does not find the order of a callback before its answer came, and does not ask either."""
+    """Ignores callbacks before the answer to the payment, and never asks for the status."""
     never_asks(shop)
-    _takes_what_was_accepted(shop)
+    _ignores_early_callbacks(shop)
 
 
 @_instead_of(_checkout, "_take_unknown")
-def fails_what_has_expired(shop: Shop, _genuine: Any, order: Any, transaction: Any) -> None:
-    """Takes 027 for a failed payment, also where the payment was accepted."""
+def fails_expired_payments(shop: Shop, _genuine: Any, order: Any, transaction: Any) -> None:
+    """Takes 027 for a failed payment, also if the payment was accepted."""
     _checkout(shop)._apply(order, transaction, Status.FAILED, Source.STATUS_QUERY, "027")
 
 
@@ -300,19 +300,19 @@ async def never_refunds(_shop: Shop, _genuine: Any, _order: Any, _transaction_id
 
 
 def nothing(_: Shop) -> None:
-    """The demo shop as it is."""
+    """Change nothing."""
 
 
 class BrokenShop(NamedTuple):
-    """A fault, and the cases that fail by it. forgets: it has lost its orders after a restart.
+    """A fault, and the cases that fail by it. forgets: a restart loses the orders of the shop.
 
     needs: the cases that leave an order behind by which one of the others fails.
     """
 
     breaks: Break
-    fails: frozenset[str]
+    fails: AbstractSet[str] = frozenset()
     forgets: bool = False
-    needs: frozenset[str] = frozenset()
+    needs: AbstractSet[str] = frozenset()
 
 
 _LOST: Final = frozenset({"answer_lost", "answer_slow", "answer_unreadable"})
@@ -326,86 +326,73 @@ _TOO_EARLY: Final = _FORGED | {
 }
 
 SHOPS: Final[Mapping[str, BrokenShop]] = {
-    "the demo shop as it is": BrokenShop(nothing, frozenset()),
-    "never marks an order paid": BrokenShop(
-        _ignores(Status.SUCCESSFUL), frozenset({"control_paid"})
-    ),
+    "the unchanged demo shop": BrokenShop(nothing),
+    "never marks an order paid": BrokenShop(_ignores(Status.SUCCESSFUL), {"control_paid"}),
     "takes HTTP 202 for paid": BrokenShop(
         marks_paid_when_accepted,
         _TOO_EARLY
         | {"card_cancelled", "cancelled_on_phone", "outage", "status_expired", "swapped_callbacks"},
     ),
     "believes the outer code of a status query": BrokenShop(
-        believes_outer_code,
-        _TOO_EARLY | _LOST,
+        believes_outer_code, _TOO_EARLY | _LOST
     ),
-    "pays at every callback": BrokenShop(believes_any_callback, frozenset({"control_unpaid"})),
+    "pays at every callback": BrokenShop(believes_any_callback, {"control_unpaid"}),
     "saves the order after the answer": BrokenShop(
         saves_after_the_answer, _UNASKED | _LOST | {"callback_before_answer"}
     ),
     "believes unsigned callbacks": BrokenShop(
-        _believing(lambda signature: signature is None), frozenset({"forged_unsigned"})
+        _believing(lambda signature: signature is None), {"forged_unsigned"}
     ),
     "believes any signature": BrokenShop(
-        _believing(lambda signature: signature is not None),
-        frozenset({"forged_wrong_key", "forged_body"}),
+        _believing(lambda signature: signature is not None), {"forged_wrong_key", "forged_body"}
     ),
     "charges twice after a lost answer": BrokenShop(charges_twice_after_a_lost_answer, _LOST),
-    "pays at 015": BrokenShop(pays_at_015, frozenset({"declined_at_once"})),
+    "pays at 015": BrokenShop(pays_at_015, {"declined_at_once"}),
     "takes a refusal for a prompt": BrokenShop(
-        takes_refusals_for_prompts, frozenset({"number_refused", "amount_above_cap"})
+        takes_refusals_for_prompts, {"number_refused", "amount_above_cap"}
     ),
     "sends a receipt for each callback": BrokenShop(
         sends_a_receipt_for_each_callback,
-        frozenset({"callback_doubled", "callback_late", "replayed_callback"}),
+        {"callback_doubled", "callback_late", "replayed_callback"},
     ),
-    "hangs at HTTP 429": BrokenShop(hangs_at_429, frozenset({"too_many_requests"})),
-    "ignores Retry-After": BrokenShop(ignores_retry_after, frozenset({"too_many_requests"})),
+    "hangs at HTTP 429": BrokenShop(hangs_at_429, {"too_many_requests"}),
+    "ignores Retry-After": BrokenShop(ignores_retry_after, {"too_many_requests"}),
     "never asks for the status": BrokenShop(never_asks, _UNASKED),
-    "takes 027 for a failure": BrokenShop(fails_what_has_expired, frozenset({"status_expired"})),
-    "takes HTTP 503 for a failure": BrokenShop(fails_in_an_outage, frozenset({"outage"})),
-    "takes any amount": BrokenShop(takes_any_amount, frozenset({"forged_amount"})),
+    "takes 027 for a failure": BrokenShop(fails_expired_payments, {"status_expired"}),
+    "takes HTTP 503 for a failure": BrokenShop(fails_in_an_outage, {"outage"}),
+    "takes any amount": BrokenShop(takes_any_amount, {"forged_amount"}),
     "pays the newest pending order": BrokenShop(
         pays_the_newest_pending_order,
-        frozenset(
-            # The callback of an order that a status query has paid goes to the abandoned one.
-            {"swapped_callbacks", "forged_transaction", "replayed_callback", "card_back_button"}
-        ),
-        needs=frozenset({"card_abandoned"}),
+        # The callback of an order that a status query has paid goes to the abandoned one.
+        {"swapped_callbacks", "forged_transaction", "replayed_callback", "card_back_button"},
+        needs={"card_abandoned"},
     ),
-    "goes back from paid to pending": BrokenShop(
-        goes_back_to_pending, frozenset({"callback_out_of_order"})
-    ),
+    "goes back from paid to pending": BrokenShop(goes_back_to_pending, {"callback_out_of_order"}),
     "ignores cancellations": BrokenShop(
-        _ignores(Status.CANCELLED), frozenset({"cancelled_on_phone", "card_cancelled"})
+        _ignores(Status.CANCELLED), {"cancelled_on_phone", "card_cancelled"}
     ),
     "fails an order whose receipt is refused": BrokenShop(
-        fails_with_its_receipt, frozenset({"receipt_refused"})
+        fails_with_its_receipt, {"receipt_refused"}
     ),
     "pays at the landing page": BrokenShop(
-        _at_the_landing_page(_pay, before=True), frozenset({"card_landing_unpaid"})
+        _at_the_landing_page(_pay, before=True), {"card_landing_unpaid"}
     ),
     "sends a receipt for each arrival at the landing page": BrokenShop(
         _at_the_landing_page(_send_a_receipt, before=False),
-        frozenset({"card_paid", "card_back_button", "card_two_tabs"}),
+        {"card_paid", "card_back_button", "card_two_tabs"},
     ),
     "sends a receipt until it arrives": BrokenShop(
-        sends_a_receipt_until_it_arrives, frozenset({"receipt_refunded"})
+        sends_a_receipt_until_it_arrives, {"receipt_refunded"}
     ),
     "refunds at each click": BrokenShop(
-        refunds_at_each_click, frozenset({"refund_asked_twice", "refund_answer_lost"})
+        refunds_at_each_click, {"refund_asked_twice", "refund_answer_lost"}
     ),
     "forgets a refund without an answer": BrokenShop(
-        forgets_refunds_without_an_answer, frozenset({"refund_answer_lost"})
+        forgets_refunds_without_an_answer, {"refund_answer_lost"}
     ),
-    "shows a refund before it is paid": BrokenShop(
-        shows_refunds_too_early, frozenset({"refund_declined"})
-    ),
+    "shows a refund before it is paid": BrokenShop(shows_refunds_too_early, {"refund_declined"}),
     "never refunds": BrokenShop(
-        never_refunds,
-        frozenset({"refund_paid_out", "refund_asked_twice", "refund_answer_lost"}),
+        never_refunds, {"refund_paid_out", "refund_asked_twice", "refund_answer_lost"}
     ),
-    "forgets its orders on restart": BrokenShop(
-        nothing, frozenset({"application_restarted"}), forgets=True
-    ),
+    "forgets its orders on restart": BrokenShop(nothing, {"application_restarted"}, forgets=True),
 }

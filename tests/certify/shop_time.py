@@ -1,7 +1,7 @@
 """A time for the shop that passes only when certify waits, and only once the shop is idle.
 
-So a run sleeps nowhere, and no verdict depends on how busy the machine is: what the shop has begun,
-requests to the gateway too, always ends before its next timer.
+So a run never sleeps, and no verdict depends on how busy the machine is: the work that the shop has
+begun, with its requests to the gateway, always ends before its next timer.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 _BEGINNING: Final = datetime(2026, 1, 1, 9, tzinfo=UTC)
-# Real time between two looks whether something has happened that sends no event.
+# Real time between two checks for a change that causes no event.
 _LOOK_S: Final = 0.002
 _NEVER_S: Final = 60
 
 
-class Asked(NamedTuple):
+class GatewayRequest(NamedTuple):
     """A request to the gateway. task: the one that waits for the answer."""
 
     path: str
@@ -29,15 +29,16 @@ class Asked(NamedTuple):
 class ShopTime(selectors.DefaultSelector):
     """The time, which the selector of the event loop moves when nothing else is to be done.
 
-    answering: what the shop is asked and has not answered. asking: the requests of the shop that
-    have no answer; is_held: whether this one will get none. changed: set when the shop is asked.
+    answering: the tasks of the requests that the shop handles. asking: the requests of the shop
+    that wait for an answer; is_held: whether one waits forever. changed: set when the shop gets a
+    request.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.answering: set[asyncio.Task[Any]] = set()
-        self.asking: set[Asked] = set()
-        self.is_held: Callable[[Asked], bool] = lambda _: False
+        self.asking: set[GatewayRequest] = set()
+        self.is_held: Callable[[GatewayRequest], bool] = lambda _: False
         self.changed = threading.Event()
         self.loop = _Loop(self)
         self._seconds = 0.0
@@ -57,7 +58,7 @@ class ShopTime(selectors.DefaultSelector):
         await asyncio.sleep(seconds)
 
     def wait(self, seconds: float, work: Future[Any] | None = None) -> None:
-        """Let the time pass; during some work only where the shop has it, and waits itself."""
+        """Let the time pass. work: then only while the shop handles a request and waits itself."""
         if work is None:
             self._pass(seconds)
             return

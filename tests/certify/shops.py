@@ -1,6 +1,6 @@
 """The demo shop, and certify.toml for it: it runs in a thread, in real time or in `ShopTime`.
 
-Tests add what certify needs and the demo has not: the number of a new order in a header, an order's
+Tests add what certify needs and the demo lacks: the number of a new order in a header, an order's
 state as JSON, and refunds.
 """
 
@@ -33,7 +33,7 @@ from sandbox_sim.demo.gateway_client import ShopSettings, Unanswered, _wallet_fi
 from sandbox_sim.demo.orders import Order, OrderBook, OrderState
 from sandbox_sim.demo.shop import Shop
 from sandbox_sim.testing import SandboxGateway
-from tests.certify.shop_time import Asked, ShopTime
+from tests.certify.shop_time import GatewayRequest, ShopTime
 
 
 class RefundDesk:
@@ -159,7 +159,7 @@ def certify_toml(shop_url: str, *, by_service: bool = False) -> Mapping[str, Any
 
 
 class RunningShop:
-    """The shop on a port of its own. breaks: puts a fault into it, also after a restart.
+    """The shop on its own port. breaks: puts a fault into it, also after a restart.
 
     time: that of the shop, in place of the machine's.
     """
@@ -238,17 +238,17 @@ class RunningShop:
 
 
 def _follow(shop: ShopWithRefunds, time: ShopTime) -> None:
-    """Tell the time which requests are under way."""
+    """Keep `time` informed about the open requests to and from the shop."""
     client: Any = shop._gateway
     genuine = client._post_once
 
     async def post_once(path: str, body: Mapping[str, Any]) -> Any:
-        asked = Asked(path, body.get("transaction_id"), asyncio.current_task())
-        time.asking.add(asked)
+        request = GatewayRequest(path, body.get("transaction_id"), asyncio.current_task())
+        time.asking.add(request)
         try:
             return await genuine(path, body)
         finally:
-            time.asking.discard(asked)
+            time.asking.discard(request)
 
     client._post_once = post_once
 
@@ -267,7 +267,7 @@ def _follow(shop: ShopWithRefunds, time: ShopTime) -> None:
 
 
 async def _cancel_the_rest() -> None:
-    """End what still hangs in a request."""
+    """Cancel the requests that still hang."""
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
@@ -294,13 +294,13 @@ class TimedApplication(ConfiguredApplication):
             faults.append(given)
             return genuine(**given)
 
-        def is_held(asked: Asked) -> bool:
+        def is_held(request: GatewayRequest) -> bool:
             return (
                 bool(faults)
                 and "timeout" in faults[-1]
-                and asked.path == "/make_payment"
+                and request.path == "/make_payment"
                 and any(
-                    each.rule == "fault" and each.transaction_id == asked.transaction_id
+                    each.rule == "fault" and each.transaction_id == request.transaction_id
                     for each in gateway.requests
                 )
             )
@@ -309,7 +309,7 @@ class TimedApplication(ConfiguredApplication):
         time.is_held = is_held
 
     def place(self, order: Placed, reference: str, within: timedelta) -> str:
-        """Place an order; certify loses its patience in the time of the shop."""
+        """Place an order; the limit `within` is one in the time of the shop."""
         hung: list[bool] = []
         loop = self.time.loop
 
@@ -339,8 +339,8 @@ def certified(
 ) -> Run:
     """Run the cases against the demo shop with this fault, without waiting.
 
-    by_service: each case has a gateway and a service of its own, behind one port. `ShopTime` waits
-    for one case at a time, so they follow one another all the same.
+    by_service: each case has its own gateway and service, behind one port. `ShopTime` waits for one
+    case at a time, so they still run one after the other.
     """
     time = ShopTime()
     shop = RunningShop(breaks, forgets=forgets, time=time)

@@ -1,10 +1,8 @@
-"""How certify.toml asks an application: requests, commands, and answers that say nothing."""
+"""How certify.toml asks an application: requests, commands, and answers that lack a value."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,9 @@ from sandbox_sim.certify.cases import CertifyCase, Placed, State
 from sandbox_sim.certify.verdicts import CaseVerdict, Result
 from sandbox_sim.testing import SandboxGateway
 from tests.certify.applications import Forgetful, case_of, configuration
+from tests.cli.fake_servers import FakeServer, http_server
 from tests.conftest import basic
+from tests.kit.requests import collection
 
 SOON = timedelta(seconds=5)
 
@@ -35,48 +35,15 @@ def application(**tables: Any) -> ConfiguredApplication:
     return ConfiguredApplication(configuration(**{**document, **tables}), "http://gateway:1")
 
 
-class Shop(BaseHTTPRequestHandler):
-    """Keeps the requests, and answers each one with what the test has chosen."""
-
-    requests: list[tuple[str, str, dict[str, str], str]]
-    answer: tuple[int, dict[str, str], str] | None
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-        if self.answer is None:
-            return
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.requests.append((self.command, self.path, headers, body))
-        status, sent, text = self.answer
-        self.send_response(status)
-        for name, value in sent.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    do_GET = do_POST  # noqa: N815 -- the name is that of the library
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture
-def shop() -> Iterator[HTTPServer]:
-    Shop.requests, Shop.answer = [], (200, {}, '{"order": {"ids": [7]}}')
-    with HTTPServer(("127.0.0.1", 0), Shop) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+def shop() -> Iterator[FakeServer]:
+    with http_server() as server:
+        server.answers(200, {}, '{"order": {"ids": [7]}}')
         yield server
-        server.shutdown()
-        thread.join()
 
 
-def url(shop: HTTPServer, path: str = "/") -> str:
-    return f"http://127.0.0.1:{shop.server_port}{path}"
-
-
-def test_json_and_headers_have_the_values_of_the_order_and_numbers_for_amount_and_service(
-    shop: HTTPServer,
+def test_placeholders_in_json_and_headers_are_filled_and_numbers_stay_numbers(
+    shop: FakeServer,
 ) -> None:
     body = {
         "to": "{gateway}",
@@ -85,7 +52,7 @@ def test_json_and_headers_have_the_values_of_the_order_and_numbers_for_amount_an
     }
     headers = {"X-Service": "{service_id}", "Authorization": "Bearer token-1 {phone}"}
     order = {
-        "url": url(shop, "/pay/{phone}"),
+        "url": f"{shop.url}/pay/{{phone}}",
         "headers": headers,
         "json": body,
         "field": "order.ids.0",
@@ -94,18 +61,19 @@ def test_json_and_headers_have_the_values_of_the_order_and_numbers_for_amount_an
 
     assert tested.place(Placed(amount="12.50"), "R1", SOON) == "7"
 
-    ((method, path, came, sent),) = Shop.requests
-    assert (method, path, came["x-service"]) == ("POST", "/pay/0244000001", "55")
-    assert came["authorization"] == "Bearer token-1 0244000001"
+    (sent,) = shop.requests
+    assert (sent.method, sent.path) == ("POST", "/pay/0244000001")
+    assert sent.headers["x-service"] == "55"
+    assert sent.headers["authorization"] == "Bearer token-1 0244000001"
     assert tested._configuration.secrets == {"sandbox_secret", "Bearer token-1 "}
-    assert json.loads(sent) == {
+    assert json.loads(sent.body) == {
         "to": "http://gateway:1",
         "service": 55,
         "lines": [{"price": 12.5, "for": "GHS 12.50"}],
     }
 
 
-def test_each_case_has_a_service_after_that_of_the_file_where_orders_name_it() -> None:
+def test_each_case_has_its_own_service_if_orders_name_the_service() -> None:
     order = {"command": "{reference} {service_id}"}
     made = configuration(application={"service_id": 57}, order=order)
 
@@ -116,18 +84,18 @@ def test_each_case_has_a_service_after_that_of_the_file_where_orders_name_it() -
     assert made.model_copy(update={"at_once": 1}).services(3) == [57]
 
 
-def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(
-    shop: HTTPServer,
+def test_a_pattern_also_matches_headers_and_redirects_are_not_followed(
+    shop: FakeServer,
 ) -> None:
-    Shop.answer = (303, {"location": "/orders/A-9"}, "")
+    shop.answers(303, {"location": "/orders/A-9"}, "")
     order = {
-        "url": url(shop),
+        "url": shop.url,
         "form": {"phone": "{phone}", "other_form": "{phone_233}"},
         "pattern": r"Location: /orders/(\S+)",
     }
 
     assert application(order=order).place(Placed(), "R1", SOON) == "A-9"
-    assert [each[3] for each in Shop.requests] == ["phone=0244000001&other_form=233244000001"]
+    assert [each.body for each in shop.requests] == [b"phone=0244000001&other_form=233244000001"]
 
 
 @pytest.mark.parametrize(
@@ -147,36 +115,36 @@ def test_a_pattern_is_searched_in_the_headers_too_and_no_redirect_is_followed(
     ],
 )
 def test_an_answer_that_refuses_or_has_no_number_is_shown(
-    shop: HTTPServer,
+    shop: FakeServer,
     answer: tuple[int, dict[str, str], str],
     problem: type[Exception],
     shown: str,
 ) -> None:
-    Shop.answer = answer
+    shop.answers(*answer)
 
     with pytest.raises(problem, match=shown):
-        application(order={"url": url(shop), "json": {}, "field": "id"}).place(Placed(), "R1", SOON)
+        application(order={"url": shop.url, "json": {}, "field": "id"}).place(Placed(), "R1", SOON)
 
 
-def test_an_answer_that_a_pattern_does_not_fit_is_shown_with_what_patterns_see(
-    shop: HTTPServer,
+def test_an_answer_without_a_match_is_shown_as_the_pattern_reads_it(
+    shop: FakeServer,
 ) -> None:
-    Shop.answer = (302, {"location": "/thanks/7"}, "<p>Redirecting to /thanks/7</p>")
-    order = {"url": url(shop), "form": {}, "pattern": r"Location: /orders/(\S+)"}
+    shop.answers(302, {"location": "/thanks/7"}, "<p>Redirecting to /thanks/7</p>")
+    order = {"url": shop.url, "form": {}, "pattern": r"Location: /orders/(\S+)"}
     with pytest.raises(
         ApplicationUnreachable, match=r"^order\.pattern finds .*, Location: /thanks/7$"
     ):
         application(order=order).place(Placed(), "R1", SOON)
 
-    Shop.answer = (200, {}, "<head></head><b class=status>PAID</b>")
-    state = {"url": url(shop), "pattern": 'class="status">(.*)<'}
+    shop.answers(200, {}, "<head></head><b class=status>PAID</b>")
+    state = {"url": shop.url, "pattern": 'class="status">(.*)<'}
     with pytest.raises(
         OrderUnreadable, match=r"^state\.pattern finds .*, <b class=status>PAID</b>$"
     ):
         application(state=state).state("7")
 
 
-def test_a_restart_or_a_command_that_does_not_end_is_ended(
+def test_a_restart_or_a_command_that_does_not_end_is_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("sandbox_sim.certify.application.RESTART", timedelta(milliseconds=10))
@@ -197,17 +165,17 @@ def test_a_command_gets_each_value_as_one_argument(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "0244000001|a b; exit 3|"
 
 
-def test_the_state_is_what_the_words_say() -> None:
+def test_words_map_the_output_of_the_application_to_a_state() -> None:
     assert application(state={"command": "echo GONE"}).state("1") == "failed"
 
     with pytest.raises(ApplicationUnreachable, match="'SHIPPED' is not listed in"):
         application(state={"command": "echo SHIPPED"}).state("1")
 
 
-def test_an_answer_without_a_state_is_told_from_no_answer(shop: HTTPServer) -> None:
-    Shop.answer = (404, {}, "no such order")
+def test_an_answer_without_a_state_differs_from_a_missing_answer(shop: FakeServer) -> None:
+    shop.answers(404, {}, "no such order")
     with pytest.raises(OrderUnreadable, match="HTTP 404, no such order"):
-        application(state={"url": url(shop), "field": "state"}).state("1")
+        application(state={"url": shop.url, "field": "state"}).state("1")
 
     with pytest.raises(ApplicationUnreachable, match="exits with 3: echo no; exit 3"):
         application(state={"command": "echo no; exit 3"}).state("1")
@@ -221,7 +189,7 @@ def test_a_restart_may_leave_the_application_in_the_background() -> None:
     assert SystemClock.monotonic() - begun < 5
 
 
-def test_receipts_are_counted_by_a_command_where_there_is_one() -> None:
+def test_a_configured_command_counts_the_receipts() -> None:
     counting = {"receipts": {"command": "echo 2"}}
 
     assert application(application=counting).receipts("1") == 2
@@ -241,14 +209,14 @@ ENDS_AS = [(False, CaseVerdict.FAILED), (True, CaseVerdict.INCONCLUSIVE)]
 
 
 def judged(made: Callable[[str], Any], case: CertifyCase, until: float = 1e12) -> Result:
-    """The result of a case for the application that is made for the address of a gateway."""
+    """The result of a case. made: creates the application for the address of a gateway."""
     table = {"gateway": {"port": 0}, "application": TIMES}
     with open_bench(configuration(**table), SandboxGateway) as bench:
         return CaseRun(bench, made(bench.gateway_url), case, until).run()
 
 
 @pytest.mark.parametrize(("control", "verdict"), ENDS_AS)
-def test_an_order_that_cannot_be_read_fails_a_case_and_leaves_a_control_open(
+def test_an_unreadable_order_fails_a_case_and_makes_a_control_inconclusive(
     control: bool, verdict: CaseVerdict
 ) -> None:
     case = case_of(*READ, control=control)
@@ -271,18 +239,7 @@ class Crashing(Forgetful):
         self.crashes_at_orders = crashes_at_orders
 
     def place(self, order: Placed, reference: str, within: timedelta) -> str:
-        payment = {
-            "service_id": 55,
-            "reference": reference,
-            "transaction_id": reference,
-            "trans_type": "CTM",
-            "amount": 10.5,
-            "nw": "MTN",
-            "payment_option": "MOM",
-            "customer_number": order.phone,
-            "request_time": "2026-01-01 09:00",
-            "callback_url": self.shop,
-        }
+        payment = collection(reference, customer_number=order.phone, callback_url=self.shop)
         to = self.shop if self.crashes_at_orders else f"{self.gateway}/make_payment"
         headers = {"Authorization": basic("sandbox_key", "sandbox_secret"), "User-Agent": "shop"}
         send("POST", to, json.dumps(payment).encode(), headers, within)
@@ -292,25 +249,25 @@ class Crashing(Forgetful):
         return "pending"
 
 
-def test_a_crash_at_a_forged_callback_pays_no_order(shop: HTTPServer) -> None:
-    Shop.answer = None
+def test_a_crash_at_a_forged_callback_pays_no_order(shop: FakeServer) -> None:
+    shop.hangs_up = True
 
-    result = judged(lambda gateway: Crashing(gateway, url(shop)), case_of(*FORGED))
+    result = judged(lambda gateway: Crashing(gateway, shop.url), case_of(*FORGED))
 
     assert (result.verdict, result.reason) == (CaseVerdict.PASSED, "")
     assert "closed the connection without an answer" in str(result.events)
 
 
 @pytest.mark.parametrize(("control", "verdict"), ENDS_AS)
-def test_a_crash_at_an_order_fails_a_case_and_leaves_a_control_open(
-    shop: HTTPServer, control: bool, verdict: CaseVerdict
+def test_a_crash_at_an_order_fails_a_case_and_makes_a_control_inconclusive(
+    shop: FakeServer, control: bool, verdict: CaseVerdict
 ) -> None:
-    Shop.answer = None
+    shop.hangs_up = True
 
     result = judged(
-        lambda gateway: Crashing(gateway, url(shop), crashes_at_orders=True),
+        lambda gateway: Crashing(gateway, shop.url, crashes_at_orders=True),
         case_of(*FORGED, control=control),
     )
 
     assert result.verdict is verdict
-    assert result.reason == f"POST {url(shop)}: it closed the connection without an answer"
+    assert result.reason == f"POST {shop.url}: it closed the connection without an answer"

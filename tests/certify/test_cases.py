@@ -1,4 +1,4 @@
-"""The form of a case, and what is said about files that do not have it."""
+"""The form of a case, and the errors for files that do not have it."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from sandbox_sim.certify.files import FileError, parse
 from tests.certify.applications import CASE
 
 
-def test_ours_begin_with_the_controls_and_have_the_names_of_their_files() -> None:
+def test_the_included_cases_begin_with_the_controls_and_are_named_after_their_files() -> None:
     cases = load()
 
     assert [case.name for case in cases if case.control] == ["control_paid", "control_unpaid"]
@@ -17,7 +17,7 @@ def test_ours_begin_with_the_controls_and_have_the_names_of_their_files() -> Non
     assert "callback_lost" in {case.name for case in cases}
 
 
-def test_a_case_of_the_user_stands_beside_ours_and_replaces_one_of_the_same_name(
+def test_a_case_of_the_user_is_added_or_replaces_the_one_of_the_same_name(
     tmp_path: Path,
 ) -> None:
     text = """
@@ -73,11 +73,11 @@ def test_a_wrong_case_is_named_with_its_field(changes: dict[str, object], proble
     with pytest.raises(FileError) as error:
         parse(document, CertifyCase, "my.toml")
 
-    told = str(error.value)
-    assert f"my.toml: {problem}" in told or f"my.toml: steps.0.{problem}" in told
+    text = str(error.value)
+    assert f"my.toml: {problem}" in text or f"my.toml: steps.0.{problem}" in text
 
 
-def test_all_wrong_files_are_named_together(tmp_path: Path) -> None:
+def test_every_wrong_file_is_named_in_one_error(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("title = ")
     (tmp_path / "b.toml").write_bytes(b"\xff")
 

@@ -1,4 +1,4 @@
-"""docs/certifying.md: the Flask shop on it gets the scorecard below it, and its table is true."""
+"""docs/certifying.md: the Flask shop on it gets the scorecard below it; its table is correct."""
 
 import shutil
 import subprocess
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from werkzeug.serving import make_server
 
 from sandbox_sim.certify.bench import free_port
 from sandbox_sim.certify.cases import CertifyCase, load
 from sandbox_sim.certify.files import read
-from sandbox_sim.cli import main
 from tests.certify.broken_shops import SHOPS
+from tests.cli.processes import in_process
 from tests.docs.pages import Page
 from tests.requirements import missing
 
@@ -57,10 +57,8 @@ class Shop:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path) -> Iterator[Path]:
     """A folder with certify.toml, in which the commands run; the shop runs meanwhile."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with free_port() as port:
         shop = Shop(tmp_path, port)
         thread = threading.Thread(target=shop.server.serve_forever, args=(0.01,))
@@ -72,7 +70,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def run(*words: str) -> Result:
-    return CliRunner().invoke(main, ["certify", *words])
+    return in_process("certify", *words)
 
 
 def verdicts(output: str) -> list[str]:
@@ -91,11 +89,9 @@ def test_the_shop_gets_the_scorecard_of_the_page(folder: Path) -> None:
 
 
 @pytest.fixture
-def node_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def node_folder(tmp_path: Path) -> Iterator[Path]:
     """A folder with certify.toml, in which the Node shop of the page runs."""
     node = shutil.which("node") or missing("node", "node is not installed")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with free_port() as port, free_port() as own_port:
         shop_text = NODE_SHOP
         for old, new in NODE_TIMES.items():
@@ -118,7 +114,7 @@ def node_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
 
 
 @pytest.mark.timeout(120)
-def test_the_node_shop_passes(node_folder: Path) -> None:
+def test_the_node_shop_passes_every_case(node_folder: Path) -> None:
     output = run().stdout
     lines = output.splitlines()
 
@@ -139,7 +135,7 @@ def test_the_test_of_the_page_runs_once_for_each_case(
     result.stdout.fnmatch_lines(["*::test_bad_days[[]control_paid]", f"{len(load())} tests *"])
 
 
-def test_the_case_of_the_page_is_one(tmp_path: Path) -> None:
+def test_the_case_of_the_page_can_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "callback_a_day_late.toml").write_text(CASE)
 
     assert read(tmp_path / "callback_a_day_late.toml", CertifyCase).steps[2].verb == "advance"

@@ -57,13 +57,13 @@ def shop(sandbox_gateway: SandboxGateway) -> AskingShop:
 @pytest.mark.parametrize(
     "case", ["success", "declined_at_once", "answer_lost", "forged_body", "swapped_callbacks"]
 )
-def test_a_case_that_holds_passes(
+def test_a_good_application_passes_a_case(
     sandbox_gateway: SandboxGateway, shop: AskingShop, case: str
 ) -> None:
     sandbox_gateway.certify(case, place_order=shop.place, state_of=shop.state)
 
 
-def test_a_case_that_does_not_hold_says_how_to_mend_it_and_what_happened(
+def test_a_failed_case_shows_the_remedy_and_the_timeline(
     sandbox_gateway: SandboxGateway, shop: AskingShop
 ) -> None:
     shop.states["002"] = "paid"
@@ -71,14 +71,14 @@ def test_a_case_that_does_not_hold_says_how_to_mend_it_and_what_happened(
     with pytest.raises(AssertionError) as error:
         sandbox_gateway.certify("success", place_order=shop.place, state_of=shop.state)
 
-    told = str(error.value)
-    assert "FAILED          success: An ordinary payment\n" in told
-    assert "the order is paid, and must be pending" in told
-    assert "mend:\n                    if answer" in told
-    assert "application to gateway: status CERTIFY-" in told
+    text = str(error.value)
+    assert "FAILED          success: An ordinary payment\n" in text
+    assert "the order is paid, and must be pending" in text
+    assert "mend:\n                    if answer" in text
+    assert "application to gateway: status CERTIFY-" in text
 
 
-def test_an_application_that_raises_fails_a_case_and_leaves_a_control_open(
+def test_an_application_that_raises_makes_the_control_inconclusive(
     sandbox_gateway: SandboxGateway, shop: AskingShop
 ) -> None:
     def state(number: str) -> str:
@@ -88,7 +88,7 @@ def test_an_application_that_raises_fails_a_case_and_leaves_a_control_open(
         sandbox_gateway.certify("success", place_order=shop.place, state_of=state)
 
 
-def test_words_say_which_state_a_word_of_the_application_means(
+def test_words_map_the_answers_of_the_application_to_states(
     sandbox_gateway: SandboxGateway, shop: AskingShop
 ) -> None:
     def state(number: str) -> str:
@@ -136,7 +136,7 @@ def test_a_wrong_argument_is_named(
         sandbox_gateway.certify(case, place_order=shop.place, state_of=shop.state, **changes)  # type: ignore[arg-type]
 
 
-def test_a_refund_is_asked_for_and_counted(
+def test_a_refund_that_pays_nothing_back_fails_its_case(
     sandbox_gateway: SandboxGateway, shop: AskingShop
 ) -> None:
     with pytest.raises(AssertionError, match="the customer gets the money back never, and must"):

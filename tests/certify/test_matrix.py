@@ -1,6 +1,6 @@
 """The demo shop passes every case, and each shop with one fault fails exactly the cases it should.
 
-The shops live in `ShopTime`, so a run waits for nothing, and its verdicts are the same on a busy
+The shops live in `ShopTime`, so a run never waits, and its verdicts are the same on a busy
 machine. A shop with a fault runs the cases that it must fail, and a sixth of the others; .ci/run
 tries all. `gateway_restarted`, which none of these faults can touch, runs on the first shop only.
 """
@@ -49,16 +49,16 @@ def test_each_broken_shop_fails_exactly_its_cases(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "the demo shop as it is",
+        "the unchanged demo shop",
         "charges twice after a lost answer",
         "refunds at each click",
     ],
 )
-def test_a_shop_fails_the_same_cases_where_each_case_has_a_service_of_its_own(name: str) -> None:
+def test_a_shop_fails_the_same_cases_if_each_case_has_its_own_service(name: str) -> None:
     shop = SHOPS[name]
     alone = {"application_restarted", "gateway_restarted"}
-    of_it = cases_of(name)
-    cases = [case for case in CASES if case in of_it or case.name in alone]
+    chosen = cases_of(name)
+    cases = [case for case in CASES if case in chosen or case.name in alone]
 
     found = certified(cases, shop.breaks, by_service=True)
 
@@ -68,7 +68,7 @@ def test_a_shop_fails_the_same_cases_where_each_case_has_a_service_of_its_own(na
     assert {each.case.name for each in found.results if each.alone} == alone
 
 
-def test_each_case_is_failed_by_a_shop_or_stands_for_what_no_fault_here_shows() -> None:
+def test_every_case_except_gateway_restarted_is_failed_by_a_shop() -> None:
     caught = frozenset[str]().union(*(shop.fails for shop in SHOPS.values()))
 
     assert {case.name for case in CASES} - caught == {"gateway_restarted"}

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from sandbox_sim.certify import reports
-from sandbox_sim.certify.cases import CertifyCase, load
+from sandbox_sim.certify.cases import load
 from sandbox_sim.certify.verdicts import CaseVerdict, Result, Run, TimelineEvent
 
 CASES = {case.name: case for case in load()}
@@ -17,15 +17,11 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 TEXT = "card 4111111111111111, key s3cret-key, <b>Bearer tok</b>\x00"
 
 
-def case(name: str) -> CertifyCase:
-    return CASES[name]
-
-
 RUN = Run(
     (
-        Result(case("success"), CaseVerdict.PASSED, "", SECOND),
+        Result(CASES["success"], CaseVerdict.PASSED, "", SECOND),
         Result(
-            case("forged_unsigned"),
+            CASES["forged_unsigned"],
             CaseVerdict.FAILED,
             TEXT,
             SECOND,
@@ -35,8 +31,8 @@ RUN = Run(
                 TimelineEvent(SECOND, NOON, "gateway", "application", "callback"),
             ),
         ),
-        Result(case("outage"), CaseVerdict.INCONCLUSIVE, "the limit is used up", SECOND),
-        Result(case("number_refused"), CaseVerdict.NOT_APPLICABLE, "we know them", SECOND),
+        Result(CASES["outage"], CaseVerdict.INCONCLUSIVE, "the limit is used up", SECOND),
+        Result(CASES["number_refused"], CaseVerdict.NOT_APPLICABLE, "we know them", SECOND),
     ),
     seed=7,
     took=4 * SECOND,
@@ -47,14 +43,14 @@ DOCUMENT = reports.shown(RUN, {"s3cret-key", "Bearer tok", "callback"})
 @pytest.mark.parametrize(
     "report", [json.dumps(DOCUMENT), reports.junit(DOCUMENT), reports.html(DOCUMENT)]
 )
-def test_no_report_has_a_card_number_a_key_or_a_header(report: str) -> None:
+def test_reports_mask_card_numbers_keys_and_headers(report: str) -> None:
     assert "forged_unsigned" in report
     assert "411111******1111" in report
     for secret in ("4111111111111111", "s3cret-key", "Bearer tok"):
         assert secret not in report
 
 
-def test_a_secret_that_is_a_common_word_is_masked_in_what_happened_only() -> None:
+def test_a_secret_that_is_a_common_word_is_masked_only_in_the_timeline() -> None:
     shown = DOCUMENT["cases"][1]
 
     assert shown["title"] == "A callback without a signature"
@@ -78,14 +74,14 @@ def test_the_document_has_the_verdicts_and_the_timeline() -> None:
     )
 
 
-def test_what_does_not_apply_lets_a_run_succeed_and_what_is_inconclusive_does_not() -> None:
-    passed, _, unclear, unasked = RUN.results
+def test_a_run_succeeds_with_cases_not_applicable_but_not_with_inconclusive_ones() -> None:
+    passed, _, inconclusive, not_applicable = RUN.results
 
-    assert Run((passed, unasked), None, SECOND).succeeded
-    assert not Run((passed, unclear), None, SECOND).succeeded
+    assert Run((passed, not_applicable), None, SECOND).succeeded
+    assert not Run((passed, inconclusive), None, SECOND).succeeded
 
 
-def test_the_remedy_of_a_failed_case_is_shown_where_it_is_asked_for() -> None:
+def test_the_remedy_of_a_failed_case_is_shown_on_demand() -> None:
     passed, failed = (list(reports.lines(each, remedies=True)) for each in DOCUMENT["cases"][:2])
 
     assert passed == ["passed          success: An ordinary payment"]
@@ -113,7 +109,7 @@ def test_junit_has_failures_errors_and_skips() -> None:
     ]
 
 
-def test_the_page_stands_alone_and_escapes_what_it_shows() -> None:
+def test_the_page_loads_no_other_file_and_escapes_its_texts() -> None:
     page = reports.html(DOCUMENT)
 
     assert re.findall(r'(?:src|href)="[^#]|url\(|@import|<script', page) == []

@@ -1,4 +1,4 @@
-"""Cases side by side: each on a gateway of its own, and reported in their order."""
+"""Cases side by side: each on its own gateway, and reported in their order."""
 
 import threading
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ CONFIGURATION = configuration(gateway={"port": 0}, order={"command": "{reference
 
 
 class Meeting(Forgetful):
-    """An application where an order is placed once there are as many as run at once."""
+    """An application that places orders once as many cases ask for one as run at once."""
 
     def __init__(self) -> None:
         self.barrier = threading.Barrier(AT_ONCE)
         self.urls: set[str] = set()
-        self.happened: list[str] = []
+        self.calls: list[str] = []
 
     def at(self, url: str) -> "Meeting":
         self.urls.add(url)
@@ -29,11 +29,11 @@ class Meeting(Forgetful):
 
     def place(self, order: Placed, reference: str, within: timedelta) -> str:
         self.barrier.wait(within.total_seconds())
-        self.happened.append("order")
+        self.calls.append("order")
         return reference
 
     def restart(self) -> None:
-        self.happened.append("restart")
+        self.calls.append("restart")
 
 
 def test_cases_run_at_once_and_are_reported_in_the_order_of_the_seed() -> None:
@@ -60,7 +60,7 @@ def test_cases_run_at_once_and_are_reported_in_the_order_of_the_seed() -> None:
 
     assert [each.reason for each in found.results] == [""] * 7
     assert [each.case.name for each in found.results if each.alone == "it restarts"] == ["f"]
-    assert application.happened == ["restart", *["order"] * 6]
+    assert application.calls == ["restart", *["order"] * 6]
     assert len(application.urls) == 6
     assert reported == [each.case.name for each in found.results]
     assert reported != sorted(reported)

@@ -17,7 +17,7 @@ async def on(sandbox: Sandbox, *words: object, **environment: str) -> Result:
 async def printed(sandbox: Sandbox, *words: object) -> list[str]:
     """The lines of a command that succeeds, without the line with both times below a list.
 
-    The clock of a test stands still, so a list ends with that line.
+    The clock of a test is stopped, so a list ends with that line.
     """
     result = await on(sandbox, *words)
     assert (result.exit_code, result.stderr) == (0, "")

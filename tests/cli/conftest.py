@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from sandbox_sim.cli.commands import trigger
+from sandbox_sim.cli.commands import doctor, trigger
 from sandbox_sim.settings.schema import Settings
 from tests.cli.receivers import Handler, Listen
 from tests.kit.http_servers import listening
@@ -25,8 +25,12 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands look every 20 ms in place of every half second for what they wait for."""
+    """`trigger` looks every 20 ms for what it waits for, and `doctor` does not wait for orders.
+
+    The receivers of these tests pay an order before they answer.
+    """
     monkeypatch.setattr(trigger, "_LOOK_AGAIN_S", 0.02)
+    monkeypatch.setattr(doctor, "ORDER_TIMEOUT_S", 0)
 
 
 @pytest.fixture

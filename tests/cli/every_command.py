@@ -1,5 +1,22 @@
-"""Every command of docs/control-api.md, in an order in which each finds what it needs."""
+"""All commands, and lines that run those of docs/control-api.md."""
 
+from collections.abc import Iterator
+
+import click
+
+
+def commands(command: click.Command, *names: str) -> Iterator[tuple[str, click.Command]]:
+    """A command, and all below it if it is a group, each after its full name."""
+    yield " ".join(names), command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from commands(below, *names, name)
+
+
+# In an order in which each finds what it needs.
 COMMANDS = """
 trigger collect --set transaction_id=T1 --no-wait
 trigger sms --no-wait

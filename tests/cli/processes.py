@@ -1,20 +1,24 @@
 """Runs the program as processes: starts them, sends requests, and ends them by a signal."""
 
+import json
+import re
 import signal
-import socket
+import ssl
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from threading import Thread
+from typing import Any
 
 from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
 from tests import fork_server
+from tests.kit.requests import basic
 
 SOON = 30  # seconds; only a fault takes this long, also on a busy machine
 
@@ -65,7 +69,7 @@ IGNORE_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 # A parent forks its workers, which need no imports then: these take most of the time of a start.
 # preexec_fn runs in the new process, with the stdin and the process group of a worker. It closes
-# the descriptor whose end tells the parent that the process has started.
+# the descriptor that the parent reads to its end, which means that the process has started.
 FORK_WORKERS = """
 import asyncio, contextlib, os, sys
 
@@ -146,6 +150,14 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
+def ready_url(process: subprocess.Popen[str], scheme: str = "http") -> str:
+    """The URL of the first line that a server on 127.0.0.1 prints."""
+    line = first_line(process)
+    found = re.fullmatch(rf"sandbox-sim ready at ({scheme}://127\.0\.0\.1:\d+)\n", line)
+    assert found is not None, line
+    return found[1]
+
+
 def end(process: subprocess.Popen[str], by: signal.Signals) -> tuple[int, str, str]:
     process.send_signal(by)
     code = process.wait(SOON)
@@ -173,6 +185,15 @@ def in_process(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
+def eventually(condition: Callable[[], Any]) -> Any:
+    """Return the value of the condition once it is true; fail after `SOON` seconds."""
+    late = time.monotonic() + SOON
+    while not (found := condition()):
+        assert time.monotonic() < late
+        time.sleep(0.02)
+    return found
+
+
 def answers(url: str) -> bool:
     """Whether a server answers a GET of this URL."""
     try:
@@ -182,20 +203,14 @@ def answers(url: str) -> bool:
     return True
 
 
-@contextmanager
-def answering(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
-    """A server that sends these bytes to its first client; yields its URL and what it received."""
-    asked: list[bytes] = []
-
-    def serve() -> None:
-        connection, _ = listening.accept()
-        listening.close()  # so that a second connection is refused, and does not wait
-        with connection:
-            asked.append(connection.recv(65536))
-            connection.sendall(answer)
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
-        thread.join(SOON)
+def post(
+    url: str, path: str, context: ssl.SSLContext | None = None, **body: Any
+) -> tuple[dict[str, Any], str]:
+    """The answer to a request, and the id that the gateway gave it; on a new connection."""
+    request = urllib.request.Request(  # noqa: S310 -- our own server
+        url + path,
+        json.dumps({"service_id": 55, **body}).encode(),
+        {"Authorization": basic(), "Content-Type": "application/json", "User-Agent": "tests"},
+    )
+    with urllib.request.urlopen(request, timeout=SOON, context=context) as answer:  # noqa: S310
+        return json.load(answer), answer.headers["X-Sandbox-Request-Id"]

@@ -26,6 +26,7 @@ CHECKS = (
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 # Port 9 discards what it gets: no gateway runs there, unless a test names another address.
 NO_GATEWAY = {"SANDBOX_SIM_ENDPOINT_URL": "http://127.0.0.1:9"}
+UNREACHABLE = "http://127.0.0.1:9/callback"
 Listen = Callable[..., Awaitable[str]]
 
 
@@ -54,14 +55,14 @@ def expected(**verdicts: str) -> dict[str, str]:
     return dict.fromkeys(CHECKS, "ok") | {"tls": "skipped"} | verdicts
 
 
-async def knows(request: web.Request, *, secret_key: str = "sandbox_secret") -> bool:
+async def is_signed(request: web.Request, *, secret_key: str = "sandbox_secret") -> bool:
     given = request.headers.get("X-Service-Signature")
     return check_signature(await request.read(), given, [secret_key]) == "valid"
 
 
 async def healthy(request: web.Request) -> web.Response:
     """Answer as the interface requires: 401 to a wrong signature."""
-    return web.Response(status=200 if await knows(request) else 401)
+    return web.Response(status=200 if await is_signed(request) else 401)
 
 
 async def trusting(_request: web.Request) -> web.Response:

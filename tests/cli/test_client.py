@@ -7,13 +7,14 @@ import subprocess
 from contextlib import suppress
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
 from sandbox_sim.cli import main
 from sandbox_sim.cli.client import RunningGateway, Unreachable
 from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests.cli.asking import as_json, on, printed
-from tests.cli.processes import answering, end, running
+from tests.cli.fake_servers import answering
+from tests.cli.processes import end, in_process, running
 from tests.conftest import Sandbox, StartSandbox
 
 ASKING = [
@@ -26,18 +27,14 @@ ASKING = [
 ]
 
 
-def in_process(*words: str) -> Result:
-    return CliRunner().invoke(main, words)
-
-
 @pytest.fixture
 def nowhere() -> str:
     return closed_address()
 
 
-class TestNobodyThere:
+class TestUnreachableGateway:
     @pytest.mark.parametrize("words", [*ASKING, ("trigger", "sms")], ids=" ".join)
-    def test_it_says_which_address_and_how_to_start_one(
+    def test_the_error_names_the_address_and_how_to_start_a_gateway(
         self, nowhere: str, words: tuple[str, ...]
     ) -> None:
         result = in_process("--endpoint-url", nowhere + "/", *words)
@@ -48,44 +45,44 @@ class TestNobodyThere:
             "`sandbox-sim serve`, or give its address with --endpoint-url\n"
         )
 
-    def test_nobody_answers_in_time(self) -> None:
+    def test_a_request_without_an_answer_times_out(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
             gateway = RunningGateway(f"http://127.0.0.1:{silent.getsockname()[1]}")
             with pytest.raises(Unreachable, match=r"no answer within 0\.01 s"):
                 gateway.send("GET", "/", {}, timeout_s=0.01)
 
 
-class TestSomebodyElse:
-    @pytest.mark.parametrize(
-        ("answer", "says"),
-        [
-            (
-                b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
-                "answers HTTP 404 with a body",
-            ),
-            (
-                b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
-                "answers HTTP 200 with a body that is not JSON",
-            ),
-            (b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\n{}", "answers HTTP 500"),
-            (b'HTTP/1.1 500 Oh\r\nContent-Length: 13\r\n\r\n{"error": "x"}', "answers HTTP 500"),
-            (b"SSH-2.0-OpenSSH_9.6\r\n", "cannot be reached (SSH-2.0-OpenSSH_9.6"),
-            (b"", "cannot be reached (Remote end closed connection without response)"),
-        ],
-    )
-    def test_whoever_is_no_gateway(self, answer: bytes, says: str) -> None:
-        with answering(answer) as (url, _):
-            result = in_process("--endpoint-url", url, "requests", "list")
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (
+            b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
+            "answers HTTP 404 with a body",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
+            "answers HTTP 200 with a body that is not JSON",
+        ),
+        (b"HTTP/1.1 500 Oh\r\nContent-Length: 2\r\n\r\n{}", "answers HTTP 500"),
+        (b'HTTP/1.1 500 Oh\r\nContent-Length: 13\r\n\r\n{"error": "x"}', "answers HTTP 500"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "cannot be reached (SSH-2.0-OpenSSH_9.6"),
+        (b"", "cannot be reached (Remote end closed connection without response)"),
+    ],
+)
+def test_an_answer_that_is_not_from_a_gateway_is_named(answer: bytes, says: str) -> None:
+    with answering(answer) as (url, _):
+        result = in_process("--endpoint-url", url, "requests", "list")
 
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert url in result.stderr
-        assert says in result.stderr
-        with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as (url, _):
-            sent = in_process("--endpoint-url", url, "trigger", "sms")
-        assert (sent.exit_code, sent.stderr) == (
-            1,
-            f"{url} answers HTTP 200: it is not a gateway\n",
-        )
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert url in result.stderr
+    assert says in result.stderr
+
+
+def test_trigger_names_an_answer_without_a_response_code() -> None:
+    with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as (url, _):
+        sent = in_process("--endpoint-url", url, "trigger", "sms")
+
+    assert (sent.exit_code, sent.stderr) == (1, f"{url} answers HTTP 200: it is not a gateway\n")
 
 
 @pytest.mark.parametrize(
@@ -111,12 +108,12 @@ def test_listen_names_its_own_option(nowhere: str) -> None:
     assert unreachable.stderr.endswith("or give its address with --from\n")
 
 
-class TestTheToken:
+class TestControlToken:
     @pytest.fixture
     async def guarded(self, start_sandbox: StartSandbox) -> Sandbox:
         return await start_sandbox(control_token="s3same")
 
-    async def test_without_it(self, guarded: Sandbox) -> None:
+    async def test_an_error_says_how_to_give_the_token(self, guarded: Sandbox) -> None:
         for words in ASKING:
             result = await on(guarded, *words)
 
@@ -126,7 +123,7 @@ class TestTheToken:
                 "give it with --token or SANDBOX_SIM_TOKEN\n"
             )
 
-    async def test_by_option_or_environment_and_a_wrong_one_is_not_printed(
+    async def test_an_option_or_a_variable_gives_the_token_and_no_output_has_it(
         self, guarded: Sandbox
     ) -> None:
         assert await printed(guarded, "--token", "s3same", "sms", "list") == ["no messages"]
@@ -135,22 +132,22 @@ class TestTheToken:
         assert wrong.exit_code == 1
         assert "0pen" not in wrong.output
 
-    def test_one_that_no_header_can_carry(self) -> None:
+    def test_a_token_that_a_header_cannot_carry_is_wrong_usage(self) -> None:
         result = in_process("--token", "s3same\n", "sms", "list")
 
         assert (result.exit_code, result.stdout) == (2, "")
         assert result.stderr == "--token has characters that an HTTP header cannot carry\n"
 
-    def test_the_gateway_s_own_interface_does_not_get_it(self) -> None:
+    def test_requests_to_the_simulated_interface_do_not_have_the_token(self) -> None:
         answer = b'HTTP/1.1 200 OK\r\nContent-Length: 23\r\n\r\n{"response_code":"400"}'
-        with answering(answer) as (url, asked):
+        with answering(answer) as (url, received):
             RunningGateway(url, "s3same").call("/sms/send", {}, ("key", "secret"))
 
-        assert b"s3same" not in asked[0]
-        assert b"Authorization: Basic a2V5OnNlY3JldA==\r\n" in asked[0]
+        assert b"s3same" not in received[0]
+        assert b"Authorization: Basic a2V5OnNlY3JldA==\r\n" in received[0]
 
 
-async def test_words_that_are_not_utf_8_are_refused_or_found_nowhere(sandbox: Sandbox) -> None:
+async def test_arguments_that_are_not_utf_8_are_refused_or_match_nothing(sandbox: Sandbox) -> None:
     rows = [
         (("trigger", "sms", "--no-wait", "--set", "msg_body=Akwaaba \udcff"), {2}),
         (("sms", "find", "--status", "SE\udcff"), {2}),
@@ -163,14 +160,14 @@ async def test_words_that_are_not_utf_8_are_refused_or_found_nowhere(sandbox: Sa
 
         assert result.exit_code in codes
         assert isinstance(result.exception, SystemExit | None)
-        told = result.stderr.endswith("\\udcff is not valid UTF-8: use a terminal with UTF-8\n")
-        assert told is (codes == {2})
+        refused = result.stderr.endswith("\\udcff is not valid UTF-8: use a terminal with UTF-8\n")
+        assert refused is (codes == {2})
 
 
 @pytest.mark.parametrize(
     ("charset", "shown"), [("utf-8", "sɛn 🎉"), ("cp1252", r"s\u025bn \U0001f389")]
 )
-async def test_what_the_terminal_cannot_show_is_escaped(
+async def test_characters_that_the_terminal_cannot_show_are_escaped(
     sandbox: Sandbox, charset: str, shown: str
 ) -> None:
     await sandbox.sms(msg_body="sɛn 🎉")
@@ -191,22 +188,21 @@ async def test_a_base_path_is_part_of_the_address(start_sandbox: StartSandbox) -
     assert document["callback"]["state"] == "delivered"
 
 
-class TestProcesses:
-    def test_one_that_is_interrupted(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-            with running("--endpoint-url", url, "sms", "wait", "--timeout", 60) as waiting:
-                connection, _ = silent.accept()
-                with connection:
-                    assert connection.recv(65536)
-                    # Python loses a signal that comes between its last look and the call that waits
-                    # for the answer; a user would press Ctrl-C again.
-                    for _ in range(30):
-                        waiting.send_signal(signal.SIGINT)
-                        with suppress(subprocess.TimeoutExpired):
-                            waiting.wait(1)
-                            break
-                    assert end(waiting, signal.SIGINT) == (130, "", "")
+def test_ctrl_c_ends_a_waiting_command_with_130() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with running("--endpoint-url", url, "sms", "wait", "--timeout", 60) as waiting:
+            connection, _ = silent.accept()
+            with connection:
+                assert connection.recv(65536)
+                # Python loses a signal that comes between its last look and the call that waits
+                # for the answer; a user would press Ctrl-C again.
+                for _ in range(30):
+                    waiting.send_signal(signal.SIGINT)
+                    with suppress(subprocess.TimeoutExpired):
+                        waiting.wait(1)
+                        break
+                assert end(waiting, signal.SIGINT) == (130, "", "")
 
 
 def test_help_lists_every_command() -> None:
@@ -222,20 +218,19 @@ def test_help_lists_every_command() -> None:
     assert [line for line in lines[1:] if line.endswith("...")] == []
 
 
-class TestOptionsOfAllCommands:
-    """They may stand before or after the command; the later one counts."""
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--endpoint-url", "{nowhere}", "clock", "show"),
+        ("clock", "--endpoint-url", "{nowhere}", "show"),
+        ("clock", "show", "--endpoint-url", "{nowhere}"),
+        ("--endpoint-url", "http://127.0.0.1:1", "trigger", "sms", "--endpoint-url={nowhere}"),
+    ],
+    ids=" ".join,
+)
+def test_common_options_stand_before_or_after_the_command_and_the_later_counts(
+    nowhere: str, words: tuple[str, ...]
+) -> None:
+    result = in_process(*(word.format(nowhere=nowhere) for word in words))
 
-    @pytest.mark.parametrize(
-        "words",
-        [
-            ("--endpoint-url", "{nowhere}", "clock", "show"),
-            ("clock", "--endpoint-url", "{nowhere}", "show"),
-            ("clock", "show", "--endpoint-url", "{nowhere}"),
-            ("--endpoint-url", "http://127.0.0.1:1", "trigger", "sms", "--endpoint-url={nowhere}"),
-        ],
-        ids=" ".join,
-    )
-    def test_they_may_stand_anywhere(self, nowhere: str, words: tuple[str, ...]) -> None:
-        result = in_process(*(word.format(nowhere=nowhere) for word in words))
-
-        assert result.stderr.startswith(f"{nowhere} cannot be reached")
+    assert result.stderr.startswith(f"{nowhere} cannot be reached")

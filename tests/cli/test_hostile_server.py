@@ -1,17 +1,13 @@
-"""A server that is no gateway of ours, or one with hostile answers, at --endpoint-url.
+"""A server at --endpoint-url that is not a gateway, or that sends hostile answers.
 
-Whatever it sends, a command ends with exit code 0 or 1 and without a traceback, and prints no
-character that a terminal would obey.
+After any answer, a command ends with an exit code and without a traceback, and prints no control
+character.
 """
 
 import json
 import re
-import socket
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import click
@@ -29,9 +25,10 @@ from sandbox_sim.records.inbox import InboxMessageView
 from sandbox_sim.records.journal import RequestView
 from sandbox_sim.records.messages import MessageView
 from sandbox_sim.records.transactions import TransactionView
-from tests.cli.every_command import COMMANDS
+from tests.cli.every_command import COMMANDS, commands
+from tests.cli.fake_servers import FakeServer, answering, http_server
 from tests.cli.receivers import Listen, ask
-from tests.kit import http_servers
+from tests.kit.http_servers import listening
 
 # A title, a cleared screen, one-byte CSI, the end of a line, the other direction of writing, half
 # of an emoji.
@@ -42,16 +39,16 @@ WITHOUT_A_SERVER = frozenset(
         *("networks prove", "serve", "certify init", "certify run"),
     }
 )
-# Tests of their own, below.
+# `TestOtherClients` has these.
 ELSEWHERE = frozenset({"doctor", "listen"})
-WHO = "--reason r --by a"
+WHY = "--reason r --by a"
 TRIED = [
     *(line for line in COMMANDS.split("\n") if line and line not in WITHOUT_A_SERVER),
     "backup",
-    f"ledger adjust 55 10 --debit clearing --credit suspense {WHO}",
-    f"ledger close 55 --until 2026-01-01 {WHO}",
-    f"ledger resolve 55 T1 --to clearing {WHO}",
-    f"ledger reverse 5 {WHO}",
+    f"ledger adjust 55 10 --debit clearing --credit suspense {WHY}",
+    f"ledger close 55 --until 2026-01-01 {WHY}",
+    f"ledger resolve 55 T1 --to clearing {WHY}",
+    f"ledger reverse 5 {WHY}",
     "ledger statement 55",
     "ledger suspense",
     "networks notifications",
@@ -61,7 +58,7 @@ TRIED = [
     "callbacks find",
     "transactions ask 55 T1",
     "transactions find",
-    "transactions refund 55 T1 --by a --reason r",
+    f"transactions refund 55 T1 {WHY}",
     "transactions wait --timeout 0",
     "trigger collect --timeout 0",
     "trigger bulk-sms --timeout 0",
@@ -89,42 +86,10 @@ A_FEW_CASES = {
 _STYLES = re.compile(r"\x1b\[(?:0|1|3[0-7]|9[0-7])m")
 
 
-class Answer:
-    """What the server answers to every request."""
-
-    def __init__(self) -> None:
-        self.status = 200
-        self.body = b"{}"
-        self.headers: Mapping[str, str] = {}
-
-
 @pytest.fixture(scope="module")
-def server() -> Iterator[tuple[str, Answer]]:
-    """The address of a server, and what it answers."""
-    says = Answer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def _answer(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self.send_response(says.status)
-            for name, value in says.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(says.body)))
-            self.end_headers()
-            self.wfile.write(says.body)
-
-        do_GET = do_POST = do_DELETE = _answer  # noqa: N815 -- names of http.server
-
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = Thread(target=listening.serve_forever, args=(0.01,))
-    thread.start()
-    yield f"http://127.0.0.1:{listening.server_port}", says
-    listening.shutdown()
-    thread.join()
-    listening.server_close()
+def server() -> Iterator[FakeServer]:
+    with http_server() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -139,22 +104,12 @@ def _few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_commands, "_MOST_PAGES", 5)
 
 
-def command_names(command: click.Command, *names: str) -> Iterator[str]:
-    """The full names of a command's subcommands, or its own."""
-    if not isinstance(command, click.Group):
-        yield " ".join(names)
-        return
-    for name in command.list_commands(click.Context(command)):
-        below = command.get_command(click.Context(command), name)
-        assert below is not None
-        yield from command_names(below, *names, name)
-
-
 def test_every_command_that_asks_a_server_is_tried() -> None:
     not_tried = {
         name
-        for name in command_names(main)
-        if not any(f"{line} ".startswith(f"{name} ") for line in TRIED)
+        for name, command in commands(main)
+        if not isinstance(command, click.Group)
+        and not any(f"{line} ".startswith(f"{name} ") for line in TRIED)
     }
 
     assert not_tried == (WITHOUT_A_SERVER - {"config show"}) | ELSEWHERE
@@ -165,9 +120,9 @@ def run(url: str, *words: str) -> Result:
 
 
 def assert_harmless(result: Result) -> None:
-    """Assert that a command ended as a command ends."""
+    """Assert that a command ended with an exit code and printed no control character."""
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    # 2 where the answer says that an argument names nothing, such as a network.
+    # 2 if, by the answer, an argument names nothing, such as a network.
     assert result.exit_code in {0, 1, 2}, result.output
     assert "Traceback" not in result.output
     for text in (result.stdout, result.stderr):
@@ -188,14 +143,14 @@ def names() -> list[str]:
             *("match", "outcome", "fault", "times", "used", "every", "probability", "delay_ms"),
             *("health", "ok", "detail", "breaker", "state", "operations", "routes", "name"),
             *("records", "service_id", "deleted", "error", "message", "payments", "seed"),
-            *("reference", "network_id", "amount", "currency", "operation", "outcome", "id"),
+            *("reference", "network_id", "amount", "currency", "operation", "id"),
         }
     )
 
 
 TEXTS = ("", "T1", "202", "002", "failed", "2026-01-01T09:00:00Z", HOSTILE)
 NUMBERS = (0, 1, -1, 10**30, 0.5, 1e308, float("inf"), float("nan"))
-# What a command may find where it expects something else, or what it reads next.
+# Values that a command may find in place of the expected ones, or may read next.
 VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [
         *TEXTS,
@@ -238,8 +193,8 @@ DOCUMENTS = st.one_of(
     as_json=st.booleans(),
     header=st.sampled_from(TEXTS),
 )
-def test_any_json(
-    server: tuple[str, Answer],
+def test_a_command_ends_cleanly_after_any_json(
+    server: FakeServer,
     statement: Path,
     command: str,
     document: Any,
@@ -247,13 +202,11 @@ def test_any_json(
     as_json: bool,
     header: str,
 ) -> None:
-    url, says = server
-    says.status, says.body = status, json.dumps(document).encode()
     value = header.replace("\r\n", "").encode("utf-8", "replace").decode("latin-1")
-    says.headers = {"X-Sandbox-Why": value, "X-Sandbox-Rule": value}
+    server.answers(status, {"X-Sandbox-Why": value, "X-Sandbox-Rule": value}, json.dumps(document))
     words = command.format(statement=statement).split()
 
-    assert_harmless(run(url, *(["--json"] if as_json else []), *words))
+    assert_harmless(run(server.url, *(["--json"] if as_json else []), *words))
 
 
 @pytest.mark.parametrize(
@@ -274,20 +227,20 @@ def test_any_json(
     ids=range(11),
 )
 @pytest.mark.parametrize("words", [("requests", "list"), ("--json", "requests", "list")])
-def test_any_body(server: tuple[str, Answer], words: tuple[str, ...], body: bytes) -> None:
-    url, says = server
-    says.status, says.body, says.headers = 200, body, {}
+def test_a_command_ends_cleanly_after_any_body(
+    server: FakeServer, words: tuple[str, ...], body: bytes
+) -> None:
+    server.answers(200, {}, body)
 
-    assert_harmless(run(url, *words))
+    assert_harmless(run(server.url, *words))
 
 
-def test_json_of_a_server_means_the_same_when_it_is_printed(server: tuple[str, Answer]) -> None:
-    url, says = server
+def test_json_of_a_server_keeps_its_meaning_when_it_is_printed(server: FakeServer) -> None:
     document = {"requests": [], HOSTILE: [HOSTILE, "Ɛyɛ 🙂"], "next": None}
-    says.status, says.headers = 200, {}
-    says.body = json.dumps(document, ensure_ascii=False).encode("utf-8", "backslashreplace")
+    text = json.dumps(document, ensure_ascii=False)
+    server.answers(200, {}, text.encode("utf-8", "backslashreplace"))
 
-    result = run(url, "--json", "requests", "list")
+    result = run(server.url, "--json", "requests", "list")
 
     assert_harmless(result)
     assert json.loads(result.stdout) == document
@@ -295,60 +248,34 @@ def test_json_of_a_server_means_the_same_when_it_is_printed(server: tuple[str, A
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_is_not_followed(server: tuple[str, Answer], status: int) -> None:
-    url, says = server
-    says.status, says.body = status, b"{}"
-    says.headers = {"Location": "http://elsewhere.test/\x9b"}
+def test_a_redirect_is_not_followed(server: FakeServer, status: int) -> None:
+    server.answers(status, {"Location": "http://elsewhere.test/\x9b"}, "{}")
 
     for words in (("requests", "list"), ("trigger", "sms", "--no-wait")):
-        result = run(url, *words)
+        result = run(server.url, *words)
 
         assert_harmless(result)
         assert result.exit_code == 1
         assert "redirects to http://elsewhere.test/" in result.stderr
 
 
-def test_one_sentence_names_the_server_and_what_is_missing(server: tuple[str, Answer]) -> None:
-    url, says = server
-    says.status, says.body, says.headers = 200, b'{"requests": [{}], "next": null}', {}
+def test_the_error_for_a_missing_field_names_the_server_and_the_field(
+    server: FakeServer,
+) -> None:
+    server.answers(200, {}, b'{"requests": [{}], "next": null}')
 
-    result = run(url, "requests", "list")
+    result = run(server.url, "requests", "list")
 
     assert result.exit_code == 1
     assert result.stderr == (
-        f"{url} answers with fields that this version does not know (KeyError: 'at')\n"
+        f"{server.url} answers with fields that this version does not know (KeyError: 'at')\n"
     )
-
-
-@contextmanager
-def writing(*parts: bytes, endlessly: bytes = b"") -> Iterator[str]:
-    """A server that writes these parts to its first client, and then one again and again."""
-
-    def serve() -> None:
-        connection, _ = listening.accept()
-        with connection:
-            connection.settimeout(5)
-            try:
-                connection.recv(65536)
-                for part in parts:
-                    connection.sendall(part)
-                while endlessly:
-                    connection.sendall(endlessly)
-            except OSError:
-                return  # the client has gone, or reads no more
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        thread.join(20)
-        assert not thread.is_alive()
 
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 
 
-class TestEndless:
+class TestRawAnswers:
     @pytest.mark.parametrize(
         ("parts", "endlessly"),
         [
@@ -359,30 +286,31 @@ class TestEndless:
         ],
         ids=["heads", "body until the end", "chunks", "a length"],
     )
-    def test_it_ends(
+    def test_a_request_ends_although_the_answer_does_not(
         self, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...], endlessly: bytes
     ) -> None:
         monkeypatch.setattr(client, "_MOST_BYTES", 1_000_000)
 
-        with writing(*parts, endlessly=endlessly) as url, pytest.raises(Unreachable) as raised:
+        with (
+            answering(*parts, endlessly=endlessly) as (url, _),
+            pytest.raises(Unreachable) as raised,
+        ):
             RunningGateway(url).send("GET", "/", {}, timeout_s=0.5)
 
         # Python 3.14 counts heads itself.
         ends = "no answer within 0.5 s|larger|more than 100 interim responses"
         assert re.search(ends, str(raised.value))
 
-    def test_a_list_without_an_end(self, server: tuple[str, Answer]) -> None:
-        url, says = server
-        says.status, says.headers = 200, {}
-        says.body = b'{"callbacks": [{"id": "C1"}], "next": "C1"}'
+    def test_a_list_without_an_end_is_read_up_to_the_page_limit(self, server: FakeServer) -> None:
+        server.answers(200, {}, '{"callbacks": [{"id": "C1"}], "next": "C1"}')
 
-        result = run(url, "callbacks", "resend", "--failed")
+        result = run(server.url, "callbacks", "resend", "--failed")
 
         assert_harmless(result)
-        assert result.stderr == f"{url} has more than 5 pages of callbacks\n"
+        assert result.stderr == f"{server.url} has more than 5 pages of callbacks\n"
 
-    def test_half_an_answer_is_none(self) -> None:
-        with writing(HEAD + b"Content-Length: 10\r\n\r\n{}") as url:
+    def test_an_incomplete_answer_counts_as_no_answer(self) -> None:
+        with answering(HEAD + b"Content-Length: 10\r\n\r\n{}") as (url, _):
             result = run(url, "requests", "list")
 
         assert_harmless(result)
@@ -403,8 +331,10 @@ class TestEndless:
         ids=range(7),
     )
     @pytest.mark.parametrize("words", [("requests", "list"), ("readyz",)])
-    def test_what_is_no_http(self, words: tuple[str, ...], head: bytes) -> None:
-        with writing(head) as url:
+    def test_a_command_ends_cleanly_after_an_answer_that_is_not_http(
+        self, words: tuple[str, ...], head: bytes
+    ) -> None:
+        with answering(head) as (url, _):
             assert_harmless(run(url, *words))
 
 
@@ -427,14 +357,14 @@ async def listened(answer: web.Response) -> Result:
         return answer
 
     routes = (web.get("/_sandbox/clock", clock), web.get("/_sandbox/listen", streaming))
-    async with http_servers.listening(*routes) as url:
+    async with listening(*routes) as url:
         return await ask("listen", "--from", url, "--forward-to", "http://127.0.0.1:9/")
 
 
-class TestOthers:
-    """`listen`, `doctor` and `compare` talk to servers with clients of their own."""
+class TestOtherClients:
+    """`listen`, `doctor` and `compare` have their own clients."""
 
-    async def test_a_receiver(self, listen: Listen) -> None:
+    async def test_doctor_ends_cleanly_after_hostile_answers(self, listen: Listen) -> None:
         async def hostile(_request: web.Request) -> web.Response:
             return web.Response(status=500, reason="no", body=HOSTILE.encode("utf-8", "replace"))
 
@@ -452,20 +382,18 @@ class TestOthers:
         ],
         ids=range(3),
     )
-    def test_another_implementation(
+    def test_compare_ends_cleanly_after_hostile_answers(
         self,
-        server: tuple[str, Answer],
+        server: FakeServer,
         monkeypatch: pytest.MonkeyPatch,
         words: tuple[str, ...],
         document: Any,
     ) -> None:
         few = [case for case in cases.load() if case.name in A_FEW_CASES]
         monkeypatch.setattr(cases, "load", lambda: few)
-        url, says = server
-        says.status, says.body = 200, json.dumps(document).encode()
-        says.headers = {"Content-Type": "application/json"}
+        server.answers(200, {"Content-Type": "application/json"}, json.dumps(document))
 
-        result = run(url, *words, "compare", url, "--timeout", "0")
+        result = run(server.url, *words, "compare", server.url, "--timeout", "0")
 
         assert_harmless(result)
         assert result.exit_code == 1
@@ -488,7 +416,7 @@ class TestOthers:
         ],
         ids=range(12),
     )
-    async def test_a_gateway_that_forwards_callbacks(
+    async def test_listen_names_a_stream_that_it_cannot_read(
         self, monkeypatch: pytest.MonkeyPatch, stream: bytes
     ) -> None:
         monkeypatch.setattr(listen_command, "_LONGEST_LINE", 1_000_000)
@@ -509,17 +437,17 @@ class TestOthers:
         ],
         ids=range(4),
     )
-    async def test_a_gateway_that_refuses_to_forward(self, answer: dict[str, Any]) -> None:
+    async def test_listen_shortens_the_refusal_of_a_gateway(self, answer: dict[str, Any]) -> None:
         result = await listened(web.Response(**answer))
 
         assert_harmless(result)
         assert result.exit_code == 1
         assert len(result.stderr) < 1_000
 
-    def test_one_that_answers_without_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_compare_stops_reading_an_endless_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sides, "_MOST_BYTES", 1_000_000)
 
-        with writing(HEAD, b"\r\n", endlessly=b" " * 65536) as url:
+        with answering(HEAD, b"\r\n", endlessly=b" " * 65536) as (url, _):
             result = run(url, "compare", url)
 
         assert result.exit_code == 2

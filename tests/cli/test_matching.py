@@ -31,14 +31,18 @@ from tests.conftest import Sandbox
         ("[" * 100_000, "[" * 100_000),
     ],
 )
-def test_a_value_where_text_is_expected(text: str, value: object) -> None:
+def test_a_value_for_a_text_field_keeps_numbers_as_text_and_parses_other_json(
+    text: str, value: object
+) -> None:
     assert value_of(text, number=False) == value
 
 
 @pytest.mark.parametrize(
     ("text", "value"), [("55", 55), ("10.5", 10.5), ("0244", "0244"), ("NaN", "NaN"), ("x", "x")]
 )
-def test_a_value_where_a_number_is_expected(text: str, value: object) -> None:
+def test_a_value_for_a_number_field_is_a_number_if_it_is_valid_json(
+    text: str, value: object
+) -> None:
     assert value_of(text, number=True) == value
 
 
@@ -55,7 +59,9 @@ def _printed(value: object) -> str:
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
-async def test_whatever_is_shown_can_be_matched_as_it_is_printed(sandbox: Sandbox) -> None:
+async def test_every_field_of_a_record_can_be_matched_by_its_printed_value(
+    sandbox: Sandbox,
+) -> None:
     """Every field of every kind of record, after a request of every operation."""
     sends = (sandbox.collect, sandbox.card, sandbox.deposit, sandbox.payout, sandbox.bill)
     await asyncio.gather(*(send() for send in (*sends, sandbox.airtime, sandbox.sms)))

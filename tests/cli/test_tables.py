@@ -22,14 +22,14 @@ def test_columns_are_aligned_and_the_last_is_ragged() -> None:
     assert lines == ["id     state  url", "C1     done   x", "12345  -      yyyyyyyyy"]
 
 
-def test_what_is_long_is_shortened_unless_all_of_it_is_asked_for() -> None:
+def test_a_long_cell_is_shortened_by_default() -> None:
     rows = [["x" * 101]]
 
     assert list(table(("text",), rows))[1] == "x" * 100 + "…"
     assert list(table(("text",), rows, shorten=False))[1] == "x" * 101
 
 
-def test_an_outline_has_all_there_is() -> None:
+def test_an_outline_has_every_field() -> None:
     document = {
         "id": "C1",
         "body": {"ref": "T1", "amount": 10.5},
@@ -61,20 +61,19 @@ def test_an_outline_has_all_there_is() -> None:
     ("value", "text"),
     [("a\x1b[2J\nb", r"a\x1b[2J\nb"), ("", ""), (False, "false"), ([{"a": "é"}], '[{"a": "é"}]')],
 )
-def test_a_value_is_one_line_that_no_terminal_obeys(value: object, text: str) -> None:
+def test_a_value_is_one_line_without_control_characters(value: object, text: str) -> None:
     assert shown(value) == text
 
 
-class TestColour:
-    @pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
-    async def test_on_a_terminal_unless_opted_out(
-        self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, no_color: str, coloured: bool
-    ) -> None:
-        """`color=True` makes click take the output of the runner for a terminal."""
-        monkeypatch.setenv("NO_COLOR", no_color)
-        await sandbox.collect(customer_number="0244000009")
-        words = ["--endpoint-url", sandbox.url, "transactions", "list"]
+@pytest.mark.parametrize(("no_color", "coloured"), [("", True), ("1", False)])
+async def test_a_terminal_gets_colour_unless_no_color_is_set(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, no_color: str, coloured: bool
+) -> None:
+    """`color=True` makes click take the output of the runner for a terminal."""
+    monkeypatch.setenv("NO_COLOR", no_color)
+    await sandbox.collect(customer_number="0244000009")
+    words = ["--endpoint-url", sandbox.url, "transactions", "list"]
 
-        result = await asyncio.to_thread(CliRunner().invoke, main, words, color=True)
+    result = await asyncio.to_thread(CliRunner().invoke, main, words, color=True)
 
-        assert ("\x1b[31m001 failed" in result.stdout) is coloured
+    assert ("\x1b[31m001 failed" in result.stdout) is coloured

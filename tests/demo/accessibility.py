@@ -1,4 +1,4 @@
-"""What axe finds on a page, as it is on a desk in light colours and on a phone in dark ones."""
+"""What axe finds on a page: on a desk in light colours, and on a phone in dark ones."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ axe.run({resultTypes: ["violations"], iframes: false}).then(({ violations }) => 
 """
 
 
-# The colours of text take most of the time, and those of the tenth row are those of the second.
+# The check of the colours of text takes most of the time; the tenth row has those of the second.
 _WITHOUT_REPEATS: Final = """
 for (const parent of document.querySelectorAll("main, main *")) {
   const seen = {};
@@ -33,12 +33,12 @@ for (const parent of document.querySelectorAll("main, main *")) {
 
 
 async def without_repeats(page: Page) -> None:
-    """Leave six of the elements of one kind that stand beside one another."""
+    """Remove all but six of the neighbouring elements of one kind."""
     await page.evaluate(_WITHOUT_REPEATS)
 
 
 async def barriers(page: Page, looks: Sequence[Look] = LOOKS) -> list[str]:
-    """Return what is wrong with an open page in each of these looks; empty if nothing is.
+    """Return the problems of an open page in each of these looks.
 
     That is each violation that axe calls serious or critical, and a page wider than the window.
     The page keeps the last look. It is not loaded again, because that takes a third of the time.

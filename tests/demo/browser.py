@@ -1,4 +1,4 @@
-"""Chromium for tests: that of the machine, and what goes wrong on its pages.
+"""Chromium of the machine for tests, and the problems on its pages.
 
 The plugin pytest-playwright is not used: it breaks later asyncio tests of the run.
 """
@@ -31,24 +31,24 @@ _PATIENCE_MS: Final = 20_000
 
 
 class WatchedPage:
-    """A page, and all that went wrong on it: console errors, policy violations, failed requests."""
+    """A page and its problems: console errors, policy violations, failed requests."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.problems: list[str] = []
-        page.on("console", lambda each: self._note(each.text, of=each.type == "error"))
-        page.on("pageerror", lambda each: self._note(str(each), of=True))
-        page.on("requestfailed", lambda each: self._note(f"no answer: {each.url}", of=_lost(each)))
-        page.on("response", lambda each: self._note(f"{each.status}: {each.url}", of=not each.ok))
+        page.on("console", lambda each: self._note(each.text, bad=each.type == "error"))
+        page.on("pageerror", lambda each: self._note(str(each), bad=True))
+        page.on("requestfailed", lambda each: self._note(f"no answer: {each.url}", bad=_lost(each)))
+        page.on("response", lambda each: self._note(f"{each.status}: {each.url}", bad=not each.ok))
 
-    def _note(self, text: str, *, of: bool) -> None:
-        redirect = text.startswith("30")
-        if of and not redirect:
+    def _note(self, text: str, *, bad: bool) -> None:
+        is_redirect = text.startswith("30")
+        if bad and not is_redirect:
             self.problems.append(text)
 
 
 def _lost(request: Request) -> bool:
-    """Whether it failed of itself: a browser that leaves a page gives up what it still loads."""
+    """Whether a request failed by itself: a browser that leaves a page cancels open requests."""
     return request.failure != "net::ERR_ABORTED"
 
 

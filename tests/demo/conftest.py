@@ -25,7 +25,7 @@ AMA = {"name": "Ama Mensah", "phone": "0244000001", "nw": "MTN", "pay_by": "mobi
 
 
 class ShopClock:
-    """A clock that stands still; a sleep ends when the clock has been moved that far."""
+    """A stopped clock; a sleep ends when the test has advanced the clock that far."""
 
     def __init__(self) -> None:
         self._now = datetime(2026, 1, 1, 9, tzinfo=UTC)
@@ -43,7 +43,7 @@ class ShopClock:
         await woken.wait()
 
     async def sleepers(self, count: int) -> None:
-        """Wait until so many sleep at once."""
+        """Wait until this many tasks sleep."""
         async with self._begun:
             await self._begun.wait_for(lambda: len(self._sleeping) >= count)
 
@@ -83,7 +83,7 @@ class Demo:
         return list(self.shop.book)
 
     async def settle(self) -> None:
-        """Let a second pass at the gateway; the shop has done all that follows from it then."""
+        """Advance the gateway by a second, and wait until the shop has nothing left to do."""
         await self.sandbox.advance(seconds=1)
         await self.shop.background.wait_idle()
 
@@ -142,7 +142,7 @@ def kinds(order: Order) -> list[str]:
 
 
 def facts(order: Order) -> tuple[OrderState, bool, list[str]]:
-    """What must not change where nothing happened."""
+    """What a refused callback must not change."""
     return order.state, order.needs_attention, kinds(order)
 
 

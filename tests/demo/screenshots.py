@@ -1,4 +1,4 @@
-"""`make screenshots`: writes docs/screenshots/ from seeded data, on a clock that stands still."""
+"""`make screenshots`: writes docs/screenshots/ from seeded data, on a stopped clock."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -97,7 +97,7 @@ async def _demonstration(browser: Browser) -> None:
 
 
 async def _fill(stage: Stage, number: str | None = None) -> None:
-    """What a morning of integration leaves: payments, declines, and a receiver that fails."""
+    """Make records as after a morning of work: payments, declines, and a receiver that fails."""
     sandbox = stage.sandbox
     if number is not None:
         await sandbox.sms(

@@ -19,7 +19,7 @@ from tests.demo.browser import DESK, Scheme, WatchedPage, open_page
 
 @dataclass
 class Stage:
-    """Everything that a demonstration has. Time stands still unless a test moves it."""
+    """The parts of a demonstration. The clock is stopped unless a test moves it."""
 
     sandbox: Sandbox
     shop_url: str
@@ -33,7 +33,7 @@ class Stage:
     async def page(
         self, *, viewport: ViewportSize = DESK, scheme: Scheme = "light"
     ) -> AsyncIterator[WatchedPage]:
-        """A page in a context of its own; at its end nothing may have gone wrong on it."""
+        """A page in its own context; a problem on it raises `AssertionError` at the end."""
         async with open_page(self.browser, viewport=viewport, scheme=scheme) as watched:
             yield watched
             if watched.problems:

@@ -1,7 +1,4 @@
-"""The shop in Chromium: a purchase by keyboard, and what axe finds on its pages.
-
-It finds nothing serious, at 1440 px light and at 360 px dark.
-"""
+"""The shop in Chromium: a purchase by keyboard, and pages in which axe finds nothing serious."""
 
 from playwright.async_api import Browser
 

@@ -12,31 +12,31 @@ from tests.demo.conftest import ShopClock
 
 
 class Failing(FollowUp):
-    """The first look fails."""
+    """The first call of `ask_due` fails."""
 
     def __init__(self, clock: ShopClock) -> None:
         super().__init__(OrderBook(), cast("Checkout", None), clock)
-        self.looks: asyncio.Queue[datetime] = asyncio.Queue()
+        self.calls: asyncio.Queue[datetime] = asyncio.Queue()
         self.count = 0
 
     async def ask_due(self, now: datetime) -> int:
         self.count += 1
-        await self.looks.put(now)
+        await self.calls.put(now)
         if self.count == 1:
             raise RuntimeError("an internal error")
         return await super().ask_due(now)
 
 
-async def test_it_looks_every_second_also_after_a_fault(caplog: Any) -> None:
+async def test_status_queries_run_every_second_also_after_an_error(caplog: Any) -> None:
     clock = ShopClock()
     follow_up = Failing(clock)
-    await follow_up.stop()  # it ends where it never began
+    await follow_up.stop()  # before its start, this does nothing
     follow_up.start()
 
     for _ in range(2):
         await clock.sleepers(1)
         clock.advance(1)
-        assert await follow_up.looks.get() == clock.now()
+        assert await follow_up.calls.get() == clock.now()
     await follow_up.stop()
 
     assert "the status queries of the shop failed" in caplog.text
@@ -45,26 +45,22 @@ async def test_it_looks_every_second_also_after_a_fault(caplog: Any) -> None:
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def order(number: int) -> Order:
-    return Order(
-        number=number,
-        key=f"key-{number}",
-        created_at=AT,
-        what="a basket",
-        total=Decimal(1),
-        currency="GHS",
-        customer=Customer("Ama", "0244000001", "MTN"),
-        pay_by=Operation.MOBILE_MONEY,
-    )
-
-
-def test_it_keeps_the_newest_thousand_orders_and_fifty_strays() -> None:
+def test_the_book_keeps_the_newest_thousand_orders_and_fifty_strays() -> None:
     book = OrderBook()
     for number in range(1001):
-        each = order(number)
-        book.add(each, f"purchase-{number}")
+        order = Order(
+            number=number,
+            key=f"key-{number}",
+            created_at=AT,
+            what="a basket",
+            total=Decimal(1),
+            currency="GHS",
+            customer=Customer("Ama", "0244000001", "MTN"),
+            pay_by=Operation.MOBILE_MONEY,
+        )
+        book.add(order, f"purchase-{number}")
         transaction = Transaction(f"T{number}", Operation.MOBILE_MONEY, Decimal(1), AT, AT)
-        book.begin(each, transaction)
+        book.begin(order, transaction)
     for number in range(60):
         book.keep_stray(Stray(AT, f"T{number}", "000", Decimal(1)))
 

@@ -53,7 +53,7 @@ async def curl(sandbox: Sandbox, words: Sequence[str]) -> str:
 
 
 async def sandbox_sim(sandbox: Sandbox, words: Sequence[str], exit_code: int = 0) -> str:
-    """What `sandbox-sim` prints on stdout and stderr. It runs in a thread of its own."""
+    """What `sandbox-sim` prints on stdout and stderr. It runs in its own thread."""
     environment = {"SANDBOX_SIM_ENDPOINT_URL": sandbox.url, "SANDBOX_SIM_TOKEN": None}
     typed = [word.replace(ADDRESS, sandbox.url) for word in words]
     result = await asyncio.to_thread(CliRunner().invoke, main, typed, env=environment)

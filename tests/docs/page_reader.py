@@ -1,12 +1,10 @@
-"""Follows a page: runs its servers and commands as processes, on ports of its own."""
+"""Follows a page: runs its servers and commands as processes, on free ports."""
 
-import base64
 import json
 import os
 import re
 import signal
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, chdir, contextmanager
@@ -16,9 +14,10 @@ from unittest.mock import patch
 
 import pytest
 
-from tests.cli.processes import SOON, ended, first_line, process, python, running
+from tests.cli.processes import SOON, ended, eventually, first_line, process, python, running
 from tests.docs.commands import shape
 from tests.docs.pages import ROOT, Command
+from tests.kit.requests import basic
 from tests.kit.servers import free_port
 from tests.requirements import missing
 
@@ -43,7 +42,7 @@ FINAL_STATUS = re.compile(r"^final status (\d+)", re.MULTILINE)
 
 
 class Reader:
-    """Does what the page says, on ports of its own."""
+    """Does what the page says, on free ports."""
 
     def __init__(self, folder: Path, servers: ExitStack, ports: Iterable[str]) -> None:
         self.folder = folder
@@ -57,7 +56,7 @@ class Reader:
         (self.folder / name).write_text(self.here(text), "utf-8")
 
     def follow(self, commands: Iterable[Command]) -> dict[str, str]:
-        """Run the commands in order; each must print what stands below it.
+        """Run the commands in order; each must print the output below it.
 
         Returns the final status of each payment that `trigger` sent.
         """
@@ -104,8 +103,8 @@ class Reader:
         options = dict(pairwise(words))
         (address,) = (word for word in words if word.startswith("http"))
         name, _, value = options["-H"].partition(": ")
-        pair = base64.b64encode(options["-u"].encode()).decode()
-        headers = {"User-Agent": "curl/8", "Authorization": f"Basic {pair}", name: value}
+        credentials = basic(*options["-u"].split(":"))
+        headers = {"User-Agent": "curl/8", "Authorization": credentials, name: value}
         request = urllib.request.Request(  # noqa: S310 -- our own server
             self.here(address), self.here(options["-d"]).encode(), headers
         )
@@ -114,11 +113,12 @@ class Reader:
 
     def final_status(self, words: list[str]) -> str:
         """The answer to a status query, as soon as the payment is no longer pending."""
-        late = time.monotonic() + SOON
-        while json.loads(answer := self.curl(words))["response_data"]["status"] == "002":
-            assert time.monotonic() < late, "the payment stays pending"
-            time.sleep(0.05)
-        return answer
+
+        def final() -> str:
+            answer = self.curl(words)
+            return "" if json.loads(answer)["response_data"]["status"] == "002" else answer
+
+        return str(eventually(final))
 
     def start(self, words: list[str]) -> None:
         """Start a fake network of the clone; it prints a line when it is ready."""
@@ -148,23 +148,18 @@ class Reader:
             self.servers.enter_context(patch.dict(os.environ, {name: self.here(value)}))
 
     def run(self, command: Command) -> str:
+        """What a command prints; empty for one that starts, installs or sets something."""
         words = command.words
-        if words[0] == "python":
-            self.start(words)
-            return ""
-        if words[0] == "npm":
-            self.install(words)
-            return ""
-        if words[0].startswith("NODE_PATH="):
-            self.start_smsc(words)
-            return ""
-        if words[0] == "export":
-            self.export(words)
-            return ""
         if words[0] == "curl":
             is_query = any("get_transaction_status" in word for word in words)
             return self.final_status(words) if is_query else self.curl(words)
-        if "serve" in words:
+        actions = {"python": self.start, "npm": self.install, "export": self.export}
+        if words[0] in actions:
+            actions[words[0]](words)
+        elif words[0].startswith("NODE_PATH="):
+            self.start_smsc(words)
+        elif "serve" in words:
             self.serve(words)
-            return ""
-        return self.command(words)
+        else:
+            return self.command(words)
+        return ""

@@ -1,4 +1,4 @@
-"""Which test runs the blocks of a page, where it is not the general one of their language."""
+"""The tests that run the blocks of a page in place of the general test of a language."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""docs/networks/alerts.md: its metrics are those of /_sandbox/metrics, and its rules are whole."""
+"""docs/networks/alerts.md: its metrics are those of /_sandbox/metrics; its rules are complete."""
 
 import re
 from typing import Any
@@ -38,12 +38,12 @@ async def production(start_sandbox: StartSandbox) -> Sandbox:
     """A gateway with a network that has a payment, and with an attempt at its callback."""
     sandbox = await live(start_sandbox, STAGING)
     assert (await sandbox.collect(callback_url=DEAD)).code == "202"
-    while "sandbox_sim_callback_attempts_total" not in await served(sandbox):
+    while "sandbox_sim_callback_attempts_total" not in await served_metrics(sandbox):
         await sandbox.advance(seconds=1)
     return sandbox
 
 
-async def served(sandbox: Sandbox) -> dict[str, set[str]]:
+async def served_metrics(sandbox: Sandbox) -> dict[str, set[str]]:
     """The names of the metrics that are served, each with its labels."""
     async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
         assert answer.status == 200
@@ -55,11 +55,11 @@ async def test_every_metric_is_in_the_table_with_its_labels(production: Sandbox)
     rows = PAGE.table("Metrics")
 
     shown = {code(name): set(re.findall(r"`(\w+)`", labels)) for name, labels, *_ in rows}
-    assert shown == await served(production)
+    assert shown == await served_metrics(production)
 
 
 async def test_every_metric_of_a_rule_is_served(production: Sandbox) -> None:
-    metrics = await served(production)
+    metrics = await served_metrics(production)
 
     for rule in rules():
         named = set(METRIC.findall(rule["expr"]))
@@ -105,7 +105,7 @@ def test_every_rule_has_what_prometheus_needs_and_says_what_to_do() -> None:
     assert named <= {rule["alert"] for rule in rules()}
 
 
-def test_the_scrape_asks_for_the_metrics() -> None:
+def test_the_scrape_configuration_reads_the_metrics_and_the_rules() -> None:
     (scrape,) = map(yaml.safe_load, PAGE.blocks("yaml"))
 
     assert scrape["rule_files"] == [RULES]

@@ -85,7 +85,7 @@ async def test_a_dump_of_postgres_is_restored(start_sandbox: StartSandbox, tmp_p
     assert await restored.sms_balance() == 500
 
 
-async def test_what_the_page_does_after_a_restore_works(
+async def test_the_commands_of_the_page_after_a_restore_work(
     start_sandbox: StartSandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -14,7 +14,7 @@ PAGE = Page("docs/books.md")
 
 @pytest.fixture
 async def kept(start_sandbox: StartSandbox, tmp_path: Path) -> Sandbox:
-    """T1 succeeded after a person called it failed; T2 succeeded; T3 is open two days later."""
+    """T1 succeeded after a person settled it as failed; T2 succeeded; T3 is open two days later."""
     mtn = {"adapter": "simulated", "settle_after_ms": 50_000, "notify": "never"}
     file = tmp_path / "state.sqlite3"  # where lines are numbered from 1
     sandbox = await live(start_sandbox, {"mtn": mtn}, store=f"sqlite:{file}")

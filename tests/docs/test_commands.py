@@ -1,4 +1,4 @@
-"""Every command in README.md and docs/ works as it is written, and prints the output below it."""
+"""Every command in README.md and docs/ works as written, and prints the output below it."""
 
 import asyncio
 import json
@@ -74,7 +74,7 @@ async def printed(sandbox: Sandbox, serve: Callable[[Sequence[str]], str], comma
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)
-async def test_every_command_of_a_page_works_and_prints_what_stands_below_it(
+async def test_every_command_of_a_page_works_and_prints_the_output_below_it(
     start_sandbox: StartSandbox,
     serve: Callable[[Sequence[str]], str],
     page: Page,
@@ -93,15 +93,15 @@ async def test_every_command_of_a_page_works_and_prints_what_stands_below_it(
             continue
         if "-sN" in command.words:  # never ends; see the live feed below
             continue
-        came = await printed(sandbox, serve, command)
+        output = await printed(sandbox, serve, command)
         # The clock of the tests is not the machine's, so lists end with both times.
-        came = re.sub(r"^gateway time is .*\n", "", came, flags=re.MULTILINE)
+        output = re.sub(r"^gateway time is .*\n", "", output, flags=re.MULTILINE)
         if command.output:
-            assert shape(came) == shape(command.output), command.words
+            assert shape(output) == shape(command.output), command.words
         await sandbox.advance(seconds=1)
 
 
-async def test_the_live_feed_sends_what_stands_below_it(sandbox: Sandbox) -> None:
+async def test_the_live_feed_sends_the_events_of_the_page(sandbox: Sandbox) -> None:
     (command,) = (command for command in RECORDS.commands() if "-sN" in command.words)
     varying = re.compile(VARYING.pattern + r"|(?<=id: )\S+(?=-[0-9]+\n)")
     assert command.output
@@ -110,9 +110,9 @@ async def test_the_live_feed_sends_what_stands_below_it(sandbox: Sandbox) -> Non
         await sandbox.collect(transaction_id="T1001", reference="Order 1001")
         first = await feed.block()
         await sandbox.advance(seconds=1)
-        came = ["retry: 1000\n", first, await feed.block()]
+        output = ["retry: 1000\n", first, await feed.block()]
 
-    assert varying.sub("*", "\n".join(came)) == varying.sub("*", command.output)
+    assert varying.sub("*", "\n".join(output)) == varying.sub("*", command.output)
 
 
 async def test_the_log_has_the_line_that_the_page_shows(
@@ -149,8 +149,8 @@ async def test_the_log_has_the_attempts_that_the_page_shows(
     await sandbox.advance(seconds=4)
 
     logged = [logs.TextFormatter().format(each) for each in caplog.records]
-    came = [shape(line) for line in logged if callback_url in line]
-    assert came == [shape(line) for line in lines]
+    attempts = [shape(line) for line in logged if callback_url in line]
+    assert attempts == [shape(line) for line in lines]
 
 
 @pytest.fixture
@@ -167,10 +167,10 @@ async def test_wrong_settings_get_the_sentences_of_the_page(sandbox: Sandbox) ->
     several, unknown = Page("docs/configuration.md").blocks("text")
 
     given = ["config", "check", "--config", "sandbox_sim.toml"]
-    came = await sandbox_sim(sandbox, given, exit_code=1)
-    assert several.strip() in came
-    came = await sandbox_sim(sandbox, ["config", "check", "--set", "settle_delay=5"], exit_code=1)
-    assert unknown.strip() in came
+    output = await sandbox_sim(sandbox, given, exit_code=1)
+    assert several.strip() in output
+    output = await sandbox_sim(sandbox, ["config", "check", "--set", "settle_delay=5"], exit_code=1)
+    assert unknown.strip() in output
 
 
 @pytest.fixture
@@ -208,7 +208,7 @@ def test_every_configuration_to_copy_is_valid(file: Path) -> None:
     assert load(file).origins
 
 
-def test_no_page_installs_it_from_an_index() -> None:
+def test_pages_do_not_install_the_package_from_an_index() -> None:
     for page in all_pages():
         assert re.findall(r"""pip install ["']?sandbox[-_]sim\b""", page.text) == []
 

@@ -1,11 +1,11 @@
-"""docs/comparing.md: its commands do what it says, and print the output below them."""
+"""docs/comparing.md: its commands work, and print the output below them."""
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from sandbox_sim.cli import main
 from sandbox_sim.settings.schema import Settings
 from tests.cli.compare.others import other_gateway
+from tests.cli.processes import in_process
 from tests.docs.commands import ADDRESS, shape
 from tests.docs.pages import Page
 
@@ -20,10 +20,10 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(words: list[str], url: str = "") -> Result:
-    return CliRunner().invoke(main, [word.replace(ADDRESS, url) for word in words[1:]])
+    return in_process(*(word.replace(ADDRESS, url) for word in words[1:]))
 
 
-def test_the_report_is_what_stands_on_the_page() -> None:
+def test_the_report_is_that_of_the_page() -> None:
     with other_gateway(duplicates="reject", match_network=True) as other:
         result = run(HERE.words, other.url)
 
@@ -31,7 +31,7 @@ def test_the_report_is_what_stands_on_the_page() -> None:
     assert shape(result.stdout) == shape(HERE.output or "")
 
 
-def test_an_account_gets_nothing_without_yes() -> None:
+def test_an_account_gets_no_request_without_yes() -> None:
     result = run(ACCOUNT.words)
 
     assert (result.exit_code, result.stderr) == (

@@ -44,15 +44,15 @@ def test_every_runner_has_a_page_with_such_a_block() -> None:
 
 
 @pytest.mark.parametrize("name", ["docs/interface.md", "docs/control-api.md"])
-def test_the_pages_whose_commands_stand_with_their_answer_have_no_others(name: str) -> None:
-    """`test_a_command_gets_the_answer_below_it` runs one command a block, all of curl."""
+def test_a_page_that_shows_answers_has_one_curl_command_in_each_block(name: str) -> None:
+    """tests/test_interface_page.py runs these commands."""
     commands = Page(name).commands()
 
     assert {command.program for command in commands} == {"curl"}
     assert len(commands) == len(Page(name).blocks("sh"))
 
 
-# --- Those that are not run ----------------------------------------------------------------------
+# --- Blocks that are not run ---------------------------------------------------------------------
 
 
 def made_by_make(words: Sequence[str]) -> None:
@@ -76,7 +76,7 @@ def installed_by_pip(words: Sequence[str]) -> None:
         assert not extra or extra in PROJECT["optional-dependencies"]
 
 
-def known_to_click(words: Sequence[str]) -> None:
+def known_to_sandbox_sim(words: Sequence[str]) -> None:
     """Check that the command exists, with these options."""
     command = main.get_command(click.Context(main), words[1])
     assert command is not None
@@ -84,21 +84,23 @@ def known_to_click(words: Sequence[str]) -> None:
     assert {word for word in words if word.startswith("--")} <= known
 
 
-# What is checked of a program that no test runs as the page says.
+# How the commands of a program are checked that no test runs as the page says.
 CHECKED: dict[str, Callable[[Sequence[str]], None]] = {
     "make": made_by_make,
     "pip": installed_by_pip,
     "docker": lambda words: None,  # tests/test_docker.py
-    "sandbox-sim": known_to_click,
+    "sandbox-sim": known_to_sandbox_sim,
 }
 
 
-def test_few_blocks_are_not_run() -> None:
+def test_nine_blocks_are_not_run() -> None:
     assert len(NOT_RUN) == 9
 
 
 @pytest.mark.parametrize(("page", "block"), NOT_RUN, ids=lambda each: str(each)[:40])
-def test_one_that_is_not_run_is_right_as_far_as_can_be_seen(page: Page, block: Block) -> None:
+def test_a_block_that_is_not_run_names_existing_tests_targets_and_options(
+    page: Page, block: Block
+) -> None:
     for named in re.findall(r"tests/[\w/]+\.py", block.not_run):
         assert Path(ROOT / named).exists(), page
     for words in block.commands():

@@ -1,4 +1,4 @@
-"""The first screen of README.md: what one gets, what to type, and whether it is one's gateway."""
+"""The first screen of README.md: the first command, the features, and how to know the gateway."""
 
 import re
 
@@ -12,29 +12,29 @@ README = Page("README.md")
 FIRST = README.section("sandbox_sim")
 
 
-def test_what_one_gets_is_six_lines_after_the_shortest_thing_to_type() -> None:
-    before, _, gets = FIRST.partition("make run ARGS=--lenient")
+def test_six_features_follow_the_shortest_command() -> None:
+    before, _, features = FIRST.partition("make run ARGS=--lenient")
 
     assert len(before.splitlines()) < 10
     assert len(FIRST.splitlines()) < 30
-    assert len(re.findall(r"^- \*\*", gets, re.MULTILINE)) == 6
+    assert len(re.findall(r"^- \*\*", features, re.MULTILINE)) == 6
 
 
-def test_no_condition_stands_before_it() -> None:
-    for condition in ("package index", "You need Python"):
-        assert condition in README.text
-        assert condition not in FIRST
+def test_the_first_screen_has_no_requirements() -> None:
+    for requirement in ("package index", "You need Python"):
+        assert requirement in README.text
+        assert requirement not in FIRST
 
 
-def test_how_to_tell_that_it_is_ones_gateway_takes_three_lines() -> None:
-    question = FIRST.partition("**Is it my gateway?**")[2].partition("\n\n")[2].partition("\n\n")[0]
+def test_three_lines_say_how_to_recognise_the_gateway() -> None:
+    answer = FIRST.partition("**Is it my gateway?**")[2].partition("\n\n")[2].partition("\n\n")[0]
 
-    assert len(question.splitlines()) == 3
-    assert set(re.findall(r"`(/[\w/]+)`", question)) <= set(
+    assert len(answer.splitlines()) == 3
+    assert set(re.findall(r"`(/[\w/]+)`", answer)) <= set(
         build(Settings(store="memory:")).app[DISPATCHER]().paths
     )
     payment = Operation.COLLECT.row.payment
     assert payment is not None
-    assert f'`"trans_type": "{payment.trans_type}"`' in question
+    assert f'`"trans_type": "{payment.trans_type}"`' in answer
     for words in ("HTTP Basic", "`response_code`", "sandbox-sim compare URL"):
-        assert words in question
+        assert words in answer

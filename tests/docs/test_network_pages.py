@@ -123,7 +123,7 @@ def defaults(page: Page, title: str) -> dict[str, str]:
 def test_every_setting_is_in_the_table_with_its_default(
     page: Page, model: type[AdapterSettings]
 ) -> None:
-    # Another setting, or words, in place of a default.
+    # These have another setting or words in place of a default.
     in_words = {"status_base_url": "base_url", "signature_key": "auth_secret", "nws": "every one"}
     shown = defaults(page, "Settings")
 
@@ -167,14 +167,14 @@ def test_the_words_and_statuses_of_smpp_are_those_of_the_page() -> None:
     assert "ESME_RSYSERR" not in pdus.REFUSALS
 
 
-def test_the_reason_of_mtn_on_the_page_means_what_it_says() -> None:
+def test_the_reason_of_mtn_on_the_page_has_its_meaning_in_the_code() -> None:
     why = MTN_MOMO.section("Why a payment failed")
     reason, meaning = re.findall(r"`([A-Z_]+): ([^`]+)`", why)[0]
 
     assert FAILURE_REASONS[reason] == meaning
 
 
-def test_the_codes_of_another_gateway_mean_what_the_page_says() -> None:
+def test_the_page_of_upstream_groups_the_codes_as_the_adapter_does() -> None:
     rows = UPSTREAM.table("What the client gets")
 
     taken, refused, ours, duplicate, _ = (codes(row) for row in rows)

@@ -23,7 +23,7 @@ async def desk(start_sandbox: StartSandbox) -> Sandbox:
 
 
 async def typed(desk: Sandbox, command: Command, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What a command prints; a refusal is the only one that fails."""
+    """What a command prints; only a refused command fails."""
     for word, (seconds, step) in WAITS.items():
         for _ in range(0, seconds if word in command.words else 0, step):
             await settled(desk, seconds=step)

@@ -18,7 +18,7 @@ from tests.docs.pages import Page, Row, code, fields
 README = Page("README.md")
 PAYMENTS = Page("docs/payments.md")
 SMS = Page("docs/sms.md")
-FORCED = Page("docs/overrides-and-faults.md")
+OVERRIDES = Page("docs/overrides-and-faults.md")
 CODES = README.table("Payments: which code, and what to do")
 BUTTONS = Page("docs/cards.md").table("Collect from a card")
 PAYMENT_ROWS = PAYMENTS.table("Values") + Page("docs/cards.md").table("Test cards")
@@ -34,7 +34,7 @@ async def control(sandbox: Sandbox, path: str, body: dict[str, Any]) -> None:
         assert answer.ok, await answer.text()
 
 
-def test_the_codes_are_those_of_the_catalogue() -> None:
+def test_the_codes_are_in_the_catalogue() -> None:
     codes = [each for row in CODES for each in row[0].split(", ")]
 
     assert [each for each in codes if each not in CATALOGUE] == []
@@ -42,7 +42,7 @@ def test_the_codes_are_those_of_the_catalogue() -> None:
 
 
 @pytest.mark.parametrize("row", [row for row in CODES if "`" in row[3]], ids=lambda row: row[0])
-async def test_these_fields_bring_about_this_code(sandbox: Sandbox, row: Row) -> None:
+async def test_the_fields_of_a_row_cause_its_code(sandbox: Sandbox, row: Row) -> None:
     assert (await sandbox.collect(**fields(row[3]))).code == row[0]
 
 
@@ -73,15 +73,15 @@ async def test_balances_are_those_of_the_table(sandbox: Sandbox) -> None:
     (_, *rich), (_, *poor) = Page("docs/interface.md").table("sandbox.9: Balances")
     names = ("collection_balance", "payout_balance", "sms_balance", "airtime_balance")
 
-    came = [(await sandbox.balance(service)).data for service in (55, 59)]
+    found = [(await sandbox.balance(service)).data for service in (55, 59)]
 
-    assert [[str(each[name]) for name in names] for each in came] == [rich, poor]
+    assert [[str(each[name]) for name in names] for each in found] == [rich, poor]
 
 
 @pytest.mark.parametrize(
     ("choice", "row"), list(zip(("pay", "fail", "cancel"), BUTTONS, strict=True))
 )
-async def test_a_button_of_the_card_page_does_what_the_table_says(
+async def test_a_button_of_the_card_page_acts_as_the_table_says(
     sandbox: Sandbox, choice: str, row: Row
 ) -> None:
     button, status, callback, then = row
@@ -97,8 +97,8 @@ async def test_a_button_of_the_card_page_does_what_the_table_says(
 
     assert "link" not in then or landing_page in body
     assert (await sandbox.status()).data["status"] == status
-    came = [message["json"]["trans_status"] for message in await sandbox.inbox()]
-    assert came == [code(callback)] * (callback != "none")
+    statuses = [message["json"]["trans_status"] for message in await sandbox.inbox()]
+    assert statuses == [code(callback)] * (callback != "none")
 
 
 @pytest.mark.parametrize("row", SMS.table("Values"), ids=named)
@@ -127,25 +127,25 @@ def test_the_checks_are_those_of_the_table() -> None:
 
 
 def test_every_field_of_an_override_is_in_the_table() -> None:
-    named = [code(name) for name, _ in FORCED.table("Overrides")]
+    named = [code(name) for name, _ in OVERRIDES.table("Overrides")]
 
     manner = [f"callback.{name}" for name in BehaviourBody.model_fields]
     outcome = ["outcome.status", "outcome.response_code"]
     assert sorted(named) == sorted(["match", *outcome, "delay_ms", *manner, "times"])
 
 
-async def test_every_fault_of_the_table_can_be_added_and_does_to_the_request_what_it_says(
+async def test_a_request_with_a_fault_is_processed_as_the_table_says(
     sandbox: Sandbox,
 ) -> None:
     (example,) = (
         command
-        for command in FORCED.commands()
+        for command in OVERRIDES.commands()
         if command.program == "curl" and "faults" in command.words[2]
     )
     assert await curl(sandbox, example.words)
     assert (await sandbox.collect()).headers["Retry-After"] == "2"
 
-    for number, (fault, _, request) in enumerate(FORCED.table("Faults"), 1):
+    for number, (fault, _, request) in enumerate(OVERRIDES.table("Faults"), 1):
         name = f"R{number}"
         await control(sandbox, "faults", {"fault": json.loads(code(fault)), "times": 1})
         attempt = asyncio.create_task(sandbox.collect(transaction_id=name))

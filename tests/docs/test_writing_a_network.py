@@ -70,7 +70,7 @@ def installed(packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("installed")
-def test_its_network_is_found_by_the_entry_point(tmp_path: Path) -> None:
+def test_the_network_of_the_example_is_found_by_its_entry_point(tmp_path: Path) -> None:
     script = tmp_path / "find.py"
     script.write_text(FIND, "utf-8")
 
@@ -84,7 +84,7 @@ def test_its_network_is_found_by_the_entry_point(tmp_path: Path) -> None:
 
 @pytest.mark.decision("D32")
 @pytest.mark.usefixtures("installed")
-def test_a_gateway_with_the_configuration_of_the_page_routes_to_it(tmp_path: Path) -> None:
+def test_a_gateway_with_the_configuration_of_the_page_routes_to_the_network(tmp_path: Path) -> None:
     (configuration,) = PAGE.blocks("toml")
     file = tmp_path / "sandbox_sim.toml"
     file.write_text(configuration, "utf-8")
@@ -101,7 +101,7 @@ def test_a_gateway_with_the_configuration_of_the_page_routes_to_it(tmp_path: Pat
 
 @pytest.mark.decision("D39")
 @pytest.mark.usefixtures("installed")
-def test_it_keeps_the_contract(tmp_path: Path) -> None:
+def test_the_example_keeps_the_contract(tmp_path: Path) -> None:
     shutil.copy(EXAMPLE / "test_palm_pay.py", tmp_path)
     (tmp_path / "pytest.ini").write_text(INI, "utf-8")
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from sandbox_sim import SandboxGateway
+from sandbox_sim.testing.remote import RemoteGateway
 from sandbox_sim.testing.service_gateway import ServiceGateway
 from tests.kit import requests
 
-# Values that no wait takes as its seconds.
-NO_WAITS: tuple[Any, ...] = (float("nan"), float("inf"), -1, 600.5, True, "5", None)
+UNREACHABLE = "http://127.0.0.1:9/callback"
 
 
 def posted(gateway: ServiceGateway, path: str, **body: Any) -> dict[str, Any]:
@@ -66,3 +66,15 @@ def hanging() -> Iterator[str]:
 def compact(text: str) -> list[str]:
     """The lines of a text, with two blanks between columns of any width."""
     return [re.sub(r"(?<=\S) {2,}", "  ", line) for line in text.splitlines()]
+
+
+async def assert_wrong_timeouts_are_refused(gateway: SandboxGateway | RemoteGateway) -> None:
+    """Assert that a wait for a callback refuses a value that is not a timeout."""
+    wrong: tuple[Any, ...] = (float("nan"), float("inf"), -1, 600.5, True, "5", None)
+    for timeout_s in wrong:
+        refusal = f"timeout_s must be a number of seconds from 0 to 600, not {timeout_s!r}"
+
+        with pytest.raises(ValueError, match=f"^{refusal}$"):
+            gateway.wait_callback(timeout_s=timeout_s)
+        with pytest.raises(ValueError, match=f"^{refusal}$"):
+            await gateway.aio.wait_callback(timeout_s=timeout_s)

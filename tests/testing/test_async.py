@@ -51,7 +51,7 @@ async def test_the_callback_reaches_an_application_on_the_same_loop(
     gateway.callbacks.expect_one(transaction_id="T2", state="delivered")
 
 
-async def test_what_waits_for_no_application_and_what_runs_in_a_thread_may_block(
+async def test_a_call_may_block_if_it_needs_no_application_or_runs_in_a_thread(
     gateway: SandboxGateway, receiver: str
 ) -> None:
     collected(gateway)
@@ -80,14 +80,9 @@ async def test_blocking_the_loop_that_has_to_answer_is_refused(
     assert (await gateway.aio.wait_callback(state="delivered")).transaction_id == "T1"
 
 
-async def test_a_callback_that_comes_late_is_waited_for(
+async def test_a_wait_ends_with_a_callback_that_comes_later(
     gateway: SandboxGateway, receiver: str
 ) -> None:
-    """What nobody expected is said in coroutines too."""
-    with pytest.raises(AssertionError, match="waited 0 s: expected a callback with status='000'"):
-        await gateway.aio.wait_callback(status="000", timeout_s=0)
-    with pytest.raises(ValueError, match="the clock can move by"):
-        await gateway.aio.advance(seconds=-1)
     waiting = asyncio.create_task(gateway.aio.wait_callback(transaction_id="T1"))
     await asyncio.sleep(0)
 
@@ -97,7 +92,16 @@ async def test_a_callback_that_comes_late_is_waited_for(
     assert (await waiting).state == "delivered"
 
 
-async def test_real_time_goes_on_though_the_test_stops_it(
+async def test_errors_of_waits_and_of_the_clock_are_raised_in_coroutines(
+    gateway: SandboxGateway,
+) -> None:
+    with pytest.raises(AssertionError, match="waited 0 s: expected a callback with status='000'"):
+        await gateway.aio.wait_callback(status="000", timeout_s=0)
+    with pytest.raises(ValueError, match="the clock can move by"):
+        await gateway.aio.advance(seconds=-1)
+
+
+async def test_a_wait_times_out_although_the_test_stops_real_time(
     gateway: SandboxGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = time.monotonic
@@ -111,7 +115,7 @@ async def test_real_time_goes_on_though_the_test_stops_it(
         await asyncio.wait_for(gateway.aio.wait_callback(timeout_s=0.01), 10)
 
 
-async def test_it_is_an_async_context_manager_that_stops_though_the_application_never_answered(
+async def test_async_with_stops_the_gateway_although_a_callback_has_no_answer(
     receiver: str,
 ) -> None:
     async with SandboxGateway(settle_delay_ms=0) as gateway:
@@ -122,7 +126,7 @@ async def test_it_is_an_async_context_manager_that_stops_though_the_application_
     assert not gateway.is_running
 
 
-def test_on_an_event_loop_that_is_not_of_asyncio_the_error_says_what_to_do(
+def test_another_event_loop_than_asyncio_is_refused_with_the_remedy(
     gateway: SandboxGateway,
 ) -> None:
     """`send` starts the coroutine without a loop of asyncio, as trio does."""

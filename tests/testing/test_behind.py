@@ -1,4 +1,4 @@
-"""Gateways behind the port of another: each answers for its services as at a port of its own."""
+"""Gateways behind the port of another: each answers for its services as at its own port."""
 
 import http.client
 import json
@@ -82,7 +82,7 @@ def connect() -> Iterator[Connect]:
 def test_each_service_is_answered_by_its_gateway_over_one_connection(
     serve: Serve, connect: Connect
 ) -> None:
-    """A body may come in chunks, and one may be refused unread."""
+    """Also if the body is chunked, or refused unread."""
     front, first, second = serve()
     client = connect(front)
 
@@ -99,10 +99,9 @@ def test_each_service_is_answered_by_its_gateway_over_one_connection(
     assert refused == (415, "400")
 
 
-def test_a_service_that_none_has_gets_the_answer_of_the_interface(
+def test_the_front_answers_for_an_unknown_service_and_a_stopped_gateway(
     serve: Serve, connect: Connect
 ) -> None:
-    """One whose gateway has stopped is answered by the front."""
     front, first, _ = serve()
     client = connect(front)
     for service_id, answer in ((58, (403, "403")), ("56", (400, "400")), (None, (400, "400"))):
@@ -113,14 +112,15 @@ def test_a_service_that_none_has_gets_the_answer_of_the_interface(
     assert client.post(56, "/get_transaction_status") == (200, "027")
     first.__enter__()
 
+
+def test_a_gateway_behind_another_refuses_a_taken_port(serve: Serve) -> None:
+    front, *_ = serve()
     taken = urlsplit(front.url).port
     with pytest.raises(OSError, match="address already in use"):
         SandboxGateway(settings(58, port=taken), front).__enter__()
 
 
-def test_a_connection_is_cut_for_the_service_that_has_the_fault_only(
-    serve: Serve, connect: Connect
-) -> None:
+def test_a_fault_cuts_only_connections_that_ask_its_service(serve: Serve, connect: Connect) -> None:
     front, first, _ = serve()
     other, cut = connect(front), connect(front)
     other.post(57)
@@ -132,9 +132,7 @@ def test_a_connection_is_cut_for_the_service_that_has_the_fault_only(
     assert other.post(57, transaction_id="T2") == (202, "202")
 
 
-def test_who_waits_for_an_answer_keeps_no_other_service_waiting(
-    serve: Serve, connect: Connect
-) -> None:
+def test_a_waiting_client_does_not_delay_another_service(serve: Serve, connect: Connect) -> None:
     front, first, _ = serve()
     waiting = connect(front)
     first.fault(timeout=True)
@@ -150,7 +148,7 @@ def test_who_waits_for_an_answer_keeps_no_other_service_waiting(
     first.__enter__()
 
 
-def test_it_speaks_https(
+def test_a_gateway_behind_another_serves_https(
     serve: Serve, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

@@ -1,4 +1,4 @@
-"""The tables of an `http_json` network against the other side that is made of them."""
+"""The tables of an `http_json` network against a simulated network that is made of them."""
 
 import re
 from copy import deepcopy
@@ -20,7 +20,7 @@ FIELDS = {"outcome": "state", "reference": "id", "amount": "sum", "currency": "i
 
 
 def tables(**by: Any) -> dict[str, Any]:
-    """Settings that prove all, with other values; see `changed`."""
+    """Settings for which every proof holds, with other values; see `changed`."""
     return changed(
         **{
             "auth": "bearer",
@@ -108,7 +108,7 @@ FORMS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_nothing_is_disproved_whatever_the_form_of_the_requests(form: str) -> None:
+async def test_correct_tables_for_requests_of_any_form_are_not_disproved(form: str) -> None:
     found = {name: await verdict_on(tables(**FORMS[form]), PROOF[name]) for name in PROOF}
 
     assert {name: each for name, each in found.items() if each.word == "disproved"} == {}
@@ -117,7 +117,7 @@ async def test_nothing_is_disproved_whatever_the_form_of_the_requests(form: str)
 
 
 @pytest.mark.parametrize(
-    ("wrong", "proof", "what"),
+    ("wrong", "proof", "reason"),
     [
         (
             {"submit__outcomes": {"NO": "failed", "BAD": "refused 400"}},
@@ -147,12 +147,12 @@ async def test_nothing_is_disproved_whatever_the_form_of_the_requests(form: str)
     ids=["no word for pending", "409 is a refusal", "429 is not found", "another reference"],
 )
 async def test_tables_that_lose_money_are_disproved(
-    wrong: dict[str, Any], proof: str, what: str
+    wrong: dict[str, Any], proof: str, reason: str
 ) -> None:
     found = await verdict_on(tables(**wrong), PROOF[proof])
 
     assert found.word == "disproved"
-    assert re.search(what, found.reason), found.reason
+    assert re.search(reason, found.reason), found.reason
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ async def test_tables_that_lose_money_are_disproved(
     ],
     ids=["not found", "failed", "failed notification", "200", "no notification", "no decimals"],
 )
-async def test_what_the_tables_have_no_words_for_is_not_proven(
+async def test_a_proof_for_which_the_tables_have_no_words_is_not_proven(
     less: dict[str, Any], proof: str, reason: str
 ) -> None:
     found = await verdict_on(tables(**less), PROOF[proof])

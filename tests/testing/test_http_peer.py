@@ -9,7 +9,7 @@ import pytest
 from sandbox_sim.testing.network_contract.http_peer import closed_address
 
 
-def test_the_closed_address_refuses_connections_and_nothing_else_takes_its_port() -> None:
+def test_the_closed_address_refuses_connections_and_its_port_stays_taken() -> None:
     url = urlsplit(closed_address())
     assert url.port is not None
     assert url.hostname is not None

@@ -1,4 +1,4 @@
-"""`RemoteGateway`: a test that has a service of its own at a gateway elsewhere."""
+"""`RemoteGateway`: a test that has its own service at a shared gateway."""
 
 import asyncio
 import inspect
@@ -8,7 +8,13 @@ import pytest
 
 from sandbox_sim import SandboxGateway
 from sandbox_sim.testing.remote import RemoteGateway
-from tests.testing.conftest import NO_WAITS, collected, status, texted
+from tests.testing.conftest import (
+    UNREACHABLE,
+    assert_wrong_timeouts_are_refused,
+    collected,
+    status,
+    texted,
+)
 
 AUTH = ("sandbox_key", "sandbox_secret")
 
@@ -26,12 +32,12 @@ def remote(server: SandboxGateway) -> RemoteGateway:
     return RemoteGateway(server.url, AUTH, "secret")
 
 
-def test_its_records_are_those_of_a_gateway_in_the_process() -> None:
+def test_a_remote_gateway_has_the_records_of_a_gateway_in_the_process() -> None:
     with SandboxGateway() as server:
         remote = RemoteGateway(server.url, server.auth, None)
         server.service_id = remote.service_id
         collected(remote, amount=10.25)
-        collected(remote, transaction_id="T2", callback_url="http://127.0.0.1:9/nobody")
+        collected(remote, transaction_id="T2", callback_url=UNREACHABLE)
         collected(remote, transaction_id="T3", customer_number="0244000009")
         texted(remote)
         server.advance(minutes=1)
@@ -43,7 +49,9 @@ def test_its_records_are_those_of_a_gateway_in_the_process() -> None:
         assert server.report().startswith(remote.report())
 
 
-def test_two_at_one_server_never_meet(server: SandboxGateway, remote: RemoteGateway) -> None:
+def test_two_remote_gateways_at_one_server_are_separate(
+    server: SandboxGateway, remote: RemoteGateway
+) -> None:
     other = RemoteGateway(server.url, AUTH, "secret")
     collected(other)
     other.wait_callback(transaction_id="T1")
@@ -60,21 +68,28 @@ def test_two_at_one_server_never_meet(server: SandboxGateway, remote: RemoteGate
     assert collected(other, transaction_id="T2")["response_code"] == "402"
 
 
-def test_more_records_than_one_page_has(remote: RemoteGateway) -> None:
+def test_records_of_more_than_one_page_are_read(remote: RemoteGateway) -> None:
     for number in range(101):
         collected(remote, transaction_id=f"T{number}")
 
     assert [each.transaction_id for each in remote.transactions] == [f"T{n}" for n in range(101)]
 
+
+def test_begin_takes_a_new_service_without_records(remote: RemoteGateway) -> None:
+    collected(remote)
     before = remote.service_id
+
     remote.begin()
+
     assert remote.service_id != before
-    assert status(remote)["response_code"] == "027", "a new service has no records"
+    assert status(remote)["response_code"] == "027"
     remote.requests.expect_none(operation="collect")
 
 
-async def test_an_attempt_is_made_at_once_also_in_a_coroutine(remote: RemoteGateway) -> None:
-    await asyncio.to_thread(collected, remote, callback_url="http://127.0.0.1:9/nobody")
+async def test_retry_callbacks_makes_an_attempt_at_once_also_in_a_coroutine(
+    remote: RemoteGateway,
+) -> None:
+    await asyncio.to_thread(collected, remote, callback_url=UNREACHABLE)
 
     assert (await remote.aio.wait_callback(transaction_id="T1")).status == "000"
     assert len(await remote.aio.retry_callbacks("T1")) == 1
@@ -86,24 +101,18 @@ async def test_an_attempt_is_made_at_once_also_in_a_coroutine(remote: RemoteGate
         await remote.aio.advance(seconds=1)
 
 
-async def test_a_wrong_timeout_is_refused_at_once_and_what_never_comes_is_told(
-    remote: RemoteGateway,
-) -> None:
-    for timeout_s in NO_WAITS:
-        refusal = f"timeout_s must be a number of seconds from 0 to 600, not {timeout_s!r}"
+async def test_a_wrong_timeout_is_refused_at_once(remote: RemoteGateway) -> None:
+    await assert_wrong_timeouts_are_refused(remote)
 
-        with pytest.raises(ValueError, match=f"^{refusal}$"):
-            remote.wait_callback(timeout_s=timeout_s)
-        with pytest.raises(ValueError, match=f"^{refusal}$"):
-            await remote.aio.wait_callback(timeout_s=timeout_s)
 
+async def test_the_error_of_a_wait_names_the_rejected_request(remote: RemoteGateway) -> None:
     await asyncio.to_thread(collected, remote, customer_number="0244000009")
     with pytest.raises(AssertionError, match=r"waited 0 s: expected a callback") as raised:
         await remote.aio.wait_callback(transaction_id="T1", timeout_s=0)
     assert "was answered 015: " in str(raised.value)
 
 
-def test_what_would_change_the_gateway_for_others_is_refused(remote: RemoteGateway) -> None:
+def test_a_call_that_would_affect_other_users_is_refused(remote: RemoteGateway) -> None:
     calls: tuple[Callable[[], object], ...] = (
         lambda: remote.advance(minutes=5),
         remote.reset_clock,
@@ -119,7 +128,7 @@ def test_what_would_change_the_gateway_for_others_is_refused(remote: RemoteGatew
         assert says in str(raised.value)
 
 
-def test_an_address_without_a_gateway_is_told(server: SandboxGateway) -> None:
+def test_a_wrong_address_or_token_is_named(server: SandboxGateway) -> None:
     for url, token, problem in (
         ("http://127.0.0.1:9", "secret", "no gateway answers at http://127.0.0.1:9 "),
         ("127.0.0.1:8233", "secret", "must be an address such as http://127.0.0.1:8233"),
@@ -131,7 +140,7 @@ def test_an_address_without_a_gateway_is_told(server: SandboxGateway) -> None:
         assert problem in str(raised.value)
 
 
-def test_it_has_every_method_that_a_gateway_in_the_process_has() -> None:
+def test_a_remote_gateway_has_every_method_of_a_gateway_in_the_process() -> None:
     def public(kind: type) -> set[str]:
         return {name for name, _ in inspect.getmembers(kind) if not name.startswith("_")}
 

@@ -11,7 +11,7 @@ from tests.testing.conftest import collected, collection
 Fields = dict[str, Any]
 
 
-def test_a_payment_ends_as_an_override_asks_until_a_reset(gateway: SandboxGateway) -> None:
+def test_overrides_decide_payments_until_a_reset(gateway: SandboxGateway) -> None:
     """`code` is the same as `response_code`."""
     gateway.override(status="003", transaction_id="T1")
     gateway.override(callback={"duplicate": 2}, transaction_id="T2")
@@ -36,7 +36,7 @@ def test_a_payment_ends_as_an_override_asks_until_a_reset(gateway: SandboxGatewa
     assert collected(gateway, transaction_id="T3")["response_code"] == "202"
 
 
-def test_what_cannot_be_is_refused(gateway: SandboxGateway) -> None:
+def test_an_invalid_override_or_fault_is_refused(gateway: SandboxGateway) -> None:
     overrides: list[tuple[Fields, str]] = [
         ({"status": "004"}, "status"),
         ({"status": "003", "transactionid": "T1"}, "'match.transactionid' is unknown"),
@@ -52,25 +52,25 @@ def test_what_cannot_be_is_refused(gateway: SandboxGateway) -> None:
                 rule(**fields)
 
 
-class TestFaults:
-    def test_those_of_the_service_end_when_they_are_cleared(self, gateway: SandboxGateway) -> None:
-        gateway.fault(status=429, retry_after_s=7, times=1)
-        assert [collected(gateway)["response_code"] for _ in range(2)] == ["429", "202"]
-        gateway.fault(status=503)
-        gateway.fault(status=429, service_id=4)
+def test_clear_faults_ends_only_the_faults_of_the_service(gateway: SandboxGateway) -> None:
+    gateway.fault(status=429, retry_after_s=7, times=1)
+    assert [collected(gateway)["response_code"] for _ in range(2)] == ["429", "202"]
+    gateway.fault(status=503)
+    gateway.fault(status=429, service_id=4)
 
-        gateway.clear_faults()
+    gateway.clear_faults()
 
-        assert collected(gateway)["response_code"] == "202"
-        assert collected(gateway, service_id=4)["response_code"] == "429"
+    assert collected(gateway)["response_code"] == "202"
+    assert collected(gateway, service_id=4)["response_code"] == "429"
 
-    def test_latency_is_real_time_for_the_client(self, gateway: SandboxGateway) -> None:
-        gateway.fault(latency={"fixed_ms": 300_000})
 
-        with pytest.raises(requests.Timeout):
-            requests.post(
-                f"{gateway.url}/make_payment",
-                json=collection(gateway),
-                auth=gateway.auth,
-                timeout=0.05,
-            )
+def test_latency_takes_real_time(gateway: SandboxGateway) -> None:
+    gateway.fault(latency={"fixed_ms": 300_000})
+
+    with pytest.raises(requests.Timeout):
+        requests.post(
+            f"{gateway.url}/make_payment",
+            json=collection(gateway),
+            auth=gateway.auth,
+            timeout=0.05,
+        )

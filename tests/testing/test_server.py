@@ -21,14 +21,14 @@ from sandbox_sim.testing import server
 from tests.testing.conftest import collected, status
 
 
-def test_where_there_is_no_event_loop_to_be_had_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_loop_that_cannot_be_created_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "_Loop", Mock(side_effect=OSError("Too many open files")))
 
     with pytest.raises(OSError, match="Too many open files"):
         SandboxGateway().__enter__()
 
 
-def test_it_does_not_stop_for_those_who_wait_for_something_to_happen() -> None:
+def test_a_stop_does_not_wait_for_the_open_waits_of_clients() -> None:
     gateway = SandboxGateway().__enter__()
     client = http.client.HTTPConnection(gateway.url.removeprefix("http://"))
     wait = json.dumps({"timeout_s": 60})
@@ -77,7 +77,7 @@ async def awaiting(call: Callable[[], object]) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals here")
 @pytest.mark.parametrize("in_a_coroutine", [False, True])
 @pytest.mark.parametrize("call", ["advance", "wait_callback"])
-def test_who_was_interrupted_moves_time_no_more(
+def test_an_interrupted_call_no_longer_moves_the_clock(
     gateway: SandboxGateway, interrupting: str, call: str, in_a_coroutine: bool
 ) -> None:
     calls: dict[str, Callable[[], object]] = {
@@ -98,23 +98,23 @@ def test_who_was_interrupted_moves_time_no_more(
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
-def test_a_fork_may_send_requests_and_is_told_that_it_can_do_no_more(
+def test_a_fork_may_send_requests_and_its_other_calls_are_refused(
     gateway: SandboxGateway,
 ) -> None:
-    def in_a_fork(said: Connection) -> None:
-        said.send(collected(gateway)["response_code"])
+    def run(sending: Connection) -> None:
+        sending.send(collected(gateway)["response_code"])
         try:
             gateway.wait_callback()
         except RuntimeError as refusal:
-            said.send(str(refusal))
+            sending.send(str(refusal))
 
     context = multiprocessing.get_context("fork")
-    heard, said = context.Pipe(duplex=False)
-    fork = context.Process(target=in_a_fork, args=(said,), daemon=True)
+    receiving, sending = context.Pipe(duplex=False)
+    fork = context.Process(target=run, args=(sending,), daemon=True)
     fork.start()
 
-    assert heard.recv() == "202"
-    assert heard.poll(10)
-    assert heard.recv().startswith("the gateway runs in the parent process")
+    assert receiving.recv() == "202"
+    assert receiving.poll(10)
+    assert receiving.recv().startswith("the gateway runs in the parent process")
     fork.join()
     assert gateway.wait_callback(transaction_id="T1").state == "delivered"

@@ -1,4 +1,4 @@
-"""A test controls the time: it advances the clock, also to the next callback, or tries it now."""
+"""A test controls the time: it advances the clock, waits for a callback, or retries one."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -7,10 +7,16 @@ import pytest
 import requests
 
 from sandbox_sim import SandboxGateway
-from tests.testing.conftest import NO_WAITS, collected, compact, status
+from tests.testing.conftest import (
+    UNREACHABLE,
+    assert_wrong_timeouts_are_refused,
+    collected,
+    compact,
+    status,
+)
 
 
-def test_time_goes_on_as_far_as_it_is_told_and_neither_back_nor_off_the_calendar(
+def test_advance_runs_due_jobs_and_refuses_an_invalid_duration(
     gateway: SandboxGateway,
 ) -> None:
     collected(gateway)
@@ -36,17 +42,11 @@ def test_time_goes_on_as_far_as_it_is_told_and_neither_back_nor_off_the_calendar
     assert gateway.now == datetime(2026, 1, 1, 9, 15, tzinfo=UTC)
 
 
-class TestWaitingForACallback:
+class TestWaitCallback:
     async def test_refuses_a_wrong_timeout_at_once(self, gateway: SandboxGateway) -> None:
-        for timeout_s in NO_WAITS:
-            refusal = f"timeout_s must be a number of seconds from 0 to 600, not {timeout_s!r}"
+        await assert_wrong_timeouts_are_refused(gateway)
 
-            with pytest.raises(ValueError, match=f"^{refusal}$"):
-                gateway.wait_callback(timeout_s=timeout_s)
-            with pytest.raises(ValueError, match=f"^{refusal}$"):
-                await gateway.aio.wait_callback(timeout_s=timeout_s)
-
-    def test_moves_the_clock_to_it_as_often_as_needed(self, gateway: SandboxGateway) -> None:
+    def test_moves_the_clock_until_the_callback_comes(self, gateway: SandboxGateway) -> None:
         collected(gateway)
 
         callback = gateway.wait_callback(transaction_id="T1")
@@ -68,7 +68,7 @@ class TestWaitingForACallback:
         assert f"callback of T1, attempt 3: {verdict}" in str(caught.value).splitlines()
         assert gateway.now == datetime(2026, 1, 1, 9, 11, 1, tzinfo=UTC)
 
-    def test_moves_it_no_further(self, gateway: SandboxGateway) -> None:
+    def test_moves_the_clock_no_further_than_to_the_callback(self, gateway: SandboxGateway) -> None:
         collected(gateway)
         gateway.advance(seconds=0.5)
         collected(gateway, transaction_id="T2")
@@ -78,7 +78,7 @@ class TestWaitingForACallback:
         assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, tzinfo=UTC)
         gateway.callbacks.expect_none(transaction_id="T2")
 
-    def test_says_what_came_instead(self, gateway: SandboxGateway) -> None:
+    def test_lists_the_other_callbacks_and_the_requests(self, gateway: SandboxGateway) -> None:
         collected(gateway)
         gateway.advance(seconds=1)
         collected(gateway, transaction_id="T2", customer_number="0244000009")
@@ -99,16 +99,18 @@ class TestWaitingForACallback:
             ),
         ]
 
-    def test_says_where_the_test_called_that_nobody_asked(self, gateway: SandboxGateway) -> None:
+    def test_shows_only_the_line_of_the_test_and_says_that_there_were_no_requests(
+        self, gateway: SandboxGateway
+    ) -> None:
         with pytest.raises(AssertionError, match="there is none\nthere were no requests") as caught:
             gateway.wait_callback(timeout_s=0)
 
         shown = caught.traceback.filter(caught)
         assert [entry.name for entry in shown] == [
-            "test_says_where_the_test_called_that_nobody_asked"
+            "test_shows_only_the_line_of_the_test_and_says_that_there_were_no_requests"
         ]
 
-    def test_says_that_the_application_asked_for_another_service(
+    def test_names_the_other_services_that_the_requests_were_for(
         self, gateway: SandboxGateway
     ) -> None:
         for service_id in (55, 7):
@@ -125,7 +127,7 @@ class TestWaitingForACallback:
             gateway.requests.expect_one()
         assert expected in gateway.report().splitlines()
 
-    def test_says_all_of_why_and_that_nothing_was_sent(self, gateway: SandboxGateway) -> None:
+    def test_names_the_override_that_drops_the_callback(self, gateway: SandboxGateway) -> None:
         override = gateway.override(callback={"drop": True})
         collected(gateway)
 
@@ -142,7 +144,7 @@ class TestWaitingForACallback:
             f"  collect  T1  202  override {override['id']} asks for callback drop",
         ]
 
-    def test_says_that_a_card_page_waits_for_a_person(self, gateway: SandboxGateway) -> None:
+    def test_names_a_card_page_that_waits_for_a_person(self, gateway: SandboxGateway) -> None:
         card = {"nw": "VIS", "payment_option": "CRD", "customer_number": "4111111111111111"}
         more = {"currency_code": "GHS", "currency_val": "10.5", "landing_page": "http://shop.test/"}
         page = collected(gateway, **card, **more)["redirect_url"]
@@ -151,7 +153,7 @@ class TestWaitingForACallback:
         with pytest.raises(AssertionError, match="T1 stays pending until"):
             gateway.wait_callback(transaction_id="T1", timeout_s=0)
 
-    def test_says_who_has_not_answered_and_goes_on_when_a_receiver_had_its_time(
+    def test_names_a_receiver_without_an_answer_and_goes_on_after_its_timeout(
         self, hanging: str
     ) -> None:
         with SandboxGateway(callback_timeout_s=0.3) as gateway:
@@ -172,7 +174,7 @@ class TestWaitingForACallback:
             assert gateway.now == datetime(2026, 1, 1, 9, 0, 1, 500_000, tzinfo=UTC)
 
 
-def test_the_clock_goes_back_to_the_machines_unless_something_created_later_waits(
+def test_reset_clock_takes_the_time_of_the_machine_unless_a_later_payment_waits(
     gateway: SandboxGateway,
 ) -> None:
     before = datetime.now(UTC)
@@ -187,14 +189,11 @@ def test_the_clock_goes_back_to_the_machines_unless_something_created_later_wait
         gateway.reset_clock()
 
 
-NOBODY = "http://127.0.0.1:9/callback"
-
-
 @pytest.mark.decision("D30")
-def test_one_that_was_refused_is_retrying_and_tried_now_and_then_failed(
+def test_retry_callbacks_makes_each_attempt_that_is_left(
     gateway: SandboxGateway,
 ) -> None:
-    collected(gateway, callback_url=NOBODY)
+    collected(gateway, callback_url=UNREACHABLE)
     gateway.advance(seconds=1)
     before = gateway.now
     refused = gateway.callbacks.expect_one(state="retrying", unacknowledged=True)
@@ -210,7 +209,9 @@ def test_one_that_was_refused_is_retrying_and_tried_now_and_then_failed(
 
 
 @pytest.mark.decision("D30")
-def test_one_that_was_delivered_or_is_not_there_is_not_tried(gateway: SandboxGateway) -> None:
+def test_retry_callbacks_refuses_a_delivered_and_an_unknown_callback(
+    gateway: SandboxGateway,
+) -> None:
     collected(gateway)
     callback = gateway.wait_callback(state="delivered")
 
@@ -221,8 +222,8 @@ def test_one_that_was_delivered_or_is_not_there_is_not_tried(gateway: SandboxGat
 
 
 @pytest.mark.decision("D30")
-async def test_a_coroutine_awaits_it(gateway: SandboxGateway) -> None:
-    collected(gateway, callback_url=NOBODY)
+async def test_retry_callbacks_can_be_awaited(gateway: SandboxGateway) -> None:
+    collected(gateway, callback_url=UNREACHABLE)
     await gateway.aio.advance(seconds=1)
 
     (callback,) = await gateway.aio.retry_callbacks()

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.decision("D44")
 
 @pytest.fixture
 async def late(start_sandbox: StartSandbox) -> Sandbox:
-    """Collection T1, which a person called failed and whose network says success a minute later."""
+    """Collection T1, which a person settled as failed a minute before its network says success."""
     slow = {"adapter": "simulated", "settle_after_ms": 50_000, "notify": "never"}
     sandbox = await live(start_sandbox, {"slow": slow})
     assert (await sandbox.collect(transaction_id="T1")).code == "202"
@@ -24,7 +24,7 @@ async def late(start_sandbox: StartSandbox) -> Sandbox:
     return sandbox
 
 
-async def test_what_is_resolved_has_left_suspense(late: Sandbox) -> None:
+async def test_a_resolved_payment_leaves_suspense(late: Sandbox) -> None:
     await printed(late, "ledger", "resolve", 55, "T1", "--to", "service", *WHY)
     again = await on(late, "ledger", "resolve", "T1", "--to", "fees", *WHY)
 
@@ -46,14 +46,14 @@ async def test_a_topup_of_mode_p_is_signed_and_reversed(late: Sandbox) -> None:
     assert [each["balance"] for each in balances if each["account"] == "sms"] == ["0"]
 
 
-async def test_without_production_nothing_is_entered(sandbox: Sandbox) -> None:
+async def test_a_gateway_without_production_refuses_entries(sandbox: Sandbox) -> None:
     result = await on(sandbox, "ledger", "reverse", 1, *WHY)
 
     assert result.exit_code == 1
     assert result.stderr == "Production mode is off, so no entries of mode P can be made\n"
 
 
-async def test_a_spreadsheet_gets_what_people_typed_as_text_and_amounts_as_numbers(
+async def test_a_statement_quotes_typed_texts_and_keeps_amounts_as_numbers(
     late: Sandbox,
 ) -> None:
     texts = ("=1+1", "+1", "-1", "@A1")

@@ -1,4 +1,4 @@
-"""`certify --watch` waits until a source file changes and nothing changes any more."""
+"""`certify --watch` waits until a source file has changed and all have stopped changing."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,9 @@ from sandbox_sim.cli.commands import certify
 from sandbox_sim.cli.commands.certify import snapshot, wait_for_change
 
 
-def test_it_watches_source_files_and_nothing_that_the_application_writes(tmp_path: Path) -> None:
+def test_source_files_are_watched_and_files_that_the_application_writes_are_not(
+    tmp_path: Path,
+) -> None:
     names = ("shop.py", "pages/order.html", ".env", "shop.db", "shop.log", ".git/hook.py")
     for name in (*names, "node_modules/express/index.js"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +37,7 @@ def test_the_report_of_a_run_is_not_a_source(
     assert {*seen} == {Path("shop.py")}
 
 
-def test_it_returns_when_the_files_have_stopped_changing(
+def test_the_wait_ends_when_the_files_have_stopped_changing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write(name: str) -> Callable[[], object]:

@@ -3,21 +3,20 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner, Result
 
 from sandbox_sim.cli import main
 from sandbox_sim.settings.loading import load
 from sandbox_sim.settings.schema import Settings, defaults
+from tests.cli.every_command import commands
+from tests.cli.processes import in_process
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _working_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -26,40 +25,27 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "sandbox_sim.toml"
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
-def variables(command: click.Command) -> Iterator[str]:
-    """The environment variables of the options of a command and of its subcommands."""
-    yield from (str(each.envvar) for each in command.params if each.envvar)
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            below = command.get_command(context, name)
-            assert below is not None
-            yield from variables(below)
-
-
 class TestCheck:
-    def test_good_settings(self, file: Path) -> None:
+    def test_valid_settings_exit_with_0(self, file: Path) -> None:
         file.write_text("port = 0\n", "utf-8")
 
-        result = run("config", "check", "--config", file, "--set", "settle_delay_ms=5")
+        result = in_process("config", "check", "--config", file, "--set", "settle_delay_ms=5")
 
         assert (result.exit_code, result.output) == (0, "the settings are valid\n")
-        assert run("--json", "config", "check", "--config", file).stdout == '{"status": "ok"}\n'
+        assert (
+            in_process("--json", "config", "check", "--config", file).stdout == '{"status": "ok"}\n'
+        )
 
-    def test_a_bad_one_is_named_on_stderr_also_where_the_environment_names_the_file(
+    def test_a_bad_setting_is_named_on_stderr_also_if_a_variable_names_the_file(
         self, file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file.write_text("port = -1\n", "utf-8")
-        result = run("config", "check", "--config", file)
+        result = in_process("config", "check", "--config", file)
         monkeypatch.setenv("SANDBOX_SIM_CONFIG", str(file))
 
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr.startswith(f"port (from {file}): must be greater than or equal to 0")
-        assert run("config", "check").stderr == result.stderr
+        assert in_process("config", "check").stderr == result.stderr
 
     @pytest.mark.parametrize(
         ("variable", "hint"),
@@ -71,54 +57,57 @@ class TestCheck:
             ("SANDBOX_SIM_", ""),
         ],
     )
-    def test_a_variable_that_is_no_setting_is_told_on_stderr(
+    def test_a_variable_without_a_setting_causes_a_warning(
         self, monkeypatch: pytest.MonkeyPatch, variable: str, hint: str
     ) -> None:
         monkeypatch.setenv(variable, "0")
 
-        result = run("--json", "config", "check")
+        result = in_process("--json", "config", "check")
 
         assert (result.exit_code, result.stdout) == (0, '{"status": "ok"}\n')
-        told = f"{variable.upper()} (from environment): there is no such setting{hint}"
-        assert result.stderr == f"warning: {told}\n"
+        assert result.stderr == (
+            f"warning: {variable.upper()} (from environment): there is no such setting{hint}\n"
+        )
 
-    def test_it_is_told_too_where_something_is_wrong_for_want_of_it(
+    def test_a_misspelt_variable_is_also_named_if_its_setting_is_missing(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("SANDBOX_SIM_CONTROL_TOKN", "s3same")
 
-        result = run("config", "check", "--set", "host=0.0.0.0")
+        result = in_process("config", "check", "--set", "host=0.0.0.0")
 
         assert result.exit_code == 1
         warning, complaint = result.stderr.splitlines()
         assert "did you mean SANDBOX_SIM_CONTROL_TOKEN?" in warning
         assert complaint.startswith("control_token (from default): must be set")
 
-    def test_other_variables_are_no_mistakes(
+    def test_other_variables_cause_no_warning(
         self, monkeypatch: pytest.MonkeyPatch, file: Path
     ) -> None:
+        variables = {
+            str(each.envvar)
+            for _, command in commands(main)
+            for each in command.params
+            if each.envvar
+        }
         of_tests = ("SANDBOX_SIM_REQUIRE", "SANDBOX_SIM_TEST_POSTGRES")
-        for name in (*variables(main), *of_tests, "sandbox_sim_host", "SANDBOX_SIMPLE"):
+        for name in (*variables, *of_tests, "sandbox_sim_host", "SANDBOX_SIMPLE"):
             monkeypatch.setenv(name, "127.0.0.1")
         file.touch()
 
-        assert run("config", "check", "--config", file).stderr == ""
-
-
-def shown(*arguments: object) -> dict[str, dict[str, Any]]:
-    rows: dict[str, dict[str, Any]] = json.loads(run("--json", "config", "show", *arguments).stdout)
-    return rows
+        assert in_process("config", "check", "--config", file).stderr == ""
 
 
 class TestShow:
-    def test_every_setting_has_the_place_that_it_came_from(
+    def test_every_setting_is_shown_with_its_source(
         self, file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         file.write_text("port = 1\ncallback_attempts = 1\nsettle_delay_ms = 1\n", "utf-8")
         monkeypatch.setenv("SANDBOX_SIM_CALLBACK_ATTEMPTS", "2")
         monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY_MS", "2")
 
-        rows = shown("--config", file, "--set", "settle_delay_ms=3")
+        flags = ("--config", file, "--set", "settle_delay_ms=3")
+        rows = json.loads(in_process("--json", "config", "show", *flags).stdout)
 
         assert set(rows) == set(Settings.model_fields)
         assert rows["port"] == {"value": 1, "from": str(file)}
@@ -126,8 +115,8 @@ class TestShow:
         assert rows["settle_delay_ms"] == {"value": 3, "from": "flag"}
         assert rows["host"] == {"value": "127.0.0.1", "from": "default"}
 
-    def test_as_text_it_is_a_line_for_each(self) -> None:
-        lines = run("config", "show", "--set", "port=9000").stdout.splitlines()
+    def test_the_text_form_has_a_line_for_each_setting(self) -> None:
+        lines = in_process("config", "show", "--set", "port=9000").stdout.splitlines()
 
         assert "port = 9000  (flag)" in lines
         assert 'allowed_prefixes = ["0244", "0200", "0270"]  (default)' in lines
@@ -142,7 +131,7 @@ class TestShow:
         )
         store = "postgresql://gateway:s3same@db.internal/sandbox?sslmode=require&password=0pen"
 
-        result = run(*form, "config", "show", "--config", file, "--set", f"store={store}")
+        result = in_process(*form, "config", "show", "--config", file, "--set", f"store={store}")
 
         assert result.exit_code == 0
         assert [each for each in ("s3same", "0pen", "2ecret") if each in result.output] == []
@@ -152,7 +141,7 @@ class TestShow:
         assert masked in result.output
 
     def test_bad_settings_are_not_shown(self) -> None:
-        result = run("config", "show", "--set", "prot=1")
+        result = in_process("config", "show", "--set", "prot=1")
 
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr == "prot (from flag): there is no such setting; did you mean port?\n"
@@ -164,25 +153,25 @@ SETTING = re.compile(r"^# (?=(\w+) =|\[\[)", re.MULTILINE)
 
 class TestInit:
     @pytest.mark.parametrize("name", [(), ("sandbox_sim.toml",)], ids=["default", "named"])
-    def test_the_file_changes_nothing_as_it_is(self, file: Path, name: tuple[str, ...]) -> None:
-        result = run("config", "init", *name)
+    def test_a_new_file_changes_no_setting(self, file: Path, name: tuple[str, ...]) -> None:
+        result = in_process("config", "init", *name)
 
         assert result.exit_code == 0
         assert "sandbox-sim serve --config sandbox_sim.toml" in result.stdout
         loaded = load(file)
         assert (loaded.settings, loaded.origins) == (Settings(), {})
 
-    def test_it_has_every_setting_with_its_description(self) -> None:
-        text = run("config", "init", "-").stdout
+    def test_the_file_has_every_setting_with_its_description(self) -> None:
+        text = in_process("config", "init", "-").stdout
 
         for name, setting in Settings.model_fields.items():
             assert re.search(rf"^# (\[\[)?{name}\b", text, re.MULTILINE), name
             if name != "credentials":
                 assert f"# {setting.description}\n# {name} =" in text
 
-    def test_with_every_comment_sign_taken_off_it_is_the_defaults(self, file: Path) -> None:
+    def test_the_file_without_comment_signs_sets_the_defaults(self, file: Path) -> None:
         """A setting without a default is a line to complete, because TOML has no null."""
-        text = SETTING.sub("", run("config", "init", "-").stdout)
+        text = SETTING.sub("", in_process("config", "init", "-").stdout)
         unset = [name for name, value in defaults().items() if value is None]
         for name in unset:
             assert f"\n{name} =\n" in text
@@ -194,21 +183,21 @@ class TestInit:
         assert loaded.settings == Settings()
         assert set(loaded.origins) == set(defaults()) - {*unset, "credentials"}
 
-    def test_its_credentials_can_be_used_as_they_stand(self, file: Path) -> None:
-        text = SETTING.sub("", run("config", "init", "-").stdout)
+    def test_the_credentials_of_the_file_are_valid_without_comment_signs(self, file: Path) -> None:
+        text = SETTING.sub("", in_process("config", "init", "-").stdout)
         table = "[[credentials]]" + text.partition("[[credentials]]")[2]
         assert set(tomllib.loads(table)["credentials"][0]) >= {"client_key", "secret_key", "mode"}
         file.write_text(table, "utf-8")
 
         assert list(load(file).settings.clients()) == ["sandbox_key"]
 
-    def test_a_file_that_is_there_stays_and_a_place_that_cannot_be_written_is_told(
+    def test_an_existing_file_is_kept_and_an_unwritable_path_is_named(
         self, file: Path, tmp_path: Path
     ) -> None:
         file.write_text("mine", "utf-8")
-        there = run("config", "init", file)
+        there = in_process("config", "init", file)
         nowhere = tmp_path / "nowhere" / "sandbox_sim.toml"
-        unwritable = run("config", "init", nowhere)
+        unwritable = in_process("config", "init", nowhere)
 
         assert there.exit_code == unwritable.exit_code == 1
         assert there.stderr == f"{file} already exists and was not changed\n"
@@ -216,7 +205,7 @@ class TestInit:
         assert unwritable.stderr == f"{nowhere} cannot be written: No such file or directory\n"
 
 
-def test_an_option_of_serve_has_the_words_of_its_setting() -> None:
+def test_the_help_of_an_option_of_serve_is_the_description_of_its_setting() -> None:
     serve = main.get_command(click.Context(main), "serve")
 
     assert serve is not None

@@ -21,7 +21,7 @@ from sandbox_sim.cli.commands.demo import (
     terminal_qr_code,
 )
 from sandbox_sim.settings.loading import load
-from tests.cli.processes import SOON, end, ended, first_line, running
+from tests.cli.processes import SOON, end, ended, eventually, first_line, ready_url, running
 
 LAN = lan_address()
 # any free ports
@@ -35,7 +35,7 @@ FORM = {
 }
 
 
-def test_a_purchase_in_a_process_that_ctrl_c_ends() -> None:
+def test_a_purchase_completes_and_ctrl_c_ends_the_demo() -> None:
     with running(*ARGUMENTS, "--set", "settle_delay_ms=0", "--set", "approval=auto") as server:
         ready = json.loads(first_line(server))
         assert ready == {
@@ -50,7 +50,7 @@ def test_a_purchase_in_a_process_that_ctrl_c_ends() -> None:
         buy = f"{ready['shop_url']}/buy/cocoa"
         with urllib.request.urlopen(buy, form, timeout=SOON) as answer:  # noqa: S310 -- our own
             order = answer.url
-        assert became(order, "Processing")
+        eventually(lambda: "<title>Processing" in page(order))
 
         begun = time.monotonic()
         code, out, err = end(server, signal.SIGINT)
@@ -59,20 +59,14 @@ def test_a_purchase_in_a_process_that_ctrl_c_ends() -> None:
         assert time.monotonic() - begun < 10
 
 
-def became(order: str, state: str) -> bool:
-    """Whether the page of an order shows a state before `SOON` seconds are over."""
-    deadline = time.monotonic() + SOON
-    while time.monotonic() < deadline:
-        with urllib.request.urlopen(order, timeout=SOON) as answer:  # noqa: S310 -- our own
-            if f"<title>{state}" in answer.read().decode():
-                return True
-        time.sleep(0.05)
-    return False
+def page(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=SOON) as answer:  # noqa: S310 -- our own
+        return str(answer.read().decode())
 
 
-def test_people_get_the_addresses_and_sigterm_ends_it() -> None:
+def test_the_text_output_has_the_addresses_and_sigterm_ends_the_demo() -> None:
     with running("demo", "--port", "0", "--shop-port", "0", "--store", "memory:") as server:
-        assert first_line(server).startswith("sandbox-sim ready at http://127.0.0.1:")
+        ready_url(server)
         assert first_line(server).endswith("/screen\n")
         assert first_line(server).startswith("  shop: http://127.0.0.1:")
 
@@ -81,7 +75,7 @@ def test_people_get_the_addresses_and_sigterm_ends_it() -> None:
     assert (code, err) == (0, "")
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+def test_a_taken_port_of_the_shop_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = ended("demo", "--port", "0", "--shop-port", port)
@@ -93,7 +87,7 @@ def test_a_port_that_is_taken_is_named() -> None:
 
 
 @pytest.mark.skipif(LAN is None, reason="this machine has no address in a network")
-def test_a_phone_in_the_network_scans_its_way_to_the_screen() -> None:
+def test_a_phone_in_the_network_signs_in_by_the_scanned_link() -> None:
     with running(*ARGUMENTS[:2], "--lan", *ARGUMENTS[2:]) as server:
         ready = json.loads(first_line(server))
         phone = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
@@ -121,7 +115,7 @@ def test_a_phone_in_the_network_scans_its_way_to_the_screen() -> None:
 
 class TestLan:
     @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-    def test_address_and_token_are_chosen_unless_the_user_did(self, host: str) -> None:
+    def test_address_and_token_are_chosen_unless_the_user_sets_them(self, host: str) -> None:
         given = demo_settings(load()).model_copy(update={"host": host})
         own = {"host": "10.0.0.7", "control_token": "chosen"}
 
@@ -140,7 +134,7 @@ class TestLan:
         ],
         ids=["no network", "production"],
     )
-    def test_what_cannot_be_served_is_told(
+    def test_a_missing_address_and_production_are_refused(
         self, changes: dict[str, object], address: str | None, problem: str
     ) -> None:
         settings = demo_settings(load()).model_copy(update=changes)
@@ -163,7 +157,7 @@ class TestLan:
         assert terminal_qr_code(link) in shown
 
 
-def test_settings_of_a_demonstration_replace_the_defaults_and_those_of_the_user_go_first(
+def test_settings_of_the_user_win_over_those_of_the_demo(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "sandbox_sim.toml"

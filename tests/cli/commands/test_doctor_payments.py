@@ -9,7 +9,7 @@ from aiohttp import web
 
 from sandbox_sim.testing.network_contract.http_peer import closed_address
 from tests.cli.asking import on
-from tests.cli.receivers import Handler, Listen, ask, healthy, knows, report, trusting
+from tests.cli.receivers import Handler, Listen, ask, healthy, is_signed, report, trusting
 from tests.conftest import Sandbox, StartSandbox
 from tests.production.client import live
 from tests.web.control_api import get
@@ -17,16 +17,11 @@ from tests.web.control_api import get
 OWN_SERVICE = 823300000
 
 
-@pytest.fixture(autouse=True)
-def _orders_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sandbox_sim.cli.commands.doctor.ORDER_TIMEOUT_S", 0)
-
-
 def verifying(sandbox: Sandbox, folder: Path, service_id: int = OWN_SERVICE) -> Handler:
     """A receiver that pays the order only if the gateway says that the payment succeeded."""
 
     async def receive(request: web.Request) -> web.Response:
-        if not await knows(request):
+        if not await is_signed(request):
             return web.Response(status=401)
         body = await request.json()
         answer = await sandbox.status(body["transaction_id"], service_id)
@@ -49,7 +44,7 @@ async def examine(sandbox: Sandbox, url: str, folder: Path, *words: object) -> A
     return document
 
 
-async def test_the_gateway_answers_what_the_receiver_asks(
+async def test_status_queries_of_the_receiver_find_the_sample_payments(
     sandbox: Sandbox, listen: Listen, tmp_path: Path
 ) -> None:
     document = await examine(sandbox, await listen(verifying(sandbox, tmp_path)), tmp_path)
@@ -71,7 +66,7 @@ async def test_the_payments_of_forged_callbacks_fail(sandbox: Sandbox, listen: L
     assert {each["state"] for each in callbacks} == {"dropped"}
 
 
-async def test_nothing_is_left_in_the_service_of_the_doctor(
+async def test_the_doctor_deletes_the_records_of_its_own_service(
     sandbox: Sandbox, listen: Listen
 ) -> None:
     await on(sandbox, "doctor", await listen(trusting), "--profile", "flat")
@@ -80,7 +75,7 @@ async def test_nothing_is_left_in_the_service_of_the_doctor(
         assert (await get(sandbox, plural))[plural] == []
 
 
-async def test_a_receiver_of_another_service_is_told_of_the_option(
+async def test_a_receiver_of_another_service_needs_the_option_that_the_report_names(
     sandbox: Sandbox, listen: Listen, tmp_path: Path
 ) -> None:
     url = await listen(verifying(sandbox, tmp_path, service_id=55))
@@ -93,7 +88,7 @@ async def test_a_receiver_of_another_service_is_told_of_the_option(
     assert with_it["works_with"] == ["flat"]
 
 
-async def test_it_uses_a_service_that_the_credentials_cover(
+async def test_the_doctor_uses_a_service_that_the_credentials_cover(
     start_sandbox: StartSandbox, listen: Listen, tmp_path: Path
 ) -> None:
     shop = {"client_key": "sandbox_key", "secret_key": "sandbox_secret", "service_ids": [56, 55]}
@@ -110,7 +105,7 @@ async def test_it_uses_a_service_that_the_credentials_cover(
     assert document["works_with"] == ["flat"]
 
 
-async def test_without_a_gateway_it_says_what_it_could_not_examine(listen: Listen) -> None:
+async def test_a_missing_gateway_is_named_with_the_checks_that_need_it(listen: Listen) -> None:
     result = await ask("doctor", await listen(healthy), "--endpoint-url", closed_address())
 
     assert result.exit_code == 0
@@ -130,7 +125,7 @@ async def test_a_gateway_that_refuses_the_payment_is_named(
 
 
 @pytest.mark.decision("D39")
-async def test_nothing_is_paid_at_a_gateway_in_production(
+async def test_the_doctor_makes_no_payment_at_a_gateway_in_production(
     start_sandbox: StartSandbox, listen: Listen, tmp_path: Path
 ) -> None:
     sandbox = await live(start_sandbox, {"staging": {"adapter": "simulated"}})

@@ -14,24 +14,18 @@ from aiohttp import web
 
 from sandbox_sim.cli.commands import doctor
 from sandbox_sim.cli.commands.doctor import filled
-from tests.cli.receivers import Listen, ask, knows, report
+from tests.cli.receivers import Listen, ask, is_signed, report
 from tests.sample_records import callback
 
 Body = Mapping[str, Any]
 HANGS = "sleep 60; : {reference}"
 
 
-@pytest.fixture(autouse=True)
-def _orders_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not wait for orders: these receivers mark an order as paid before they answer."""
-    monkeypatch.setattr(doctor, "ORDER_TIMEOUT_S", 0)
-
-
 def taking(accepts: Callable[[Body], bool]) -> Callable[[web.Request], Any]:
     """A receiver that answers 400 to bodies that it does not accept."""
 
     async def receive(request: web.Request) -> web.Response:
-        if not await knows(request):
+        if not await is_signed(request):
             return web.Response(status=401)
         return web.Response(status=200 if accepts(await request.json()) else 400)
 
@@ -39,7 +33,7 @@ def taking(accepts: Callable[[Body], bool]) -> Callable[[web.Request], Any]:
 
 
 @pytest.mark.decision("D27")
-class TestWhichProfileIsJudged:
+class TestJudgedProfiles:
     async def test_a_correct_receiver_of_the_default_profile_is_healthy(
         self, listen: Listen
     ) -> None:
@@ -59,7 +53,7 @@ class TestWhichProfileIsJudged:
             ("trans_bare", "flat", "event", "superset"), "note"
         )
 
-    async def test_the_configured_one_that_of_the_address_or_those_that_are_named(
+    async def test_a_setting_an_address_or_an_option_chooses_the_profile(
         self, listen: Listen, tmp_path: Path
     ) -> None:
         file = tmp_path / "sandbox_sim.toml"
@@ -82,7 +76,7 @@ class TestWhichProfileIsJudged:
         assert (named.exit_code, found["judged"]) == (1, ["flat", "trans"])
         assert found["profiles"] == ["flat", "trans"]
 
-    async def test_the_report_says_how_to_choose_one(self, listen: Listen) -> None:
+    async def test_the_report_says_how_to_choose_a_profile(self, listen: Listen) -> None:
         url = await listen(taking(lambda body: True))
 
         lines = (await ask("doctor", url)).stdout.splitlines()
@@ -100,7 +94,7 @@ def paying(folder: Path, paid_reference: Callable[[Body], str | None]) -> Any:
     """A receiver that acknowledges each genuine callback, and pays orders that it knows."""
 
     async def receive(request: web.Request) -> web.Response:
-        if not await knows(request):
+        if not await is_signed(request):
             return web.Response(status=401)
         reference = paid_reference(await request.json())
         if reference is not None:
@@ -124,7 +118,7 @@ def reads_no_status(body: Body) -> str | None:
 
 
 @pytest.mark.decision("D27")
-class TestWhichProfilesPay:
+class TestProfilesThatPay:
     @pytest.fixture
     def paid(self, tmp_path: Path) -> str:
         """A command that checks whether the order is paid."""
@@ -137,7 +131,7 @@ class TestWhichProfilesPay:
             (reads_status, ["flat", "superset"]),
         ],
     )
-    async def test_it_finds_them_and_says_what_to_set(
+    async def test_the_report_names_the_profiles_that_pay_and_the_setting(
         self,
         listen: Listen,
         tmp_path: Path,
@@ -158,7 +152,9 @@ class TestWhichProfilesPay:
         assert document["works_with"] == works_with
         assert document["set"] == {"callback_profile": "superset"}
 
-    async def test_one_that_works_stays(self, listen: Listen, tmp_path: Path, paid: str) -> None:
+    async def test_a_configured_profile_that_pays_is_kept(
+        self, listen: Listen, tmp_path: Path, paid: str
+    ) -> None:
         url = await listen(paying(tmp_path, reads_status))
 
         result = await ask("doctor", url, "--paid", paid, SANDBOX_SIM_CALLBACK_PROFILE="flat")
@@ -170,7 +166,7 @@ class TestWhichProfilesPay:
             "nothing is wrong",
         ]
 
-    async def test_one_that_pays_failed_payments_too_does_not_work(
+    async def test_no_profile_works_if_the_receiver_also_pays_failed_payments(
         self, listen: Listen, tmp_path: Path, paid: str
     ) -> None:
         url = await listen(paying(tmp_path, reads_no_status))
@@ -211,8 +207,8 @@ class TestWhichProfilesPay:
         assert with_orders[1]["works_with"] == ["flat", "superset"]
 
 
-class TestTheCommand:
-    def test_an_id_is_one_argument_whatever_is_in_it(self) -> None:
+class TestShellCommand:
+    def test_an_id_is_quoted_as_one_argument(self) -> None:
         of = callback(transaction_id="T1; rm -rf $HOME '`")
 
         command = filled("echo {reference} {transaction_id} '{print}'", of)
@@ -231,7 +227,7 @@ class TestTheCommand:
             (("--paid", HANGS), f"a command did not end within 0.1 s: {HANGS}"),
         ],
     )
-    async def test_one_that_cannot_do_its_work_or_does_not_end(
+    async def test_a_command_that_fails_or_does_not_end_is_named(
         self, listen: Listen, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], says: str
     ) -> None:
         if HANGS in words:

@@ -1,21 +1,16 @@
-"""Every command of docs/control-api.md, against a gateway over a real socket.
-
-test_client.py runs commands as processes; the start of a process takes most of the time.
-"""
+"""Every command of docs/control-api.md, against a gateway over a real socket."""
 
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from sandbox_sim.cli import main
 from tests.cli.asking import control, on, printed
 from tests.cli.every_command import COMMANDS
-from tests.cli.processes import running
+from tests.cli.processes import in_process, running
 from tests.conftest import Sandbox
 
 
-async def test_each_does_its_work_and_exits_0(sandbox: Sandbox) -> None:
+async def test_every_command_exits_with_0_and_prints_output(sandbox: Sandbox) -> None:
     for command in COMMANDS.strip().splitlines():
         result = await on(sandbox, *command.split())
 
@@ -53,29 +48,29 @@ FULL_DISK = Path("/dev/full")
 
 
 @pytest.mark.skipif(not FULL_DISK.exists(), reason="this system has no /dev/full")
-def test_one_whose_output_finds_a_full_disk_says_so() -> None:
+def test_output_that_a_full_disk_refuses_is_an_error() -> None:
     with (
         FULL_DISK.open("wb") as full,
-        running("explain", "019", stdout=full.fileno()) as explained,
+        running("explain", "019", stdout=full.fileno()) as command,
     ):
-        code = explained.wait(60)
-        assert explained.stderr is not None
-        err = explained.stderr.read()
+        code = command.wait(60)
+        assert command.stderr is not None
+        err = command.stderr.read()
 
     assert (code, err) == (1, "Error: cannot write the output: No space left on device\n")
 
 
 @pytest.mark.parametrize("command", ["compare", "config init", "demo", "explain", "serve"])
 def test_a_command_that_asks_no_gateway_has_no_options_for_one(command: str) -> None:
-    shown = CliRunner().invoke(main, [*command.split(), "--help"]).output
+    shown = in_process(*command.split(), "--help").output
 
     assert "--json" in shown
     assert "--endpoint-url" not in shown
     assert "--token" not in shown
 
 
-def test_the_help_of_the_doctor_keeps_its_table() -> None:
-    shown = CliRunner().invoke(main, ["doctor", "--help"]).output
+def test_the_help_of_doctor_keeps_its_table() -> None:
+    shown = in_process("doctor", "--help").output
 
     assert "\\b" not in shown
     assert "    compares trans_status with 000   callback_profile = trans_bare\n" in shown

@@ -7,13 +7,13 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from sandbox_sim.cli import main
 from sandbox_sim.explanations import CodeMeaning, Rule, code_meanings, markers, rules
 from sandbox_sim.settings.loading import load
 from sandbox_sim.values.response_codes import CATALOGUE
 from tests.cli.asking import on
+from tests.cli.processes import in_process
 from tests.conftest import StartSandbox
 from tests.docs.pages import all_pages
 from tests.fidelity import rules_answered
@@ -23,33 +23,31 @@ RULES_AND_MARKERS = [*(rule.id for rule in rules()), *MARKERS]
 
 pytestmark = pytest.mark.decision("D36")
 
-COMMAND = "sandbox-sim trigger "
-
 
 def answered() -> set[str]:
     """The rules that answers name; D6 is named by the OpenAPI document only."""
     return set(rules_answered()) - {"D6"}
 
 
-def explained(*words: str) -> Result:
-    return CliRunner().invoke(main, ["explain", *words])
+def explained(name: str) -> Result:
+    return in_process("explain", name)
 
 
 def document(name: str) -> dict[str, Any]:
-    result = CliRunner().invoke(main, ["--json", "explain", name])
+    result = in_process("--json", "explain", name)
     assert result.exit_code == 0, result.output
     found: dict[str, Any] = json.loads(result.stdout)
     return found
 
 
-def test_a_code_tells_its_rules_how_to_provoke_it_and_what_changes_it() -> None:
+def test_a_code_lists_its_rules_the_command_that_provokes_it_and_its_settings() -> None:
     lines = explained("019").stdout.splitlines()
 
     assert lines[0] == "019: Number, account or card is not allowed in sandbox (HTTP 200)"
     texts = {line.split()[0]: line for line in lines[1:]}
-    said = [line for line in lines if line.split()[0] == "rule"]
-    assert [line.split()[1] for line in said][:2] == ["sandbox.1:", "D11:"]
-    assert all(len(line.split()) > 6 for line in said)
+    rules_of_code = [line for line in lines if line.split()[0] == "rule"]
+    assert [line.split()[1] for line in rules_of_code][:2] == ["sandbox.1:", "D11:"]
+    assert all(len(line.split()) > 6 for line in rules_of_code)
     assert "trigger collect --set customer_number=0540010000" in texts["provoke"]
     assert "accept_international (false)" in texts["change"]
     assert "sandbox_reject_status (200)" in texts["change"]
@@ -59,11 +57,11 @@ def test_a_code_tells_its_rules_how_to_provoke_it_and_what_changes_it() -> None:
     ("typed", "name"),
     [("19", "019"), ("s002", "S002"), ("d11", "D11"), (" Sandbox.3 ", "sandbox.3")],
 )
-def test_a_name_may_be_typed_loosely(typed: str, name: str) -> None:
+def test_a_name_may_be_typed_without_zeros_and_in_any_case(typed: str, name: str) -> None:
     assert document(typed)["name"] == name
 
 
-def test_every_name_of_an_answer_is_explained_and_says_what_to_read() -> None:
+def test_every_code_and_rule_is_explained_and_names_a_page_to_read() -> None:
     pages = {page.name: page for page in all_pages()}
 
     for name in (*RULES_AND_MARKERS, *CATALOGUE):
@@ -75,7 +73,7 @@ def test_every_name_of_an_answer_is_explained_and_says_what_to_read() -> None:
             assert anchor in pages[page].anchors, name
 
 
-def test_a_rule_says_what_it_is_and_what_the_rules_that_it_names_say() -> None:
+def test_a_rule_shows_its_kind_and_the_texts_of_the_rules_that_it_names() -> None:
     lines = explained("service.3").stdout.splitlines()
 
     assert lines[0] == "service.3, a rule of the interface (What the service does)"
@@ -88,14 +86,14 @@ def test_a_rule_says_what_it_is_and_what_the_rules_that_it_names_say() -> None:
 
 
 @pytest.mark.parametrize(("typed", "hint"), [("D99", "did you mean"), ("", "give a code such as")])
-def test_any_other_name_is_wrong_usage(typed: str, hint: str) -> None:
+def test_an_unknown_name_is_wrong_usage(typed: str, hint: str) -> None:
     result = explained(typed)
 
     assert result.exit_code == 2
     assert hint in result.stderr
 
 
-def test_every_code_has_its_meaning_and_rules_that_there_are() -> None:
+def test_every_code_has_a_meaning_and_names_existing_rules() -> None:
     assert {each.code for each in code_meanings()} == set(CATALOGUE)
     named = {rule for each in code_meanings() for rule in each.rules}
     assert named <= set(RULES_AND_MARKERS)
@@ -109,9 +107,10 @@ Provoked = TypeVar("Provoked", Rule, CodeMeaning)
 
 
 def with_a_command(entries: Iterable[Provoked]) -> list[Provoked]:
-    """Those that one single command provokes."""
+    """The entries that a single command provokes."""
+    trigger = "sandbox-sim trigger "
     return [
-        each for each in entries if each.provoke.startswith(COMMAND) and "," not in each.provoke
+        each for each in entries if each.provoke.startswith(trigger) and "," not in each.provoke
     ]
 
 

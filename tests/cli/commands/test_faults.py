@@ -7,7 +7,7 @@ from tests.cli.asking import as_json, columns, printed
 from tests.conftest import Sandbox
 
 
-async def test_each_fault(sandbox: Sandbox) -> None:
+async def test_every_fault_is_added_and_listed_in_words(sandbox: Sandbox) -> None:
     lost = {
         "connection_reset": "the answer is lost: the connection is reset",
         "empty_response": "the answer is empty: the connection is closed",
@@ -41,7 +41,7 @@ async def test_each_fault(sandbox: Sandbox) -> None:
     assert (await as_json(sandbox, "faults", "list"))["faults"][0]["processed"] is False
 
 
-async def test_one_with_everything(sandbox: Sandbox) -> None:
+async def test_a_fault_with_every_option_is_described_in_words(sandbox: Sandbox) -> None:
     (line,) = await printed(
         *(sandbox, "faults", "add", "--status", 429, "--retry-after", 2, "--every", 3),
         *("--probability", 0.5, "--once", "--service-id", 55, "--operation", "collect"),
@@ -49,10 +49,10 @@ async def test_one_with_everything(sandbox: Sandbox) -> None:
     )
     (rule,) = (await as_json(sandbox, "faults", "list"))["faults"]
 
-    who = "service 55, operation collect, amount of at least 10.00"
+    requests = "service 55, operation collect, amount of at least 10.00"
     does = (
         "the answer is HTTP 429 with Retry-After 2; one of 3 requests is affected; "
         "the probability is 0.5"
     )
-    assert line == f"fault {rule['id']} for {who}: {does}, once"
+    assert line == f"fault {rule['id']} for {requests}: {does}, once"
     assert (rule["retry_after_s"], rule["times"]) == (2, 1)

@@ -11,7 +11,7 @@ from tests.sample_records import account_of
 
 
 class TestLedger:
-    async def test_topup_and_what_it_left(self, sandbox: Sandbox) -> None:
+    async def test_topup_prints_the_new_balance(self, sandbox: Sandbox) -> None:
         lines = await printed(sandbox, "ledger", "topup", 59, 100)
 
         assert lines == ["service 59 has 100 SMS units"]
@@ -20,7 +20,7 @@ class TestLedger:
             "sms_balance": 101,
         }
 
-    async def test_postings_and_beneath_them_the_balances(self, sandbox: Sandbox) -> None:
+    async def test_show_prints_postings_and_below_them_balances(self, sandbox: Sandbox) -> None:
         assert await printed(sandbox, "ledger", "show") == ["no postings"]
         await sandbox.sms()
 
@@ -32,7 +32,7 @@ class TestLedger:
         assert columns(balance)[:3] == ["55", "sms", "499"]
 
     @pytest.mark.decision("D39")
-    async def test_an_audit_says_that_every_rule_holds_or_names_the_broken_one(
+    async def test_audit_confirms_every_rule_or_names_the_broken_one(
         self, sandbox: Sandbox
     ) -> None:
         await sandbox.sms()
@@ -49,7 +49,7 @@ class TestLedger:
             "service/55/sms/SMS of mode S has 504 and its transfers sum to 499\n"
         )
 
-    async def test_pages_and_filters(self, sandbox: Sandbox) -> None:
+    async def test_show_takes_pages_and_filters(self, sandbox: Sandbox) -> None:
         await sandbox.sms()
         await sandbox.sms(service_id=56)
 
@@ -63,7 +63,7 @@ class TestLedger:
 
 
 class TestInbox:
-    async def test_pages_and_filters(self, sandbox: Sandbox) -> None:
+    async def test_show_takes_pages_and_filters(self, sandbox: Sandbox) -> None:
         for method in ("GET", "POST", "POST"):
             await sandbox.session.request(method, sandbox.inbox_url("orders"))
 
@@ -76,7 +76,7 @@ class TestInbox:
         assert [columns(line)[1] for line in second[1:]] == ["GET"]
         assert len(posts["messages"]) == 2
 
-    async def test_clear(self, sandbox: Sandbox) -> None:
+    async def test_clear_deletes_the_deliveries(self, sandbox: Sandbox) -> None:
         await sandbox.collect(callback_url=sandbox.inbox_url("a%20b"))
         await sandbox.advance(seconds=1)
 

@@ -1,4 +1,4 @@
-"""`sandbox-sim listen`: callbacks of a gateway come to an address of this machine."""
+"""`sandbox-sim listen` forwards the callbacks of a gateway to an address of this machine."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,62 +12,60 @@ from sandbox_sim.cli.commands import listen as command
 from sandbox_sim.cli.commands.listen import Forwarding
 from sandbox_sim.records.listing import Listing
 from tests.cli.asking import on
-from tests.cli.receivers import Listen, knows
+from tests.cli.receivers import Listen, is_signed, trusting
 from tests.conftest import Sandbox, StartSandbox
 from tests.kit.http_servers import listening
 
 
 @asynccontextmanager
 async def forwarding(
-    sandbox: Sandbox, forward_to: str, token: str | None = None
+    url: str, forward_to: str, token: str | None = None
 ) -> AsyncIterator["asyncio.Queue[Any]"]:
-    """Forward until the end of the block; yields what the command tells."""
-    told: asyncio.Queue[Any] = asyncio.Queue()
-    work = Forwarding(sandbox.url, token, forward_to, None, told.put_nowait)
+    """Forward until the end of the block; yields what the command reports."""
+    reports: asyncio.Queue[Any] = asyncio.Queue()
+    work = Forwarding(url, token, forward_to, None, reports.put_nowait)
     task = asyncio.create_task(work.run_forever())
     try:
-        assert (await told.get())["event"] == "listening"
-        yield told
+        yield reports
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_callback_comes_with_its_signature_and_the_answer_is_recorded(
+async def test_a_forwarded_callback_is_signed_and_its_answer_is_recorded(
     start_sandbox: StartSandbox, listen: Listen
 ) -> None:
     sandbox = await start_sandbox(control_token="secret")
-    known: list[bool] = []
+    signed: list[bool] = []
 
     async def shop(request: web.Request) -> web.Response:
-        known.append(await knows(request))
+        signed.append(await is_signed(request))
         return web.Response(status=500, text="KeyError: 'transaction_id'")
 
-    async with forwarding(sandbox, await listen(shop), "secret") as told:
+    async with forwarding(sandbox.url, await listen(shop), "secret") as reports:
+        assert (await reports.get())["event"] == "listening"
         await sandbox.collect(callback_url="https://shop.example/callback")
         await sandbox.advance(seconds=1)
-        line = await told.get()
+        report = await reports.get()
 
-    assert known == [True]
-    assert line["url"] == "https://shop.example/callback"
-    assert line["verdict"] == "not acknowledged: HTTP 500, and only 2xx acknowledges"
+    assert signed == [True]
+    assert report["url"] == "https://shop.example/callback"
+    assert report["verdict"] == "not acknowledged: HTTP 500, and only 2xx acknowledges"
     (callback,) = await sandbox.gateway.store.run(lambda unit: unit.list_callbacks(Listing()))
     (attempt,) = callback.attempts
     assert attempt.response_body == "KeyError: 'transaction_id'"
 
 
-async def test_a_connection_that_is_lost_is_opened_again(
+async def test_a_lost_connection_is_opened_again(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, listen: Listen
 ) -> None:
-    async def shop(_request: web.Request) -> web.Response:
-        return web.Response()
-
     monkeypatch.setattr(command, "_RECONNECT_S", 0)
-    async with forwarding(sandbox, await listen(shop)) as told:
+    async with forwarding(sandbox.url, await listen(trusting)) as reports:
+        assert (await reports.get())["event"] == "listening"
         sandbox.gateway.listeners.close()
-        assert (await told.get())["event"] == "disconnected"
+        assert (await reports.get())["event"] == "disconnected"
         sandbox.gateway.listeners.closed = False
-        while (await told.get())["event"] != "listening":
+        while (await reports.get())["event"] != "listening":
             pass
 
 
@@ -78,15 +76,11 @@ async def test_an_answer_that_is_not_http_is_a_lost_connection() -> None:
         request.transport.close()
         return web.Response()
 
-    told: asyncio.Queue[Any] = asyncio.Queue()
-    async with listening(web.get("/_sandbox/listen", gateway)) as url:
-        work = Forwarding(url, None, "http://127.0.0.1:9/", None, told.put_nowait)
-        task = asyncio.create_task(work.run_forever())
-        lost = await told.get()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-    assert lost["event"] == "disconnected"
+    async with (
+        listening(web.get("/_sandbox/listen", gateway)) as url,
+        forwarding(url, "http://127.0.0.1:9/") as reports,
+    ):
+        assert (await reports.get())["event"] == "disconnected"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +92,7 @@ async def test_an_answer_that_is_not_http_is_a_lost_connection() -> None:
     ],
     ids=["not an address", "no gateway", "no token"],
 )
-async def test_what_cannot_work_is_told(
+async def test_a_wrong_address_a_missing_gateway_and_a_missing_token_are_named(
     start_sandbox: StartSandbox, words: list[str], code: int, problem: str
 ) -> None:
     sandbox = await start_sandbox(control_token="secret")

@@ -21,7 +21,7 @@ async def production(start_sandbox: StartSandbox) -> Sandbox:
     return await live(start_sandbox, NETWORKS, routes=routes)
 
 
-async def test_check_exits_with_1_where_a_network_cannot_be_reached(production: Sandbox) -> None:
+async def test_check_exits_with_1_if_a_network_cannot_be_reached(production: Sandbox) -> None:
     result = await on(production, "networks", "check")
 
     staging, account = result.stdout.splitlines()
@@ -30,7 +30,7 @@ async def test_check_exits_with_1_where_a_network_cannot_be_reached(production: 
     assert account.startswith("account (upstream): not healthy: ")
 
 
-async def test_notifications_lists_what_is_kept(production: Sandbox) -> None:
+async def test_notifications_lists_the_saved_notifications(production: Sandbox) -> None:
     raw = raw_notification(network="account")
 
     async def keep(unit: Unit) -> None:
@@ -40,15 +40,15 @@ async def test_notifications_lists_what_is_kept(production: Sandbox) -> None:
 
     await production.gateway.store.run(keep)
 
-    asked = "networks", "notifications", "--network", "account", "--state", "unmatched"
-    headings, line = map(columns, await printed(production, *asked))
+    words = "networks", "notifications", "--network", "account", "--state", "unmatched"
+    headings, line = map(columns, await printed(production, *words))
 
     assert headings == ["id", "time", "network", "state", "attempt", "note"]
     assert line[2:] == ["account", "unmatched", "no attempt"]
-    assert await printed(production, *asked[:2], "--state", "failed") == ["no notifications"]
+    assert await printed(production, *words[:2], "--state", "failed") == ["no notifications"]
 
 
-async def test_without_production_there_are_none(sandbox: Sandbox) -> None:
+async def test_a_gateway_without_production_has_no_networks(sandbox: Sandbox) -> None:
     assert await printed(sandbox, "networks", "list") == [
         "no networks: the gateway runs without production"
     ]

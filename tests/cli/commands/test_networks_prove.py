@@ -21,7 +21,7 @@ pytestmark = pytest.mark.decision("D39")
 
 
 class Listener:
-    """Something that listens where the tables say that the network is, and counts who comes."""
+    """A socket at the address of the network. It records whether a client connects."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -112,7 +112,7 @@ async def test_tables_that_are_wrong_are_named_also_without_production(config: P
     assert "networks.good: base_url: must be an http" in result.stderr
 
 
-def test_it_needs_no_pytest(config: Path) -> None:
+def test_prove_runs_without_pytest(config: Path) -> None:
     program = (
         "import sys; sys.modules['pytest'] = None; from sandbox_sim.cli import main; "
         f"main(['networks', 'prove', 'good', '--config', {str(config)!r}])"

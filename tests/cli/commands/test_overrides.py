@@ -6,12 +6,14 @@ from tests.cli.asking import as_json, columns, on, printed
 from tests.conftest import Sandbox, StartSandbox
 
 
-async def made(sandbox: Sandbox, *words: object) -> dict[str, Any]:
+async def add(sandbox: Sandbox, *words: object) -> dict[str, Any]:
     answer: dict[str, Any] = await as_json(sandbox, "overrides", "add", *words)
     return answer
 
 
-async def test_what_it_asks_for_for_which_requests_and_how_often(sandbox: Sandbox) -> None:
+async def test_the_options_give_the_outcome_the_match_and_the_number_of_uses(
+    sandbox: Sandbox,
+) -> None:
     cancel = {"outcome": {"status": "003"}}
     rows: list[tuple[str, dict[str, Any]]] = [
         ("--status 003", cancel),
@@ -39,17 +41,17 @@ async def test_what_it_asks_for_for_which_requests_and_how_often(sandbox: Sandbo
     rows += [(f"--status 003 {words}", {**cancel, "match": match}) for words, match in matches]
     nothing = {"outcome": {}, "delay_ms": 0, "callback": {}, "match": {}, "times": None}
     for words, posted in rows:
-        override = await made(sandbox, *words.split())
+        override = await add(sandbox, *words.split())
 
         assert {name: override[name] for name in nothing} == {**nothing, **posted}, words
 
 
-async def test_the_list_tells_it_in_words(sandbox: Sandbox) -> None:
+async def test_the_list_describes_overrides_in_words(sandbox: Sandbox) -> None:
     assert await printed(sandbox, "overrides", "list") == ["no overrides"]
-    await made(sandbox, "--status", "000")
+    await add(sandbox, "--status", "000")
     words = ("--operation", "collect", "--service-id", 55, "--min-amount", 5, "--max-amount", 10.5)
     callback = ("--callback", "duplicate=2", "--callback", "bad_signature")
-    await made(sandbox, *words, "--status", "003", "--delay-ms", 50, *callback, "--times", 2)
+    await add(sandbox, *words, "--status", "003", "--delay-ms", 50, *callback, "--times", 2)
     await sandbox.collect()
 
     heading, *rules = await printed(sandbox, "overrides", "list")
@@ -70,10 +72,10 @@ async def test_the_list_tells_it_in_words(sandbox: Sandbox) -> None:
     ]
 
 
-async def test_they_are_taken_out(sandbox: Sandbox) -> None:
-    first = await made(sandbox, "--status", "003")
+async def test_clear_deletes_one_override_those_of_a_service_or_all(sandbox: Sandbox) -> None:
+    first = await add(sandbox, "--status", "003")
     for service_id in 55, 55, 56:
-        await made(sandbox, "--status", "003", "--service-id", service_id)
+        await add(sandbox, "--status", "003", "--service-id", service_id)
 
     assert await printed(sandbox, "overrides", "clear", first["id"]) == ["1 deleted"]
     assert await printed(sandbox, "overrides", "clear", "--service-id", 55) == ["2 deleted"]
@@ -82,7 +84,7 @@ async def test_they_are_taken_out(sandbox: Sandbox) -> None:
     assert await printed(sandbox, "overrides", "clear") == ["1 deleted"]
 
 
-async def test_what_the_gateway_refuses_is_told(sandbox: Sandbox) -> None:
+async def test_a_refusal_of_the_gateway_is_printed(sandbox: Sandbox) -> None:
     for words, named in (
         ("add --callback profile=xml", "callback.profile must be one of trans"),
         ("clear gone", "there is no 'gone' among the overrides, or it was deleted\n"),
@@ -97,9 +99,9 @@ async def test_trigger_does_not_wait_for_a_callback_that_is_dropped(
     start_sandbox: StartSandbox,
 ) -> None:
     sandbox = await start_sandbox(settle_delay_ms=0)
-    await made(sandbox, "--callback", "drop")
+    await add(sandbox, "--callback", "drop")
 
-    told = await as_json(sandbox, "trigger", "collect", "--timeout", 600)
+    document = await as_json(sandbox, "trigger", "collect", "--timeout", 600)
 
-    assert told["callback"]["state"] == "dropped"
-    assert told["status"]["status"] == "000"
+    assert document["callback"]["state"] == "dropped"
+    assert document["status"]["status"] == "000"

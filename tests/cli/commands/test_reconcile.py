@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sandbox_sim.records.attempts import Attempt
 from sandbox_sim.records.reports import Outcome
 from tests.cli.asking import on
 from tests.conftest import Sandbox, StartSandbox
@@ -32,12 +33,18 @@ def write(statement: Path, text: str) -> None:
     statement.write_text(text)
 
 
+async def keep(sandbox: Sandbox, *attempts: Attempt) -> None:
+    """Save attempts at networks."""
+    for each in attempts:
+        await sandbox.gateway.store.run(methodcaller("add_attempt", each, "{}"))
+
+
 @pytest.fixture
 async def production(start_sandbox: StartSandbox) -> Sandbox:
     return await live(start_sandbox, {**STAGING, "account": UNREACHABLE})
 
 
-async def test_an_unknown_network_is_a_wrong_usage_that_names_the_others(
+async def test_an_unknown_network_is_wrong_usage_that_names_the_others(
     production: Sandbox, sandbox: Sandbox, statement: Path
 ) -> None:
     wrong = await on(production, "reconcile", "stagging", statement)
@@ -49,11 +56,10 @@ async def test_an_unknown_network_is_a_wrong_usage_that_names_the_others(
     assert "it runs without production" in without_production.stderr
 
 
-async def test_a_network_of_before_whose_attempts_are_kept_can_be_reconciled(
+async def test_a_former_network_with_attempts_can_be_reconciled(
     production: Sandbox, statement: Path
 ) -> None:
-    old = attempt(network="closed", outcome=Outcome.SUCCEEDED)
-    await production.gateway.store.run(methodcaller("add_attempt", old, "{}"))
+    await keep(production, attempt(network="closed", outcome=Outcome.SUCCEEDED))
 
     result = await on(production, "reconcile", "closed", statement)
 
@@ -61,13 +67,12 @@ async def test_a_network_of_before_whose_attempts_are_kept_can_be_reconciled(
     assert "1 missing there" in result.stdout
 
 
-async def test_each_line_ends_with_what_to_do(production: Sandbox, statement: Path) -> None:
-    found = (
+async def test_the_report_ends_with_what_to_do(production: Sandbox, statement: Path) -> None:
+    await keep(
+        production,
         attempt("A1", network="closed", outcome=Outcome.SUCCEEDED, transaction_id="T1"),
         attempt("A2", network="closed", outcome=Outcome.UNKNOWN, transaction_id="T2"),
     )
-    for each in found:
-        await production.gateway.store.run(methodcaller("add_attempt", each, "{}"))
     write(
         statement,
         "reference,amount,status\n"
@@ -93,14 +98,9 @@ async def test_each_line_ends_with_what_to_do(production: Sandbox, statement: Pa
 
 async def test_json_has_both_sides_of_each_difference(production: Sandbox, statement: Path) -> None:
     for number in (1, 2):
-        kept = attempt(
-            f"A{number}",
-            network="closed",
-            outcome=Outcome.SUCCEEDED,
-            transaction_id=f"T{number}",
-        )
-        await production.gateway.store.run(methodcaller("add_attempt", kept, "{}"))
-    write(statement, "reference,amount\nreference of A1,10.51\nnobody,5\n")
+        sent = attempt(f"A{number}", network="closed", transaction_id=f"T{number}")
+        await keep(production, sent._replace(outcome=Outcome.SUCCEEDED))
+    write(statement, "reference,amount\nreference of A1,10.51\nR9,5\n")
 
     result = await on(
         production, "--json", "reconcile", "closed", statement, "--since", "2020-01-01"
@@ -112,7 +112,7 @@ async def test_json_has_both_sides_of_each_difference(production: Sandbox, state
         found[each] for each in ("different", "missing_here", "missing_there")
     )
     assert (different["row"]["amount"], different["attempt"]["transaction_id"]) == ("10.51", "T1")
-    assert (here["row"]["reference"], there["transaction_id"]) == ("nobody", "T2")
+    assert (here["row"]["reference"], there["transaction_id"]) == ("R9", "T2")
 
 
 async def test_a_statement_may_name_transactions_of_the_client(
@@ -128,7 +128,7 @@ async def test_a_statement_may_name_transactions_of_the_client(
     assert "staging: 1 matched" in result.stdout
 
 
-async def test_a_file_that_is_no_statement_and_a_column_that_is_no_field_are_wrong_usages(
+async def test_an_invalid_statement_and_an_unknown_field_are_wrong_usage(
     production: Sandbox, statement: Path
 ) -> None:
     write(statement, "reference,amount\nR1,five\n")
@@ -157,8 +157,7 @@ async def test_a_file_that_is_no_statement_and_a_column_that_is_no_field_are_wro
 async def test_the_period_may_begin_and_end_at_a_time(
     production: Sandbox, statement: Path, period: tuple[str, ...], missing: int
 ) -> None:
-    paid = attempt(network="closed", outcome=Outcome.SUCCEEDED, created_at=NOW)
-    await production.gateway.store.run(methodcaller("add_attempt", paid, "{}"))
+    await keep(production, attempt(network="closed", outcome=Outcome.SUCCEEDED, created_at=NOW))
 
     result = await on(production, "reconcile", "closed", statement, *period)
 

@@ -6,9 +6,8 @@ import json
 import pytest
 
 from tests.cli.asking import as_json, columns, on, printed
+from tests.cli.receivers import UNREACHABLE
 from tests.conftest import Sandbox, StartSandbox
-
-NOBODY = "http://127.0.0.1:9/callback"
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ async def paid(sandbox: Sandbox) -> Sandbox:
 
 
 class TestList:
-    async def test_a_line_for_each_newest_first(self, paid: Sandbox) -> None:
+    async def test_a_list_has_a_line_for_each_record_newest_first(self, paid: Sandbox) -> None:
         head, *lines = await printed(paid, "transactions", "list")
 
         assert columns(head)[:3] == ["time", "service", "transaction"]
@@ -35,7 +34,7 @@ class TestList:
         ]
         assert len({line.index("collect") for line in lines}) == 1
 
-    async def test_filters(self, paid: Sandbox) -> None:
+    async def test_a_list_is_filtered_by_options(self, paid: Sandbox) -> None:
         rows: list[tuple[tuple[object, ...], list[str]]] = [
             (("--service-id", 56), ["T2"]),
             (("--status", "000"), ["T1"]),
@@ -50,7 +49,9 @@ class TestList:
 
             assert [each["transaction_id"] for each in found["transactions"]] == transactions
 
-    async def test_it_goes_on_after_the_last_one_of_a_page(self, paid: Sandbox) -> None:
+    async def test_the_next_page_begins_after_the_last_record_of_a_page(
+        self, paid: Sandbox
+    ) -> None:
         *_, last = await printed(paid, "transactions", "list", "--limit", 2)
         assert last.startswith("more: --after ")
 
@@ -58,7 +59,7 @@ class TestList:
 
         assert [columns(line)[2] for line in lines[1:]] == ["T1"]
 
-    async def test_where_there_is_none_it_says_so(self, sandbox: Sandbox) -> None:
+    async def test_an_empty_list_says_so(self, sandbox: Sandbox) -> None:
         for kind, words in (
             ("requests", "requests"),
             ("callbacks", "callbacks"),
@@ -66,13 +67,15 @@ class TestList:
         ):
             assert await printed(sandbox, kind, "list") == [f"no {words}"]
 
-    async def test_a_request_has_its_code_its_rule_and_why(self, paid: Sandbox) -> None:
+    async def test_a_request_is_listed_with_its_code_and_rule(self, paid: Sandbox) -> None:
         (_, line) = await printed(paid, "requests", "list", "--code", "015", "--status", 200)
 
         shown = ["55", "S", "/make_payment", "T3", "200", "015", "sandbox.3"]
         assert columns(line)[2:-1] == shown
 
-    async def test_a_callback_and_a_message_have_what_became_of_them(self, paid: Sandbox) -> None:
+    async def test_a_callback_and_a_message_are_listed_with_their_state(
+        self, paid: Sandbox
+    ) -> None:
         (_, called) = await printed(paid, "callbacks", "list", "--status", "delivered")
         (_, sent) = await printed(paid, "sms", "list", "--customer-number", "233244000009")
 
@@ -82,7 +85,7 @@ class TestList:
 
 
 class TestShow:
-    async def test_a_callback_with_its_attempts_and_verdicts(self, paid: Sandbox) -> None:
+    async def test_a_callback_is_shown_with_its_attempts_and_verdicts(self, paid: Sandbox) -> None:
         (found,) = (await as_json(paid, "callbacks", "list"))["callbacks"]
 
         lines = await printed(paid, "callbacks", "show", found["id"])
@@ -93,7 +96,7 @@ class TestShow:
         assert '{"status": "received"}' in attempt
         assert ["trans_status", "000/SUCCESS"] in [columns(line) for line in lines]
 
-    async def test_what_is_not_there(self, sandbox: Sandbox) -> None:
+    async def test_an_unknown_id_is_named(self, sandbox: Sandbox) -> None:
         rows: list[tuple[object, ...]] = [
             ("transactions", "show", 55, "no/such"),
             ("callbacks", "show", "no such"),
@@ -112,7 +115,9 @@ class TestShow:
 
 
 class TestFindAndWait:
-    async def test_find_looks_inside_and_says_that_there_may_be_more(self, paid: Sandbox) -> None:
+    async def test_find_matches_nested_fields_and_says_that_more_may_match(
+        self, paid: Sandbox
+    ) -> None:
         rows: list[tuple[tuple[object, ...], list[str]]] = [
             (("--match", "request.amount=7"), ["T2"]),
             (("--match", "answer.response_code=202"), ["T2", "T1"]),
@@ -128,7 +133,7 @@ class TestFindAndWait:
         *_, last = await printed(paid, "requests", "find", "--limit", 1)
         assert last == "more may match; raise --limit"
 
-    async def test_wait_returns_once_there_are_enough(self, sandbox: Sandbox) -> None:
+    async def test_wait_returns_once_enough_records_match(self, sandbox: Sandbox) -> None:
         match = ("--match", "body.trans_ref=T1", "--status", "delivered", "--timeout", 15)
         waiting = asyncio.create_task(on(sandbox, "--json", "callbacks", "wait", *match))
         await sandbox.collect()
@@ -140,31 +145,31 @@ class TestFindAndWait:
         (found,) = json.loads(result.stdout)["callbacks"]
         assert found["transaction_id"] == "T1"
 
-    async def test_wait_runs_out_and_says_how_many_came(self, paid: Sandbox) -> None:
+    async def test_a_wait_that_times_out_says_how_many_records_came(self, paid: Sandbox) -> None:
         for kind in ["requests", "callbacks", "sms"]:
             words = ("--service-id", 55, "--count", 5, "--timeout", 0)
 
             result = await on(paid, kind, "wait", *words)
 
-            came = {"requests": 3, "callbacks": 1, "sms": 1}[kind]
+            matched = {"requests": 3, "callbacks": 1, "sms": 1}[kind]
             assert (result.exit_code, result.stdout) == (1, "")
-            assert result.stderr == f"{came} of 5 came within 0 s\n"
+            assert result.stderr == f"{matched} of 5 came within 0 s\n"
 
-    async def test_a_line_is_printed_for_each_that_is_found_or_came(self, paid: Sandbox) -> None:
+    async def test_find_and_wait_print_a_line_for_each_record(self, paid: Sandbox) -> None:
         found = await printed(paid, "transactions", "find", "--match", "amount=7.0")
-        came = await printed(paid, "transactions", "wait", "--status", "failed", "--timeout", 0)
+        matched = await printed(paid, "transactions", "wait", "--status", "failed", "--timeout", 0)
         messages = await printed(paid, "sms", "wait", "--count", 2, "--timeout", 0)
 
-        assert [columns(line)[2] for line in (found[1], came[1])] == ["T2", "T3"]
+        assert [columns(line)[2] for line in (found[1], matched[1])] == ["T2", "T3"]
         assert [columns(line)[4] for line in messages[1:]] == ["REFUNDED", "SENT"]
 
 
-class TestByHand:
-    async def test_clear_of_one_service_and_of_all(self, paid: Sandbox) -> None:
+class TestActions:
+    async def test_clear_deletes_the_requests_of_one_service_or_of_all(self, paid: Sandbox) -> None:
         assert await printed(paid, "requests", "clear", "--service-id", 56) == ["2 deleted"]
         assert await printed(paid, "requests", "clear") == ["3 deleted"]
 
-    async def test_settle(self, sandbox: Sandbox) -> None:
+    async def test_settle_sets_the_final_status(self, sandbox: Sandbox) -> None:
         for status, becomes in (
             ("000", "000 successful"),
             ("001", "001 failed"),
@@ -178,7 +183,7 @@ class TestByHand:
             assert lines == [f"{name} is {becomes}"]
             assert (await sandbox.status(name)).data["status"] == becomes[:3]
 
-    async def test_resend_to_another_receiver(self, paid: Sandbox) -> None:
+    async def test_resend_sends_a_callback_to_another_receiver(self, paid: Sandbox) -> None:
         (found,) = (await as_json(paid, "callbacks", "list"))["callbacks"]
         url = paid.inbox_url("again")
 
@@ -188,11 +193,13 @@ class TestByHand:
         assert lines == [f"{found['id']} goes to {url} again"]
         assert len(await paid.inbox("again")) == 1
 
-    async def test_resend_of_all_that_failed(self, start_sandbox: StartSandbox) -> None:
+    async def test_resend_failed_sends_every_failed_callback(
+        self, start_sandbox: StartSandbox
+    ) -> None:
         sandbox = await start_sandbox(settle_delay_ms=0, callback_attempts=1)
         for number in range(3):
-            await sandbox.collect(transaction_id=f"T{number}", callback_url=NOBODY)
-        await sandbox.collect(transaction_id="T3", service_id=56, callback_url=NOBODY)
+            await sandbox.collect(transaction_id=f"T{number}", callback_url=UNREACHABLE)
+        await sandbox.collect(transaction_id="T3", service_id=56, callback_url=UNREACHABLE)
         await sandbox.collect(transaction_id="good")
         await sandbox.advance(seconds=1)
         url = sandbox.inbox_url("again")
@@ -208,8 +215,8 @@ class TestByHand:
         resent = [each["transaction_id"] for each in of_all["callbacks"]]
         assert sorted(resent) == ["T0", "T1", "T2"]
         assert len(await sandbox.inbox("again")) == 4
-        none = await printed(sandbox, "callbacks", "resend", "--failed")
-        assert none == ["no callbacks failed"]
+        nothing = await printed(sandbox, "callbacks", "resend", "--failed")
+        assert nothing == ["no callbacks failed"]
 
 
 @pytest.mark.parametrize(

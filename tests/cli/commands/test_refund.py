@@ -10,7 +10,7 @@ WHY = ("--reason", "sold out", "--by", "ama")
 pytestmark = pytest.mark.decision("D45")
 
 
-async def test_it_says_what_was_paid_back_and_to_whom_or_why_nothing_was(
+async def test_refund_prints_the_refund_or_the_reason_of_the_refusal(
     collected: Sandbox,
 ) -> None:
     refund = ("transactions", "refund", 55, "T1", *WHY)

@@ -4,7 +4,7 @@ from tests.cli.asking import as_json, printed
 from tests.conftest import Sandbox
 
 
-async def test_a_change_is_shown_with_what_was_configured(sandbox: Sandbox) -> None:
+async def test_a_changed_setting_is_shown_with_its_configured_value(sandbox: Sandbox) -> None:
     lines = await printed(
         sandbox,
         "config",
@@ -27,7 +27,7 @@ async def test_a_change_is_shown_with_what_was_configured(sandbox: Sandbox) -> N
     ]
 
 
-async def test_null_takes_a_limit_away_and_reset_everything(sandbox: Sandbox) -> None:
+async def test_null_removes_a_limit_and_reset_undoes_every_change(sandbox: Sandbox) -> None:
     await printed(sandbox, "config", "set", "rate_limit=field", "approval=handset")
 
     lines = await printed(sandbox, "config", "set", "rate_limit=null")

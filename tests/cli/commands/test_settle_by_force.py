@@ -1,4 +1,4 @@
-"""`sandbox-sim transactions settle` of mode P: by force, and with what was confirmed (D44)."""
+"""`sandbox-sim transactions settle` of mode P: by force, with an amount or id (D44)."""
 
 import pytest
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.decision("D44")
 
 @pytest.fixture
 async def sent(start_sandbox: StartSandbox) -> Sandbox:
-    """Airtime T1, which its network has and does not decide."""
+    """Airtime T1, which its network leaves pending."""
     slow = {"adapter": "simulated", "settle_after_ms": 86_400_000, "notify": "never"}
     sandbox = await live(start_sandbox, {"slow": slow})
     await printed(sandbox, "ledger", "topup", 55, 20, "--mode", "P", "--account", "airtime", *WHY)
@@ -22,7 +22,9 @@ async def sent(start_sandbox: StartSandbox) -> Sandbox:
     return sandbox
 
 
-async def test_it_needs_a_reason_and_force_and_shows_the_answer(sent: Sandbox) -> None:
+async def test_a_forced_settlement_needs_a_reason_and_shows_the_answer_of_the_network(
+    sent: Sandbox,
+) -> None:
     settle = ("transactions", "settle", 55, "T1", "failed")
     unsigned = await on(sent, *settle)
     lines = await printed(sent, *settle, *WHY, "--force")
@@ -34,7 +36,7 @@ async def test_it_needs_a_reason_and_force_and_shows_the_answer(sent: Sandbox) -
 
 
 @pytest.mark.parametrize("option", [("--amount", "8"), ("--network-id", "N1")])
-async def test_the_sandbox_settles_what_was_asked_for(
+async def test_a_settlement_of_mode_s_refuses_an_amount_and_a_network_id(
     sandbox: Sandbox, option: tuple[str, str]
 ) -> None:
     await sandbox.collect()

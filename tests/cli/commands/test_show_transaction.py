@@ -27,7 +27,7 @@ def varying(lines: list[str]) -> list[str]:
     return [times.sub("*", line) for line in lines]
 
 
-async def test_who_decided_and_why_is_shown(sent: Sandbox) -> None:
+async def test_a_forced_settlement_is_shown_with_its_person_and_reason(sent: Sandbox) -> None:
     await settled(sent, seconds=60)
     waits = await printed(sent, "transactions", "show", "P1")
     why = ("--reason", "on their list", "--by", "ama", "--force")
@@ -46,7 +46,7 @@ async def test_who_decided_and_why_is_shown(sent: Sandbox) -> None:
     assert not any("transactions ask" in line for line in lines)
 
 
-async def test_exchanges_are_printed_on_demand_and_are_in_json(sent: Sandbox) -> None:
+async def test_exchanges_are_printed_with_their_option_and_are_in_json(sent: Sandbox) -> None:
     lines = varying(await printed(sent, "transactions", "show", "P1", "--exchanges"))
 
     submit = next(number for number, line in enumerate(lines) if "  submit: " in line)
@@ -64,7 +64,7 @@ async def test_exchanges_are_printed_on_demand_and_are_in_json(sent: Sandbox) ->
 
 
 @pytest.mark.decision("D44", "D45")
-async def test_what_people_entered_and_paid_back_is_shown(start_sandbox: StartSandbox) -> None:
+async def test_manual_entries_and_refunds_are_shown(start_sandbox: StartSandbox) -> None:
     network = {"adapter": "simulated", "settle_after_ms": 0}
     sandbox = await live(start_sandbox, {"quick": network})
     await sandbox.collect(transaction_id="P1", request_time="2026-01-31 09:30:00")

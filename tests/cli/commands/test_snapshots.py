@@ -4,7 +4,7 @@ from tests.cli.asking import columns, printed
 from tests.conftest import Sandbox
 
 
-async def test_saved_and_loaded(sandbox: Sandbox) -> None:
+async def test_a_snapshot_is_saved_and_loaded(sandbox: Sandbox) -> None:
     await sandbox.sms()
     saved = await printed(sandbox, "snapshot", "save", "before")
     await sandbox.sms()
@@ -22,7 +22,7 @@ async def test_saved_and_loaded(sandbox: Sandbox) -> None:
     assert await sandbox.sms_balance() == 499
 
 
-async def test_listed_and_deleted(sandbox: Sandbox) -> None:
+async def test_snapshots_are_listed_and_deleted(sandbox: Sandbox) -> None:
     assert await printed(sandbox, "snapshot", "list") == ["no snapshots"]
     for name in ("one", "two", "three"):
         await printed(sandbox, "snapshot", "save", name)

@@ -8,10 +8,12 @@ from tests.cli.asking import as_json, columns, on, printed
 from tests.conftest import Sandbox
 
 
-async def test_the_time_that_it_is_and_its_difference_in_milliseconds(sandbox: Sandbox) -> None:
+async def test_show_prints_the_time_and_its_difference_from_the_time_of_the_machine(
+    sandbox: Sandbox,
+) -> None:
     assert await printed(sandbox, "clock", "show") == ["frozen at 2026-01-01T09:00:00.000Z"]
 
-    for shift, said in (
+    for shift, suffix in (
         (timedelta(0), ""),
         (timedelta(minutes=5), ", 300 s from the machine's time"),
         (timedelta(days=30, milliseconds=1), ", 2592000.001 s from the machine's time"),
@@ -19,12 +21,14 @@ async def test_the_time_that_it_is_and_its_difference_in_milliseconds(sandbox: S
     ):
         sandbox.gateway.clock.set_to(ClockState(shift))
         (now,) = await printed(sandbox, "clock", "show")
-        assert re.fullmatch(f"[0-9T:.-]+Z{re.escape(said)}", now)
+        assert re.fullmatch(f"[0-9T:.-]+Z{re.escape(suffix)}", now)
 
 
-async def test_it_goes_on_is_frozen_and_comes_back_to_the_machines(sandbox: Sandbox) -> None:
-    (gone,) = await printed(sandbox, "clock", "resume")
-    assert gone.startswith("2026-01-01T09:00:0")
+async def test_the_clock_resumes_freezes_and_resets_to_the_time_of_the_machine(
+    sandbox: Sandbox,
+) -> None:
+    (resumed,) = await printed(sandbox, "clock", "resume")
+    assert resumed.startswith("2026-01-01T09:00:0")
 
     (frozen,) = await printed(sandbox, "clock", "freeze")
     assert frozen.startswith("frozen at 2026-01-01T09:00:0")
@@ -36,7 +40,7 @@ async def test_it_goes_on_is_frozen_and_comes_back_to_the_machines(sandbox: Sand
     assert sandbox.gateway.clock.state == ClockState()
 
 
-async def test_reset_lists_what_still_waits(sandbox: Sandbox) -> None:
+async def test_a_refused_reset_of_the_clock_lists_the_waiting_payments(sandbox: Sandbox) -> None:
     await sandbox.advance(days=20_000)
     await sandbox.collect()
 
@@ -49,19 +53,19 @@ async def test_reset_lists_what_still_waits(sandbox: Sandbox) -> None:
     assert hint.startswith("advance the clock until they are done")
 
 
-async def test_a_list_has_both_times_where_they_differ(sandbox: Sandbox) -> None:
+async def test_a_list_ends_with_both_times_if_they_differ(sandbox: Sandbox) -> None:
     await sandbox.sms()
 
-    *_, both = (await on(sandbox, "sms", "list")).stdout.splitlines()
+    *_, line = (await on(sandbox, "sms", "list")).stdout.splitlines()
     sandbox.gateway.clock.set_to(ClockState())
-    *_, record = (await on(sandbox, "sms", "list")).stdout.splitlines()
+    *_, message = (await on(sandbox, "sms", "list")).stdout.splitlines()
 
     times = "gateway time is 2026-01-01T09:00:00.000Z, the machine's time is [0-9T:.-]+Z"
-    assert re.fullmatch(times, both)
-    assert "gateway time" not in record
+    assert re.fullmatch(times, line)
+    assert "gateway time" not in message
 
 
-async def test_reset_of_one_service_and_of_all(sandbox: Sandbox) -> None:
+async def test_reset_deletes_the_records_of_one_service_or_of_all(sandbox: Sandbox) -> None:
     for service_id in (55, 56, 57):
         await sandbox.sms(service_id=service_id)
 
@@ -73,10 +77,10 @@ async def test_reset_of_one_service_and_of_all(sandbox: Sandbox) -> None:
     assert [await sandbox.sms_balance(each) for each in (56, 57)] == [500, 500]
 
 
-async def test_seed_tells_who_lives_there_now(sandbox: Sandbox) -> None:
-    what, headings, *people = await printed(sandbox, "seed", "--count", 4, "--service-id", 56)
+async def test_seed_prints_the_people_that_it_adds(sandbox: Sandbox) -> None:
+    summary, headings, *people = await printed(sandbox, "seed", "--count", 4, "--service-id", 56)
 
-    assert what == "4 payments and 4 SMS for service 56, of seed 42:"
+    assert summary == "4 payments and 4 SMS for service 56, of seed 42:"
     assert columns(headings) == ["name", "customer_number", "nw"]
     assert len(people) == 2
     listed = await as_json(sandbox, "transactions", "list", "--service-id", 56)

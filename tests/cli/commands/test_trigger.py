@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 from functools import partial
-from typing import ClassVar
 
 import pytest
 
@@ -54,7 +53,7 @@ async def test_a_rejected_repeat_shows_no_status_of_the_older_payment(
     assert "final status" not in result.stdout
 
 
-async def test_the_whole_as_json(prompt: Sandbox) -> None:
+async def test_the_json_output_has_request_answer_callback_and_status(prompt: Sandbox) -> None:
     result = await on(prompt, "--json", "trigger", "payout", "--service-id", 56)
 
     document = json.loads(result.stdout)
@@ -73,7 +72,7 @@ async def test_the_whole_as_json(prompt: Sandbox) -> None:
     ("operation", "code", "status"),
     [*((operation, "015", "001") for operation in MOBILE), ("card", "019", None)],
 )
-async def test_a_payment_that_fails(
+async def test_fail_makes_a_payment_that_is_rejected(
     prompt: Sandbox, operation: str, code: str, status: str | None
 ) -> None:
     result = await on(prompt, "--json", "trigger", operation, "--fail")
@@ -86,7 +85,7 @@ async def test_a_payment_that_fails(
 
 
 @pytest.mark.parametrize(("operation", "statuses"), [("sms", 1), ("bulk-sms", 2)])
-async def test_a_message_that_fails_is_accepted_and_refunded(
+async def test_fail_makes_a_message_that_is_accepted_and_refunded(
     sandbox: Sandbox, operation: str, statuses: int
 ) -> None:
     triggered = asyncio.create_task(on(sandbox, "trigger", operation, "--fail"))
@@ -100,7 +99,7 @@ async def test_a_message_that_fails_is_accepted_and_refunded(
     assert "REFUNDED" in result.stdout
 
 
-async def test_fields_keep_their_types_and_go_before_fail(prompt: Sandbox) -> None:
+async def test_set_keeps_the_types_of_fields_and_wins_over_fail(prompt: Sandbox) -> None:
     rows: list[tuple[tuple[str, ...], dict[str, object]]] = [
         (("--set", "amount=7", "--set", "reference=1001"), {"amount": 7, "reference": "1001"}),
         (("--set", "service_id=56", "--set", "extra=5"), {"service_id": 56, "extra": 5}),
@@ -135,9 +134,11 @@ async def test_credentials_come_by_option_or_environment(start_sandbox: StartSan
     assert wrong.stderr.startswith("rejected: 100 ")
 
 
-class TestWhatCannotBeSeen:
-    async def test_a_callback_that_stays_out(self, sandbox: Sandbox) -> None:
-        """The clock of this gateway stands still, so the payment stays pending."""
+class TestMissingOutcome:
+    async def test_a_missing_callback_is_explained_by_the_frozen_clock(
+        self, sandbox: Sandbox
+    ) -> None:
+        """The clock of this gateway is frozen, so the payment stays pending."""
         result = await on(sandbox, "trigger", "collect", "--timeout", 0)
 
         assert result.exit_code == 0
@@ -147,13 +148,15 @@ class TestWhatCannotBeSeen:
             "`sandbox-sim clock advance 5`\n"
         )
 
-    async def test_a_message_that_stays_where_it_is(self, sandbox: Sandbox) -> None:
+    async def test_an_unsent_message_is_explained_by_the_frozen_clock(
+        self, sandbox: Sandbox
+    ) -> None:
         result = await on(sandbox, "trigger", "sms", "--timeout", 0)
 
         assert (result.exit_code, "ACKNOWLEDGED" in result.stdout) == (0, True)
         assert result.stderr.startswith("no message sent within 0 s: the clock is frozen; move")
 
-    async def test_a_clock_that_goes_on_has_nothing_to_do_with_it(
+    async def test_a_running_clock_is_not_named_as_the_reason(
         self, start_sandbox: StartSandbox
     ) -> None:
         sandbox = await start_sandbox(settle_delay_ms=60_000)
@@ -163,13 +166,13 @@ class TestWhatCannotBeSeen:
 
         assert result.stderr == "no callback within 0 s\n"
 
-    async def test_a_receiver_that_is_down(self, prompt: Sandbox) -> None:
+    async def test_a_receiver_that_is_down_is_named(self, prompt: Sandbox) -> None:
         result = await on(prompt, "trigger", "collect", "--callback-url", "http://127.0.0.1:9/")
 
         assert (result.exit_code, result.stderr) == (0, "")
         assert "callback to http://127.0.0.1:9/: not acknowledged: " in result.stdout
 
-    async def test_an_older_payment_of_the_same_id(self, prompt: Sandbox) -> None:
+    async def test_a_repeat_shows_its_own_callback(self, prompt: Sandbox) -> None:
         words = ("trigger", "collect", "--set", "transaction_id=T1")
         await printed(prompt, *words)
 
@@ -177,7 +180,9 @@ class TestWhatCannotBeSeen:
 
         assert lines[-2].split() == ["amount", "7"]
 
-    async def test_without_the_token(self, start_sandbox: StartSandbox) -> None:
+    async def test_the_outcome_is_not_read_without_the_token(
+        self, start_sandbox: StartSandbox
+    ) -> None:
         sandbox = await start_sandbox(settle_delay_ms=0, control_token="s3same")
 
         result = await on(sandbox, "trigger", "collect")
@@ -188,23 +193,27 @@ class TestWhatCannotBeSeen:
         assert "SANDBOX_SIM_TOKEN" in result.stderr
 
 
-class TestAFault:
+class TestFault:
     """The command reports what a fault did to the answer, because the gateway itself works."""
-
-    LOSSES: ClassVar = {
-        "connection_reset": "the answer was lost: the connection was reset",
-        "empty_response": "the answer was lost: the connection was closed before its first byte",
-        "malformed_json": "the answer was cut off within its JSON",
-    }
 
     @staticmethod
     async def add(sandbox: Sandbox, fault: str, **more: object) -> str:
         document = await control(sandbox, "faults", {"fault": {fault: True}, "times": 1, **more})
         return str(json.loads(document)["id"])
 
-    @pytest.mark.parametrize(("fault", "words"), LOSSES.items())
+    @pytest.mark.parametrize(
+        ("fault", "words"),
+        [
+            ("connection_reset", "the answer was lost: the connection was reset"),
+            (
+                "empty_response",
+                "the answer was lost: the connection was closed before its first byte",
+            ),
+            ("malformed_json", "the answer was cut off within its JSON"),
+        ],
+    )
     @pytest.mark.parametrize("operation", ["collect", "bulk-sms"])
-    async def test_that_takes_the_answer(
+    async def test_a_fault_that_loses_the_answer_is_named(
         self, sandbox: Sandbox, operation: str, fault: str, words: str
     ) -> None:
         rule = await self.add(sandbox, fault)
@@ -215,14 +224,14 @@ class TestAFault:
         assert result.stderr.startswith(f"{words}: fault {rule} affected the answer of rule ")
         assert result.stderr.endswith("; see `sandbox-sim faults list`\n")
 
-    async def test_that_takes_the_request_too(self, sandbox: Sandbox) -> None:
+    async def test_a_fault_that_stops_the_request_is_named(self, sandbox: Sandbox) -> None:
         rule = await self.add(sandbox, "empty_response", processed=False)
 
         result = await on(sandbox, "trigger", "card")
 
         assert f": fault {rule} stopped the processing of the request; see" in result.stderr
 
-    async def test_that_lets_a_client_wait(self, sandbox: Sandbox) -> None:
+    async def test_a_fault_that_never_answers_is_named(self, sandbox: Sandbox) -> None:
         rule = await self.add(sandbox, "timeout")
         call = partial(RunningGateway(sandbox.url).call, timeout_s=0.5)
 
@@ -231,7 +240,7 @@ class TestAFault:
         ):
             await asyncio.to_thread(call, "/sms/balance", {"service_id": 55}, CREDENTIALS)
 
-    async def test_that_takes_the_final_status(self, prompt: Sandbox) -> None:
+    async def test_a_fault_that_loses_the_final_status_is_named(self, prompt: Sandbox) -> None:
         rule = await self.add(prompt, "malformed_json", match={"operation": "status"})
 
         result = await on(prompt, "trigger", "collect")
@@ -240,7 +249,9 @@ class TestAFault:
         assert result.stderr.startswith("the outcome cannot be read: the answer was cut off")
         assert f"fault {rule} " in result.stderr
 
-    async def test_cannot_be_told_without_the_token(self, start_sandbox: StartSandbox) -> None:
+    async def test_a_fault_is_not_named_without_the_token(
+        self, start_sandbox: StartSandbox
+    ) -> None:
         sandbox = await start_sandbox(control_token="s3same")
         await printed(sandbox, "--token", "s3same", "faults", "add", "--connection-reset")
 
@@ -251,7 +262,7 @@ class TestAFault:
         assert "SANDBOX_SIM_TOKEN" in result.stderr
 
 
-async def test_a_card_of_production_is_accepted_with_mode_p_and_fails_by_no_value(
+async def test_a_card_payment_of_mode_p_is_accepted_and_refuses_fail(
     start_sandbox: StartSandbox,
 ) -> None:
     sandbox = await client.live(start_sandbox, STAGING)

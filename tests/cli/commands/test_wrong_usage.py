@@ -1,4 +1,4 @@
-"""Wrong usage has exit code 2 and a sentence that names it, and no server is asked."""
+"""Wrong usage has exit code 2 and a sentence that names it, without a request to a server."""
 
 import shlex
 
@@ -101,7 +101,7 @@ ROWS = [
 ]
 
 
-def test_each_is_named() -> None:
+def test_every_wrong_usage_exits_with_2_and_is_named() -> None:
     for words, says in ROWS:
         result = in_process(*NO_SERVER, *shlex.split(words))
 

@@ -10,21 +10,15 @@ def test_the_cases_are_the_samples() -> None:
     assert CASES.read_text("utf-8") == rendered(), "run python -m tests.cli.compare.cases --write"
 
 
-def services_of(service_ids: list[int]) -> dict[str, object]:
-    return {
-        each.case.name: each.request.get("service_id") for each in plan(123456, service_ids).cases
-    }
-
-
 def test_each_case_has_new_services_that_keep_the_last_digit_9() -> None:
-    fresh = services_of([])
+    fresh = {each.case.name: each.request.get("service_id") for each in plan(123456, []).cases}
 
     assert len({each for each in fresh.values() if isinstance(each, int)}) > 70
     assert str(fresh["08-balance-of-9"]).endswith("9")
     assert not str(fresh["08-balance-success"]).endswith("9")
 
 
-def test_no_transaction_id_is_used_twice() -> None:
+def test_every_case_has_its_own_transaction_id() -> None:
     ids = [
         each.request["transaction_id"]
         for each in plan(1, []).cases
@@ -34,14 +28,14 @@ def test_no_transaction_id_is_used_twice() -> None:
     assert len(set(ids)) == len(ids)
 
 
-def test_another_service_is_another_one_in_the_second_request() -> None:
+def test_the_case_of_another_service_asks_with_a_second_service() -> None:
     (case,) = (each for each in plan(1, []).cases if each.case.name == "07-status-other-service")
 
     assert case.request["service_id"] != case.then["service_id"]
     assert case.request["transaction_id"] == case.then["transaction_id"]
 
 
-def test_given_services_are_used_and_what_they_cannot_show_is_left_out() -> None:
+def test_given_services_are_used_and_cases_that_need_others_are_left_out() -> None:
     chosen = plan(1, [701])
 
     why = {each.name: each.why for each in chosen.left_out}
@@ -63,5 +57,7 @@ def test_a_case_that_takes_minutes_is_left_out() -> None:
         ({"amount": 10.5}, {"amount": 10.5}),
     ],
 )
-def test_what_is_known_is_put_in(request_: dict[str, object], sent: dict[str, object]) -> None:
+def test_placeholders_with_known_values_are_filled(
+    request_: dict[str, object], sent: dict[str, object]
+) -> None:
     assert fill(request_, {"batch_id": "b1"}) == sent

@@ -14,8 +14,8 @@ from sandbox_sim.testing.service_gateway import send
 from tests.cli.compare.others import AT_ONCE, other_gateway
 from tests.cli.processes import ended
 
-# Each setting that `compare` knows changes some of them, and some of them no setting changes. The
-# search for settings sends all cases some twenty times.
+# Each setting that `compare` knows changes some of them; no setting changes the others. The search
+# for settings sends all cases some twenty times.
 A_QUARTER_OF_THE_CASES = {
     "01-collection-declined",
     "01-collection-duplicate",
@@ -42,11 +42,16 @@ A_QUARTER_OF_THE_CASES = {
 }
 
 
+def only(monkeypatch: pytest.MonkeyPatch, names: set[str]) -> None:
+    """Compare only these cases."""
+    chosen = [case for case in cases.load() if case.name in names]
+    assert len(chosen) == len(names)
+    monkeypatch.setattr(cases, "load", lambda: chosen)
+
+
 @pytest.fixture
 def _fewer_cases(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = [case for case in cases.load() if case.name in A_QUARTER_OF_THE_CASES]
-    assert len(chosen) == len(A_QUARTER_OF_THE_CASES)
-    monkeypatch.setattr(cases, "load", lambda: chosen)
+    only(monkeypatch, A_QUARTER_OF_THE_CASES)
 
 
 def compare(*words: str) -> Result:
@@ -97,7 +102,7 @@ def test_exactly_the_settings_that_differ_are_named(settings: dict[str, Any]) ->
 
 
 @pytest.mark.usefixtures("_fewer_cases")
-def test_with_those_settings_we_agree() -> None:
+def test_settings_given_by_set_make_both_sides_agree() -> None:
     with other_gateway(callback_profile="event") as other:
         result = compare(other.url, "--set", "callback_profile=event")
 
@@ -116,7 +121,7 @@ def test_the_log_of_the_inner_gateways_is_not_shown() -> None:
 
 
 @pytest.mark.usefixtures("_fewer_cases")
-def test_what_no_setting_changes_is_said_so() -> None:
+def test_a_difference_that_no_setting_changes_is_reported_as_such() -> None:
     with other_gateway() as other:
         other_code = {"response_code": "402"}
         body = {"match": {"operation": "airtime"}, "outcome": other_code}
@@ -132,7 +137,7 @@ def test_what_no_setting_changes_is_said_so() -> None:
 
 
 @pytest.mark.usefixtures("_fewer_cases")
-def test_given_services_and_callbacks_of_another_key_set() -> None:
+def test_given_services_and_credentials_are_used() -> None:
     pair = {"client_key": "shop", "secret_key": "canary", "service_ids": [701, 702, 709]}
     with other_gateway(credentials=[pair]) as other:
         ids = ("--service-id", "701", "--service-id", "702", "--service-id", "709")
@@ -143,9 +148,7 @@ def test_given_services_and_callbacks_of_another_key_set() -> None:
 
 
 def test_the_callback_of_the_second_payment_may_come_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    needed = {"01-collection-duplicate", "12-sms-balance-success"}
-    chosen = [case for case in cases.load() if case.name in needed]
-    monkeypatch.setattr(cases, "load", lambda: chosen)
+    only(monkeypatch, {"01-collection-duplicate", "12-sms-balance-success"})
     with other_gateway() as other:
         for delay_ms in (1, 100):
             late = {"callback": {"delay_ms": delay_ms}, "times": 1}
@@ -156,18 +159,19 @@ def test_the_callback_of_the_second_payment_may_come_later(monkeypatch: pytest.M
     assert (result.exit_code, result.stderr) == (0, ""), result.stdout or result.exception
 
 
-class TestASideThatTakesLong:
-    """Its card pages stay open, so there is no callback, and each status stays pending."""
+class TestSlowSide:
+    """Card pages of the other side stay open without a callback, and each status stays pending."""
 
     @pytest.fixture
     def url(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-        slow, needed = {"02-card-success", "07-status-successful"}, {"12-sms-balance-success"}
-        chosen = [case for case in cases.load() if case.name in slow | needed]
-        monkeypatch.setattr(cases, "load", lambda: chosen)
+        slow = {"02-card-success", "07-status-successful"}
+        only(monkeypatch, slow | {"12-sms-balance-success"})
         with other_gateway(card_auto_complete_ms=0, settle_delay_ms=3_600_000) as other:
             yield other.url
 
-    def test_is_not_compared_where_the_timeout_is_shorter_than_ours_takes(self, url: str) -> None:
+    def test_open_cases_are_not_compared_if_ours_takes_longer_than_the_timeout(
+        self, url: str
+    ) -> None:
         result = compare(url, "--timeout", "0.2")
 
         assert (result.exit_code, result.stdout.splitlines()[-1]) == (0, "no difference")
@@ -176,7 +180,7 @@ class TestASideThatTakesLong:
             "within 0.2 s, and ours takes up to 3 s; use a longer --timeout"
         ) in result.stdout
 
-    def test_differs_where_it_had_as_long_as_ours(self, url: str) -> None:
+    def test_open_cases_differ_if_the_other_side_had_as_long_as_ours(self, url: str) -> None:
         quick = (f"--set={name}={value}" for name, value in AT_ONCE.items())
         result = compare(url, "--timeout", "0.2", *quick, "--json")
 
@@ -192,20 +196,20 @@ class TestASideThatTakesLong:
     ("words", "says"),
     [
         (("not an address",), "is not a valid address"),
-        (("http://127.0.0.1:9",), "cannot be reached"),
         (("http://127.0.0.1:9", "--set", "nothing=1"), "there is no such setting"),
     ],
 )
-def test_what_cannot_be_compared_exits_2(words: tuple[str, ...], says: str) -> None:
+def test_an_invalid_address_or_setting_exits_2(words: tuple[str, ...], says: str) -> None:
     result = compare(*words)
 
     assert result.exit_code == 2
     assert says in result.stderr
 
 
-def test_a_side_that_is_not_there_is_named_in_words() -> None:
+def test_an_unreachable_side_exits_2_with_the_reason() -> None:
     result = compare("http://127.0.0.1:9")
 
+    assert result.exit_code == 2
     assert result.stderr == (
         "http://127.0.0.1:9/get_account_balance cannot be reached: Connection refused\n"
     )

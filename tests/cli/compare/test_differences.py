@@ -31,13 +31,13 @@ def found(ours: Observed, theirs: Observed, *, fresh: bool = True) -> list[tuple
     ]
 
 
-def test_an_id_of_the_same_shape_is_no_difference() -> None:
+def test_an_id_of_the_same_shape_does_not_differ() -> None:
     theirs = {**ANSWER, "response_data": {"network_transaction_id": "98765432109"}}
 
     assert found(observed(), observed(theirs)) == []
 
 
-def test_an_id_of_another_shape_is_one() -> None:
+def test_an_id_of_another_shape_differs() -> None:
     theirs = {**ANSWER, "response_data": {"network_transaction_id": "MP-77"}}
 
     assert found(observed(), observed(theirs)) == [
@@ -68,7 +68,7 @@ def test_another_type_is_a_difference(mine: object, yours: object) -> None:
     assert len(found(observed({"fee": mine}), observed({"fee": yours}))) == 1
 
 
-def test_a_body_that_is_no_object_is_one_difference_for_each_field() -> None:
+def test_a_body_that_is_not_an_object_differs_in_each_field() -> None:
     theirs = Observed(answer_fields(502, "text/html", "<html>"))
 
     fields = {field for _, field, *_ in found(observed(), theirs)}
@@ -116,8 +116,8 @@ def test_callbacks_that_cannot_be_received_are_not_compared() -> None:
     ours = observed(callback=callback_fields([delivery({"trans_ref": "T1"})]))
 
     assert found(ours, observed()) == []
-    none = observed(callback=callback_fields([]))
-    assert "deliveries" in {field for _, field, *_ in found(ours, none)}
+    undelivered = observed(callback=callback_fields([]))
+    assert "deliveries" in {field for _, field, *_ in found(ours, undelivered)}
 
 
 @pytest.mark.parametrize(
@@ -131,18 +131,18 @@ def test_callbacks_that_cannot_be_received_are_not_compared() -> None:
         (1, "1"),
     ],
 )
-def test_shapes_tell_kinds_apart(one: object, other: object) -> None:
+def test_values_of_different_kinds_have_different_shapes(one: object, other: object) -> None:
     assert shape(one) != shape(other)
 
 
-def test_a_hex_id_in_which_no_letter_occurs_by_chance_is_no_difference() -> None:
+def test_a_hex_id_that_has_no_letter_by_chance_does_not_differ() -> None:
     mine = {"processing_id": "50c7da130000000c2f64c8d1a0b37e95"}
     yours = {"processing_id": "99975440000000072604188193075521"}
 
     assert found(observed(mine), observed(yours)) == []
 
 
-def test_equal_kinds_have_one_shape() -> None:
+def test_values_of_one_kind_have_the_same_shape() -> None:
     assert shape("2026-01-01T09:00:00.000Z") == shape("2031-12-24T19:10:59.123Z")
     assert shape("http://a.example/1") == shape("https://b.example/x/y")
     assert shape(1) == shape(2.5)

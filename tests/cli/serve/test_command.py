@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from contextlib import suppress
 from pathlib import Path
@@ -15,16 +14,18 @@ from pathlib import Path
 import pytest
 
 from sandbox_sim.settings.loading import load
+from tests.cli.fake_servers import answering
 from tests.cli.processes import (
-    answering,
     answers,
     command,
     end,
     ended,
+    eventually,
     first_line,
     in_background,
     in_process,
     process,
+    ready_url,
     running,
 )
 
@@ -32,13 +33,10 @@ POSTGRES = "sandbox_sim.stores.postgres.postgres_store"
 
 
 @pytest.mark.decision("D1", "D2")
-def test_the_life_of_a_server(tmp_path: Path) -> None:
-    """One process tests all that a person sees, because the start of a process is slow."""
+def test_serve_prints_its_addresses_and_ends_on_sigterm(tmp_path: Path) -> None:
+    """One test checks all that a person sees, because the start of a process is slow."""
     with running("serve", "--port", "0") as server:
-        ready = first_line(server)
-        found = re.fullmatch(r"sandbox-sim ready at (http://127\.0\.0\.1:\d+)\n", ready)
-        assert found is not None, ready
-        url = found[1]
+        url = ready_url(server)
 
         assert ended("--endpoint-url", url, "readyz").returncode == 0
 
@@ -51,11 +49,11 @@ def test_the_life_of_a_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("logging_as_before")
-class TestASecondStart:
-    """It exits with 1, and says which server uses the port or the file, and what to do."""
+class TestSecondStart:
+    """`serve` exits with 1, and says which server uses the port or the file, and what to do."""
 
     @pytest.mark.decision("D1")
-    def test_on_the_same_port_and_on_the_same_file(self, tmp_path: Path) -> None:
+    def test_a_second_server_on_the_same_port_or_file_names_the_first(self, tmp_path: Path) -> None:
         path = tmp_path / "state.sqlite3"
         with running("--json", "serve", "--port", "0", "--store", f"sqlite:{path}") as server:
             ready = json.loads(first_line(server))
@@ -89,7 +87,7 @@ class TestASecondStart:
 
         assert list(tmp_path.glob("sandbox-sim/servers/*")) == []
 
-    def test_where_another_program_listens(self) -> None:
+    def test_a_port_that_another_program_uses_is_named(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as other:
             port = other.getsockname()[1]
             result = in_process("serve", "--port", port, "--store", "memory:")
@@ -99,7 +97,7 @@ class TestASecondStart:
             f"  another program uses it; choose another port: --port {port % 65535 + 1}"
         ]
 
-    def test_of_another_port_has_a_default_file_of_its_own(self, tmp_path: Path) -> None:
+    def test_the_default_store_file_depends_on_the_port(self, tmp_path: Path) -> None:
         files = {
             port: load(None, {"port": port}).settings.sqlite_path.relative_to(tmp_path)
             for port in ("8233", "9000", "0")
@@ -114,7 +112,7 @@ class TestASecondStart:
 
 @pytest.mark.spec("auth.5")
 @pytest.mark.decision("D2")
-def test_machines_get_a_line_of_json_and_other_hosts_a_warning(
+def test_json_output_is_one_ready_line_and_warnings_go_to_stderr(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SANDBOX_SIM_SETTLE_DELAY", "5")
@@ -137,14 +135,14 @@ def test_machines_get_a_line_of_json_and_other_hosts_a_warning(
 
 
 @pytest.mark.decision("D1", "D2")
-def test_in_the_background_it_ignores_ctrl_c_and_tells_no_secret_of_the_configured_sets() -> None:
+def test_a_background_server_ignores_ctrl_c_and_prints_no_configured_secret() -> None:
     own = [
         {"client_key": "shop", "secret_key": "sandbox_secret", "service_ids": [55]},
         {"client_key": "payroll", "secret_key": "sandbox_secret"},
     ]
     arguments = ("--port", "0", "--store", "memory:", "--set", f"credentials={json.dumps(own)}")
     with in_background("serve", *arguments) as server:
-        url = first_line(server).split()[-1]
+        url = ready_url(server)
 
         server.send_signal(signal.SIGINT)
         assert answers(f"{url}/_sandbox/livez")
@@ -155,10 +153,10 @@ def test_in_the_background_it_ignores_ctrl_c_and_tells_no_secret_of_the_configur
     assert "sandbox_secret" not in out
 
 
-def test_under_nohup_it_outlives_its_terminal() -> None:
+def test_a_server_under_nohup_outlives_its_terminal() -> None:
     arguments = command("serve", "--port", "0", "--store", "memory:")
     with process("nohup", *arguments) as server:
-        url = first_line(server).split()[-1]
+        url = ready_url(server)
 
         server.send_signal(signal.SIGHUP)
         assert answers(f"{url}/_sandbox/livez")
@@ -169,7 +167,7 @@ def test_under_nohup_it_outlives_its_terminal() -> None:
 SIGNALS_AT_THE_END = """
 import atexit, signal
 
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup, before the tests, has it ignored
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a `nohup` before the tests ignores it
 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
     atexit.register(signal.raise_signal, number)
 """
@@ -178,7 +176,7 @@ for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
 @pytest.mark.parametrize(
     ("by", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
 )
-def test_more_signals_change_nothing(by: signal.Signals, code: int) -> None:
+def test_signals_during_the_exit_change_nothing(by: signal.Signals, code: int) -> None:
     arguments = ("serve", "--port", "0", "--store", "memory:")
     with running(*arguments, before=SIGNALS_AT_THE_END) as server:
         first_line(server)
@@ -188,45 +186,43 @@ def test_more_signals_change_nothing(by: signal.Signals, code: int) -> None:
     assert (ended_with, err) == (code, "")
 
 
-class TestNobodyReadsItsOutput:
-    """Its output is closed, as by a service manager, or the reader ended, as `head -1` does."""
+class TestClosedOutput:
+    """A service manager closes stdout, or the program that reads it ends, as `head -1` does."""
 
     WORDS = ("--port", "0", "--store", "memory:")
 
-    @pytest.fixture
-    def servers(self, tmp_path: Path) -> Path:
-        """The folder with a file for each running server."""
-        return tmp_path / "sandbox-sim" / "servers"
-
-    def test_it_has_no_stdout(self, servers: Path) -> None:
+    def test_a_server_without_stdout_serves(self, tmp_path: Path) -> None:
         with process(*SHUT, *command("--json", "serve", *self.WORDS)) as server:
-            self.serves(server, servers, err="")
+            self.serves(server, tmp_path, err="")
 
-    def test_its_reader_is_gone(self, servers: Path) -> None:
+    def test_a_server_whose_reader_has_ended_serves_and_names_the_broken_pipe(
+        self, tmp_path: Path
+    ) -> None:
         left, right = os.pipe()
         os.close(left)
         try:
             with running("serve", *self.WORDS, stdout=right) as server:
-                self.serves(server, servers, err="stdout cannot be written to: Broken pipe\n")
+                self.serves(server, tmp_path, err="stdout cannot be written to: Broken pipe\n")
         finally:
             os.close(right)
 
     @staticmethod
-    def serves(server: subprocess.Popen[str], servers: Path, err: str) -> None:
-        """Assert that the server works, and writes no more than this to stderr."""
-        file = servers / f"{server.pid}.json"
-        url = ""
-        while not url:
-            assert server.poll() is None, "it ended"
+    def serves(server: subprocess.Popen[str], state: Path, err: str) -> None:
+        """Assert that the server works, and writes only this to stderr."""
+        file = state / "sandbox-sim" / "servers" / f"{server.pid}.json"
+
+        def url() -> str:
+            assert server.poll() is None, "the server has ended"
             with suppress(FileNotFoundError, json.JSONDecodeError):  # not there yet, or not whole
-                url = json.loads(file.read_text("utf-8"))["url"]
-            time.sleep(0.02)
-        assert answers(f"{url}/_sandbox/livez")
-        code, _, told = end(server, signal.SIGTERM)
+                return str(json.loads(file.read_text("utf-8"))["url"])
+            return ""
+
+        assert answers(f"{eventually(url)}/_sandbox/livez")
+        code, _, printed = end(server, signal.SIGTERM)
 
         assert code == 0
-        assert told.endswith(err)
-        assert len(told.splitlines()) == len(err.splitlines())
+        assert printed.endswith(err)
+        assert len(printed.splitlines()) == len(err.splitlines())
 
 
 # Runs the words after it without stdout.
@@ -234,7 +230,7 @@ SHUT = (sys.executable, "-c", "import os, sys; os.close(1); os.execv(sys.argv[1]
 
 
 @pytest.mark.usefixtures("logging_as_before")
-class TestItDoesNotStart:
+class TestRefusedStart:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
@@ -250,13 +246,13 @@ class TestItDoesNotStart:
             ),
         ],
     )
-    def test_with_a_bad_setting_and_names_it(self, arguments: tuple[str, ...], words: str) -> None:
+    def test_a_bad_setting_is_named(self, arguments: tuple[str, ...], words: str) -> None:
         result = in_process("serve", *arguments)
 
         assert (result.exit_code, result.stdout) == (1, "")
         assert result.stderr.startswith(words)
 
-    def test_without_the_package_that_its_store_needs_and_says_how_to_get_it(
+    def test_a_store_without_its_package_names_the_command_that_installs_it(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         for name in [name for name in sys.modules if name.startswith(POSTGRES)]:
@@ -276,18 +272,18 @@ class TestReadyz:
     """Scripts and containers read the exit code, and people read the reason."""
 
     @pytest.mark.parametrize(
-        ("words", "told"), [((), "ready\n"), (("--json",), '{"status": "ready"}\n')]
+        ("words", "output"), [((), "ready\n"), (("--json",), '{"status": "ready"}\n')]
     )
     @pytest.mark.parametrize("variable", ["SANDBOX_SIM_ENDPOINT_URL", "SANDBOX_SIM_URL"])
-    def test_a_gateway_that_is_ready(
-        self, words: tuple[str, ...], told: str, variable: str, monkeypatch: pytest.MonkeyPatch
+    def test_a_ready_gateway_exits_with_0(
+        self, words: tuple[str, ...], output: str, variable: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Those who set `SANDBOX_SIM_URL` for the fixture need no second variable."""
+        """A user who sets `SANDBOX_SIM_URL` for the fixture needs no second variable."""
         with answering(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") as (url, _):
             monkeypatch.setenv(variable, url + "/")
             result = in_process("readyz", *words)
 
-        assert (result.exit_code, result.output) == (0, told)
+        assert (result.exit_code, result.output) == (0, output)
         assert variable in in_process("--help").output
 
     @pytest.mark.parametrize(
@@ -295,7 +291,7 @@ class TestReadyz:
         [b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", b"SSH-2.0-OpenSSH_9.6\r\n"],
         ids=["busy", "no HTTP"],
     )
-    def test_whoever_listens_is_not_ready(self, answer: bytes) -> None:
+    def test_a_busy_gateway_or_another_program_is_not_ready(self, answer: bytes) -> None:
         with answering(answer) as (url, _):
             result = in_process("--endpoint-url", url, "readyz")
 
@@ -303,5 +299,5 @@ class TestReadyz:
         assert result.stderr.startswith(f"not ready: {url}/_sandbox/readyz: ")
 
 
-def test_the_version() -> None:
+def test_the_version_has_three_numbers() -> None:
     assert re.fullmatch(r"sandbox-sim, version \d+\.\d+\.\d+\n", in_process("--version").output)

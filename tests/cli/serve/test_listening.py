@@ -7,7 +7,6 @@ import pytest
 
 from sandbox_sim.cli.serve.listening import bound_sockets
 from sandbox_sim.settings.schema import Settings
-from tests.conftest import Sandbox
 
 
 def has_ipv6() -> bool:
@@ -47,14 +46,14 @@ async def addresses(closing: list[socket.socket], host: str, port: int = 0) -> S
         ("127.0.0.2", ["127.0.0.2"]),
     ],
 )
-async def test_a_loopback_host_is_served_by_ipv6_too_at_the_same_port_and_any_other_alone(
+async def test_only_localhost_and_127_0_0_1_are_also_served_by_ipv6_at_the_same_port(
     closing: list[socket.socket], host: str, served: list[str]
 ) -> None:
     assert await addresses(closing, host) == served
 
 
 @needs_ipv6
-async def test_an_ipv6_port_of_another_program_is_left_to_it_with_a_warning(
+async def test_an_ipv6_port_that_another_program_uses_is_left_out_with_a_warning(
     closing: list[socket.socket], caplog: pytest.LogCaptureFixture
 ) -> None:
     other = socket.create_server(("::1", 0), family=socket.AF_INET6)
@@ -63,9 +62,3 @@ async def test_an_ipv6_port_of_another_program_is_left_to_it_with_a_warning(
 
     assert await addresses(closing, "127.0.0.1", port) == ["127.0.0.1"]
     assert f"[::1]:{port}" in caplog.text
-
-
-async def test_the_control_api_takes_the_name_of_the_ipv6_address(sandbox: Sandbox) -> None:
-    clock = f"{sandbox.url}/_sandbox/clock"
-    async with sandbox.session.get(clock, headers={"Host": "[::1]:8233"}) as seen:
-        assert seen.status == 200

@@ -1,4 +1,4 @@
-"""Connections that fail because descriptors are short cause one line of the log a second."""
+"""Connections that cannot be accepted, because descriptors run out, log one line a second."""
 
 import asyncio
 import errno
@@ -9,7 +9,7 @@ import pytest
 from sandbox_sim.cli.serve.process import _AcceptErrors
 
 
-async def test_many_of_them_are_one_line_and_another_error_is_reported_as_ever(
+async def test_repeated_accept_errors_are_one_line_and_other_errors_are_still_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     handle, loop = _AcceptErrors(), asyncio.get_running_loop()

@@ -14,7 +14,7 @@ from tests.production.servers import Answer, Other, Server, other
 
 
 class Shop:
-    """A merchant's server. It records callbacks, and answers none while `go_on` is not set."""
+    """A merchant's server. It records callbacks, and answers them only while `go_on` is set."""
 
     def __init__(self) -> None:
         self.go_on = Event()
@@ -25,8 +25,8 @@ class Shop:
     def url(self) -> str:
         return f"{self.server.url}/callback"
 
-    def called_for(self) -> str:
-        """The payment of the next callback."""
+    def next_payment(self) -> str:
+        """Wait for the next callback; returns its payment."""
         return str(self.server.next()[1]["trans_ref"])
 
     def answer(self, _path: str, _body: object) -> Answer:
@@ -47,15 +47,11 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "state.sqlite3"
 
 
-def words(path: Path, **settings: object) -> tuple[object, ...]:
-    """The arguments that start a server on this file."""
-    flags = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-    return ("--json", "serve", "--port", 0, "--store", f"sqlite:{path}", *flags)
-
-
 @contextmanager
 def serving(path: Path, **settings: object) -> Iterator[Server]:
-    with running(*words(path, **settings)) as process:
+    """Run a server on this file."""
+    flags = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    with running("--json", "serve", "--port", 0, "--store", f"sqlite:{path}", *flags) as process:
         yield Server(process)
 
 
@@ -70,20 +66,7 @@ def status(server: Server, transaction_id: str = "T1") -> str:
     return str(body["response_data"]["status"])
 
 
-def kill(server: Server) -> None:
-    """Kill a server: no handler runs, and nothing is flushed."""
-    server.process.send_signal(signal.SIGKILL)
-    assert server.process.wait(SOON) == -signal.SIGKILL
-
-
-def stop(server: Server) -> str:
-    """End a server as a service manager does; returns what it wrote to stderr."""
-    code, _, err = end(server.process, signal.SIGTERM)
-    assert code == 0
-    return err
-
-
-def test_after_its_log_was_removed_it_acknowledges_nothing_and_a_stop_saves_the_rest(
+def test_a_server_whose_wal_is_removed_refuses_payments_and_saves_the_earlier_ones(
     path: Path, shop: Shop
 ) -> None:
     ids = [f"T{number}" for number in range(20)]
@@ -92,18 +75,18 @@ def test_after_its_log_was_removed_it_acknowledges_nothing_and_a_stop_saves_the_
         path.with_name(f"{path.name}-wal").unlink()
         assert [collect(server, shop, "refused") for _ in ids] == [500] * 20
         assert server.ask("GET", "/_sandbox/readyz")[0] == 503
-        stop(server)
+        assert end(server.process, signal.SIGTERM)[0] == 0
 
     with serving(path) as server:
         for each in ids:
             assert status(server, each) in {"000", "002"}
-        stop(server)
+        assert end(server.process, signal.SIGTERM)[0] == 0
 
 
 def test_a_frozen_clock_is_frozen_at_the_same_moment_after_a_kill(path: Path) -> None:
     with serving(path) as server:
         _, frozen = server.ask("POST", "/_sandbox/clock/freeze")
-        kill(server)
+        assert end(server.process, signal.SIGKILL)[0] == -signal.SIGKILL
 
     with serving(path) as server:
         assert server.ask("GET", "/_sandbox/clock") == (200, frozen)
@@ -112,13 +95,13 @@ def test_a_frozen_clock_is_frozen_at_the_same_moment_after_a_kill(path: Path) ->
 
 class TestCtrlC:
     @pytest.mark.spec("service.8")
-    def test_the_first_says_what_it_waits_for_and_the_second_ends_it_at_once(
+    def test_the_first_ctrl_c_names_the_open_callbacks_and_the_second_stops_at_once(
         self, path: Path, shop: Shop
     ) -> None:
         shop.go_on.clear()
         with serving(path, settle_delay_ms=0, log_level="warning") as server:
             collect(server, shop)
-            assert shop.called_for() == "T1"
+            assert shop.next_payment() == "T1"
 
             server.process.send_signal(signal.SIGINT)
             assert server.process.stderr is not None
@@ -135,9 +118,9 @@ class TestCtrlC:
 
         with serving(path) as server:
             assert status(server)
-            assert shop.called_for() == "T1"
+            assert shop.next_payment() == "T1"
 
-    def test_it_says_nothing_where_nothing_is_waited_for(self, path: Path) -> None:
+    def test_a_stop_without_open_callbacks_prints_nothing(self, path: Path) -> None:
         with serving(path) as server:
             assert server.ask("GET", "/_sandbox/livez")[0] == 200
 

@@ -40,7 +40,7 @@ def test_a_server_is_listed_while_it_runs_without_the_password_of_its_store(
         assert using_the_store_of(with_password) is not None
 
 
-def test_a_server_that_died_is_not_listed_and_the_next_start_forgets_it(folder: Path) -> None:
+def test_a_server_that_died_is_not_listed_and_the_next_start_deletes_its_file(folder: Path) -> None:
     folder.mkdir(parents=True)
     dead = {"pid": NO_PROCESS, "url": "http://127.0.0.1:9000", "port": 9000, "store": "memory:"}
     (folder / "dead.json").write_text(json.dumps({**dead, "since": "2026"}), "utf-8")
@@ -51,7 +51,7 @@ def test_a_server_that_died_is_not_listed_and_the_next_start_forgets_it(folder: 
         assert [file.name for file in folder.iterdir()] == [f"{os.getpid()}.json"]
 
 
-def test_no_folder_for_the_list_is_no_reason_not_to_serve(tmp_path: Path) -> None:
+def test_a_server_starts_although_the_folder_of_the_list_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "sandbox-sim").write_text("in the way", "utf-8")
 
     with registered(Settings(), 8233):

@@ -1,7 +1,6 @@
 """`sandbox-sim serve --workers N` as processes: one gateway on one port, run by a parent."""
 
 import asyncio
-import base64
 import json
 import os
 import re
@@ -13,9 +12,7 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -29,30 +26,21 @@ from tests import postgres
 from tests.cli.processes import (
     FORK_WORKERS,
     IGNORE_CTRL_C,
-    SOON,
     end,
     ended,
+    eventually,
     first_line,
+    post,
+    ready_url,
     running,
 )
 from tests.kit.requests import collection
 from tests.tls_files import certificate_files, trusting
 
-CREDENTIALS = "Basic " + base64.b64encode(b"sandbox_key:sandbox_secret").decode()
-
 
 @pytest.fixture
 def store() -> str:
     return postgres.empty_database()
-
-
-def eventually(condition: Callable[[], Any]) -> Any:
-    """Return the value of the condition once it is true; fail after `SOON` seconds."""
-    late = time.monotonic() + SOON
-    while not (found := condition()):
-        assert time.monotonic() < late
-        time.sleep(0.02)
-    return found
 
 
 def parents() -> dict[int, int]:
@@ -71,21 +59,9 @@ def children(pid: int) -> set[int]:
     return {child for child, parent in parents().items() if parent == pid}
 
 
-def post(
-    url: str, path: str, context: ssl.SSLContext | None = None, **body: Any
-) -> tuple[dict[str, Any], str]:
-    """The answer, and the run of the process that gave it. Each request has its own connection."""
-    request = urllib.request.Request(  # noqa: S310 -- our own server
-        url + path,
-        json.dumps({"service_id": 55, **body}).encode(),
-        {
-            "Authorization": CREDENTIALS,
-            "Content-Type": "application/json",
-            "User-Agent": "tests",
-        },
-    )
-    with urllib.request.urlopen(request, timeout=SOON, context=context) as answer:  # noqa: S310
-        return json.load(answer), answer.headers["X-Sandbox-Request-Id"].partition("-")[0]
+def run_of(url: str, context: ssl.SSLContext | None = None) -> str:
+    """The run of the process that answers a request."""
+    return post(url, "/sms/balance", context)[1].partition("-")[0]
 
 
 def two_that_answer(url: str) -> set[str]:
@@ -93,7 +69,7 @@ def two_that_answer(url: str) -> set[str]:
     seen: set[str] = set()
 
     def both() -> bool:
-        seen.update(post(url, "/sms/balance")[1] for _ in range(8))
+        seen.update(run_of(url) for _ in range(8))
         return len(seen) == 2
 
     eventually(both)
@@ -101,10 +77,10 @@ def two_that_answer(url: str) -> set[str]:
 
 
 @pytest.mark.decision("D1", "D18")
-def test_the_life_of_two_workers(store: str) -> None:
-    """One run tests all of it, because the start of three processes takes most of the time.
+def test_two_workers_share_requests_and_a_killed_worker_is_replaced(store: str) -> None:
+    """The server is in the background, so Ctrl-C in its terminal does not stop it.
 
-    It starts as in the background, so Ctrl-C in its terminal does not stop it.
+    One test makes all these checks, because the start of three processes takes most of the time.
     """
     settings = ("--port", "0", "--workers", "2", "--store", store, "--set", "settle_delay_ms=0")
     with running("--json", "serve", *settings, before=IGNORE_CTRL_C + FORK_WORKERS) as server:
@@ -116,7 +92,7 @@ def test_the_life_of_two_workers(store: str) -> None:
 
         server.send_signal(signal.SIGINT)
         before = two_that_answer(url)
-        in_turn = Counter(post(url, "/sms/balance")[1] for _ in range(10))
+        in_turn = Counter(run_of(url) for _ in range(10))
         assert set(in_turn.values()) == {5}
 
         for number in range(20):
@@ -141,7 +117,7 @@ def test_the_life_of_two_workers(store: str) -> None:
         assert "Traceback" not in err
         assert not workers & parents().keys()
         with pytest.raises(urllib.error.URLError):
-            post(url, "/sms/balance")
+            run_of(url)
 
 
 def inbox(url: str, count: int) -> list[str]:
@@ -154,9 +130,7 @@ def inbox(url: str, count: int) -> list[str]:
 def test_workers_whose_parent_was_killed_end_by_themselves(store: str) -> None:
     arguments = ("serve", "--port", "0", "--workers", "2", "--store", store)
     with running(*arguments, before=FORK_WORKERS) as server:
-        ready = first_line(server)
-        found = re.fullmatch(r"sandbox-sim ready at (http://127\.0\.0\.1:(\d+))\n", ready)
-        assert found is not None, ready
+        ready_url(server)
         workers = children(server.pid)
 
         server.kill()
@@ -167,18 +141,16 @@ def test_workers_whose_parent_was_killed_end_by_themselves(store: str) -> None:
 
 @pytest.mark.spec("auth.5")
 @pytest.mark.decision("D1")
-def test_they_serve_https_with_a_certificate_from_files_and_ctrl_c_ends_all_of_them(
+def test_workers_serve_https_with_a_certificate_from_files_and_end_on_ctrl_c(
     store: str, tmp_path: Path
 ) -> None:
     cert, key = certificate_files(tmp_path)
     settings = ("--port", "0", "--workers", "2", "--store", store, "--log-level", "warning")
     with running("serve", *settings, "--cert", cert, "--key", key) as server:
-        ready = first_line(server)
-        found = re.fullmatch(r"sandbox-sim ready at (https://127\.0\.0\.1:\d+)\n", ready)
-        assert found is not None, ready
+        url = ready_url(server, "https")
         workers = children(server.pid)
 
-        runs = {post(found[1], "/sms/balance", trusting())[1] for _ in range(4)}
+        runs = {run_of(url, trusting()) for _ in range(4)}
         assert len(runs) == len(workers) == 2
 
         code, out, err = end(server, signal.SIGINT)
@@ -191,20 +163,20 @@ def test_they_serve_https_with_a_certificate_from_files_and_ctrl_c_ends_all_of_t
         assert not workers & parents().keys()
 
 
-async def test_of_a_worker_that_is_killed_before_it_is_ready_we_tell(
+async def test_the_log_names_a_worker_that_is_killed_before_it_is_ready(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A machine that is out of memory kills processes so, and only the parent can report it."""
+    """A machine that is out of memory kills processes like this; only the parent can report it."""
     monkeypatch.setattr(workers, "_WORKER", "import os; os.kill(os.getpid(), 9)")
 
     with pytest.raises(CannotStart):
         await _WorkerPool(Settings()).start()
 
-    (told,) = caplog.messages
-    assert re.fullmatch(r"a worker \(pid \d+\) ended with code -9 before it was ready", told)
+    (line,) = caplog.messages
+    assert re.fullmatch(r"a worker \(pid \d+\) ended with code -9 before it was ready", line)
 
 
-async def test_a_connection_that_comes_at_the_very_end_is_none_of_ours_any_more(
+async def test_a_connection_that_arrives_during_the_stop_is_ignored(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -218,14 +190,13 @@ async def test_a_connection_that_comes_at_the_very_end_is_none_of_ours_any_more(
     assert caplog.messages == []
 
 
-class TestItDoesNotStart:
-    def test_when_the_store_cannot_be_opened_and_says_so_once(self) -> None:
-        postgres.server_url()  # asyncpg must be there
-        store = f"postgresql://me:s3same@{urlsplit(closed_address()).netloc}/gateway"
+def test_workers_whose_store_cannot_be_opened_do_not_start_and_name_it_once() -> None:
+    postgres.server_url()  # asyncpg must be there
+    store = f"postgresql://me:s3same@{urlsplit(closed_address()).netloc}/gateway"
 
-        arguments = ("serve", "--port", "0", "--workers", "2", "--store", store)
-        result = ended(*arguments, before=FORK_WORKERS)
+    arguments = ("serve", "--port", "0", "--workers", "2", "--store", store)
+    result = ended(*arguments, before=FORK_WORKERS)
 
-        assert (result.returncode, result.stdout) == (1, "")
-        assert result.stderr.count("the store cannot be opened: postgresql://me:***@") == 1
-        assert len(result.stderr.splitlines()) == 1
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.count("the store cannot be opened: postgresql://me:***@") == 1
+    assert len(result.stderr.splitlines()) == 1
