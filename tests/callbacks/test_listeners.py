@@ -1,4 +1,4 @@
-"""Listeners take callbacks in place of their receivers, and keep nothing that is over."""
+"""Listeners take callbacks in place of their receivers, and drop those that time out."""
 
 import asyncio
 from datetime import timedelta
@@ -7,8 +7,9 @@ import pytest
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
 from sandbox_sim.callbacks.listeners import CallbackListener, CallbackListeners
-from sandbox_sim.records.callbacks import CallbackRecord, FailureKind, Profile, ReceiverResponse
+from sandbox_sim.records.callbacks import FailureKind, ReceiverResponse
 from sandbox_sim.values.clients import ServiceMode
+from tests.sample_records import callback
 
 URL = "https://ama:secret@shop.example/callback"
 
@@ -18,18 +19,12 @@ def listeners() -> CallbackListeners:
     return CallbackListeners(VirtualClock(), RandomIds(seed=1))
 
 
-def callback(service_id: int = 55, mode: ServiceMode = ServiceMode.SANDBOX) -> CallbackRecord:
-    at = VirtualClock().now()
-    names = ("C1", service_id, "T1", "13300269527", URL)
-    return CallbackRecord(*names, Profile.TRANS, "{}", None, at, mode=mode)
-
-
 def sent(listener: CallbackListener, limit_s: float) -> asyncio.Task[ReceiverResponse]:
     limit = timedelta(seconds=limit_s)
     return asyncio.create_task(listener.send(URL, {"X-Staging": "1"}, b"{}", limit))
 
 
-def test_the_newest_of_the_service_goes_first_then_the_newest_of_all(
+def test_the_newest_listener_of_the_service_comes_before_the_newest_of_all(
     listeners: CallbackListeners,
 ) -> None:
     assert listeners.of(callback()) is None
@@ -37,15 +32,15 @@ def test_the_newest_of_the_service_goes_first_then_the_newest_of_all(
     of_one = listeners.add(55, "c")
 
     assert listeners.of(callback()) is of_one
-    assert listeners.of(callback(56)) is newer
+    assert listeners.of(callback(service_id=56)) is newer
     assert listeners.of(callback(mode=ServiceMode.PRODUCTION)) is None, "it is never diverted"
 
     listeners.remove(newer)
     listeners.remove(of_one)
-    assert listeners.of(callback()) is listeners.of(callback(56)) is of_all
+    assert listeners.of(callback()) is listeners.of(callback(service_id=56)) is of_all
 
 
-async def test_the_answer_of_the_program_is_that_of_the_attempt(
+async def test_the_answer_of_the_program_is_the_response_to_the_attempt(
     listeners: CallbackListeners,
 ) -> None:
     listener = listeners.add(None, "a")
@@ -61,7 +56,7 @@ async def test_the_answer_of_the_program_is_that_of_the_attempt(
     assert not listener.answer(taken.number, ReceiverResponse(500, "late", 0))
 
 
-async def test_what_a_program_does_not_take_in_time_is_not_kept(
+async def test_a_callback_that_is_not_taken_in_time_times_out_and_is_dropped(
     listeners: CallbackListeners,
 ) -> None:
     listener = listeners.add(None, "a")
