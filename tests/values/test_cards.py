@@ -38,7 +38,7 @@ def test_a_masked_card_shows_six_digits_and_four_or_nothing(number: str, shown: 
 
 @pytest.mark.decision("D28")
 @given(st.text("0123456789", max_size=24))
-def test_a_masked_card_is_as_long_and_never_tells_more_than_ten_digits(number: str) -> None:
+def test_a_masked_card_keeps_its_length_and_shows_at_most_ten_digits(number: str) -> None:
     shown = cards.masked(number)
 
     assert len(shown) == len(number)

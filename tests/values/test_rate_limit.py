@@ -38,7 +38,7 @@ def exhausted(limit: RateLimit, now: float) -> tuple[Bucket, float]:
 
 @pytest.mark.spec("limits")
 @given(LIMITS, PAUSES)
-def test_no_stretch_of_time_sees_more_than_the_burst_and_the_rate(
+def test_requests_in_any_interval_stay_within_the_burst_and_the_rate(
     limit: RateLimit, pauses: list[float]
 ) -> None:
     through = passed(limit, list(accumulate(pauses)))
@@ -50,7 +50,7 @@ def test_no_stretch_of_time_sees_more_than_the_burst_and_the_rate(
 
 
 @given(LIMITS)
-def test_whoever_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
+def test_a_client_that_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
     apart = 60 / limit.per_minute * 1.001
     moments = [step * apart for step in range(200)]
 
@@ -58,7 +58,7 @@ def test_whoever_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
 
 
 @given(LIMITS, st.floats(0, 1e6), st.floats(0, 0.99))
-def test_whoever_waits_the_seconds_named_passes_and_whoever_comes_earlier_hears_what_is_left(
+def test_a_request_passes_after_the_named_wait_and_an_earlier_one_gets_the_rest(
     limit: RateLimit, now: float, part: float
 ) -> None:
     bucket, wait = exhausted(limit, now)
@@ -70,7 +70,7 @@ def test_whoever_waits_the_seconds_named_passes_and_whoever_comes_earlier_hears_
 
 
 @given(LIMITS, st.integers(1, 50))
-def test_asking_again_too_early_does_not_lengthen_the_wait(limit: RateLimit, often: int) -> None:
+def test_an_early_request_does_not_lengthen_the_wait(limit: RateLimit, often: int) -> None:
     bucket, first = exhausted(limit, 0)
     for _ in range(often):
         bucket, wait = take(bucket, limit, 0)

@@ -72,7 +72,7 @@ def test_sms_operations_and_no_others_answer_http_200_to_most_codes(
             assert reply.from_operation(operation) == reply
 
 
-def test_a_reply_adds_warnings_to_those_it_has_and_says_them_after_its_reason() -> None:
+def test_a_reply_collects_warnings_and_shows_them_after_its_reason() -> None:
     reply = Reply("202", "sandbox.3", "taken")
     warned = reply.with_warnings(("one",)).with_warnings(("two",))
 
