@@ -51,10 +51,10 @@ class FakeSender:
         return [post.url for post in self.posts]
 
     def hang(self, *urls: str) -> None:
-        """Make these receivers hang until `let_go` is called."""
+        """Make these receivers hang until `answer_all` is called."""
         self._hanging.update((url, asyncio.Event()) for url in urls)
 
-    def let_go(self) -> None:
+    def answer_all(self) -> None:
         """Make all receivers that hang answer now."""
         for event in self._hanging.values():
             event.set()

@@ -44,7 +44,7 @@ class Afterwards(_Strict):
 
 
 class Sample(_Strict):
-    """One file. `callback` is the callback that has arrived in the end, or null."""
+    """One file. `callback` is the callback that has arrived at the end, or null."""
 
     title: str
     settings: Json = {}

@@ -32,7 +32,7 @@ def _project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None
     pytester.makeini("[pytest]\naddopts = -p sandbox_sim.pytest_plugin")
 
 
-def test_each_test_has_a_service_and_a_clock_of_its_own_on_one_server(
+def test_each_test_has_its_own_service_and_clock_on_one_server(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makepyfile(
@@ -58,7 +58,7 @@ def test_each_test_has_a_service_and_a_clock_of_its_own_on_one_server(
     pytester.runpytest_inprocess().assert_outcomes(passed=6)
 
 
-def test_a_failed_test_says_what_the_gateway_saw(pytester: pytest.Pytester) -> None:
+def test_a_failed_test_shows_the_records_of_the_gateway(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         from payments import pay
@@ -95,7 +95,9 @@ def test_a_failed_test_says_what_the_gateway_saw(pytester: pytest.Pytester) -> N
     result.stdout.no_fnmatch_line("*def expect_one*")
 
 
-def test_it_says_so_however_the_test_got_its_gateway(pytester: pytest.Pytester) -> None:
+def test_the_report_of_a_failed_test_shows_its_gateway_in_every_kind_of_test(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makepyfile(
         """
         import unittest
@@ -125,12 +127,12 @@ def test_it_says_so_however_the_test_got_its_gateway(pytester: pytest.Pytester) 
             pay(sandbox_gateway, transaction_id="of a test that passes")
 
         def test_without_a_gateway():
-            assert not "told anything"
+            assert not "shown"
 
         def test_when_it_has_stopped(request):
             with SandboxGateway() as gateway:
                 request.node.funcargs["gateway"] = gateway
-            assert not "told anything"
+            assert not "shown"
 
         class PaymentTest(unittest.TestCase):
             @classmethod
@@ -149,7 +151,7 @@ def test_it_says_so_however_the_test_got_its_gateway(pytester: pytest.Pytester) 
     for way in ("by with", "by a fixture", "as it runs", "by unittest"):
         result.stdout.fnmatch_lines(["*sandbox gateway*", f"*collect {way}: 202, *"])
     sections = result.stdout.str().count("- sandbox gateway -")
-    assert sections == 3, "in the first test it is a note of the error"
+    assert sections == 3, "test_by_with has a note of the error instead"
 
 
 def test_gateways_with_settings_last_for_the_session(pytester: pytest.Pytester) -> None:
@@ -188,7 +190,7 @@ def test_gateways_with_settings_last_for_the_session(pytester: pytest.Pytester) 
     )
 
 
-def test_workers_of_xdist_import_nothing_before_a_fixture_is_used_and_have_a_server_each(
+def test_xdist_workers_import_nothing_before_a_fixture_and_have_a_server_each(
     pytester: pytest.Pytester,
 ) -> None:
     """One run shows both, because two processes that import the package take most of the time.
@@ -303,10 +305,10 @@ def test_a_wrong_argument_shows_the_line_of_the_test_only(pytester: pytest.Pytes
     result.stdout.no_fnmatch_line("*sandbox_sim/testing/*")
 
 
-def test_tests_side_by_side_share_a_gateway_that_runs_elsewhere(
+def test_parallel_tests_share_the_gateway_that_the_environment_names(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They import none of the packages of the server, so they need not be installed."""
+    """The tests do not import the packages of the server, so these need not be installed."""
     pytester.makepyfile(
         """
         import sys

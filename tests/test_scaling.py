@@ -28,14 +28,14 @@ CLIENT = Client("sandbox_key", "sandbox_secret")
 
 
 @pytest.mark.parametrize("text", [PAGE, COMPOSE], ids=["page", "compose"])
-def test_the_settings_exist(text: str) -> None:
+def test_the_settings_on_a_page_exist(text: str) -> None:
     named = {name.lower() for name in re.findall(r"SANDBOX_SIM_([A-Z_]+)", text)}
 
     assert named
     assert named <= set(Settings.model_fields)
 
 
-async def test_a_payment_takes_the_statement_of_the_yardstick_and_no_other(
+async def test_a_payment_runs_the_statement_of_the_yardstick_and_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     url = postgres.empty_database()

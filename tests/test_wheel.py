@@ -99,7 +99,7 @@ def test_make_wheel_builds_a_wheel(wheel: Path) -> None:
     assert re.fullmatch(r"sandbox_sim-[0-9.]+-py3-none-any\.whl", wheel.name)
 
 
-def test_three_lines_pass_in_an_empty_folder(python: Path, tmp_path: Path) -> None:
+def test_a_test_of_three_lines_passes_in_an_empty_folder(python: Path, tmp_path: Path) -> None:
     (tmp_path / "test_project.py").write_text(THREE_LINES, "utf-8")
 
     # Without this option pytest compiles the package for itself, as it does for our other tests.
@@ -110,7 +110,7 @@ def test_three_lines_pass_in_an_empty_folder(python: Path, tmp_path: Path) -> No
     assert "1 passed" in done.stdout
 
 
-def test_it_needs_no_pytest(python: Path, tmp_path: Path) -> None:
+def test_the_package_works_without_pytest(python: Path, tmp_path: Path) -> None:
     shutil.copy(ROOT / "docs" / "recipes" / "test_unittest.py", tmp_path)
 
     done = run(python, "-W", "error", "test_unittest.py", cwd=tmp_path)
@@ -119,7 +119,7 @@ def test_it_needs_no_pytest(python: Path, tmp_path: Path) -> None:
     assert "Ran 2 tests" in done.stderr
 
 
-def test_it_is_typed_and_comes_from_the_wheel(python: Path, tmp_path: Path) -> None:
+def test_the_installed_package_is_typed(python: Path, tmp_path: Path) -> None:
     done = run(python, "-c", "import sandbox_sim; print(sandbox_sim.__file__)", cwd=tmp_path)
 
     package = Path(done.stdout.strip()).parent
@@ -127,7 +127,7 @@ def test_it_is_typed_and_comes_from_the_wheel(python: Path, tmp_path: Path) -> N
     assert (package / "py.typed").exists()
 
 
-def test_compare_has_its_cases_with_it(python: Path, tmp_path: Path) -> None:
+def test_the_wheel_contains_the_cases_of_compare(python: Path, tmp_path: Path) -> None:
     done = run(python, "-m", "sandbox_sim", "compare", "https://gateway.invalid", cwd=tmp_path)
 
     assert (done.returncode, done.stderr) == (
@@ -157,7 +157,7 @@ for name in {EXPLAINED}:
 """
 
 
-def test_it_explains_codes_and_rules(python: Path, tmp_path: Path) -> None:
+def test_the_wheel_explains_codes_and_rules(python: Path, tmp_path: Path) -> None:
     done = run(python, "-c", EXPLAIN, cwd=tmp_path)
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""Runs every command in docs/tour.md in order, against a gateway of its own.
+"""Runs every command in docs/tour.md in order, against a separate gateway.
 
 `python -m tests.tour --write` writes their output into the page.
 """

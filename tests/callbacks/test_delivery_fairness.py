@@ -30,7 +30,7 @@ class TestFairness:
         assert all(states[f"quick.test {n}"] is DeliveryState.DELIVERED for n in range(100))
         assert all(states[f"slow.test {n}"] is DeliveryState.PENDING for n in range(100))
 
-        works.sender.let_go()
+        works.sender.answer_all()
         await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
         assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
@@ -60,7 +60,7 @@ async def test_abandoning_a_service_cancels_its_attempts_and_keeps_those_of_othe
     await works.deliveries.abandon(SERVICE)
     await turns()
     assert works.sender.at_work[SLOW] == 8
-    works.sender.let_go()
+    works.sender.answer_all()
     await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
     assert len(works.sender.posts) == PER_RECEIVER + 8
@@ -88,7 +88,7 @@ class TestLimits:
         await works.notify(*to("slow.test", PER_RECEIVER + 8))
         await works.start()
 
-        works.sender.let_go()
+        works.sender.answer_all()
         works.sender.most_at_work.clear()
         await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
@@ -141,7 +141,7 @@ class TestLimits:
         await works.notify(*to("slow.test", 3 * PER_RECEIVER))
         await works.start()
 
-        works.sender.let_go()
+        works.sender.answer_all()
         begun = len(works.sender.posts)
 
         in_each = await begun_in_each_turn(works, begun, 3 * PER_RECEIVER)
@@ -202,7 +202,7 @@ class TestCuttingOff:
         assert (await works.states())["late"] is DeliveryState.DELIVERED
         cut_off = works.sender.urls[0]
 
-        works.sender.let_go()
+        works.sender.answer_all()
         await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
         assert works.sender.urls.count(cut_off) == 2
@@ -294,7 +294,7 @@ class TestClosing:
 
         closing = asyncio.create_task(works.deliveries.close(grace=5))
         await asyncio.sleep(0)
-        works.sender.let_go()
+        works.sender.answer_all()
         await asyncio.wait_for(closing, SOON_S)
 
         assert len(works.sender.posts) == PER_RECEIVER

@@ -76,7 +76,7 @@ def database(directory: Path) -> Database:
     """The server that the environment names, or one with its files in this directory.
 
     Raises:
-        NoDatabase: there is none.
+        NoDatabase: no Postgres can be started.
     """
     given = os.environ.get(NAMED)
     return GivenDatabase(given) if given else OwnDatabase(directory)
