@@ -77,7 +77,6 @@ settings.load_profile("suite")
 # 50 ms in each of them. httpx refuses a file without certificates, but takes "" as no file. A test
 # may name others.
 os.environ["SSL_CERT_FILE"] = ""
-
 os.environ["SSL_CERT_DIR"] = os.devnull
 
 

@@ -13,7 +13,6 @@ from sandbox_sim.records.events import StoredChange
 from tests.turns import SOON_S
 
 T = TypeVar("T")
-
 OK = ReceiverResponse(200, "ok", 7)
 BROKEN = ReceiverResponse(500, "out of order", 7)
 NOT_THERE = ReceiverResponse(None, "", 0, "no connection: refused", FailureKind.CONNECTION)

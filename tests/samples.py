@@ -24,7 +24,6 @@ SHAPES = {
 }
 PLACEHOLDER = re.compile(r"<([a-z_]+)( [0-9]+)?>")
 REPEAT = re.compile(r"<([0-9]+) times more>")
-
 Json = dict[str, Any]
 
 

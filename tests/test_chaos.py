@@ -54,7 +54,7 @@ def lose(folder: Path) -> None:
         )
 
 
-def test_nothing_is_lost_when_the_server_is_killed_under_load(chaos: Chaos) -> None:
+def test_a_server_that_is_killed_under_load_loses_nothing(chaos: Chaos) -> None:
     code, output = chaos("--clients", "4")
 
     assert code == 0, output

@@ -32,9 +32,7 @@ def _project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None
     pytester.makeini("[pytest]\naddopts = -p sandbox_sim.pytest_plugin")
 
 
-def test_each_test_has_its_own_service_and_clock_on_one_server(
-    pytester: pytest.Pytester,
-) -> None:
+def test_each_test_has_its_own_service_and_clock_on_one_server(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest
@@ -243,7 +241,7 @@ ASYNCIO = ("-o", "asyncio_mode=strict", "-o", "asyncio_default_fixture_loop_scop
         ("anyio", ["-p", "anyio.pytest_plugin"]),
     ],
 )
-def test_coroutines_run_under_any_plugin(
+def test_coroutine_tests_run_under_pytest_asyncio_and_anyio(
     pytester: pytest.Pytester, mark: str, options: list[str]
 ) -> None:
     pytester.makepyfile(

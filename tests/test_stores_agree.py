@@ -50,7 +50,6 @@ SERVICES = (55, 59)
 UNITS = 9
 TRANSACTION_IDS = ("T1", "T2")
 WILLING, REFUSING = "http://shop.test/callback", "http://broken.test/callback"
-
 services = st.sampled_from(SERVICES)
 numbers = st.sampled_from(["0244000001", "233200000002", "0270000009", "0244000019"])
 payments = st.fixed_dictionaries(

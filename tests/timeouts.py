@@ -21,7 +21,6 @@ BEYOND_TIMEOUT_S = 240.0
 SHARED_FOR_S = 30.0
 # For the fixtures of a test that failed, and for the end of a run.
 LIMIT_S = 60.0
-
 _STDERR = pytest.StashKey[int]()
 _SHARED_UNTIL = pytest.StashKey[float]()
 

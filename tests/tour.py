@@ -52,7 +52,7 @@ def session(programs: Path = INSTALLED) -> Iterator["Session"]:
 
 
 class Session:
-    """Runs commands; port 8233 in commands and output stands for a free port."""
+    """Runs commands; a free port replaces port 8233 in commands and output."""
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self._folder = folder

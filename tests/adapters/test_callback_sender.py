@@ -24,7 +24,7 @@ from tests.turns import SOON_S
 pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
 
 
-class TestTheRequest:
+class TestRequest:
     async def test_the_sender_posts_the_exact_bytes_with_the_signature(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
@@ -53,7 +53,7 @@ class TestTheRequest:
         assert "cookie" not in receiver.head.lower()
 
 
-class TestTheAnswer:
+class TestAnswer:
     async def test_status_and_body_are_kept(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:

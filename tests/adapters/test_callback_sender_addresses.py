@@ -22,7 +22,6 @@ from tests.production.settings import BUILT_IN, LIVE
 
 pytestmark = pytest.mark.decision("D37")
 
-TIMEOUT = timedelta(seconds=20)
 TLS = ssl.create_default_context()
 
 
@@ -55,7 +54,7 @@ async def attempts_at(*addresses: str, warns_of_public: bool = False) -> list[Re
             VirtualClock(), resolver=FakeDns(["127.0.0.1"]), warns_of_public=warns_of_public
         ) as sender,
     ):
-        return [await post(sender, address, TIMEOUT) for address in addresses]
+        return [await post(sender, address, timedelta(seconds=20)) for address in addresses]
 
 
 async def test_the_sender_warns_once_about_each_public_receiver(

@@ -34,12 +34,7 @@ UNUSUAL = {
     "[::0.0.0.1]": HOME_6,
 }
 # Addresses that a name may resolve to, and the loopback address that the rule takes them for.
-UNUSUAL_RESOLVED = {
-    "0.0.0.0": HOME,
-    "::": HOME_6,
-    "::ffff:127.0.0.1": HOME,
-    "::ffff:0.0.0.0": HOME,
-}
+UNUSUAL_RESOLVED = {"0.0.0.0": HOME, "::": HOME_6, "::ffff:127.0.0.1": HOME, "::ffff:0.0.0.0": HOME}
 
 
 class Machines:
@@ -158,10 +153,7 @@ async def test_a_host_refused_by_its_name_is_not_looked_up(
     ],
 )
 async def test_a_callback_goes_only_to_allowed_addresses_of_its_host(
-    start_sender: StartSender,
-    machines: Machines,
-    addresses: list[str],
-    lists: dict[str, list[str]],
+    start_sender: StartSender, machines: Machines, addresses: list[str], lists: dict[str, list[str]]
 ) -> None:
     sender = await start_sender(FakeDns(addresses), **lists)
 

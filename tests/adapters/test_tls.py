@@ -60,10 +60,7 @@ def with_another_key(files: CertificateFiles) -> None:
     ("spoil", "sentence"),
     [
         (lambda files: files.key.unlink(), "key.pem cannot be read"),
-        (
-            lambda files: files.cert.write_text("text"),
-            "are not a certificate and a private key",
-        ),
+        (lambda files: files.cert.write_text("text"), "are not a certificate and a private key"),
         (encrypted, "needs a passphrase; give a key without one"),
         (with_another_key, "is not the private key of"),
     ],
@@ -98,9 +95,7 @@ def test_clients_that_trust_the_authority_accept_every_later_certificate(
         handshake(server, client, "other.test")
 
 
-def test_the_authority_key_is_private_and_an_unreadable_one_is_an_error(
-    tmp_path: Path,
-) -> None:
+def test_the_authority_key_is_private_and_an_unreadable_one_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "tls"
     for_development(folder, [], NOW)
 

@@ -15,10 +15,6 @@ from sandbox_sim.values.json_text import compact, plain_decimal
 from tests.records.samples import SETTLED, settled, transaction
 
 SENT_AT = "2026-01-01T12:00:01.000Z"
-
-AMOUNTS = st.decimals("0.01", 10**9, places=2)
-
-
 TRANS = {
     "trans_ref": "T1",
     "trans_id": "12345678901",
@@ -153,7 +149,7 @@ def test_amounts_are_the_shortest_plain_decimal(amount: str, text: str) -> None:
 
 
 @pytest.mark.decision("D28")
-@given(AMOUNTS | st.decimals(0, 10**12, allow_nan=False).map(abs))
+@given(st.decimals("0.01", 10**9, places=2) | st.decimals(0, 10**12, allow_nan=False).map(abs))
 def test_a_plain_decimal_is_exact_and_as_short_as_possible(amount: Decimal) -> None:
     text = plain_decimal(amount)
 
@@ -185,7 +181,6 @@ def test_the_callback_url_chooses_the_profile_before_the_default(
 
 
 BODY = b'{"trans_ref":"T1"}'
-
 KEYS = ("other", "secret")
 
 

@@ -26,14 +26,12 @@ from tests.sample_records import NOW, callback, transaction
 from tests.units import unit_of
 
 FIVE_MINUTES = timedelta(minutes=5)
-
 TAKEN = "acknowledged with HTTP 200 (7 ms)"
-
 FAILED = "not acknowledged: HTTP 500, and only 2xx acknowledges (7 ms); that was the last attempt"
 
 
 @pytest.mark.decision("D29", "D30")
-async def test_the_exact_body_goes_out_with_its_signature(
+async def test_a_callback_is_sent_with_its_exact_body_and_signature(
     works: Works, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The log has the facts of the attempt in separate fields, and not the password."""
@@ -157,9 +155,7 @@ async def test_an_attempt_that_another_server_took_over_is_logged(
 
 
 CLIENT = Client("sandbox_key", "sandbox_secret")
-
 UNSIGNED = callback(signature=None)
-
 LIVE = UNSIGNED._replace(mode=ServiceMode.PRODUCTION)
 
 

@@ -76,9 +76,7 @@ def test_a_receiver_that_answers_again_is_no_longer_stalled(queue: DeliveryQueue
     assert names(queue) == ["a"]
 
 
-def test_a_receiver_has_limited_attempts_and_after_a_refusal_only_one(
-    queue: DeliveryQueue,
-) -> None:
+def test_a_receiver_has_limited_attempts_and_after_a_refusal_only_one(queue: DeliveryQueue) -> None:
     add(queue, *["a"] * (PER_RECEIVER + 10))
     assert queue.takeable == PER_RECEIVER
     first, *others = [take(queue) for _ in range(PER_RECEIVER)]
@@ -153,7 +151,6 @@ def test_removed_callbacks_are_not_taken_and_an_idle_receiver_is_forgotten(
 
 
 PACKAGE = Path(__file__).parents[2] / "sandbox_sim"
-
 FIRST, SECOND = "10000000001", "10000000002"
 
 
@@ -189,9 +186,7 @@ class TestAnswerGate:
         await asyncio.wait_for(asyncio.gather(*tasks), SOON_S)
         await asyncio.wait_for(gate.wait_until_released(FIRST), SOON_S)
 
-    def test_a_release_makes_the_registered_call_once(
-        self,
-    ) -> None:
+    def test_a_release_makes_the_registered_call_once(self) -> None:
         gate = ProcessAnswerGate()
         held: list[bool] = []
 

@@ -52,7 +52,6 @@ def is_itself(address: IPv4Address | IPv6Address) -> bool:
 
 
 ADDRESSES = st.ip_addresses().filter(is_itself)
-
 NUMERALS = ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.0.0.1.", "", "localhost"]
 
 
@@ -63,7 +62,7 @@ def rule(*allow: str, deny: tuple[str, ...] = (), refuse_private: bool = False) 
 
 class TestEntries:
     @given(ADDRESSES, st.data())
-    def test_a_range_holds_its_addresses(
+    def test_a_range_matches_its_addresses(
         self, address: IPv4Address | IPv6Address, data: st.DataObject
     ) -> None:
         prefix = data.draw(st.integers(0, address.max_prefixlen))
@@ -192,7 +191,7 @@ class TestEmbeddedAddresses:
 
 class TestNames:
     @pytest.mark.parametrize(
-        ("glob", "host", "fits"),
+        ("glob", "host", "matches"),
         [
             ("shop.example", "shop.example", True),
             ("Shop.Example", "sHOP.example.", True),
@@ -207,11 +206,13 @@ class TestNames:
             ("*", "10.1.2.3", True),
         ],
     )
-    def test_a_glob_fits_the_host_of_the_url(self, glob: str, host: str, *, fits: bool) -> None:
-        assert rule(glob).allows_host(host) is fits
-        assert rule(glob).allows_address(host, "203.0.113.5") is fits
-        assert rule(deny=(glob,)).allows_host(host) is not fits
-        assert rule(deny=(glob,)).allows_address(host, "203.0.113.5") is not fits
+    def test_a_glob_matches_the_host_of_the_url(
+        self, glob: str, host: str, *, matches: bool
+    ) -> None:
+        assert rule(glob).allows_host(host) is matches
+        assert rule(glob).allows_address(host, "203.0.113.5") is matches
+        assert rule(deny=(glob,)).allows_host(host) is not matches
+        assert rule(deny=(glob,)).allows_address(host, "203.0.113.5") is not matches
 
     def test_a_host_is_looked_up_only_if_an_address_may_match(self) -> None:
         assert not rule("*.example").allows_host("evil.test")
@@ -274,7 +275,6 @@ def test_each_position_after_the_local_nat64_prefix_is_read() -> None:
 
 
 LOCAL = "http://localhost:5000"
-
 SHOP = CallbackRoutes.parse({"https://shop.example": LOCAL}, {})
 
 

@@ -15,9 +15,7 @@ from sandbox_sim.records.callbacks import SIGNATURE_HEADER, FailureKind, Profile
 from tests.fakes import BROKEN, OK, FakeSender, Post
 
 URL = "https://shop.test/callback"
-
 REFUSED = ReceiverResponse(401, "no", 7)
-
 HEALTHY = (OK, OK, OK, OK, REFUSED, REFUSED, REFUSED)
 
 # What the doctor sends for each profile, in this order.

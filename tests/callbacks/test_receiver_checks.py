@@ -17,11 +17,8 @@ from sandbox_sim.callbacks.receiver_checks import (
 from sandbox_sim.records.callbacks import FailureKind, ReceiverResponse
 
 THIRTY = timedelta(seconds=30)
-
 SILENT = ReceiverResponse(None, "", 30_000, "no answer within 30 s", FailureKind.TIMEOUT)
-
 CLOSED = ReceiverResponse(None, "", 3, "the receiver closed the connection", FailureKind.EXCHANGE)
-
 HERE = "http://127.0.0.1:8080"
 
 

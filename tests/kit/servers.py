@@ -15,7 +15,6 @@ from random import SystemRandom
 from typing import Any, BinaryIO, Final, TypeVar
 
 T = TypeVar("T")
-
 READY_WITHIN_S: Final = 60.0
 _READY: Final = b"sandbox-sim ready at "
 _TAIL: Final = 30

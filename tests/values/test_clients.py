@@ -21,5 +21,5 @@ def test_a_client_is_of_the_sandbox_and_may_use_any_service_by_default() -> None
     [("test", "dGVzdDoxMjPCow=="), ("caf\udce9", "Y2Fm6ToxMjPCow==")],
     ids=["UTF-8", "undecodable bytes"],
 )
-def test_the_credentials_of_basic_authentication(user: str, sent: str) -> None:
+def test_basic_credentials_are_encoded_as_in_rfc_7617(user: str, sent: str) -> None:
     assert basic_credentials(user, "123\u00a3") == sent  # the example of RFC 7617

@@ -20,7 +20,6 @@ from sandbox_sim.values.hosts import (
 )
 
 NAMES = st.from_regex(r"[a-z0-9_]([a-z0-9_-]{0,8}[a-z0-9])?(\.[a-z]{2,5}){0,2}", fullmatch=True)
-
 PORTS = st.none() | st.integers(0, 65535)
 
 

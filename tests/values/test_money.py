@@ -12,9 +12,6 @@ from sandbox_sim.values.peer_input import read_json
 pytestmark = pytest.mark.decision("D39")
 
 
-AMOUNTS = st.decimals("0.01", 10**17, places=2)
-
-
 @pytest.mark.parametrize("text", ["10000000000000001", "0.01", "10.50", "99999999999999999.99"])
 def test_an_amount_keeps_its_last_digit(text: str) -> None:
     amount = money.exact_amount(f'{{"amount": {text}}}'.encode())
@@ -25,10 +22,8 @@ def test_an_amount_keeps_its_last_digit(text: str) -> None:
     assert read_json(written) == {"amount": Decimal(text), "service_id": 55}
 
 
-@given(AMOUNTS)
-def test_an_amount_with_the_decimals_of_its_currency_is_valid_and_exact(
-    amount: Decimal,
-) -> None:
+@given(st.decimals("0.01", 10**17, places=2))
+def test_an_amount_with_the_decimals_of_its_currency_is_valid_and_exact(amount: Decimal) -> None:
     assert money.exact_amount(compact({"amount": amount}).encode()) == amount
     assert money.problem_of(amount, "GHS") is None
 

@@ -45,9 +45,7 @@ def test_an_amount_must_be_a_number_within_the_bounds(text: object) -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_double_is_within_the_bounds_and_an_amount_may_be_a_text(
-    number: float,
-) -> None:
+def test_a_double_is_within_the_bounds_and_an_amount_may_be_a_text(number: float) -> None:
     exact = Decimal(repr(number))
 
     assert peer_input.read_json(repr(number)) == exact

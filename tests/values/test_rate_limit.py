@@ -10,10 +10,6 @@ from sandbox_sim.values.rate_limit import Bucket, RateLimit, take
 
 LIMITS = st.builds(RateLimit, per_minute=st.integers(1, 1000), burst=st.integers(1, 50))
 
-PAUSES = st.lists(st.floats(0, 90), min_size=1, max_size=120)
-
-FIELD = RateLimit(per_minute=100, burst=20)
-
 pytestmark = pytest.mark.decision("D10")
 
 
@@ -37,7 +33,7 @@ def exhausted(limit: RateLimit, now: float) -> tuple[Bucket, float]:
 
 
 @pytest.mark.spec("limits")
-@given(LIMITS, PAUSES)
+@given(LIMITS, st.lists(st.floats(0, 90), min_size=1, max_size=120))
 def test_requests_in_any_interval_stay_within_the_burst_and_the_rate(
     limit: RateLimit, pauses: list[float]
 ) -> None:
@@ -85,4 +81,4 @@ def test_exactly_the_burst_passes_at_once_also_after_a_long_rest(
     moments = [*[now] * (limit.burst + 5), *[now + 86_400] * (limit.burst + 5)]
 
     assert passed(limit, moments) == [*[now] * limit.burst, *[now + 86_400] * limit.burst]
-    assert exhausted(FIELD, 0)[1] == pytest.approx(0.6), "a hundred a minute"
+    assert exhausted(RateLimit(per_minute=100, burst=20), 0)[1] == pytest.approx(0.6)

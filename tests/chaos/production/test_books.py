@@ -35,9 +35,7 @@ async def path(tmp_path: Path) -> Path:
     return path
 
 
-async def test_the_books_show_balances_open_holds_and_discrepancies(
-    path: Path,
-) -> None:
+async def test_the_books_show_balances_open_holds_and_discrepancies(path: Path) -> None:
     found = await books.read(f"sqlite:{path}", {55})
     assert found.assets == {"GHS": 0}
     assert found.wrong == []
