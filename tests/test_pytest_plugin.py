@@ -188,13 +188,19 @@ def test_gateways_with_settings_last_for_the_session(pytester: pytest.Pytester) 
     )
 
 
+# Each of two workers runs every test.
+IN_TWO_WORKERS = ("-p", "xdist", "--tx", "2*popen", "--dist", "each")
+
+
+def lines_seen(pytester: pytest.Pytester) -> list[list[str]]:
+    """The words of each line that the tests of a run have added to the file `seen`."""
+    return [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
+
+
 def test_xdist_workers_import_nothing_before_a_fixture_and_have_a_server_each(
     pytester: pytest.Pytester,
 ) -> None:
-    """One run shows both, because two processes that import the package take most of the time.
-
-    With `--dist each` each worker runs every test.
-    """
+    """One run shows both, because two processes that import the package take most of the time."""
     pytester.makepyfile(
         """
         import os
@@ -223,10 +229,9 @@ def test_xdist_workers_import_nothing_before_a_fixture_and_have_a_server_each(
         """
     )
 
-    options = ("-p", "xdist", "--tx", "2*popen", "--dist", "each")
-    pytester.runpytest_inprocess(*options).assert_outcomes(passed=12)
+    pytester.runpytest_inprocess(*IN_TWO_WORKERS).assert_outcomes(passed=12)
 
-    seen = [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
+    seen = lines_seen(pytester)
     assert len({service_id for _, service_id, _ in seen}) == 10
     assert len({url for _, _, url in seen}) == len({worker for worker, _, _ in seen}) == 2
 
@@ -330,12 +335,11 @@ def test_parallel_tests_share_the_gateway_that_the_environment_names(
     with sandbox_sim.SandboxGateway(settle_delay_ms=0) as server:
         server.reset_clock()
         monkeypatch.setenv("SANDBOX_SIM_URL", server.url)
-        options = ("-p", "xdist", "--tx", "2*popen", "--dist", "each")
-        result = pytester.runpytest_inprocess(*options)
+        result = pytester.runpytest_inprocess(*IN_TWO_WORKERS)
         url = server.url
 
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(["E*its settings apply to all its users*"])
-    seen = [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
+    seen = lines_seen(pytester)
     assert len({service_id for service_id, _ in seen}) == 2
     assert {url for _, url in seen} == {url}

@@ -169,21 +169,18 @@ class Gateways(RuleBasedStateMachine):
     async def _start(self, chosen: dict[str, str]) -> None:
         self.session = ClientSession()
         for name in self.stores:
+            sender = FakeSender()
+            sender.refuses.add(REFUSING)
             store = STORES[name](Path(self.folder.name))
-            side = await self._started(name, store, chosen)
+            texts = {"store": store, "public_url": "http://gateway.test", **chosen}
+            made = Settings(sms_initial_units=UNITS, **texts)
+            gateway = build(made, clock=VirtualClock(), ids=KnownIds(seed=1), sender=sender)
+            runner = GatewayRunner(gateway.app)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            side = Side(name, Sandbox(url, gateway, self.session, runner), sender)
             self.sides.append(side)
-
-    async def _started(self, name: str, store: str, chosen: dict[str, str]) -> Side:
-        sender = FakeSender()
-        sender.refuses.add(REFUSING)
-        named = {"store": store, "public_url": "http://gateway.test", **chosen}
-        made = Settings(sms_initial_units=UNITS, **named)
-        gateway = build(made, clock=VirtualClock(), ids=KnownIds(seed=1), sender=sender)
-        runner = GatewayRunner(gateway.app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        return Side(name, Sandbox(url, gateway, self.session, runner), sender)
 
     def teardown(self) -> None:
         async def stop() -> None:

@@ -21,9 +21,10 @@ def test_a_new_project(sandbox_gateway):
 """
 
 
-def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **environment}
     return subprocess.run(  # noqa: S603 -- ourselves
-        [*map(str, command)], cwd=cwd, capture_output=True, text=True, check=False
+        [*map(str, command)], cwd=cwd, env=env, capture_output=True, text=True, check=False
     )
 
 
@@ -57,18 +58,10 @@ def link(names: set[str], folder: Path) -> None:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The only wheel that `make wheel` has built into an empty folder."""
     folder = tmp_path_factory.mktemp("dist")
-    # pip reads this variable the other way round: 0 turns isolation off, so no registry is needed.
-    environment = {**os.environ, "PIP_NO_BUILD_ISOLATION": "0"}
-    bin_folder = Path(sys.executable).parent
+    command = ("make", "wheel", f"BIN={Path(sys.executable).parent}", f"DIST={folder}")
 
-    built = subprocess.run(  # noqa: S603 -- ourselves
-        ["make", "wheel", f"BIN={bin_folder}", f"DIST={folder}"],  # noqa: S607 -- wherever it is
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    # For pip, 0 turns isolation off, so the build does not need a registry.
+    built = run(*command, cwd=ROOT, PIP_NO_BUILD_ISOLATION="0")
 
     assert built.returncode == 0, built.stderr
     (wheel,) = folder.iterdir()

@@ -1,7 +1,6 @@
 """What the doctor sends to a receiver, in which order, and what it skips."""
 
 import json
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -27,20 +26,14 @@ SENT = (
 CHECKS = ("reachable", "tls", *SENT)
 
 
-@dataclass
 class Visit:
     """A receiver that gives these answers in turn, and the findings of the doctor."""
 
-    sender: FakeSender
-    doctor: Doctor = field(init=False)
-    findings: list[Finding] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.doctor = Doctor(self.sender, VirtualClock(), RandomIds(seed=1))
-
-    @property
-    def posts(self) -> list[Post]:
-        return self.sender.posts
+    def __init__(self, *answers: ReceiverResponse) -> None:
+        sender = FakeSender(*answers)
+        self.posts = sender.posts
+        self.doctor = Doctor(sender, VirtualClock(), RandomIds(seed=1))
+        self.findings: list[Finding] = []
 
     def of(self, check: str) -> list[Finding]:
         return [finding for finding in self.findings if finding.check == check]
@@ -62,7 +55,7 @@ async def visit(
     *answers: ReceiverResponse, profiles: tuple[Profile, ...] = (Profile.FLAT,), **how: Any
 ) -> Visit:
     receiver = Receiver(**{"url": URL, "secret_key": "secret", "profiles": profiles, **how})
-    visit = Visit(FakeSender(*answers))
+    visit = Visit(*answers)
     visit.findings = [finding async for finding in visit.doctor.examine(receiver)]
     return visit
 
@@ -149,7 +142,7 @@ class TestHealthyReceiver:
 
     async def test_a_finding_is_yielded_as_soon_as_it_is_made(self) -> None:
         """Plain HTTP to another host is a warning."""
-        seen, made = Visit(FakeSender(*HEALTHY)), list[Finding]()
+        seen, made = Visit(*HEALTHY), list[Finding]()
         plain = Receiver("http://shop.test/callback", "secret", (Profile.FLAT,))
         findings = seen.doctor.examine(plain)
 
