@@ -28,7 +28,7 @@ RUN: Final = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
 OURS: Final = f"sandbox_sim_{RUN}_{WORKER}"
 
 # Settings of the server that the tests start. Its data need not survive the end of the machine, and
-# a test of a deadlock waits for no full second.
+# a test of a deadlock must not wait for a second.
 _SETTINGS: Final = {
     **dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "off"),
     "deadlock_timeout": "50ms",

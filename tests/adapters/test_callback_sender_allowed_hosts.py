@@ -33,7 +33,7 @@ UNUSUAL = {
     "[0:0:0:0:0:0:0:0]": HOME_6,
     "[::0.0.0.1]": HOME_6,
 }
-# Addresses that a name may resolve to, and the loopback address that the rule takes them for.
+# Addresses that a name may resolve to, and the loopback address that they count as.
 UNUSUAL_RESOLVED = {"0.0.0.0": HOME, "::": HOME_6, "::ffff:127.0.0.1": HOME, "::ffff:0.0.0.0": HOME}
 
 
@@ -200,41 +200,28 @@ async def test_each_spelling_of_a_denied_address_is_refused(
 
 
 @pytest.mark.decision("D37")
-@pytest.mark.parametrize("host", UNUSUAL)
-async def test_an_unusual_host_counts_as_the_address_that_is_connected_to(
-    start_sender: StartSender, loopback: Machines, host: str
+@pytest.mark.parametrize(
+    ("host", "resolved", "target"),
+    [
+        *((host, None, target) for host, target in UNUSUAL.items()),
+        *(("shop.example", each, target) for each, target in UNUSUAL_RESOLVED.items()),
+    ],
+)
+async def test_an_unusual_host_or_lookup_counts_as_the_address_that_is_connected_to(
+    start_sender: StartSender, loopback: Machines, host: str, resolved: str | None, target: str
 ) -> None:
-    """The machine's own lookup resolves the host, so the receivers show where it leads."""
+    """Without `resolved` the machine itself looks the host up; the receivers show the result."""
     url = f"http://{host}:{await loopback.listen()}/callback"
-    target = UNUSUAL[host]
+    dns = None if resolved is None else FakeDns([resolved])
 
-    denied = await post(await start_sender(deny=[target]), url)
-    not_allowed = await post(await start_sender(allow=["192.0.2.0/24", "2001:db8::/32"]), url)
-    assert (denied.failure_kind, not_allowed.failure_kind) == (
-        FailureKind.SETTING,
-        FailureKind.SETTING,
-    )
+    for allow, deny in ([], [target]), (["192.0.2.0/24", "2001:db8::/32"], []):
+        refused = await post(await start_sender(dns, allow=allow, deny=deny), url)
+        assert refused.failure_kind is FailureKind.SETTING
     assert loopback.called == []
 
-    assert (await post(await start_sender(allow=[target]), url)).status_code == 200
-    assert (await post(await start_sender(deny=["192.0.2.0/24"]), url)).status_code == 200
-    assert loopback.called == [target]
-
-
-@pytest.mark.decision("D37")
-@pytest.mark.parametrize("address", UNUSUAL_RESOLVED)
-async def test_an_unusual_resolved_address_counts_as_the_address_that_is_connected_to(
-    start_sender: StartSender, loopback: Machines, address: str
-) -> None:
-    url = f"http://shop.example:{await loopback.listen()}/callback"
-    target = UNUSUAL_RESOLVED[address]
-
-    refused = await post(await start_sender(FakeDns([address]), deny=[target]), url)
-    assert refused.failure_kind is FailureKind.SETTING
-    assert loopback.called == []
-
-    allowed = await post(await start_sender(FakeDns([address]), allow=[target]), url)
-    assert allowed.status_code == 200
+    for allow, deny in ([target], []), ([], ["192.0.2.0/24"]):
+        called = await post(await start_sender(dns, allow=allow, deny=deny), url)
+        assert called.status_code == 200
     assert loopback.called == [target]
 
 

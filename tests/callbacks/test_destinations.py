@@ -139,7 +139,7 @@ class TestEmbeddedAddresses:
             assert rule(target).allows_address(NAME, address) is not several
             assert rule(target, "1.2.3.0", "2.3.0.0").allows_address(NAME, address)
             assert not rule(*elsewhere).allows_address(NAME, address)
-            if not address.startswith("64:ff9b:1:"):  # an entry of a list may be written so too
+            if not address.startswith("64:ff9b:1:"):  # a list entry may have this form too
                 assert not rule(deny=(address,)).allows_address(NAME, target)
                 assert rule(address).allows_address(NAME, target)
                 assert rule(address, refuse_private=True).allows_address(NAME, target)
@@ -311,7 +311,7 @@ class TestRewrites:
         assert routes.target("https://shop.example/hook") == "http://localhost/hook"
         for url in ("HTTPS://Shop.Example/Hook", "https://shop.example:443/Hook"):
             assert SHOP.target(url) == f"{LOCAL}/Hook"
-        # A name and password go along.
+        # The rewritten URL keeps the name and password.
         url = "https://me:pw@shop.example/hook"
         assert SHOP.target(url) == "http://me:pw@localhost:5000/hook"
 
