@@ -96,7 +96,7 @@ class TestConfigure:
 
 
 @pytest.fixture
-def records(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     """The log records of level info and above, as by default."""
     caplog.set_level("INFO", logger="sandbox_sim.requests")
     return caplog
@@ -104,13 +104,13 @@ def records(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
 
 class TestRequests:
     async def test_each_request_is_one_line_with_the_reason(
-        self, sandbox: Sandbox, records: pytest.LogCaptureFixture
+        self, sandbox: Sandbox, log: pytest.LogCaptureFixture
     ) -> None:
         answer = await sandbox.collect(customer_number="0240000000")
         await sandbox.post("/make_payment", {}, Authorization=basic("sandbox_key", "wrong-s3same"))
         accepted = await sandbox.collect()
 
-        line, unauthorized, last = records.records
+        line, unauthorized, last = log.records
         message = line.getMessage()
         assert (line.levelno, line.name) == (logging.INFO, "sandbox_sim.requests")
         for fact in ("make_payment", "service 55", "transaction T1", "019", "rule sandbox.1"):
@@ -133,34 +133,34 @@ class TestRequests:
         )
 
     async def test_many_requests_at_once_share_a_line(
-        self, sandbox: Sandbox, records: pytest.LogCaptureFixture
+        self, sandbox: Sandbox, log: pytest.LogCaptureFixture
     ) -> None:
         for number in range(80):
             await sandbox.collect(transaction_id=f"T{number}")
         await sandbox.stop()
 
-        lines = [line.getMessage() for line in records.records]
+        lines = [line.getMessage() for line in log.records]
         together = [line for line in lines if line.startswith("without a line of their own")]
         counts = [int(word) for line in together for word in re.findall("([0-9]+) requests", line)]
         assert len(lines) - len(together) + sum(counts) == 80
         assert counts
 
     async def test_quiet_omits_accepted_requests(
-        self, start_sandbox: StartSandbox, records: pytest.LogCaptureFixture
+        self, start_sandbox: StartSandbox, log: pytest.LogCaptureFixture
     ) -> None:
         sandbox = await start_sandbox(quiet=True)
         await sandbox.collect()
         await sandbox.balance()
-        assert records.records == []
+        assert log.records == []
 
         await sandbox.collect(customer_number="0240000000")
-        assert len(records.records) == 1
-        records.clear()
+        assert len(log.records) == 1
+        log.clear()
 
-        records.set_level("DEBUG", logger="sandbox_sim.requests")
+        log.set_level("DEBUG", logger="sandbox_sim.requests")
         await sandbox.balance()
 
-        (line,) = records.records
+        (line,) = log.records
         assert line.levelno == logging.DEBUG
         assert "rule sandbox.9" in line.getMessage()
 
