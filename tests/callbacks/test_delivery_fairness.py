@@ -265,23 +265,6 @@ async def test_an_attempt_without_a_free_descriptor_is_repeated_and_does_not_cou
     assert len([line for line in caplog.messages if "Too many open files" in line]) == 1
 
 
-@pytest.mark.decision("D16")
-async def test_a_callback_is_sent_only_after_the_answer_to_its_request_is_written(
-    works: Works,
-) -> None:
-    works.deliveries.gate.hold("10000000001")
-    works.deliveries.gate.hold("10000000002")
-    works.deliveries.gate.release("10000000002")  # before its callback is due
-    await works.notify(callback("C1"), callback("C2", network_transaction_id="10000000002"))
-    await works.start()
-    assert await works.states() == {"C1": DeliveryState.PENDING, "C2": DeliveryState.DELIVERED}
-
-    works.deliveries.gate.release("10000000001")
-    await asyncio.wait_for(idle(works.deliveries), SOON_S)
-
-    assert (await works.callback()).state is DeliveryState.DELIVERED
-
-
 class TestClosing:
     """Attempts that were sent may finish; callbacks in the queue are not sent, and not lost."""
 
