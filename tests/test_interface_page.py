@@ -133,23 +133,23 @@ def test_the_fields_of_a_payment_match_its_model(payment: str) -> None:
     table = rows(INTERFACE.section("Fields of each payment"))[2:]
     (row,) = (row for row in table if row[0].startswith(f"[{payment}]"))
     further = re.findall(r"(?:^|; )`?(\w+)`?(?=[:;])", f"{row[4]};")
-    says = {name: value == "yes" for name, value in common.items()}
-    says |= dict.fromkeys(further, True)
-    says["payment_option"] = not row[2].startswith("optional")
+    expected = {name: value == "yes" for name, value in common.items()}
+    expected |= dict.fromkeys(further, True)
+    expected["payment_option"] = not row[2].startswith("optional")
 
     for model in PAYMENTS[payment]:
-        assert says == required_of(model)
+        assert expected == required_of(model)
 
 
 @pytest.mark.parametrize("endpoint", QUERIES)
 def test_the_fields_of_a_request_match_its_model(endpoint: str) -> None:
     # Field tables have four columns.
     table = [row for row in rows(anchored(endpoint)) if len(row) == 4]
-    says = {row[0]: row[2] == "yes" for row in table if row[0] != "Field" and row[0] != "---"}
+    expected = {row[0]: row[2] == "yes" for row in table if row[0] != "Field" and row[0] != "---"}
     for fields in re.findall(r"^Required fields: (.*)\.$", anchored(endpoint), re.MULTILINE):
-        says |= dict.fromkeys(re.findall(r"\w+", fields), True)
+        expected |= dict.fromkeys(re.findall(r"\w+", fields), True)
 
-    assert says == required_of(QUERIES[endpoint])
+    assert expected == required_of(QUERIES[endpoint])
 
 
 # --- Examples ------------------------------------------------------------------------------------
@@ -179,8 +179,8 @@ async def run_all(sandbox: Sandbox, of: Page) -> Sequence[tuple[str, Answer, Ans
     for command, status, body in EXAMPLE.findall(of.text):
         if "clock/advance" not in command:  # it runs the jobs of the command before it
             await sandbox.advance(seconds=1)
-        says = Answer(int(status or 202), json.loads(body or PENDING))
-        found.append((command, says, await run(sandbox, command)))
+        expected = Answer(int(status or 202), json.loads(body or PENDING))
+        found.append((command, expected, await run(sandbox, command)))
     return found
 
 
@@ -188,9 +188,9 @@ async def run_all(sandbox: Sandbox, of: Page) -> Sequence[tuple[str, Answer, Ans
 async def test_a_command_gets_the_answer_below_it(sandbox: Sandbox, of: Page) -> None:
     assert len(re.findall("^curl ", of.text, re.MULTILINE)) == len(EXAMPLE.findall(of.text)) > 1
 
-    for command, says, came in await run_all(sandbox, of):
-        assert came.status == says.status, command
-        assert shape(came.body) == shape(says.body), command
+    for command, expected, answer in await run_all(sandbox, of):
+        assert answer.status == expected.status, command
+        assert shape(answer.body) == shape(expected.body), command
 
 
 async def test_the_example_of_a_profile_is_the_callback_that_is_sent(
@@ -211,18 +211,18 @@ async def test_the_example_of_a_profile_is_the_callback_that_is_sent(
 async def test_callbacks_have_the_values_in_the_table_of_operations(sandbox: Sandbox) -> None:
     table = rows(INTERFACE.section("Profile `trans`"))
     start = table.index(["Request", "customer_number", "nw", "payment_mode"]) + 2
-    says = {name: tuple(row[1:]) for row in table[start:] for name in row[0].split(", ")}
+    expected = {name: tuple(row[1:]) for row in table[start:] for name in row[0].split(", ")}
 
-    for name in says:
+    for name in expected:
         send = getattr(sandbox, "collect" if name == "collection" else name)
         await send(transaction_id=name)
     await sandbox.advance(seconds=5)
 
     fields = ("customer_number", "nw", "payment_mode")
     bodies = [message["json"] for message in await sandbox.inbox()]
-    came = {body["trans_ref"]: tuple(body[name] for name in fields) for body in bodies}
-    assert came == says
-    assert len(says) == 6
+    found = {body["trans_ref"]: tuple(body[name] for name in fields) for body in bodies}
+    assert found == expected
+    assert len(expected) == 6
 
 
 async def test_the_signature_example_recognizes_a_genuine_callback(sandbox: Sandbox) -> None:
