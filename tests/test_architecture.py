@@ -152,7 +152,7 @@ print(*sys.modules)
 """
 
 
-def test_the_start_of_a_server_imports_only_what_it_needs() -> None:
+def test_the_start_of_a_server_imports_only_needed_modules() -> None:
     """Other imports would slow down the start of `serve`. One process prints both lists."""
     environment = {name: text for name, text in os.environ.items() if name != NO_PLUGINS}
     result = subprocess.run(  # noqa: S603 -- ourselves
