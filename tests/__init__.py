@@ -1,6 +1,6 @@
-"""The tests, which keep compiled code: otherwise each of a hundred processes compiles it again.
+"""The tests keep compiled code: otherwise each of a hundred processes compiles it again.
 
-pytest imports this package before `tests/conftest.py`, so that what that imports is kept too.
+pytest imports this package before `tests/conftest.py`, so the imports of that file are kept too.
 """
 
 import os

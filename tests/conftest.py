@@ -77,7 +77,6 @@ settings.load_profile("suite")
 # 50 ms in each of them. httpx refuses a file without certificates, but takes "" as no file. A test
 # may name others.
 os.environ["SSL_CERT_FILE"] = ""
-
 os.environ["SSL_CERT_DIR"] = os.devnull
 
 
@@ -243,7 +242,7 @@ def _fast_path() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _servers_are_left() -> Iterator[None]:
+def _end_shared_servers() -> Iterator[None]:
     """End the servers that the tests of this process share."""
     yield
     fork_server.leave()
@@ -351,7 +350,7 @@ class Works:
     meanwhile: JobHandler | None = None
 
     async def note(self, unit: Unit, job: Job, now: datetime) -> None:
-        """Handle a job that is no delivery: add a posting, or raise."""
+        """Handle a job that is not a delivery: add a posting, or raise."""
         self.tried.append((job.subject, now))
         await unit.add_transfer(posting("1", subject=job.subject, at=now))
         if self.meanwhile is not None:
@@ -379,7 +378,7 @@ class Works:
             await self.store.run(methodcaller("add_job", delivery))
 
     async def start(self) -> None:
-        """Run every due job. The callbacks are then on their way, or in the queue."""
+        """Run every due job. The callbacks are then being sent, or in the queue."""
         while await self.jobs.run_due(self.clock.now()):
             pass
         for _ in range(IN_ALL // IN_ONE_TURN + 3):
@@ -437,5 +436,5 @@ async def works() -> AsyncIterator[Works]:
     works = Works(clock, store, sender, deliveries, Scheduler(store, clock, deliveries, handlers))
     handlers[JobKind.SETTLE] = works.note
     yield works
-    sender.let_go()
+    sender.answer_all()
     await deliveries.close(grace=0)

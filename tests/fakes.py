@@ -13,7 +13,6 @@ from sandbox_sim.records.events import StoredChange
 from tests.turns import SOON_S
 
 T = TypeVar("T")
-
 OK = ReceiverResponse(200, "ok", 7)
 BROKEN = ReceiverResponse(500, "out of order", 7)
 NOT_THERE = ReceiverResponse(None, "", 0, "no connection: refused", FailureKind.CONNECTION)
@@ -51,10 +50,10 @@ class FakeSender:
         return [post.url for post in self.posts]
 
     def hang(self, *urls: str) -> None:
-        """Make these receivers hang until `let_go` is called."""
+        """Make these receivers hang until `answer_all` is called."""
         self._hanging.update((url, asyncio.Event()) for url in urls)
 
-    def let_go(self) -> None:
+    def answer_all(self) -> None:
         """Make all receivers that hang answer now."""
         for event in self._hanging.values():
             event.set()

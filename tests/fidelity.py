@@ -157,8 +157,7 @@ def _marker(mark: ast.Call) -> str:
 def _is_mark(function: ast.expr) -> bool:
     match function:
         case ast.Attribute(
-            value=ast.Attribute(value=ast.Name(id="pytest"), attr="mark"),
-            attr="spec" | "decision",
+            value=ast.Attribute(value=ast.Name(id="pytest"), attr="mark"), attr="spec" | "decision"
         ):
             return True
     return False

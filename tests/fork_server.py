@@ -112,7 +112,7 @@ def start(*words: str, stdout: int = subprocess.PIPE) -> ForkedProcess:
 
 
 def run(*words: str, timeout: float) -> subprocess.CompletedProcess[str]:
-    """Run `python WORDS` to its end; kill it after so many seconds."""
+    """Run `python WORDS` to its end; kill it after `timeout` seconds."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = ForkedProcess(words, out.fileno(), err.fileno())
         try:
@@ -155,7 +155,7 @@ class _Server:
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
             listener.bind(str(self.address))
             listener.listen()
-            # -P: the folder of this file is no place for modules.
+            # -P: modules must not be imported from the folder of this file.
             words = [sys.executable, "-P", __file__, str(listener.fileno())]
             self._process = subprocess.Popen(  # noqa: S603 -- ourselves
                 words, stdin=subprocess.PIPE, pass_fds=[listener.fileno()]

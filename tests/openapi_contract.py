@@ -16,7 +16,6 @@ from sandbox_sim.web.openapi.routes import ServerFacts
 from sandbox_sim.web.routes import Route
 
 Schema = dict[str, Any]
-
 _DOCUMENT = "urn:openapi"
 # The base path and the contract of each server of the tests, by port.
 _contracts: dict[int, tuple[str, "Contract"]] = {}
@@ -99,7 +98,7 @@ class Contract:
         assert problem is None, f"{asked}: {problem}"
 
     def _item(self, path: str) -> Schema:
-        """Return the operations of a path, by method; none for a path that it does not have."""
+        """Return the operations of a path, by method; empty for an unknown path."""
         paths: Schema = self.document["paths"]
         if path not in paths:
             found = (name for pattern, name in self._patterns if pattern.fullmatch(path))

@@ -22,14 +22,13 @@ from urllib.parse import parse_qs, urlsplit
 from tests.requirements import missing
 
 T = TypeVar("T")
-
 NAMED: Final = "SANDBOX_SIM_TEST_POSTGRES"
 WORKER: Final = os.environ.get("PYTEST_XDIST_WORKER", "alone")
 RUN: Final = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
 OURS: Final = f"sandbox_sim_{RUN}_{WORKER}"
 
 # Settings of the server that the tests start. Its data need not survive the end of the machine, and
-# a test of a deadlock waits for no full second.
+# a test of a deadlock must not wait for a second.
 _SETTINGS: Final = {
     **dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "off"),
     "deadlock_timeout": "50ms",
@@ -194,15 +193,11 @@ def _made(name: str) -> str:
 
 def leave() -> None:
     """Disconnect, and drop the database from the server that SANDBOX_SIM_TEST_POSTGRES names."""
-    if _other_thread.cache_info().currsize:
-        _leave()
-
-
-def _leave() -> None:
-    other_thread = _other_thread()
+    if not _other_thread.cache_info().currsize:
+        return
     if os.environ.get(NAMED) and _made.cache_info().currsize:
         outside(execute(server_url(), f'DROP DATABASE IF EXISTS "{OURS}" WITH (FORCE)'))
-    other_thread.close()
+    _other_thread().close()
 
 
 def empty_database() -> str:

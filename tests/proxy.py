@@ -71,9 +71,9 @@ class Proxy:
             else:
                 inner_reader, inner = await asyncio.open_connection(*self._target)
             self._writers.add(inner)
-            answers = asyncio.create_task(self._answers(inner_reader, writer))
+            answers = asyncio.create_task(self._forward("answer", inner_reader, writer))
             try:
-                await self._questions(reader, inner)
+                await self._forward("question", reader, inner)
             finally:
                 for each in (inner, writer):
                     each.transport.abort()
@@ -82,21 +82,13 @@ class Proxy:
         writer.transport.abort()
         self._writers.discard(writer)
 
-    async def _questions(self, reader: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+    async def _forward(
+        self, part: str, reader: asyncio.StreamReader, to: asyncio.StreamWriter
+    ) -> None:
         with suppress(*LOST):
             while data := await reader.read(65536):
                 await self._flowing.wait()
-                if self.lose == "question" and b"COMMIT" in data:
-                    self.lose = None
-                    return
-                to.write(data)
-                await to.drain()
-
-    async def _answers(self, reader: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
-        with suppress(*LOST):
-            while data := await reader.read(65536):
-                await self._flowing.wait()
-                if self.lose == "answer" and b"COMMIT" in data:
+                if self.lose == part and b"COMMIT" in data:
                     self.lose = None
                     break
                 to.write(data)

@@ -28,7 +28,6 @@ from sandbox_sim.values.clients import ServiceMode
 from sandbox_sim.values.vocabulary import Wallet
 
 NOW = datetime(2026, 1, 1, 9, tzinfo=UTC)
-
 SERVICE = 55
 
 
@@ -91,9 +90,7 @@ def job(subject: str = "10000000001", due_at: datetime = NOW, **fields: Any) -> 
 
 
 def account_of(
-    service_id: int = SERVICE,
-    account: Wallet = Wallet.SMS,
-    mode: ServiceMode = ServiceMode.SANDBOX,
+    service_id: int = SERVICE, account: Wallet = Wallet.SMS, mode: ServiceMode = ServiceMode.SANDBOX
 ) -> Account:
     return wallet_of(mode, service_id, account)
 

@@ -24,7 +24,6 @@ SHAPES = {
 }
 PLACEHOLDER = re.compile(r"<([a-z_]+)( [0-9]+)?>")
 REPEAT = re.compile(r"<([0-9]+) times more>")
-
 Json = dict[str, Any]
 
 
@@ -44,7 +43,7 @@ class Afterwards(_Strict):
 
 
 class Sample(_Strict):
-    """One file. `callback` is the callback that has arrived in the end, or null."""
+    """One file. `callback` is the callback that has arrived at the end, or null."""
 
     title: str
     settings: Json = {}

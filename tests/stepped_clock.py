@@ -19,7 +19,7 @@ class SteppedClock(VirtualClock):
         self.monotonic = lambda: self._seconds
 
     def advance(self, seconds: float) -> None:
-        """Let so much real time pass."""
+        """Let this much real time pass."""
         self._seconds += seconds
         due = [act for at, act in self._due if at <= self._seconds]
         self._due = [(at, act) for at, act in self._due if at > self._seconds]

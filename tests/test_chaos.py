@@ -44,7 +44,7 @@ def chaos(
 
 
 def lose(folder: Path) -> None:
-    """Delete the first payment from the store of a run, and who and why of the last top-up."""
+    """Delete the first payment of a run, and the manual entry of its last top-up."""
     (store,) = folder.glob("*/chaos.sqlite3")
     with closing(sqlite3.connect(store)) as database, database:
         database.execute("DELETE FROM transactions WHERE mode = 'P' AND transaction_id LIKE '%-n1'")
@@ -54,24 +54,24 @@ def lose(folder: Path) -> None:
         )
 
 
-def test_nothing_is_lost_when_the_server_is_killed_under_load(chaos: Chaos) -> None:
-    code, said = chaos("--clients", "4")
+def test_a_server_that_is_killed_under_load_loses_nothing(chaos: Chaos) -> None:
+    code, output = chaos("--clients", "4")
 
-    assert code == 0, said
-    assert "FAIL" not in said
-    last = said.splitlines()[-1]
+    assert code == 0, output
+    assert "FAIL" not in output
+    last = output.splitlines()[-1]
     found = re.match(r"1 rounds, (\d+) kills, .* ([\d,]+) of them payments and sends ack", last)
-    assert found is not None, said
+    assert found is not None, output
     kills, acknowledged = (int(number.replace(",", "")) for number in found.groups())
-    assert kills >= 2, said  # one in the round, and one without load
-    assert acknowledged > 10, said  # there was a load, even on a slow machine
+    assert kills >= 2, output  # one in the round, and one without load
+    assert acknowledged > 10, output  # there was a load, even on a slow machine
 
 
 @pytest.mark.decision("D39")
-def test_a_payment_and_an_act_that_production_loses_are_found(
+def test_a_lost_payment_and_a_lost_act_of_an_operator_are_found(
     chaos: Chaos, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """All else is proven: one kill is between submit and record, and MTN tells the outcome."""
+    """The other claims hold: one kill is between submit and record, and MTN has the outcome."""
     monkeypatch.setattr(momo.Momo, "timeout_s", 1.0)
     # A payment that was saved and never sent waits for a person after this time.
     monkeypatch.setattr(momo, "GIVES_UP_AFTER_S", 5.0)
@@ -86,18 +86,18 @@ def test_a_payment_and_an_act_that_production_loses_are_found(
 
     monkeypatch.setattr(ProductionCrashes, "kill_all", kill_and_lose)
 
-    code, said = chaos("--production", "--network", "mtn_momo", "--clients", "4")
+    code, output = chaos("--production", "--network", "mtn_momo", "--clients", "4")
 
-    assert code == 1, said
-    assert "; 1 killed between submit and record;" in said
-    ended, there, called_back, act, unsigned = re.findall(r"^FAIL .*\n +(.*)", said, re.MULTILINE)
-    assert "-n1 of service" in ended, said
-    assert ended.endswith("is not found, and the network has charged it"), said
-    assert "accepted deposit" in there, said
-    assert called_back.endswith("-n1, which is not there"), said
-    assert act.startswith("topup "), said
-    assert act.endswith("is there 0 times"), said
-    assert unsigned.endswith("is of no act"), said
-    # Nothing else is wrong. A callback that was refused at first is there twice.
+    assert code == 1, output
+    assert "; 1 killed between submit and record;" in output
+    ended, there, called_back, act, unsigned = re.findall(r"^FAIL .*\n +(.*)", output, re.MULTILINE)
+    assert "-n1 of service" in ended, output
+    assert ended.endswith("is not found, and the network has charged it"), output
+    assert "accepted deposit" in there, output
+    assert called_back.endswith("-n1, which is not there"), output
+    assert act.startswith("topup "), output
+    assert act.endswith("is there 0 times"), output
+    assert unsigned.endswith("is of no act"), output
+    # There are no other violations. A callback that was refused at first is in the output twice.
     found = {ended, there, called_back, act, unsigned}
-    assert set(re.findall(r"^ {8}(.*)", said, re.MULTILINE)) == found, said
+    assert set(re.findall(r"^ {8}(.*)", output, re.MULTILINE)) == found, output

@@ -21,7 +21,7 @@ def paths_in(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_path_that_is_named_exists(page: str) -> None:
+def test_every_path_on_a_page_exists(page: str) -> None:
     paths = paths_in(text_of(page))
 
     assert len(paths) > 5

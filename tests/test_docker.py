@@ -18,14 +18,14 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
 PAGES = ["Dockerfile", "docs/docker.md", "docs/compose.yaml"]
 
 
-def said(instruction: str) -> list[str]:
+def arguments_of(instruction: str) -> list[str]:
     """Return the arguments of an instruction, one entry for each time the Dockerfile has it."""
     return re.findall(rf"^\s*{instruction} +(.+)$", DOCKERFILE, re.MULTILINE)
 
 
 def environment(folder: Path, **changed: str) -> dict[str, str]:
     """Return the environment of the image, with the store in a folder of the test."""
-    (variables,) = said("ENV")
+    (variables,) = arguments_of("ENV")
     given = dict(pair.split("=", 1) for pair in variables.split())
     del given["PATH"]
     given["SANDBOX_SIM_STORE"] = f"sqlite:{folder}/state.sqlite3"
@@ -34,8 +34,8 @@ def environment(folder: Path, **changed: str) -> dict[str, str]:
 
 
 def started(program: Path, environment: dict[str, str]) -> "subprocess.Popen[str]":
-    assert said("ENTRYPOINT") == ['["sandbox-sim"]']
-    assert said("CMD")[-1] == '["serve"]'
+    assert arguments_of("ENTRYPOINT") == ['["sandbox-sim"]']
+    assert arguments_of("CMD")[-1] == '["serve"]'
     return subprocess.Popen(  # noqa: S603 -- ourselves
         [program, "serve"],
         env=environment,
@@ -45,14 +45,14 @@ def started(program: Path, environment: dict[str, str]) -> "subprocess.Popen[str
     )
 
 
-def test_it_does_not_start_without_a_token(tmp_path: Path) -> None:
+def test_the_image_does_not_start_without_a_control_token(tmp_path: Path) -> None:
     with started(console_script(), environment(tmp_path)) as server:
         assert server.wait(SOON) == 1
         assert server.stderr is not None
         assert server.stderr.read().startswith("control_token (from default): must be set")
 
 
-def test_with_one_it_is_healthy_and_ends_by_sigterm(tmp_path: Path) -> None:
+def test_the_image_with_a_token_is_healthy_and_ends_at_sigterm(tmp_path: Path) -> None:
     settings = environment(tmp_path, SANDBOX_SIM_CONTROL_TOKEN="secret", SANDBOX_SIM_PORT="0")
     (health,) = re.findall(r"HEALTHCHECK .*? CMD (.+)", DOCKERFILE)
     installed = Path(sys.executable).with_name("sandbox-sim")
@@ -71,19 +71,21 @@ def test_with_one_it_is_healthy_and_ends_by_sigterm(tmp_path: Path) -> None:
     assert address == "sandbox-sim ready at http://127.0.0.1"
     assert f"  from other machines: any address of this machine, port {port}\n" in out
     assert (checked.returncode, checked.stdout) == (0, "ready\n")
-    assert said("STOPSIGNAL") == ["SIGTERM"]
+    assert arguments_of("STOPSIGNAL") == ["SIGTERM"]
     assert code == 0
 
 
-def test_it_is_not_root_who_runs_it() -> None:
-    (user,) = said("USER")
+def test_the_image_does_not_run_as_root() -> None:
+    (user,) = arguments_of("USER")
 
     assert user != "root"
     assert f"useradd --system --create-home --home-dir /var/lib/sandbox-sim {user}" in DOCKERFILE
 
 
-def test_what_it_copies_is_there_and_let_through_to_the_build() -> None:
-    copied = [name for line in said("COPY") if "--from" not in line for name in line.split()[:-1]]
+def test_the_copied_files_exist_and_are_not_ignored_by_docker() -> None:
+    copied = [
+        name for line in arguments_of("COPY") if "--from" not in line for name in line.split()[:-1]
+    ]
     ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
@@ -93,7 +95,7 @@ def test_what_it_copies_is_there_and_let_through_to_the_build() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_settings_exist(page: str) -> None:
+def test_the_settings_on_a_page_exist(page: str) -> None:
     text = (ROOT / page).read_text("utf-8")
     named = {name.lower() for name in re.findall(r"SANDBOX_SIM_([A-Z_]+)", text)}
 

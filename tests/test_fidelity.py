@@ -9,7 +9,7 @@ KNOWN = {rule.id: rule for rule in rules()}
 IN_SCOPE = [rule for rule in rules() if rule.scope == "sandbox"]
 
 
-def test_every_rule_in_scope_is_claimed_by_a_test_and_cited_where_it_lives() -> None:
+def test_every_rule_in_scope_is_claimed_by_a_test_and_cited_in_the_code() -> None:
     claimed, cited = {claim.rule for claim in fidelity.claims()[0]}, fidelity.citations()
 
     assert len(KNOWN) == len(rules()), "an id names one rule"
@@ -18,7 +18,7 @@ def test_every_rule_in_scope_is_claimed_by_a_test_and_cited_where_it_lives() -> 
     assert {rule: where for rule, where in cited.items() if rule not in KNOWN} == {}
 
 
-def test_tests_claim_rules_that_there_are_by_their_own_markers() -> None:
+def test_tests_claim_existing_rules_by_the_right_marker() -> None:
     """Interface and decisions have a marker each."""
     claims = fidelity.claims()[0]
 
@@ -26,14 +26,14 @@ def test_tests_claim_rules_that_there_are_by_their_own_markers() -> None:
     assert [c for c in claims if (c.marker == "decision") != c.rule.startswith("D")] == []
 
 
-def test_markers_are_on_tests_and_write_their_ids_out() -> None:
-    # The samples take their markers from the rules in their answers. A test below checks those.
+def test_markers_are_on_tests_and_have_literal_ids() -> None:
+    # The samples take their markers from the rules in their answers.
     strays = [at for at in fidelity.claims()[1] if not at.startswith("tests/test_fixtures.py:")]
 
     assert strays == []
 
 
-def test_answers_name_only_rules_that_there_are() -> None:
+def test_answers_name_only_existing_rules() -> None:
     answered = fidelity.rules_answered()
 
     assert {"sandbox.3", "D5", "errors"} <= set(answered)

@@ -12,7 +12,7 @@ from tests.addresses import CALLABLE, NOT_CALLABLE, NOT_TEXT, ODD_ADDRESSES
 pytestmark = pytest.mark.decision("D37")
 
 
-def test_what_can_be_called_is_taken_and_all_else_refused_with_a_sentence() -> None:
+def test_valid_addresses_pass_and_invalid_ones_are_refused_with_a_message() -> None:
     for address in CALLABLE:
         check(address)
     for address in NOT_CALLABLE + NOT_TEXT:
@@ -33,19 +33,19 @@ def test_what_can_be_called_is_taken_and_all_else_refused_with_a_sentence() -> N
         ("http://a/" + "x" * MAX_CHARACTERS, "must have at most 2,048 characters"),
     ],
 )
-def test_the_sentence_says_which_part_is_wrong(address: str, says: str) -> None:
+def test_the_message_names_the_wrong_part(address: str, says: str) -> None:
     with pytest.raises(BadAddress, match=f"^{re.escape(says)}"):
         check(address)
 
 
 @given(st.from_regex(PLAIN, fullmatch=True))
-def test_what_the_fast_pattern_takes_can_be_called(address: str) -> None:
-    """It alone accepts most addresses, so it must not accept more than the parser."""
+def test_an_address_that_matches_the_fast_pattern_is_valid(address: str) -> None:
+    """The pattern alone checks most addresses, so it must not accept more than the parser."""
     assert parse(address).raw_host
 
 
 @given(ODD_ADDRESSES)
-def test_whatever_comes_is_read_or_refused(address: str) -> None:
+def test_any_address_is_parsed_or_refused(address: str) -> None:
     try:
         check(address)
     except BadAddress:
@@ -57,7 +57,7 @@ def test_whatever_comes_is_read_or_refused(address: str) -> None:
 
 
 @given(ODD_ADDRESSES, st.sampled_from(["http://localhost:5000", "https://[::1]/api"]))
-def test_a_rewritten_address_can_be_called_like_the_first(address: str, to: str) -> None:
+def test_a_rewritten_address_is_valid(address: str, to: str) -> None:
     try:
         url = parse(address)
     except BadAddress:
@@ -67,14 +67,14 @@ def test_a_rewritten_address_can_be_called_like_the_first(address: str, to: str)
     assert parse(routes.target(address)).raw_host
 
 
-def test_path_and_query_go_out_to_the_letter_where_they_need_no_escape() -> None:
+def test_path_and_query_are_sent_unchanged_if_they_need_no_escape() -> None:
     for address, target in (
         ("http://a/b%2Fc?d=e%2Bf%20g", "/b%2Fc?d=e%2Bf%20g"),
         ("http://a/%zz", "/%zz"),
         ("http://a/../b/./c", "/../b/./c"),
         ("http://a?b#c", "/?b"),
         ("http://a/é", "/%C3%A9"),
-        # A rewrite may make an address longer than one that comes in.
+        # A rewrite may make an address longer than a callback_url may be.
         ("http://a/" + "x" * 3 * MAX_CHARACTERS, "/" + "x" * 3 * MAX_CHARACTERS),
     ):
         assert parse(address).raw_path_qs == target

@@ -43,11 +43,7 @@ PAYMENTS: dict[str, list[type[request_models.OperationBody]]] = {
     "collection": [request_models.Collection],
     "card": [request_models.TestCardCollection],
     "deposit": [request_models.Deposit],
-    "payout": [
-        request_models.MobilePayout,
-        request_models.BankPayout,
-        request_models.CardPayout,
-    ],
+    "payout": [request_models.MobilePayout, request_models.BankPayout, request_models.CardPayout],
     "bill": [request_models.Bill],
     "airtime": [request_models.Airtime],
 }
@@ -94,7 +90,7 @@ def test_every_rule_of_the_interface_has_an_anchor() -> None:
 
 
 @pytest.mark.parametrize("of", [INTERFACE, CONTROL], ids=str)
-def test_an_anchor_stands_once_and_every_decision_that_is_cited_can_be_explained(of: Page) -> None:
+def test_anchors_are_unique_and_cited_decisions_exist(of: Page) -> None:
     for anchors in (named_anchors(of), [slug(each) for each in HEADING.findall(of.text)]):
         assert sorted(anchors) == sorted(set(anchors))
     cited = set(re.findall(r"\bD[0-9]+\b", of.text))
@@ -102,7 +98,7 @@ def test_an_anchor_stands_once_and_every_decision_that_is_cited_can_be_explained
     assert cited <= {rule.id for rule in rules()}
 
 
-def test_the_tables_of_codes_and_paths_are_those_of_the_code() -> None:
+def test_the_tables_of_the_interface_page_match_the_code() -> None:
     codes = {row[0]: (row[1], row[3]) for row in rows(anchored("codes"))[2:]}
     catalogue = response_codes.CATALOGUE.values()
     assert codes == {row.code: (str(row.http_status), row.message) for row in catalogue}
@@ -132,28 +128,28 @@ def required_of(model: type[request_models.OperationBody]) -> dict[str, bool]:
 
 
 @pytest.mark.parametrize("payment", PAYMENTS)
-def test_the_fields_of_a_payment_are_those_of_its_model(payment: str) -> None:
+def test_the_fields_of_a_payment_match_its_model(payment: str) -> None:
     common = {row[0]: row[2] for row in rows(INTERFACE.section("Common fields of payments"))[2:]}
     table = rows(INTERFACE.section("Fields of each payment"))[2:]
     (row,) = (row for row in table if row[0].startswith(f"[{payment}]"))
     further = re.findall(r"(?:^|; )`?(\w+)`?(?=[:;])", f"{row[4]};")
-    says = {name: value == "yes" for name, value in common.items()}
-    says |= dict.fromkeys(further, True)
-    says["payment_option"] = not row[2].startswith("optional")
+    expected = {name: value == "yes" for name, value in common.items()}
+    expected |= dict.fromkeys(further, True)
+    expected["payment_option"] = not row[2].startswith("optional")
 
     for model in PAYMENTS[payment]:
-        assert says == required_of(model)
+        assert expected == required_of(model)
 
 
 @pytest.mark.parametrize("endpoint", QUERIES)
-def test_the_fields_of_a_request_are_those_of_its_model(endpoint: str) -> None:
+def test_the_fields_of_a_request_match_its_model(endpoint: str) -> None:
     # Field tables have four columns.
     table = [row for row in rows(anchored(endpoint)) if len(row) == 4]
-    says = {row[0]: row[2] == "yes" for row in table if row[0] != "Field" and row[0] != "---"}
+    expected = {row[0]: row[2] == "yes" for row in table if row[0] != "Field" and row[0] != "---"}
     for fields in re.findall(r"^Required fields: (.*)\.$", anchored(endpoint), re.MULTILINE):
-        says |= dict.fromkeys(re.findall(r"\w+", fields), True)
+        expected |= dict.fromkeys(re.findall(r"\w+", fields), True)
 
-    assert says == required_of(QUERIES[endpoint])
+    assert expected == required_of(QUERIES[endpoint])
 
 
 # --- Examples ------------------------------------------------------------------------------------
@@ -183,8 +179,8 @@ async def run_all(sandbox: Sandbox, of: Page) -> Sequence[tuple[str, Answer, Ans
     for command, status, body in EXAMPLE.findall(of.text):
         if "clock/advance" not in command:  # it runs the jobs of the command before it
             await sandbox.advance(seconds=1)
-        says = Answer(int(status or 202), json.loads(body or PENDING))
-        found.append((command, says, await run(sandbox, command)))
+        expected = Answer(int(status or 202), json.loads(body or PENDING))
+        found.append((command, expected, await run(sandbox, command)))
     return found
 
 
@@ -192,12 +188,14 @@ async def run_all(sandbox: Sandbox, of: Page) -> Sequence[tuple[str, Answer, Ans
 async def test_a_command_gets_the_answer_below_it(sandbox: Sandbox, of: Page) -> None:
     assert len(re.findall("^curl ", of.text, re.MULTILINE)) == len(EXAMPLE.findall(of.text)) > 1
 
-    for command, says, came in await run_all(sandbox, of):
-        assert came.status == says.status, command
-        assert shape(came.body) == shape(says.body), command
+    for command, expected, answer in await run_all(sandbox, of):
+        assert answer.status == expected.status, command
+        assert shape(answer.body) == shape(expected.body), command
 
 
-async def test_a_profile_is_shown_as_it_is_sent(start_sandbox: StartSandbox) -> None:
+async def test_the_example_of_a_profile_is_the_callback_that_is_sent(
+    start_sandbox: StartSandbox,
+) -> None:
     (collection,) = (text for text, *_ in EXAMPLE.findall(INTERFACE.text) if '"T1001",' in text)
     for profile in (Profile.TRANS, Profile.FLAT, Profile.EVENT):
         section = INTERFACE.section(f"Profile `{profile}`")
@@ -210,24 +208,24 @@ async def test_a_profile_is_shown_as_it_is_sent(start_sandbox: StartSandbox) -> 
         assert shape(await sandbox.callback()) == shape(json.loads(example))
 
 
-async def test_the_callbacks_have_what_the_table_of_operations_says(sandbox: Sandbox) -> None:
+async def test_callbacks_have_the_values_in_the_table_of_operations(sandbox: Sandbox) -> None:
     table = rows(INTERFACE.section("Profile `trans`"))
     start = table.index(["Request", "customer_number", "nw", "payment_mode"]) + 2
-    says = {name: tuple(row[1:]) for row in table[start:] for name in row[0].split(", ")}
+    expected = {name: tuple(row[1:]) for row in table[start:] for name in row[0].split(", ")}
 
-    for name in says:
+    for name in expected:
         send = getattr(sandbox, "collect" if name == "collection" else name)
         await send(transaction_id=name)
     await sandbox.advance(seconds=5)
 
     fields = ("customer_number", "nw", "payment_mode")
     bodies = [message["json"] for message in await sandbox.inbox()]
-    came = {body["trans_ref"]: tuple(body[name] for name in fields) for body in bodies}
-    assert came == says
-    assert len(says) == 6
+    found = {body["trans_ref"]: tuple(body[name] for name in fields) for body in bodies}
+    assert found == expected
+    assert len(expected) == 6
 
 
-async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) -> None:
+async def test_the_signature_example_recognizes_a_genuine_callback(sandbox: Sandbox) -> None:
     (example,) = re.findall(r"```python\n(.*?)```", Page("docs/callbacks.md").text, re.DOTALL)
     names: dict[str, Any] = {}
     exec(example, names)  # noqa: S102 -- our own page
@@ -244,12 +242,12 @@ async def test_the_signature_example_knows_a_genuine_callback(sandbox: Sandbox) 
 # --- docs/control-api.md -------------------------------------------------------------------------
 
 
-# What the pages need and nobody asks for by hand.
+# The files of the browser pages, which docs/control-api.md does not list.
 FILE = re.compile(r"\.(?:js|css|svg)$")
 
 
 def paths() -> set[str]:
-    """Every path below the prefix of the control API, but for the files of its pages."""
+    """Every path below the prefix of the control API, except the files of its pages."""
     return {
         route.path.removeprefix("/_sandbox/")
         for route in build(Settings(store="memory:")).app[ROUTES]()
@@ -273,7 +271,7 @@ def written_out(path: str) -> Iterator[str]:
             return
 
 
-def test_the_control_api_has_the_paths_and_the_states_of_the_page_and_no_others() -> None:
+def test_the_control_api_page_lists_exactly_the_paths_and_states() -> None:
     table = re.findall(r"^\|.*\| (.*) \|$", CONTROL.section("Paths"), re.MULTILINE)[1:]
     named = [path for row in table for path in re.findall("`([^`]+)`", row)]
 
@@ -296,7 +294,7 @@ def commands(group: click.Group, above: str = "") -> Iterator[tuple[str, click.C
             yield f"{above}{name}", command
 
 
-def test_every_command_and_option_is_named() -> None:
+def test_the_command_line_page_names_every_command_and_option() -> None:
     section = Page("docs/command-line.md").text
     found = dict(commands(main))
 

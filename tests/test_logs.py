@@ -22,8 +22,8 @@ def record(message: str, *values: object, **extra: Any) -> logging.LogRecord:
 
 
 class TestText:
-    def test_control_characters_are_shown_and_not_obeyed(self) -> None:
-        """Nobody can write a line of his own; other writing stays as it is."""
+    def test_control_characters_are_escaped(self) -> None:
+        """A client cannot forge a line, and other scripts stay readable."""
         line = TextFormatter().format(record("transaction %s", NOISE))
 
         assert line.endswith(r"transaction a\nb\r\x1b[31mred\x00\x7f\x85c\u2028\u2029\u202e\ud83d")
@@ -33,7 +33,7 @@ class TestText:
             assert len(TextFormatter().format(record("%s", forged)).splitlines()) == 1
         assert TextFormatter().format(record("Ɛyɛ, 你好, 🙂")).endswith("Ɛyɛ, 你好, 🙂")
 
-    def test_a_traceback_is_shown_and_not_obeyed(self) -> None:
+    def test_control_characters_in_a_traceback_are_escaped(self) -> None:
         made = record("failed", exc_info=(ValueError, ValueError("\x1b[2J\x9b\u2028\ud83d"), None))
 
         first, *lines = TextFormatter().format(made).split("\n")
@@ -43,7 +43,7 @@ class TestText:
 
 
 class TestJson:
-    def test_a_record_is_an_object_with_its_facts_in_one_line(self) -> None:
+    def test_a_record_is_one_line_of_json_with_its_facts(self) -> None:
         facts = {"code": "019", "rule": "sandbox.1", "service_id": 55, "transaction_id": None}
 
         line = JsonFormatter().format(record("transaction %s", NOISE, facts=facts))
@@ -70,29 +70,22 @@ class TestJson:
 
 @pytest.mark.usefixtures("logging_as_before")
 class TestConfigure:
-    @pytest.mark.parametrize(
-        ("level", "said"),
-        [
-            ("debug", ["debug", "info", "warning", "error"]),
-            ("info", ["info", "warning", "error"]),
-            ("warning", ["warning", "error"]),
-            ("error", ["error"]),
-        ],
-    )
-    def test_the_level_is_ours_and_the_stream_is_stderr(
-        self, capsys: pytest.CaptureFixture[str], level: str, said: list[str]
+    LEVELS = ("debug", "info", "warning", "error")
+
+    @pytest.mark.parametrize("level", LEVELS)
+    def test_records_of_the_level_and_above_go_to_stderr(
+        self, capsys: pytest.CaptureFixture[str], level: str
     ) -> None:
         logs.configure(level, "text")
-        for each in ("debug", "info", "warning", "error"):
+        for each in self.LEVELS:
             getattr(logging.getLogger("sandbox_sim.jobs"), each)("this is %s", each)
 
         out, err = capsys.readouterr()
         assert out == ""
-        assert [line.split()[-1] for line in err.splitlines()] == said
+        expected = self.LEVELS[self.LEVELS.index(level) :]
+        assert tuple(line.split()[-1] for line in err.splitlines()) == expected
 
-    def test_json_lines_and_of_others_only_warnings(
-        self, capsys: pytest.CaptureFixture[str]
-    ) -> None:
+    def test_other_loggers_write_only_warnings(self, capsys: pytest.CaptureFixture[str]) -> None:
         logs.configure("debug", "json")
         logging.getLogger("sandbox_sim.jobs").info("one")
         logging.getLogger("asyncio").info("chatter")
@@ -103,21 +96,21 @@ class TestConfigure:
 
 
 @pytest.fixture
-def told(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     """The log records of level info and above, as by default."""
     caplog.set_level("INFO", logger="sandbox_sim.requests")
     return caplog
 
 
 class TestRequests:
-    async def test_each_is_one_line_with_the_why(
-        self, sandbox: Sandbox, told: pytest.LogCaptureFixture
+    async def test_each_request_is_one_line_with_the_reason(
+        self, sandbox: Sandbox, log: pytest.LogCaptureFixture
     ) -> None:
         answer = await sandbox.collect(customer_number="0240000000")
         await sandbox.post("/make_payment", {}, Authorization=basic("sandbox_key", "wrong-s3same"))
         accepted = await sandbox.collect()
 
-        line, of_a_stranger, last = told.records
+        line, unauthorized, last = log.records
         message = line.getMessage()
         assert (line.levelno, line.name) == (logging.INFO, "sandbox_sim.requests")
         for fact in ("make_payment", "service 55", "transaction T1", "019", "rule sandbox.1"):
@@ -128,9 +121,9 @@ class TestRequests:
         assert (facts["code"], facts["rule"], facts["service_id"]) == ("019", "sandbox.1", 55)
         assert "'0240000000' is not allowlisted" in facts["why"]
 
-        assert "100" in of_a_stranger.getMessage()
-        assert "the secret key does not belong to it" in of_a_stranger.getMessage()
-        assert "s3same" not in of_a_stranger.getMessage()
+        assert "100" in unauthorized.getMessage()
+        assert "the secret key does not belong to it" in unauthorized.getMessage()
+        assert "s3same" not in unauthorized.getMessage()
 
         assert last.levelno == logging.INFO
         assert last.getMessage() == (
@@ -139,40 +132,40 @@ class TestRequests:
             f"[{accepted.headers['X-Sandbox-Request-Id']}]"
         )
 
-    async def test_many_at_once_have_one_line_together(
-        self, sandbox: Sandbox, told: pytest.LogCaptureFixture
+    async def test_many_requests_at_once_share_a_line(
+        self, sandbox: Sandbox, log: pytest.LogCaptureFixture
     ) -> None:
         for number in range(80):
             await sandbox.collect(transaction_id=f"T{number}")
         await sandbox.stop()
 
-        lines = [line.getMessage() for line in told.records]
+        lines = [line.getMessage() for line in log.records]
         together = [line for line in lines if line.startswith("without a line of their own")]
         counts = [int(word) for line in together for word in re.findall("([0-9]+) requests", line)]
         assert len(lines) - len(together) + sum(counts) == 80
         assert counts
 
-    async def test_quiet_leaves_out_what_was_accepted(
-        self, start_sandbox: StartSandbox, told: pytest.LogCaptureFixture
+    async def test_quiet_omits_accepted_requests(
+        self, start_sandbox: StartSandbox, log: pytest.LogCaptureFixture
     ) -> None:
         sandbox = await start_sandbox(quiet=True)
         await sandbox.collect()
         await sandbox.balance()
-        assert told.records == []
+        assert log.records == []
 
         await sandbox.collect(customer_number="0240000000")
-        assert len(told.records) == 1
-        told.clear()
+        assert len(log.records) == 1
+        log.clear()
 
-        told.set_level("DEBUG", logger="sandbox_sim.requests")
+        log.set_level("DEBUG", logger="sandbox_sim.requests")
         await sandbox.balance()
 
-        (line,) = told.records
+        (line,) = log.records
         assert line.levelno == logging.DEBUG
         assert "rule sandbox.9" in line.getMessage()
 
 
-async def test_secret_keys_are_never_told(
+async def test_secret_keys_are_never_logged(
     sandbox: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", logger="sandbox_sim")
@@ -190,7 +183,7 @@ async def test_secret_keys_are_never_told(
 
 @pytest.mark.decision("D38")
 @pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
-def test_a_traceback_quotes_no_secret(formatter: logging.Formatter) -> None:
+def test_a_traceback_does_not_show_a_secret(formatter: logging.Formatter) -> None:
     error = ValueError("4111 1111 1111 1111 for http://ama:s3same@shop.test")
     failed = logging.makeLogRecord({"msg": "a fault", "exc_info": (ValueError, error, None)})
 

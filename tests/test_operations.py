@@ -29,16 +29,13 @@ INBOX = "http://127.0.0.1:9/inbox"
 
 
 def sample(operation: Operation) -> dict[str, object]:
+    url = f"{INBOX}/shop"
     return operation.sample(
-        55,
-        INBOX,
-        transaction_id="T1",
-        callback_url=f"{INBOX}/shop",
-        request_time=REQUEST_TIME,
+        55, INBOX, transaction_id="T1", callback_url=url, request_time=REQUEST_TIME
     )
 
 
-def test_twelve_operations_over_nine_paths() -> None:
+def test_twelve_operations_share_nine_paths() -> None:
     assert len(Operation) == 12
     assert len(OF_PATH) == 9
     assert {each: path for path, found in OF_PATH.items() for each in found} == {
@@ -64,12 +61,13 @@ def test_the_codes_of_a_row_are_in_the_catalogue(operation: Operation) -> None:
 
 
 @pytest.mark.spec("endpoint.7", "endpoint.9", "endpoint.10")
-def test_the_rejections_of_messages_and_queries() -> None:
+def test_messages_and_queries_have_their_rejections() -> None:
     assert {each: set(each.row.rejections) for each in Operation if each not in PAYMENTS} == {
         Operation.STATUS: {"027"},
         Operation.SMS: {"216", "237", "371", "S002"},
         Operation.BULK_SMS: {"216", "237", "371", "S002", "389", "390"},
-        **{each: set() for each in (Operation.BALANCE, Operation.SMS_HISTORY)},
+        Operation.BALANCE: set(),
+        Operation.SMS_HISTORY: set(),
         Operation.SMS_BALANCE: set(),
     }
 
@@ -106,7 +104,9 @@ def test_every_kind_of_party_has_checks_in_the_sandbox() -> None:
 
 
 @pytest.mark.parametrize("operation", PAYMENTS)
-def test_sandbox_decides_about_the_requests_of_a_row_as_the_row_says(operation: Operation) -> None:
+def test_the_sandbox_accepts_the_valid_and_rejects_the_failing_request_of_a_row(
+    operation: Operation,
+) -> None:
     row, name = operation.row, PAYMENTS[operation].party_field
     valid = payment(operation, nw=row.valid["nw"], party=row.valid[name])
     failing = valid._replace(party=row.failing[name])
@@ -139,7 +139,7 @@ def test_the_sample_of_a_payment_has_every_field_that_the_interface_requires() -
         (None, "MOM", None),
     ],
 )
-def test_which_operation_two_fields_of_make_payment_allow(
+def test_trans_type_and_payment_option_decide_the_operation(
     trans_type: str | None, payment_option: str | None, operation: Operation | None
 ) -> None:
     assert make_payment_operation(trans_type, payment_option) is operation

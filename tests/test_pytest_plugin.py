@@ -32,9 +32,7 @@ def _project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None
     pytester.makeini("[pytest]\naddopts = -p sandbox_sim.pytest_plugin")
 
 
-def test_each_test_has_a_service_and_a_clock_of_its_own_on_one_server(
-    pytester: pytest.Pytester,
-) -> None:
+def test_each_test_has_its_own_service_and_clock_on_one_server(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         import pytest
@@ -58,7 +56,7 @@ def test_each_test_has_a_service_and_a_clock_of_its_own_on_one_server(
     pytester.runpytest_inprocess().assert_outcomes(passed=6)
 
 
-def test_a_failed_test_says_what_the_gateway_saw(pytester: pytest.Pytester) -> None:
+def test_a_failed_test_shows_the_records_of_the_gateway(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
         from payments import pay
@@ -95,7 +93,9 @@ def test_a_failed_test_says_what_the_gateway_saw(pytester: pytest.Pytester) -> N
     result.stdout.no_fnmatch_line("*def expect_one*")
 
 
-def test_it_says_so_however_the_test_got_its_gateway(pytester: pytest.Pytester) -> None:
+def test_the_report_of_a_failed_test_shows_its_gateway_in_every_kind_of_test(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makepyfile(
         """
         import unittest
@@ -125,12 +125,12 @@ def test_it_says_so_however_the_test_got_its_gateway(pytester: pytest.Pytester) 
             pay(sandbox_gateway, transaction_id="of a test that passes")
 
         def test_without_a_gateway():
-            assert not "told anything"
+            assert not "shown"
 
         def test_when_it_has_stopped(request):
             with SandboxGateway() as gateway:
                 request.node.funcargs["gateway"] = gateway
-            assert not "told anything"
+            assert not "shown"
 
         class PaymentTest(unittest.TestCase):
             @classmethod
@@ -149,7 +149,7 @@ def test_it_says_so_however_the_test_got_its_gateway(pytester: pytest.Pytester) 
     for way in ("by with", "by a fixture", "as it runs", "by unittest"):
         result.stdout.fnmatch_lines(["*sandbox gateway*", f"*collect {way}: 202, *"])
     sections = result.stdout.str().count("- sandbox gateway -")
-    assert sections == 3, "in the first test it is a note of the error"
+    assert sections == 3, "test_by_with has a note of the error instead"
 
 
 def test_gateways_with_settings_last_for_the_session(pytester: pytest.Pytester) -> None:
@@ -188,13 +188,19 @@ def test_gateways_with_settings_last_for_the_session(pytester: pytest.Pytester) 
     )
 
 
-def test_workers_of_xdist_import_nothing_before_a_fixture_is_used_and_have_a_server_each(
+# Each of two workers runs every test.
+IN_TWO_WORKERS = ("-p", "xdist", "--tx", "2*popen", "--dist", "each")
+
+
+def lines_seen(pytester: pytest.Pytester) -> list[list[str]]:
+    """The words of each line that the tests of a run have added to the file `seen`."""
+    return [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
+
+
+def test_xdist_workers_import_nothing_before_a_fixture_and_have_a_server_each(
     pytester: pytest.Pytester,
 ) -> None:
-    """One run shows both, because two processes that import the package take most of the time.
-
-    With `--dist each` each worker runs every test.
-    """
+    """One run shows both, because two processes that import the package take most of the time."""
     pytester.makepyfile(
         """
         import os
@@ -223,10 +229,9 @@ def test_workers_of_xdist_import_nothing_before_a_fixture_is_used_and_have_a_ser
         """
     )
 
-    options = ("-p", "xdist", "--tx", "2*popen", "--dist", "each")
-    pytester.runpytest_inprocess(*options).assert_outcomes(passed=12)
+    pytester.runpytest_inprocess(*IN_TWO_WORKERS).assert_outcomes(passed=12)
 
-    seen = [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
+    seen = lines_seen(pytester)
     assert len({service_id for _, service_id, _ in seen}) == 10
     assert len({url for _, _, url in seen}) == len({worker for worker, _, _ in seen}) == 2
 
@@ -241,7 +246,7 @@ ASYNCIO = ("-o", "asyncio_mode=strict", "-o", "asyncio_default_fixture_loop_scop
         ("anyio", ["-p", "anyio.pytest_plugin"]),
     ],
 )
-def test_coroutines_run_under_any_plugin(
+def test_coroutine_tests_run_under_pytest_asyncio_and_anyio(
     pytester: pytest.Pytester, mark: str, options: list[str]
 ) -> None:
     pytester.makepyfile(
@@ -303,10 +308,10 @@ def test_a_wrong_argument_shows_the_line_of_the_test_only(pytester: pytest.Pytes
     result.stdout.no_fnmatch_line("*sandbox_sim/testing/*")
 
 
-def test_tests_side_by_side_share_a_gateway_that_runs_elsewhere(
+def test_parallel_tests_share_the_gateway_that_the_environment_names(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They import none of the packages of the server, so they need not be installed."""
+    """The tests do not import the packages of the server, so these need not be installed."""
     pytester.makepyfile(
         """
         import sys
@@ -330,12 +335,11 @@ def test_tests_side_by_side_share_a_gateway_that_runs_elsewhere(
     with sandbox_sim.SandboxGateway(settle_delay_ms=0) as server:
         server.reset_clock()
         monkeypatch.setenv("SANDBOX_SIM_URL", server.url)
-        options = ("-p", "xdist", "--tx", "2*popen", "--dist", "each")
-        result = pytester.runpytest_inprocess(*options)
+        result = pytester.runpytest_inprocess(*IN_TWO_WORKERS)
         url = server.url
 
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(["E*its settings apply to all its users*"])
-    seen = [line.split() for line in (pytester.path / "seen").read_text("utf-8").splitlines()]
+    seen = lines_seen(pytester)
     assert len({service_id for service_id, _ in seen}) == 2
     assert {url for _, url in seen} == {url}

@@ -40,7 +40,7 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("language", ["node", *sorted(REQUIRED & {"php", "go", "java"})])
-def test_a_recipe_runs_as_it_stands(language: str, tmp_path: Path) -> None:
+def test_a_recipe_runs_unchanged(language: str, tmp_path: Path) -> None:
     commands = [command.split() for command in COMMANDS[language]]
     if shutil.which(commands[0][0]) is None:
         missing(language, f"{commands[0][0]} is not installed")
@@ -104,7 +104,7 @@ def test_node_says_which_program_does_not_start(tmp_path: Path) -> None:
     assert "Error: sandbox-sim does not start; set SANDBOX_SIM" in done.stderr
 
 
-def test_those_for_python_pass(tmp_path: Path) -> None:
+def test_the_python_recipes_pass(tmp_path: Path) -> None:
     for recipe in RECIPES.glob("test_*.py"):
         shutil.copy(recipe, tmp_path)
     options = "[pytest]\nasyncio_default_fixture_loop_scope = function\n"

@@ -6,17 +6,10 @@ from typing import Any
 
 import pytest
 
-from sandbox_sim.adapters.clock_and_ids import RandomIds, VirtualClock
-from sandbox_sim.callbacks.delivery_queue import ProcessAnswerGate
-from sandbox_sim.events.waits import Waiters
-from sandbox_sim.ledger.accounts import Accounts
-from sandbox_sim.overrides.behaviour import BehaviourHolder
-from sandbox_sim.overrides.overrides import Overrides, UserRules
-from sandbox_sim.payments.settlement import Settlement
-from sandbox_sim.payments.submit import Payments, SandboxProcessor
-from sandbox_sim.records.behaviour import Behaviour
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
+from sandbox_sim.bootstrap import build
 from sandbox_sim.settings.schema import Settings
-from sandbox_sim.values.clients import Client, ServiceMode
+from sandbox_sim.values.clients import Client
 from tests import postgres
 from tests.sample_records import transaction
 from tests.stores.conftest import eventually
@@ -28,31 +21,22 @@ CLIENT = Client("sandbox_key", "sandbox_secret")
 
 
 @pytest.mark.parametrize("text", [PAGE, COMPOSE], ids=["page", "compose"])
-def test_the_settings_exist(text: str) -> None:
+def test_the_settings_on_a_page_exist(text: str) -> None:
     named = {name.lower() for name in re.findall(r"SANDBOX_SIM_([A-Z_]+)", text)}
 
     assert named
     assert named <= set(Settings.model_fields)
 
 
-async def test_a_payment_takes_the_statement_of_the_yardstick_and_no_other(
+async def test_a_payment_runs_the_statement_of_the_yardstick_and_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    url = postgres.empty_database()
+    gateway = build(Settings(store=postgres.empty_database()), clock=VirtualClock())
     from asyncpg.connection import Connection  # noqa: PLC0415
 
     from bench.postgres_yardstick import STATEMENT  # noqa: PLC0415
-    from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
 
-    clock = VirtualClock()
-    store = PostgresStore(url, clock)
-    ids, accounts = RandomIds(), Accounts()
-    behaviour = BehaviourHolder(Behaviour(allowed_prefixes=("0244",)))
-    settlement = Settlement(ids, accounts, {CLIENT.client_key: CLIENT}, behaviour)
-    overrides = Overrides(store, UserRules(store, clock, ids), Waiters(clock))
-    gate = ProcessAnswerGate()
-    processor = SandboxProcessor(ids, accounts, gate, overrides, settlement, behaviour)
-    payments = Payments(store, ids, gate, {ServiceMode.SANDBOX: processor})
+    store: Any = gateway.store
     asked: list[str] = []
 
     def noted(method: str) -> None:
@@ -70,8 +54,8 @@ async def test_a_payment_takes_the_statement_of_the_yardstick_and_no_other(
         await eventually(lambda: store._cleanup is not None and store._cleanup.done())
         for method in ("execute", "executemany", "fetch"):
             noted(method)
-        payment, now = transaction().payment, clock.now()
-        reply = await payments.submit(payment, CLIENT, now, lambda: "http://127.0.0.1")
+        payment, now = transaction().payment, gateway.clock.now()
+        reply = await gateway.payments.submit(payment, CLIENT, now, lambda: "http://127.0.0.1")
     finally:
         monkeypatch.undo()
         await store.close()

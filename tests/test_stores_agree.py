@@ -50,7 +50,6 @@ SERVICES = (55, 59)
 UNITS = 9
 TRANSACTION_IDS = ("T1", "T2")
 WILLING, REFUSING = "http://shop.test/callback", "http://broken.test/callback"
-
 services = st.sampled_from(SERVICES)
 numbers = st.sampled_from(["0244000001", "233200000002", "0270000009", "0244000019"])
 payments = st.fixed_dictionaries(
@@ -102,23 +101,23 @@ class Side:
 
         Attempts that fail together are recorded, and so repeated, in any order.
         """
-        told = [
+        sent = [
             (post.url, post.headers["X-Service-Signature"], post.body) for post in self.sender.posts
         ]
-        in_order = [each for each in told if each[0] == WILLING]
-        return in_order, Counter(each for each in told if each[0] == REFUSING)
+        in_order = [each for each in sent if each[0] == WILLING]
+        return in_order, Counter(each for each in sent if each[0] == REFUSING)
 
 
 async def state(unit: Unit) -> list[Any]:
     """Return the records of all services, the next due time, and the clock."""
     return [
-        *[await looked_up(unit, service_id) for service_id in SERVICES],
+        *[await records_of(unit, service_id) for service_id in SERVICES],
         await unit.next_due(),
         await unit.clock(),
     ]
 
 
-async def looked_up(unit: Unit, service_id: int) -> list[Any]:
+async def records_of(unit: Unit, service_id: int) -> list[Any]:
     """Return the records of one service."""
     everything = Listing(service_id, limit=1000)
     return [
@@ -170,25 +169,18 @@ class Gateways(RuleBasedStateMachine):
     async def _start(self, chosen: dict[str, str]) -> None:
         self.session = ClientSession()
         for name in self.stores:
+            sender = FakeSender()
+            sender.refuses.add(REFUSING)
             store = STORES[name](Path(self.folder.name))
-            side = await self._started(name, store, chosen)
+            texts = {"store": store, "public_url": "http://gateway.test", **chosen}
+            made = Settings(sms_initial_units=UNITS, **texts)
+            gateway = build(made, clock=VirtualClock(), ids=KnownIds(seed=1), sender=sender)
+            runner = GatewayRunner(gateway.app)
+            await runner.setup()
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            side = Side(name, Sandbox(url, gateway, self.session, runner), sender)
             self.sides.append(side)
-
-    async def _started(self, name: str, store: str, chosen: dict[str, str]) -> Side:
-        sender = FakeSender()
-        sender.refuses.add(REFUSING)
-        made = Settings(
-            store=store,
-            sms_initial_units=UNITS,
-            public_url="http://gateway.test",
-            **chosen,
-        )
-        gateway = build(made, clock=VirtualClock(), ids=KnownIds(seed=1), sender=sender)
-        runner = GatewayRunner(gateway.app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        return Side(name, Sandbox(url, gateway, self.session, runner), sender)
 
     def teardown(self) -> None:
         async def stop() -> None:
@@ -207,8 +199,8 @@ class Gateways(RuleBasedStateMachine):
         async def all_of_them() -> list[Any]:
             return await asyncio.gather(*(question(side.sandbox) for side in self.sides))
 
-        answers = map(_told, self._do(all_of_them()))
-        by_store = {side.store: told for side, told in zip(self.sides, answers, strict=True)}
+        answers = map(_comparable, self._do(all_of_them()))
+        by_store = {side.store: answer for side, answer in zip(self.sides, answers, strict=True)}
         first = by_store[self.sides[0].store]
         assert by_store == dict.fromkeys(by_store, first)
         return first
@@ -220,7 +212,7 @@ class Gateways(RuleBasedStateMachine):
         self.ask(lambda sandbox: sandbox.collect(customer_number=number, **payment))
 
     @rule(payment=payments)
-    def collect_from_a_stranger(self, payment: dict[str, Any]) -> None:
+    def collect_from_an_unlisted_number(self, payment: dict[str, Any]) -> None:
         _, rule_, body = self.ask(lambda s: s.collect(customer_number="0540000001", **payment))
         assert (rule_, body["response_code"]) == ("sandbox.1", "019")
 
@@ -289,7 +281,7 @@ class Gateways(RuleBasedStateMachine):
             ]
         ),
     )
-    def send_what_is_refused(self, service_id: int, fields: dict[str, Any]) -> None:
+    def send_a_refused_bulk(self, service_id: int, fields: dict[str, Any]) -> None:
         refused = {"recipients": ["0244000001"], "msg_body": "Hi", "sender_id": "Shop", **fields}
         body = {"service_id": service_id, **refused}
         _, _, answer = self.ask(lambda sandbox: sandbox.post("/sms/bulk", body))
@@ -339,27 +331,27 @@ class Gateways(RuleBasedStateMachine):
     )
     def settle(self, service_id: int, transaction_id: str, status: str) -> None:
         path = f"/_sandbox/transactions/{service_id}/{transaction_id}/settle"
-        self.ask(lambda sandbox: by_hand(sandbox, path, status=status))
+        self.ask(lambda sandbox: post_to_control(sandbox, path, status=status))
 
     @rule(which=st.integers(0, 3))
     def resend(self, which: int) -> None:
         """Resend one of the newest callbacks, in any state."""
-        made = self.ask(lambda sandbox: by_hand(sandbox, "/_sandbox/callbacks/find"))
+        made = self.ask(lambda sandbox: post_to_control(sandbox, "/_sandbox/callbacks/find"))
         callbacks = made[1]["callbacks"]
         if which < len(callbacks):
             path = f"/_sandbox/callbacks/{callbacks[which]['id']}/resend"
-            self.ask(lambda sandbox: by_hand(sandbox, path))
+            self.ask(lambda sandbox: post_to_control(sandbox, path))
 
     @rule(service_id=services, units=st.integers(1, 5))
     def top_up(self, service_id: int, units: int) -> None:
         path = "/_sandbox/ledger/topup"
-        self.ask(lambda sandbox: by_hand(sandbox, path, service_id=service_id, units=units))
+        self.ask(lambda sandbox: post_to_control(sandbox, path, service_id=service_id, units=units))
 
     @rule(service_id=st.none() | services)
-    def begin_anew(self, service_id: int | None) -> None:
+    def reset(self, service_id: int | None) -> None:
         """Reset one service, or all."""
         asked = {} if service_id is None else {"service_id": service_id}
-        self.ask(lambda sandbox: by_hand(sandbox, "/_sandbox/reset", **asked))
+        self.ask(lambda sandbox: post_to_control(sandbox, "/_sandbox/reset", **asked))
 
     @rule()
     def look_into_the_journal(self) -> None:
@@ -379,13 +371,13 @@ class Gateways(RuleBasedStateMachine):
     # Invariants.
 
     @invariant()
-    def the_same_is_kept_and_was_sent(self) -> None:
+    def the_stores_keep_and_send_the_same(self) -> None:
         self.ask(kept)
         sent = {side.store: side.sent() for side in self.sides}
         assert sent == dict.fromkeys(sent, self.sides[0].sent())
 
     @invariant()
-    def the_ledger_breaks_no_rule(self) -> None:
+    def the_ledger_keeps_its_rules(self) -> None:
         assert self.ask(audited) == ()
 
 
@@ -400,7 +392,7 @@ async def audited(sandbox: Sandbox) -> tuple[Violation, ...]:
     return await sandbox.gateway.store.run(violations)
 
 
-async def by_hand(sandbox: Sandbox, path: str, **document: object) -> tuple[int, Any]:
+async def post_to_control(sandbox: Sandbox, path: str, **document: object) -> tuple[int, Any]:
     """POST to the control API; return the HTTP status and the answer."""
     async with sandbox.session.post(sandbox.url + path, json=document) as response:
         return response.status, await response.json()
@@ -408,7 +400,7 @@ async def by_hand(sandbox: Sandbox, path: str, **document: object) -> tuple[int,
 
 async def journal(sandbox: Sandbox) -> list[Any]:
     """Return every request and its answer, without the duration, which differs."""
-    _, found = await by_hand(sandbox, "/_sandbox/requests/find", limit=1000)
+    _, found = await post_to_control(sandbox, "/_sandbox/requests/find", limit=1000)
     return [{**each, "duration_ms": None} for each in found["requests"]]
 
 
@@ -420,7 +412,7 @@ async def browse(sandbox: Sandbox, method: str, page: str, **form: str) -> Any:
         return response.status, response.headers.get("Location"), await response.text()
 
 
-def _told(answer: Any) -> Any:
+def _comparable(answer: Any) -> Any:
     """Return the parts of an answer that must be equal."""
     if isinstance(answer, Seen):
         return answer.status, answer.rule, answer.body
@@ -428,7 +420,7 @@ def _told(answer: Any) -> Any:
 
 
 class GatewaysOnPostgres(Gateways):
-    """A class of its own, so that only this one is skipped if no Postgres can run."""
+    """A separate class, so that only this one is skipped if Postgres cannot run."""
 
     stores = ("memory", "postgres")
 

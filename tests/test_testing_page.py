@@ -34,7 +34,7 @@ def rows(heading: str) -> dict[str, str]:
     return {row[0]: row[1] for row in re.findall(r"^\| (.*?) \| (.*?) \|", table, re.MULTILINE)}
 
 
-def test_the_table_of_the_fixture_has_all_that_it_has() -> None:
+def test_the_table_of_the_fixture_lists_all_its_attributes() -> None:
     named = re.findall(r"`\.(\w+)", " ".join(rows("`sandbox_gateway`")))
     public = {name for name in dir(SandboxGateway()) if not name.startswith("_")}
 

@@ -1,4 +1,4 @@
-"""Each command in docs/tour.md prints the output that stands below it."""
+"""Each command in docs/tour.md prints the output below it."""
 
 import re
 
@@ -17,7 +17,7 @@ def shape(output: str) -> list[str]:
     return [" ".join(_VARYING.sub("*", line).split()) for line in output.splitlines()]
 
 
-def test_every_command_prints_what_stands_below_it() -> None:
+def test_every_command_prints_the_output_below_it() -> None:
     steps = tour.steps(tour.PAGE.read_text("utf-8"))
     assert len(steps) >= 15
 

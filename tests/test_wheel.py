@@ -21,9 +21,10 @@ def test_a_new_project(sandbox_gateway):
 """
 
 
-def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, **environment}
     return subprocess.run(  # noqa: S603 -- ourselves
-        [*map(str, command)], cwd=cwd, capture_output=True, text=True, check=False
+        [*map(str, command)], cwd=cwd, env=env, capture_output=True, text=True, check=False
     )
 
 
@@ -57,18 +58,10 @@ def link(names: set[str], folder: Path) -> None:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The only wheel that `make wheel` has built into an empty folder."""
     folder = tmp_path_factory.mktemp("dist")
-    # pip reads this variable the other way round: 0 turns isolation off, so no registry is needed.
-    environment = {**os.environ, "PIP_NO_BUILD_ISOLATION": "0"}
-    bin_folder = Path(sys.executable).parent
+    command = ("make", "wheel", f"BIN={Path(sys.executable).parent}", f"DIST={folder}")
 
-    built = subprocess.run(  # noqa: S603 -- ourselves
-        ["make", "wheel", f"BIN={bin_folder}", f"DIST={folder}"],  # noqa: S607 -- wherever it is
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    # For pip, 0 turns isolation off, so the build does not need a registry.
+    built = run(*command, cwd=ROOT, PIP_NO_BUILD_ISOLATION="0")
 
     assert built.returncode == 0, built.stderr
     (wheel,) = folder.iterdir()
@@ -99,7 +92,7 @@ def test_make_wheel_builds_a_wheel(wheel: Path) -> None:
     assert re.fullmatch(r"sandbox_sim-[0-9.]+-py3-none-any\.whl", wheel.name)
 
 
-def test_three_lines_pass_in_an_empty_folder(python: Path, tmp_path: Path) -> None:
+def test_a_test_of_three_lines_passes_in_an_empty_folder(python: Path, tmp_path: Path) -> None:
     (tmp_path / "test_project.py").write_text(THREE_LINES, "utf-8")
 
     # Without this option pytest compiles the package for itself, as it does for our other tests.
@@ -110,7 +103,7 @@ def test_three_lines_pass_in_an_empty_folder(python: Path, tmp_path: Path) -> No
     assert "1 passed" in done.stdout
 
 
-def test_it_needs_no_pytest(python: Path, tmp_path: Path) -> None:
+def test_the_package_works_without_pytest(python: Path, tmp_path: Path) -> None:
     shutil.copy(ROOT / "docs" / "recipes" / "test_unittest.py", tmp_path)
 
     done = run(python, "-W", "error", "test_unittest.py", cwd=tmp_path)
@@ -119,7 +112,7 @@ def test_it_needs_no_pytest(python: Path, tmp_path: Path) -> None:
     assert "Ran 2 tests" in done.stderr
 
 
-def test_it_is_typed_and_comes_from_the_wheel(python: Path, tmp_path: Path) -> None:
+def test_the_installed_package_is_typed(python: Path, tmp_path: Path) -> None:
     done = run(python, "-c", "import sandbox_sim; print(sandbox_sim.__file__)", cwd=tmp_path)
 
     package = Path(done.stdout.strip()).parent
@@ -127,7 +120,7 @@ def test_it_is_typed_and_comes_from_the_wheel(python: Path, tmp_path: Path) -> N
     assert (package / "py.typed").exists()
 
 
-def test_compare_has_its_cases_with_it(python: Path, tmp_path: Path) -> None:
+def test_the_wheel_contains_the_cases_of_compare(python: Path, tmp_path: Path) -> None:
     done = run(python, "-m", "sandbox_sim", "compare", "https://gateway.invalid", cwd=tmp_path)
 
     assert (done.returncode, done.stderr) == (
@@ -157,7 +150,7 @@ for name in {EXPLAINED}:
 """
 
 
-def test_it_explains_codes_and_rules(python: Path, tmp_path: Path) -> None:
+def test_the_wheel_explains_codes_and_rules(python: Path, tmp_path: Path) -> None:
     done = run(python, "-c", EXPLAIN, cwd=tmp_path)
 
     assert (done.returncode, done.stderr) == (0, "")

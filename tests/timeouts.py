@@ -17,11 +17,10 @@ import pytest
 # For a test that pytest-timeout does not end, beyond the `--timeout` of the run.
 BEYOND_TIMEOUT_S = 240.0
 # A new limit ends a thread and starts another. On a busy machine that takes longer than most tests,
-# so they share one, which begins anew after this time.
+# so they share one, which begins again after this time.
 SHARED_FOR_S = 30.0
 # For the fixtures of a test that failed, and for the end of a run.
 LIMIT_S = 60.0
-
 _STDERR = pytest.StashKey[int]()
 _SHARED_UNTIL = pytest.StashKey[float]()
 

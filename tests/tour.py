@@ -1,4 +1,4 @@
-"""Runs every command in docs/tour.md in order, against a gateway of its own.
+"""Runs every command in docs/tour.md in order, against a separate gateway.
 
 `python -m tests.tour --write` writes their output into the page.
 """
@@ -52,7 +52,7 @@ def session(programs: Path = INSTALLED) -> Iterator["Session"]:
 
 
 class Session:
-    """Runs commands; port 8233 in commands and output stands for a free port."""
+    """Runs commands; a free port replaces port 8233 in commands and output."""
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self._folder = folder

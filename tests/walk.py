@@ -26,7 +26,7 @@ from tests.turns import idle
 PACKAGE: Final = Path(sandbox_sim.__file__).parent
 # Between the answer and the settlement, so that their files can be told apart.
 _DELAY_MS: Final = 300
-# The code that a test runs in the thread of the server, to drive it; a client runs none of it.
+# The code that drives the server in its thread; the requests of a client do not run it.
 _DRIVES: Final = "testing/"
 _SOON: Final = 10  # seconds; reached only when something is broken
 

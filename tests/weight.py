@@ -24,7 +24,7 @@ _WITH_DOCSTRING: Final = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFu
 
 
 def code_lines(text: str) -> int:
-    """The lines of a module on which code stands."""
+    """The number of lines of a module that have code."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     lines = {
         line

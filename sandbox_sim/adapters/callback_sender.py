@@ -1,7 +1,7 @@
 """Sends callbacks over the connections of aiohttp. Source: delivery.2, D29, D30.
 
-A callback needs none of what `ClientSession` does for each request (redirects, cookies, proxies,
-traces, a body of any kind), which costs several times the rest. So the sender takes a connection
+A callback does not need what `ClientSession` does for each request (redirects, cookies, proxies,
+traces, a body of any kind), and that costs several times the rest. So the sender takes a connection
 from the connector, and writes and reads there itself.
 
 The setting `callback_hosts` is checked when a socket is created, for the exact address that it will

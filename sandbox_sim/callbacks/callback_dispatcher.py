@@ -532,7 +532,7 @@ class CallbackDispatcher:
         )
 
     def _has_line(self, callback: CallbackRecord, failure_kind: FailureKind | None) -> bool:
-        """Whether the last attempt at this callback gets a line of its own."""
+        """Whether the last attempt at this callback gets a separate line in the log."""
         if callback.state is DeliveryState.DELIVERED:
             return self.activity.allows_acknowledgement()
         if failure_kind is FailureKind.CONNECTION:

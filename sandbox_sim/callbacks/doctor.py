@@ -86,7 +86,7 @@ class Receiver(NamedTuple):
         return cls(url, secret_key, sent, timeout, frozenset(only or (configured,)), service_id)
 
     def judges(self, profile: Profile | None) -> bool:
-        """Whether the receiver must take this profile; None stands for what is about all."""
+        """Whether the receiver must take this profile; None: the check is about all profiles."""
         return profile is None or self.judged is None or profile in self.judged
 
 

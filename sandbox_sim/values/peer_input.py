@@ -25,7 +25,7 @@ MOST_NUMBER_CHARACTERS: Final = 100
 # A double goes from 5e-324 to 1.8e308.
 MOST_EXPONENT: Final = 400
 
-# A number that stands in the place of an identifier has at most so many digits.
+# A number in the place of an identifier has at most this many digits.
 _MOST_ID_DIGITS: Final = 40
 
 # The indexes of Postgres take 2,704 bytes; a character has at most four.

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
-# Of so many keys buckets are kept; one that was not asked for long is full again anyway.
+# The maximum number of buckets. A bucket that was not used for long is full, so it can be dropped.
 _MOST_KEYS: Final = 10_000
 
 # Floats do not add up exactly; a client that waited the reported time must pass.

@@ -330,7 +330,7 @@ def _card_digits(digits: str, borders: Sequence[int]) -> set[int]:
     return masked
 
 
-# The most characters of a quoted value, and of a sentence in a header.
+# The maximum length of a quoted value, and of a sentence in a header.
 MAX_QUOTED: Final = 60
 
 MAX_SENTENCE: Final = 300

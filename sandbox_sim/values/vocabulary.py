@@ -50,7 +50,7 @@ BANKS: Final = (
 )
 
 
-# The most characters (D43) of an identifier or a name, of `reference` and `nickname`, and of
+# The maximum length (D43) of an identifier or a name, of `reference` and `nickname`, and of
 # `msg_body`. Postgres refuses a longer identifier in an index; SQLite would take it.
 MAX_IDENTIFIER: Final = 255
 

@@ -20,7 +20,7 @@ TIMEOUT = timedelta(seconds=5)
 
 @dataclass
 class Receiver:
-    """A server that reads a request and writes `answer`, or runs `behave` if it is set."""
+    """A server that reads a request, writes `answer`, and then runs `behave` if it is set."""
 
     answer: bytes = b""
     behave: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]] | None = None
@@ -37,11 +37,10 @@ class Receiver:
             length = self.head.lower().partition("content-length:")[2].partition("\r\n")[0]
             self.body = await reader.readexactly(int(length))
             self.requests += 1
+            writer.write(self.answer)
+            await writer.drain()
             if self.behave is not None:
                 await self.behave(reader, writer)
-            else:
-                writer.write(self.answer)
-                await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:

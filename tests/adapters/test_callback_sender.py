@@ -24,8 +24,8 @@ from tests.turns import SOON_S
 pytestmark = [pytest.mark.decision("D30"), pytest.mark.spec("delivery.2", "delivery.5")]
 
 
-class TestTheRequest:
-    async def test_it_posts_the_exact_bytes_with_the_signature(
+class TestRequest:
+    async def test_the_sender_posts_the_exact_bytes_with_the_signature(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
         receiver = Receiver(http("200 OK"))
@@ -53,7 +53,7 @@ class TestTheRequest:
         assert "cookie" not in receiver.head.lower()
 
 
-class TestTheAnswer:
+class TestAnswer:
     async def test_status_and_body_are_kept(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
@@ -71,7 +71,7 @@ class TestTheAnswer:
             assert answer.duration_ms >= 0
 
     @pytest.mark.parametrize("header", ["X-By: Django", "Connection: close"])
-    async def test_the_body_of_a_204_which_http_forbids_is_not_read(
+    async def test_the_forbidden_body_of_a_204_is_not_read(
         self, sender: HttpCallbackSender, listen: Listen, header: str
     ) -> None:
         url = await listen(Receiver(http("204 No Content", b"ok", header)))
@@ -85,18 +85,17 @@ class TestTheAnswer:
         ("announced", "body"),
         [("Content-Length: 2", b"ok"), ("Transfer-Encoding: chunked", b"2\r\nok\r\n0\r\n\r\n")],
     )
-    async def test_the_body_of_a_204_does_not_reach_the_next_callback_when_it_is_late(
+    async def test_a_late_body_of_a_204_does_not_reach_the_next_callback(
         self, sender: HttpCallbackSender, listen: Listen, announced: str, body: bytes
     ) -> None:
         head = f"HTTP/1.1 204 No Content\r\n{announced}\r\n\r\n".encode()
 
         async def write_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(head)
             await reader.readuntil(b"\r\n\r\n")  # the next callback
             writer.write(body)
             await writer.drain()
 
-        receiver = Receiver(behave=write_late)
+        receiver = Receiver(head, write_late)
         url = await listen(receiver)
         for connections in (1, 2):
             answer = await post(sender, url)
@@ -107,13 +106,12 @@ class TestTheAnswer:
     async def test_a_204_that_announces_no_body_leaves_the_connection_open(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
-        async def answer_two(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(http("204 No Content"))
+        async def answer_again(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await reader.readuntil(BODY)
             writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
             await writer.drain()
 
-        receiver = Receiver(behave=answer_two)
+        receiver = Receiver(http("204 No Content"), answer_again)
         url = await listen(receiver)
         for _ in range(2):
             assert (await post(sender, url)).status_code == 204
@@ -123,7 +121,7 @@ class TestTheAnswer:
     async def test_the_first_four_kib_of_the_body_are_kept(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
-        """Neither a character that this cuts nor foreign bytes are a problem."""
+        """A character that this cuts and bytes that are not UTF-8 are not a problem."""
         for size in [KEPT_BODY_BYTES - 1, KEPT_BODY_BYTES, KEPT_BODY_BYTES + 1]:
             url = await listen(Receiver(http("200 OK", b"x" * size)))
             assert len((await post(sender, url)).body) == min(size, 4096)
@@ -137,12 +135,11 @@ class TestTheAnswer:
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
         async def flood(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
             while True:
                 writer.write(b"x" * 65536)
                 await writer.drain()
 
-        receiver = Receiver(behave=flood)
+        receiver = Receiver(b"HTTP/1.1 200 OK\r\n\r\n", flood)
         url = await listen(receiver)
 
         answer = await asyncio.wait_for(post(sender, url), SOON_S)
@@ -164,10 +161,10 @@ class TestTheAnswer:
             assert elsewhere.requests == 0
 
 
-async def test_of_many_receivers_only_so_many_idle_connections_are_kept(
+async def test_the_sender_keeps_a_limited_number_of_idle_connections(
     sender: HttpCallbackSender, listen: Listen
 ) -> None:
-    urls = [await listen(Receiver(behave=keep_open)) for _ in range(KEPT_IDLE + 8)]
+    urls = [await listen(Receiver(http("200 OK"), hang)) for _ in range(KEPT_IDLE + 8)]
 
     for url in urls:
         assert (await post(sender, url)).acknowledges
@@ -176,33 +173,24 @@ async def test_of_many_receivers_only_so_many_idle_connections_are_kept(
     assert sender.connections == KEPT_IDLE
 
 
-async def keep_open(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Acknowledge, and wait for the next request."""
-    writer.write(http("200 OK"))
-    await reader.read()
-
-
 SOON = timedelta(milliseconds=30)
 MINUTES = timedelta(minutes=5)
 
 
-async def for_ever(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+async def hang(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
     """Send nothing until the other side closes the connection."""
     await reader.read()
 
 
 class TestNoAnswer:
-    async def test_a_receiver_that_hangs_from_the_start_or_within_its_body(
+    async def test_a_receiver_that_hangs_before_or_in_its_body_times_out(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
-        """The attempt keeps the part of the response that came."""
+        """The attempt keeps the part of the response that arrived."""
+        half = Receiver(b"HTTP/1.1 500 Broken\r\nContent-Length: 100\r\n\r\nhalf of it", hang)
 
-        async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(b"HTTP/1.1 500 Broken\r\nContent-Length: 100\r\n\r\nhalf of it")
-            await for_ever(reader, writer)
-
-        hung = await post(sender, await listen(Receiver(behave=for_ever)), SOON)
-        began = await post(sender, await listen(Receiver(behave=half)), SOON)
+        hung = await post(sender, await listen(Receiver(behave=hang)), SOON)
+        began = await post(sender, await listen(half), SOON)
 
         assert (hung.status_code, hung.problem) == (None, "no answer within 0.03 s")
         assert hung.failure_kind is FailureKind.TIMEOUT
@@ -212,13 +200,9 @@ class TestNoAnswer:
         self, sender: HttpCallbackSender, listen: Listen, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The sender stops reading soon, which frees the connection of the receiver."""
-
-        async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it")
-            await for_ever(reader, writer)
-
         monkeypatch.setattr(callback_sender, "_BODY_TIMEOUT_S", 0.03)
-        url = await listen(Receiver(behave=half))
+        half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it"
+        url = await listen(Receiver(half, hang))
         statuses: list[int] = []
 
         answer = await sender.send(url, {}, b"{}", MINUTES, on_status=lambda: statuses.append(1))
@@ -226,8 +210,9 @@ class TestNoAnswer:
         assert (answer.status_code, answer.body, answer.acknowledges) == (200, "half of it", True)
         assert statuses == [1]
 
-    async def test_no_descriptor_is_left(self, sender: HttpCallbackSender, listen: Listen) -> None:
-        """The failure is one of this machine, not of the receiver."""
+    async def test_a_lack_of_file_descriptors_is_reported_as_a_problem_of_this_machine(
+        self, sender: HttpCallbackSender, listen: Listen
+    ) -> None:
         url = await listen(Receiver(http("200 OK")))
         limits = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (1, limits[1]))
@@ -240,7 +225,7 @@ class TestNoAnswer:
         assert answer.problem == "this machine cannot open a connection: Too many open files"
         assert (await post(sender, url)).acknowledges
 
-    async def test_nobody_listens(self, sender: HttpCallbackSender) -> None:
+    async def test_a_refused_connection_is_reported(self, sender: HttpCallbackSender) -> None:
         url = closed_address()
 
         answer = await post(sender, f"{url}/callback")
@@ -251,7 +236,7 @@ class TestNoAnswer:
         assert "refused" in answer.problem.lower()
         assert answer.failure_kind is FailureKind.CONNECTION
 
-    async def test_an_answer_that_is_none_or_no_http(
+    async def test_a_missing_or_malformed_response_fails_the_attempt(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
         rows = [
@@ -265,17 +250,17 @@ class TestNoAnswer:
             http("200 OK", b"x", "Content-Length: 2"),
             bytes(range(256)),
         ]
+        closed = "the receiver closed the connection without an answer"
         for garbage in (b"", *rows):
             answer = await post(sender, await listen(Receiver(garbage)))
 
-            closed = "the receiver closed the connection without an answer"
             assert answer.problem is not None
             assert answer.problem.startswith("the connection failed: " if garbage else closed)
             assert answer.failure_kind is FailureKind.EXCHANGE
             assert garbage or answer.status_code is None
 
     @pytest.mark.parametrize("interim", [100, 102, 103])
-    async def test_interim_answers_without_end_end_the_attempt(
+    async def test_endless_interim_answers_end_the_attempt(
         self, sender: HttpCallbackSender, listen: Listen, interim: int
     ) -> None:
         async def endless(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -288,13 +273,12 @@ class TestNoAnswer:
 
         assert answer.status_code is None
         assert answer.failure_kind is FailureKind.EXCHANGE
-        problem = "the connection failed: 10 interim answers (1xx) and no final one"
-        assert answer.problem == problem
+        assert answer.problem == "the connection failed: 10 interim answers (1xx) and no final one"
         few = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 9
         answer = await post(sender, await listen(Receiver(few + http("200 OK"))))
         assert answer.acknowledges, "a few are passed over"
 
-    async def test_what_no_library_of_ours_raises(
+    async def test_an_unexpected_error_fails_the_attempt(
         self, sender: HttpCallbackSender, listen: Listen, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A test suite that forbids connections raises its own kind of error."""
@@ -310,7 +294,7 @@ class TestNoAnswer:
         assert answer.problem == "the connection failed: this test may not connect"
         assert answer.failure_kind is FailureKind.EXCHANGE
 
-    async def test_a_host_that_nobody_knows(
+    async def test_an_unknown_host_is_reported(
         self, sender: HttpCallbackSender, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def unknown(*_args: object, **_kwargs: object) -> None:
@@ -323,14 +307,14 @@ class TestNoAnswer:
         assert answer.problem == "the host nosuchhost.invalid is not known"
         assert answer.failure_kind is FailureKind.HOST
 
-    async def test_a_sender_that_was_not_opened_says_so(self) -> None:
+    async def test_a_sender_that_is_not_open_fails_the_attempt(self) -> None:
         answer = await post(HttpCallbackSender(VirtualClock()), "http://127.0.0.1:9/")
 
         assert answer == ReceiverResponse(None, "", 0, "the gateway is not running")
 
 
 class TestTls:
-    async def test_a_certificate_that_nobody_vouches_for(
+    async def test_a_certificate_of_an_unknown_authority_is_not_accepted(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -342,7 +326,7 @@ class TestTls:
         assert answer.problem.startswith("the TLS certificate of 127.0.0.1 was not accepted: ")
         assert answer.failure_kind is FailureKind.CERTIFICATE
 
-    async def test_https_to_a_port_that_speaks_plain_http_blames_no_certificate(
+    async def test_https_to_a_plain_http_port_is_reported_as_such(
         self, sender: HttpCallbackSender, listen: Listen
     ) -> None:
         async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -369,7 +353,7 @@ class TestContainers:
         ("host", "containerized", "named"),
         [("localhost", True, True), ("localhost", False, False), ("127.0.0.1", True, False)],
     )
-    async def test_localhost_is_the_container_itself(
+    async def test_a_failed_callback_to_localhost_in_a_container_gets_a_hint(
         self, host: str, containerized: bool, named: bool
     ) -> None:
         async with HttpCallbackSender(VirtualClock(), containerized=containerized) as sender:

@@ -28,9 +28,9 @@ async def in_the_background(wait: Coroutine[None, None, None]) -> asyncio.Task[N
     return task
 
 
-class TestBoth:
-    def test_its_time_is_utc_and_can_be_moved_forwards_and_back(self, clock: Clock) -> None:
-        """Moving it leaves real time alone."""
+class TestBothClocks:
+    def test_time_is_utc_and_can_be_moved_forwards_and_back(self, clock: Clock) -> None:
+        """A move does not change the monotonic time."""
         assert clock.now().utcoffset() == timedelta()
         before = clock.monotonic()
         for by in (HOUR, -HOUR, timedelta(days=365)):
@@ -39,7 +39,7 @@ class TestBoth:
             assert timedelta() <= clock.now() - target < timedelta(seconds=AT_ONCE)
         assert 0 <= clock.monotonic() - before < AT_ONCE
 
-    def test_frozen_it_stands_still_also_after_a_move(self, clock: Clock) -> None:
+    def test_a_frozen_clock_is_stopped_also_after_a_move(self, clock: Clock) -> None:
         clock.freeze()
         moment = clock.now()
 
@@ -49,20 +49,20 @@ class TestBoth:
         clock.move_to(moment + HOUR)
         assert clock.now() == clock.state.frozen_at == moment + HOUR
 
-    def test_resumed_it_goes_on_from_where_it_stood(self, clock: Clock) -> None:
+    def test_a_resumed_clock_goes_on_from_its_frozen_time(self, clock: Clock) -> None:
         clock.freeze()
         clock.move_to(clock.now() + HOUR)
-        stood = clock.now()
+        frozen_time = clock.now()
 
         clock.resume()
 
-        assert timedelta() <= clock.now() - stood < timedelta(seconds=AT_ONCE)
-        assert any(clock.now() > stood for _ in range(1_000_000))
+        assert timedelta() <= clock.now() - frozen_time < timedelta(seconds=AT_ONCE)
+        assert any(clock.now() > frozen_time for _ in range(1_000_000))
         state = clock.state
         clock.resume()
         assert clock.state == state, "resuming it again changes nothing"
 
-    def test_it_takes_over_how_another_is_set(self, clock: Clock) -> None:
+    def test_a_clock_takes_over_the_state_of_another(self, clock: Clock) -> None:
         other = SystemClock()
         for change in (other.freeze, other.resume):
             change()
@@ -71,7 +71,7 @@ class TestBoth:
 
             assert clock.state == other.state
 
-    async def test_while_it_is_frozen_no_time_ends_a_wait(self, clock: Clock) -> None:
+    async def test_a_timed_wait_does_not_end_while_the_clock_is_frozen(self, clock: Clock) -> None:
         clock.freeze()
         wake = asyncio.Event()
         soon = clock.now() + timedelta(microseconds=1)
@@ -83,8 +83,8 @@ class TestBoth:
         clock.resume()
         await asyncio.wait_for(waiting, AT_ONCE)
 
-    async def test_a_wait_that_time_was_to_end_ends_when_it_is_frozen(self, clock: Clock) -> None:
-        """The caller can then look again, and wait for something else."""
+    async def test_freezing_the_clock_ends_a_timed_wait(self, clock: Clock) -> None:
+        """The caller can then check the time again, and wait for something else."""
         clock.resume()
         waiting = await in_the_background(clock.wait(asyncio.Event(), clock.now() + HOUR))
 
@@ -92,7 +92,7 @@ class TestBoth:
 
         await asyncio.wait_for(waiting, AT_ONCE)
 
-    async def test_a_wait_for_what_is_past_ends_at_once_as_does_one_that_was_woken_before(
+    async def test_a_wait_ends_at_once_if_its_time_is_past_or_its_event_is_set(
         self, clock: Clock
     ) -> None:
         wake = asyncio.Event()
@@ -103,7 +103,7 @@ class TestBoth:
         await asyncio.wait_for(clock.wait(wake, clock.now() + HOUR), AT_ONCE)
 
     @pytest.mark.parametrize("timed", [True, False])
-    async def test_an_event_wakes(self, clock: Clock, timed: bool) -> None:
+    async def test_an_event_ends_a_wait(self, clock: Clock, timed: bool) -> None:
         wake = asyncio.Event()
         until = clock.now() + HOUR if timed else None
         waiting = await in_the_background(clock.wait(wake, until))
@@ -113,7 +113,7 @@ class TestBoth:
         await asyncio.wait_for(waiting, AT_ONCE)
 
     @pytest.mark.parametrize("to", [HOUR, timedelta(minutes=1), -HOUR])
-    async def test_a_move_wakes_all_that_wait_to_look_again_and_none_that_left(
+    async def test_a_move_ends_each_wait_and_ignores_cancelled_waits(
         self, clock: Clock, to: timedelta
     ) -> None:
         wake = asyncio.Event()
@@ -132,7 +132,7 @@ class TestBoth:
 
 
 class TestSystemClock:
-    def test_it_shows_the_time_of_the_machine_and_goes_on_after_a_move(self) -> None:
+    def test_the_system_clock_shows_machine_time_and_goes_on_after_a_move(self) -> None:
         clock, moment = SystemClock(), datetime(2030, 1, 1, tzinfo=UTC)
         assert abs(clock.now() - datetime.now(UTC)) < timedelta(seconds=AT_ONCE)
 
@@ -140,7 +140,7 @@ class TestSystemClock:
         assert any(clock.now() > moment for _ in range(1_000_000))
         assert SystemClock(frozen_at=moment).now() == moment
 
-    async def test_a_wait_ends_when_its_time_has_come_also_after_a_move(self) -> None:
+    async def test_a_wait_ends_when_its_time_comes_also_after_a_move(self) -> None:
         clock, wake = SystemClock(), asyncio.Event()
         until = clock.now() + timedelta(milliseconds=8)
 
@@ -153,7 +153,7 @@ class TestSystemClock:
         soon = clock.now() + timedelta(milliseconds=1)
         await asyncio.wait_for(clock.wait(asyncio.Event(), soon), AT_ONCE)
 
-    async def test_a_long_wait_looks_again_now_and_then(
+    async def test_a_long_wait_checks_the_time_again_at_intervals(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A sleep of the machine or a new system time gives no notice, so the clock must check."""
@@ -165,7 +165,7 @@ class TestSystemClock:
         assert not wake.is_set()
 
 
-async def test_a_virtual_clock_stands_still_where_it_is_told() -> None:
+async def test_a_virtual_clock_is_stopped_at_its_start_time() -> None:
     clock, start = VirtualClock(), datetime(2030, 2, 3, tzinfo=UTC)
 
     assert clock.now() == clock.now() == datetime(2026, 1, 1, 9, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""A program ends, whatever its tasks do; how its file descriptors are divided."""
+"""A program ends also if a task ignores its cancellation; how its file descriptors are divided."""
 
 import asyncio
 
@@ -10,13 +10,13 @@ from sandbox_sim.callbacks.delivery_queue import IN_ALL
 
 
 class Impatient(SystemClock):
-    """Limits are over at once."""
+    """A clock whose time limits end at once."""
 
     def timeout(self, seconds: float | None) -> asyncio.Timeout:
         return super().timeout(0)
 
 
-async def deaf() -> None:
+async def ignore_cancellation() -> None:
     while True:
         try:
             await asyncio.Event().wait()
@@ -24,7 +24,7 @@ async def deaf() -> None:
             continue
 
 
-def test_it_returns_or_raises_what_the_program_does_and_ends_its_tasks() -> None:
+def test_run_returns_or_raises_as_its_program_does_and_cancels_its_tasks() -> None:
     left: list[asyncio.Task[bool]] = []
 
     async def main() -> int:
@@ -42,13 +42,13 @@ def test_it_returns_or_raises_what_the_program_does_and_ends_its_tasks() -> None
         run(fails())
 
 
-def test_a_task_that_ignores_its_cancellation_does_not_keep_it_from_ending(
+def test_a_task_that_ignores_its_cancellation_does_not_keep_the_program_running(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     left: list[asyncio.Task[None]] = []
 
     async def main() -> int:
-        left.append(asyncio.create_task(deaf(), name="status at network mtn"))
+        left.append(asyncio.create_task(ignore_cancellation(), name="status at network mtn"))
         await asyncio.sleep(0)
         return 3
 
@@ -58,7 +58,7 @@ def test_a_task_that_ignores_its_cancellation_does_not_keep_it_from_ending(
 
 
 @pytest.mark.parametrize("limit", [64, 256, 1024, 4096, 65_536, 1_000_000])
-def test_callbacks_clients_and_the_rest_fit_together(limit: int) -> None:
+def test_callbacks_and_clients_share_the_file_descriptors(limit: int) -> None:
     shared = divide_descriptors(limit)
 
     reserve = 128
@@ -68,6 +68,6 @@ def test_callbacks_clients_and_the_rest_fit_together(limit: int) -> None:
     assert shared.callbacks <= IN_ALL
 
 
-def test_with_the_usual_limit_1500_receivers_that_hang_are_passed_in_30_seconds() -> None:
+def test_1500_hanging_receivers_delay_the_others_less_than_30_seconds() -> None:
     """Each receiver that hangs keeps its connection for 2 s while others wait."""
     assert 1500 / divide_descriptors(1024).callbacks * 2 < 30

@@ -50,7 +50,7 @@ def encrypted(files: CertificateFiles) -> None:
     files.key.write_bytes(key.private_bytes(*coding))
 
 
-def another(files: CertificateFiles) -> None:
+def with_another_key(files: CertificateFiles) -> None:
     before = files.cert.read_bytes()
     certificate_files(files.cert.parent)
     files.cert.write_bytes(before)
@@ -60,16 +60,13 @@ def another(files: CertificateFiles) -> None:
     ("spoil", "sentence"),
     [
         (lambda files: files.key.unlink(), "key.pem cannot be read"),
-        (
-            lambda files: files.cert.write_text("text"),
-            "are not a certificate and a private key",
-        ),
+        (lambda files: files.cert.write_text("text"), "are not a certificate and a private key"),
         (encrypted, "needs a passphrase; give a key without one"),
-        (another, "is not the private key of"),
+        (with_another_key, "is not the private key of"),
     ],
-    ids=["missing", "no PEM", "encrypted", "another's"],
+    ids=["missing", "not PEM", "encrypted", "another key"],
 )
-def test_files_that_cannot_be_used_are_refused_with_the_reason_and_others_are_used(
+def test_unusable_certificate_files_are_refused_with_the_reason(
     tmp_path: Path, spoil: Callable[[CertificateFiles], None], sentence: str
 ) -> None:
     files = certificate_files(tmp_path)
@@ -98,9 +95,7 @@ def test_clients_that_trust_the_authority_accept_every_later_certificate(
         handshake(server, client, "other.test")
 
 
-def test_only_the_owner_reads_the_key_of_the_authority_and_one_that_is_unreadable_is_an_error(
-    tmp_path: Path,
-) -> None:
+def test_the_authority_key_is_private_and_an_unreadable_one_is_an_error(tmp_path: Path) -> None:
     folder = tmp_path / "tls"
     for_development(folder, [], NOW)
 
@@ -114,7 +109,7 @@ def test_only_the_owner_reads_the_key_of_the_authority_and_one_that_is_unreadabl
         for_development(folder, [], NOW)
 
 
-def test_servers_that_start_at_once_get_the_same_authority(tmp_path: Path) -> None:
+def test_servers_that_start_at_the_same_time_get_the_same_authority(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         now = datetime.now(UTC)
         servers = list(pool.map(lambda _: for_development(tmp_path, [], now), range(4)))

@@ -46,14 +46,16 @@ CLOSES = b"\r\nConnection: close\r\n\r\n"
         (results.none_of("let in", ["HTTP 200"], 9), "FAIL  let in 1 of 9 (bound 0)"),
     ],
 )
-def test_a_figure_is_held_up_to_its_bound(result: results.Result, line: str) -> None:
+def test_a_result_line_says_whether_the_figure_keeps_its_bound(
+    result: results.Result, line: str
+) -> None:
     assert result.line == line
 
 
-def test_a_secret_is_found_however_it_is_written() -> None:
-    """An address may stay in the file and nowhere else."""
-    for way in secret_values.WAYS.values():
-        assert [*secret_values.found_in(f"x{way(SECRET.text)}y", [SECRET], "the log")]
+def test_a_secret_is_found_in_every_encoding() -> None:
+    """Some addresses may be in the SQLite file, but not in the log."""
+    for encode in secret_values.WAYS.values():
+        assert [*secret_values.found_in(f"x{encode(SECRET.text)}y", [SECRET], "the log")]
     secret = replace(SECRET, kept_in_file=True)
     assert [*secret_values.found_in(SECRET.text, [secret], "the SQLite file")] == []
     assert [*secret_values.found_in(SECRET.text, [secret], "the log")]
@@ -66,7 +68,7 @@ def test_every_attack_and_fuzzer_has_a_row_in_the_security_page() -> None:
     assert rows == [*ATTACKS, *KINDS]
 
 
-def test_an_answer_in_another_shape_than_the_interface_has() -> None:
+def test_an_answer_in_another_shape_than_the_interface_has_is_a_problem() -> None:
     path = "/make_payment"
     assert shape_problem(400, RULE, BAD_REQUEST, path) is None
     assert shape_problem(400, RULE, BAD_REQUEST, "/sms/send") is not None, "SMS paths answer 200"
@@ -81,8 +83,8 @@ def test_an_answer_in_another_shape_than_the_interface_has() -> None:
         assert shape_problem(400, RULE, body, path) is not None, body
 
 
-def test_a_difference_between_our_protocol_and_that_of_aiohttp() -> None:
-    """Count, order, content and what was done. A refusal that closes ends the answers."""
+def test_a_difference_from_the_protocol_of_aiohttp_is_found() -> None:
+    """The count, order, content and effects count. A refusal that closes ends the answers."""
     ours = Done(ANSWER + REFUSAL, frozenset())
     later = Done(ours.answers.replace(b"now", b"later"), frozenset())
     assert difference(ours, later, None) is None
@@ -100,7 +102,7 @@ def test_a_difference_between_our_protocol_and_that_of_aiohttp() -> None:
     assert difference(accepted, accepted, 3) == "1 answers [202] to 3 requests"
 
 
-def test_a_5xx_to_a_payment_that_was_sent() -> None:
+def test_a_5xx_is_a_problem_if_the_payment_was_sent() -> None:
     not_sent = Response(500, {"x-sandbox-rule": "D39"}, b"")
     sent = Response(500, {"x-sandbox-rule": "errors"}, b"")
 
@@ -108,7 +110,9 @@ def test_a_5xx_to_a_payment_that_was_sent() -> None:
     assert networks.problem_with("", sent) == "HTTP status 500: b''"
 
 
-def test_a_result_of_an_adapter_that_cannot_be_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_that_cannot_be_stored_is_a_problem_of_its_adapter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("sandbox_sim.ports.network._clean", lambda _said: None)
     result = Notification(Outcome.UNKNOWN, reason="x" * 501, reference="\ud83d")
 
@@ -118,7 +122,7 @@ def test_a_result_of_an_adapter_that_cannot_be_stored(monkeypatch: pytest.Monkey
     ]
 
 
-async def test_every_adapter_is_tried() -> None:
+async def test_the_fuzzer_of_adapters_tries_them_and_finds_no_problem() -> None:
     report = await readers.fuzz(seed=1, seconds=0.01)
 
     assert report.tried > 200
@@ -137,7 +141,7 @@ async def test_a_job_that_failed_is_found_in_the_store(tmp_path: Path) -> None:
     assert await afterwards.failed_jobs(place) == ["('deliver', 'c1', 2)"]
 
 
-def test_a_report_prints_the_bytes_and_fails_where_nothing_was_tried(tmp_path: Path) -> None:
+def test_a_report_saves_the_bytes_and_fails_if_nothing_was_tried(tmp_path: Path) -> None:
     report = Report("bodies", tried=1)
     report.add("HTTP status 500", b"POST /\x00")
 
@@ -163,12 +167,12 @@ async def test_a_request_in_many_pieces_may_take_longer_than_the_silence() -> No
     assert await received(reader, unsent, silence_s=0.001) == ANSWER
 
 
-async def test_an_answer_that_does_not_come_ends_the_wait() -> None:
+async def test_the_wait_for_an_answer_ends_after_the_silence() -> None:
     assert await received(asyncio.StreamReader(), [PIECE], silence_s=0.001) == b""
 
 
-async def test_a_stream_takes_its_connection_with_it() -> None:
-    """The request after it goes over another connection, because the stream does not end."""
+async def test_a_request_after_a_stream_uses_another_connection() -> None:
+    """The stream does not end, so its connection cannot be used again."""
 
     async def events(request: web.Request) -> web.StreamResponse:
         await web.StreamResponse().prepare(request)
@@ -182,7 +186,7 @@ async def test_a_stream_takes_its_connection_with_it() -> None:
         connection.close()
 
 
-async def test_a_request_without_an_answer_is_named(
+async def test_a_request_without_an_answer_is_an_error_that_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = Server("a server", tmp_path / "log", ())

@@ -1,11 +1,11 @@
-"""Which figures of `make bench` fall short of their goal."""
+"""The figures of `make bench` that fall short of their goal."""
 
 import pytest
 
 from bench.figures import falls_short, noting_shortfalls, report
 
 
-def test_more_than_a_tenth_beyond_the_goal_is_short() -> None:
+def test_a_figure_more_than_a_tenth_beyond_its_goal_falls_short() -> None:
     for value, goal, short in (
         *((0.71, ">= 0.80", True), (0.73, ">= 0.80", False)),
         *((1.33, "<= 1.20 KiB", True), (1.31, "<= 1.20 KiB", False)),
@@ -16,7 +16,7 @@ def test_more_than_a_tenth_beyond_the_goal_is_short() -> None:
         falls_short(20, "20 of 20")
 
 
-def test_what_falls_short_is_noted_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_shortfall_is_noted_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with noting_shortfalls() as short:
         report("rate", 0.5, ">= 0.80")
         report("p99", 1.0, "<= 2.0")

@@ -1,6 +1,5 @@
 """The bodies of a callback in their five profiles, how a profile is chosen, and the signature."""
 
-import hashlib
 from decimal import Decimal
 
 import pytest
@@ -15,10 +14,6 @@ from sandbox_sim.values.json_text import compact, plain_decimal
 from tests.records.samples import SETTLED, settled, transaction
 
 SENT_AT = "2026-01-01T12:00:01.000Z"
-
-AMOUNTS = st.decimals("0.01", 10**9, places=2)
-
-
 TRANS = {
     "trans_ref": "T1",
     "trans_id": "12345678901",
@@ -74,7 +69,7 @@ def test_each_profile_has_its_fields_in_their_order() -> None:
 
     # The superset is trans_bare and flat in one, with the amount as a string.
     assert bodies.pop("superset") == {**FLAT, **TRANS, "trans_status": "000"}
-    assert {name: list(said.items()) for name, said in bodies.items()} == {
+    assert {name: list(fields.items()) for name, fields in bodies.items()} == {
         "trans": list(TRANS.items()),
         "trans_bare": list({**TRANS, "trans_status": "000"}.items()),
         "flat": list(FLAT.items()),
@@ -87,15 +82,13 @@ def test_each_profile_has_its_fields_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("status", "trans_status", "message", "event_type", "description"),
     [
-        *(
-            ("000", "000/SUCCESS", "SUCCESSFUL", "payment_success", "Transaction Successful"),
-            ("001", "001/FAILED", "FAILED", "payment_failure", "Transaction Failed"),
-            ("002", "002/PENDING", "PENDING", "payment_pending", "Transaction Pending"),
-            ("003", "003/CANCELLED", "CANCELLED", "payment_cancelled", "Transaction Cancelled"),
-        ),
+        ("000", "000/SUCCESS", "SUCCESSFUL", "payment_success", "Transaction Successful"),
+        ("001", "001/FAILED", "FAILED", "payment_failure", "Transaction Failed"),
+        ("002", "002/PENDING", "PENDING", "payment_pending", "Transaction Pending"),
+        ("003", "003/CANCELLED", "CANCELLED", "payment_cancelled", "Transaction Cancelled"),
     ],
 )
-def test_each_status_in_each_format(
+def test_each_profile_reports_each_status_in_its_format(
     status: str, trans_status: str, message: str, event_type: str, description: str
 ) -> None:
     trans, bare, flat, event, superset = (body(each, decided(Status(status))) for each in Profile)
@@ -123,40 +116,34 @@ def test_each_status_in_each_format(
 def test_the_customer_is_a_number_an_account_or_a_masked_card(
     profile: Profile, operation: Operation, shown: str, mode: str
 ) -> None:
-    said = body(profile, settled(operation))
+    fields = body(profile, settled(operation))
 
-    assert (said["customer_number"], said.get("payment_mode", mode)) == (shown, mode)
+    assert (fields["customer_number"], fields.get("payment_mode", mode)) == (shown, mode)
 
 
 @pytest.mark.decision("D28")
 @pytest.mark.parametrize(
-    ("amount", "text", "number"),
+    ("amount", "text"),
     [
-        ("10.50", "10.5", "10.5"),
-        ("10.5", "10.5", "10.5"),
-        ("10000", "10000", "10000"),
-        ("10000.0", "10000", "10000"),
-        ("10000.00", "10000", "10000"),
-        ("1E+4", "10000", "10000"),
-        ("100", "100", "100"),
-        ("0.01", "0.01", "0.01"),
-        ("0.10", "0.1", "0.1"),
-        ("1000000.25", "1000000.25", "1000000.25"),
-        ("99999999999999999.99", "99999999999999999.99", "99999999999999999.99"),
+        ("10.50", "10.5"),
+        ("10000.00", "10000"),
+        ("1E+4", "10000"),
+        ("0.10", "0.1"),
+        ("99999999999999999.99", "99999999999999999.99"),
     ],
 )
-def test_amounts_are_the_shortest_plain_decimal(amount: str, text: str, number: str) -> None:
+def test_amounts_are_the_shortest_plain_decimal(amount: str, text: str) -> None:
     subject = settled(amount=Decimal(amount))
 
     assert body(Profile.TRANS, subject)["amount"] == text
     assert body(Profile.SUPERSET, subject)["amount"] == text
-    assert compact(body(Profile.FLAT, subject)["amount"]) == number
-    assert compact(body(Profile.EVENT, subject)["amount"]) == number
+    assert compact(body(Profile.FLAT, subject)["amount"]) == text
+    assert compact(body(Profile.EVENT, subject)["amount"]) == text
 
 
 @pytest.mark.decision("D28")
-@given(AMOUNTS | st.decimals(0, 10**12, allow_nan=False).map(abs))
-def test_a_plain_decimal_has_the_value_and_nothing_to_leave_out(amount: Decimal) -> None:
+@given(st.decimals("0.01", 10**9, places=2) | st.decimals(0, 10**12, allow_nan=False).map(abs))
+def test_a_plain_decimal_is_exact_and_as_short_as_possible(amount: Decimal) -> None:
     text = plain_decimal(amount)
 
     assert Decimal(text) == amount
@@ -187,27 +174,14 @@ def test_the_callback_url_chooses_the_profile_before_the_default(
 
 
 BODY = b'{"trans_ref":"T1"}'
-
 KEYS = ("other", "secret")
-
-
-@pytest.mark.spec("delivery.1")
-@pytest.mark.decision("D29")
-@given(st.binary(max_size=200), st.text(min_size=1, max_size=40))
-def test_the_signature_is_hmac_sha256_in_hex(body: bytes, secret_key: str) -> None:
-    # RFC 2104 by hand: two rounds of the hash, over the key padded to 64 bytes.
-    key = secret_key.encode()
-    key = (hashlib.sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
-    inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in key) + body).digest()
-    outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in key) + inner).hexdigest()
-
-    assert sign(body, secret_key) == outer
 
 
 @pytest.mark.spec("delivery.1")
 @given(st.binary(max_size=100), st.sampled_from(KEYS))
 def test_the_signature_of_the_exact_bytes_under_a_known_key_is_valid(body: bytes, key: str) -> None:
     assert check_signature(body, sign(body, key), KEYS) == "valid"
+    assert check_signature(body, sign(body, key).upper(), KEYS) == "valid"
     assert check_signature(body, sign(body, key), ()) == "invalid"
 
 
@@ -224,7 +198,9 @@ def test_the_signature_of_the_exact_bytes_under_a_known_key_is_valid(body: bytes
         pytest.param(BODY, "\udcff" * 64, id="bytes that are not UTF-8"),
     ],
 )
-def test_any_other_is_invalid_and_none_is_missing(body: bytes, signature: str) -> None:
+def test_another_signature_is_invalid_and_an_absent_one_is_missing(
+    body: bytes, signature: str
+) -> None:
     assert check_signature(body, signature, KEYS) == "invalid"
-    assert {check_signature(BODY, none, KEYS) for none in (None, "")} == {"missing"}
+    assert {check_signature(BODY, absent, KEYS) for absent in (None, "")} == {"missing"}
     assert SIGNATURE_HEADER == "X-Service-Signature"

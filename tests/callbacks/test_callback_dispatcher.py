@@ -26,19 +26,21 @@ from tests.sample_records import NOW, callback, transaction
 from tests.units import unit_of
 
 FIVE_MINUTES = timedelta(minutes=5)
+TAKEN = "acknowledged with HTTP 200 (7 ms)"
+FAILED = "not acknowledged: HTTP 500, and only 2xx acknowledges (7 ms); that was the last attempt"
 
 
 @pytest.mark.decision("D29", "D30")
-async def test_the_exact_body_goes_out_with_its_signature(
+async def test_a_callback_is_sent_with_its_exact_body_and_signature(
     works: Works, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log has the facts of the attempt in fields of their own, and no password."""
+    """The log has the facts of the attempt in separate fields, and not the password."""
     caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
     address = "http://ama:s3same@shop.test/callback"
     saved = callback(body='{"message":"Ɛyɛ"}', signature="5ca1ab1e").with_address(address)
     await works.notify(saved)
     await works.jobs.settle()
-    # One that is done with is not sent again; the dispatcher finishes its job.
+    # A delivered callback is not sent again; the dispatcher finishes its job.
     await works.notify(callback("C2", state=DeliveryState.DELIVERED))
     await works.jobs.settle()
 
@@ -59,24 +61,14 @@ async def test_the_exact_body_goes_out_with_its_signature(
 @pytest.mark.parametrize(
     ("answers", "state", "level", "words"),
     [
-        ([OK], "delivered", "INFO", "acknowledged with HTTP 200 (7 ms)"),
+        ([OK], "delivered", "INFO", TAKEN),
         ([ReceiverResponse(204, "", 1)], "delivered", "INFO", "acknowledged with HTTP 204 (1 ms)"),
-        ([BROKEN, OK], "delivered", "INFO", "acknowledged with HTTP 200 (7 ms)"),
-        (
-            [SILENT, ReceiverResponse(302, "", 1), OK],
-            *("delivered", "INFO", "acknowledged with HTTP 200 (7 ms)"),
-        ),
-        (
-            [BROKEN, SILENT, BROKEN],
-            *(
-                "failed",
-                "WARNING",
-                "not acknowledged: HTTP 500, and only 2xx acknowledges (7 ms); ",
-            ),
-        ),
+        ([BROKEN, OK], "delivered", "INFO", TAKEN),
+        ([SILENT, ReceiverResponse(302, "", 1), OK], "delivered", "INFO", TAKEN),
+        ([BROKEN, SILENT, BROKEN], "failed", "WARNING", FAILED),
     ],
 )
-async def test_it_is_tried_until_it_is_taken_or_three_times_with_a_line_for_each_attempt(
+async def test_a_callback_gets_up_to_three_logged_attempts_until_it_is_acknowledged(
     works: Works,
     caplog: pytest.LogCaptureFixture,
     answers: list[ReceiverResponse],
@@ -101,8 +93,6 @@ async def test_it_is_tried_until_it_is_taken_or_three_times_with_a_line_for_each
 
     *earlier, last = caplog.records
     start = "callback of transaction T1 of service 55 to http://shop.test/callback, attempt"
-    if state == "failed":
-        words += "that was the last attempt"
     assert (last.levelname, last.getMessage()) == (level, f"{start} {count} of 3: {words} [C1]")
     for number, each in enumerate(earlier, 1):
         assert each.levelname == "WARNING"
@@ -110,12 +100,10 @@ async def test_it_is_tried_until_it_is_taken_or_three_times_with_a_line_for_each
         assert each.getMessage().endswith("; next attempt in 300 s [C1]")
 
 
-class TestWhatMayNotHappen:
-    """Errors of the gateway and unforeseen addresses: other callbacks are still sent."""
+class TestErrors:
+    """Errors of the gateway: other callbacks are still sent."""
 
-    async def test_an_attempt_of_a_service_that_was_reset_leaves_no_trace(
-        self, works: Works
-    ) -> None:
+    async def test_an_attempt_of_a_reset_service_is_not_recorded(self, works: Works) -> None:
         async def reset() -> None:
             await unit_of(works.store).reset(None)
 
@@ -142,7 +130,7 @@ class TestWhatMayNotHappen:
         assert (tries, len(works.sender.posts)) == (3, 1)
         assert await works.states() == {"C1": DeliveryState.DELIVERED}
 
-    async def test_senders_that_raise_leave_nobody_in_the_queue(self, works: Works) -> None:
+    async def test_a_sender_that_raises_does_not_stop_the_queue(self, works: Works) -> None:
         works.sender.raises = [RuntimeError("a bug") for _ in range(32)]
         await works.notify(*to("shop.test", 40))
 
@@ -152,7 +140,7 @@ class TestWhatMayNotHappen:
         assert len(delivered) >= 40 - 32
 
 
-async def test_an_attempt_that_another_server_took_over_is_a_line_in_the_log(
+async def test_an_attempt_that_another_server_took_over_is_logged(
     works: Works, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def lost() -> None:
@@ -167,9 +155,7 @@ async def test_an_attempt_that_another_server_took_over_is_a_line_in_the_log(
 
 
 CLIENT = Client("sandbox_key", "sandbox_secret")
-
 UNSIGNED = callback(signature=None)
-
 LIVE = UNSIGNED._replace(mode=ServiceMode.PRODUCTION)
 
 
@@ -184,18 +170,13 @@ def configured(works: Works, *clients: Client, behaviour: BehaviourHolder = BEHA
     return Works(works.clock, works.store, works.sender, deliveries, jobs)
 
 
-async def begun(works: Works) -> None:
-    """Save the transactions of both modes that the callbacks report."""
-    await unit_of(works.store).add_transaction(transaction())
-    await unit_of(works.store).add_transaction(live_transaction())
-
-
 @pytest.mark.decision("D29")
 @pytest.mark.parametrize("each", [UNSIGNED, LIVE], ids=["mode S", "mode P"])
-async def test_a_callback_is_not_sent_unsigned_but_listed_until_the_credentials_are_back(
+async def test_an_unsigned_callback_is_listed_as_failed_until_its_credentials_are_back(
     works: Works, each: CallbackRecord, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await begun(works)
+    await unit_of(works.store).add_transaction(transaction())
+    await unit_of(works.store).add_transaction(live_transaction())
     without = configured(works, Client("another_key", "another_secret"))
     await without.notify(each)
     await without.start()
@@ -220,7 +201,9 @@ async def test_a_callback_is_not_sent_unsigned_but_listed_until_the_credentials_
 
 
 @pytest.mark.decision("D29")
-async def test_what_was_signed_before_is_sent_as_it_is(works: Works) -> None:
+async def test_a_signed_callback_keeps_its_signature_when_its_credentials_are_gone(
+    works: Works,
+) -> None:
     restarted = configured(works)
     await restarted.notify(callback())
     await restarted.called(callback().url)
@@ -229,7 +212,9 @@ async def test_what_was_signed_before_is_sent_as_it_is(works: Works) -> None:
 
 
 @pytest.mark.decision("D29")
-async def test_where_the_transaction_is_gone_nobody_can_tell_who_signs(works: Works) -> None:
+async def test_an_unsigned_callback_of_a_deleted_transaction_fails_with_the_reason(
+    works: Works,
+) -> None:
     restarted = configured(works, CLIENT)
     await restarted.notify(UNSIGNED)
     await restarted.start()
@@ -239,7 +224,7 @@ async def test_where_the_transaction_is_gone_nobody_can_tell_who_signs(works: Wo
 
 
 @pytest.mark.decision("D29")
-async def test_once_signing_is_turned_off_it_is_sent_unsigned(works: Works) -> None:
+async def test_a_callback_is_sent_unsigned_once_signing_is_turned_off(works: Works) -> None:
     behaviour = BehaviourHolder(Behaviour())
     without = configured(works, behaviour=behaviour)
     behaviour.present = Behaviour(sign_callbacks=False)

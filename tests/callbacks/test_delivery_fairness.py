@@ -1,8 +1,7 @@
-"""Receivers take turns: one that hangs delays no other, and the number of attempts is limited."""
+"""Receivers take turns: one that hangs does not delay others, and attempts are limited."""
 
 import asyncio
 import logging
-from itertools import pairwise
 
 import pytest
 
@@ -19,7 +18,7 @@ SLOW, QUICK = "http://slow.test/callback", "http://quick.test/callback"
 
 
 class TestFairness:
-    async def test_a_receiver_that_hangs_delays_nobody_else_and_gets_its_own_later(
+    async def test_a_receiver_that_hangs_does_not_delay_the_callbacks_of_others(
         self, works: Works
     ) -> None:
         works.sender.hang(SLOW)
@@ -31,13 +30,13 @@ class TestFairness:
         assert all(states[f"quick.test {n}"] is DeliveryState.DELIVERED for n in range(100))
         assert all(states[f"slow.test {n}"] is DeliveryState.PENDING for n in range(100))
 
-        works.sender.let_go()
+        works.sender.answer_all()
         await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
         assert set((await works.states()).values()) == {DeliveryState.DELIVERED}
         assert len(works.sender.posts) == 200
 
-    async def test_a_lane_keeps_the_order_and_is_forgotten_when_it_is_idle(
+    async def test_a_receiver_gets_its_callbacks_in_order_and_is_then_forgotten(
         self, works: Works
     ) -> None:
         await works.notify(*(callback(f"C{n}", body=str(n)) for n in range(50)))
@@ -49,7 +48,7 @@ class TestFairness:
         assert (works.deliveries._senders, works.deliveries._attempts) == ({}, {})
 
 
-async def test_what_is_on_its_way_for_a_service_is_broken_off_and_that_of_another_goes_on(
+async def test_abandoning_a_service_cancels_its_attempts_and_keeps_those_of_others(
     works: Works,
 ) -> None:
     works.sender.hang(SLOW)
@@ -61,7 +60,7 @@ async def test_what_is_on_its_way_for_a_service_is_broken_off_and_that_of_anothe
     await works.deliveries.abandon(SERVICE)
     await turns()
     assert works.sender.at_work[SLOW] == 8
-    works.sender.let_go()
+    works.sender.answer_all()
     await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
     assert len(works.sender.posts) == PER_RECEIVER + 8
@@ -69,17 +68,27 @@ async def test_what_is_on_its_way_for_a_service_is_broken_off_and_that_of_anothe
     assert set((await works.states()).values()) == {DeliveryState.PENDING}
 
 
-class TestBounds:
-    async def test_one_that_refuses_connections_gets_one_attempt_at_a_time(
+async def begun_in_each_turn(works: Works, begun: int, until: int) -> set[int]:
+    """How many attempts begin in each turn of the loop, from `begun` attempts to `until`."""
+    in_each = set[int]()
+    while begun < until:
+        await asyncio.sleep(0)
+        in_each.add(len(works.sender.posts) - begun)
+        begun = len(works.sender.posts)
+    return in_each
+
+
+class TestLimits:
+    async def test_a_receiver_that_refuses_connections_gets_one_attempt_at_a_time(
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """All are attempted: one line tells of the first, and the next second counts the others."""
+        """The log has one line for the first refusal; a later line counts the others."""
         works.sender.answers = [NOT_THERE] * (PER_RECEIVER + 8)
         works.sender.hang(SLOW)
         await works.notify(*to("slow.test", PER_RECEIVER + 8))
         await works.start()
 
-        works.sender.let_go()
+        works.sender.answer_all()
         works.sender.most_at_work.clear()
         await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
@@ -88,7 +97,7 @@ class TestBounds:
         assert len([line for line in caplog.messages if "refused" in line]) == 1
 
     @pytest.mark.parametrize("advances", [False, True])
-    async def test_answers_have_a_turn_of_the_loop_between_two_attempts_that_are_refused_at_once(
+    async def test_answers_get_a_turn_of_the_loop_between_two_refused_attempts(
         self, works: Works, advances: bool
     ) -> None:
         """This machine refuses without a wait, so nothing else would let answers run.
@@ -120,36 +129,30 @@ class TestBounds:
         assert (len(at) > 100 - PER_RECEIVER) is not advances
 
     async def test_few_attempts_begin_in_one_turn_of_the_loop(self, works: Works) -> None:
-        """However many wait and connections are free: answers to requests go before the others."""
+        """Answers to requests go before the other attempts, also if connections are free."""
         works.sender.hang(SLOW, QUICK)
         await works.notify(*to("slow.test", PER_RECEIVER), *to("quick.test", PER_RECEIVER))
         await works.jobs.run_due(NOW)
-        begun = [0]
-        while begun[-1] < 2 * PER_RECEIVER:
-            await asyncio.sleep(0)
-            begun.append(len(works.sender.posts))
 
-        assert {after - before for before, after in pairwise(begun)} <= {0, IN_ONE_TURN}
+        assert await begun_in_each_turn(works, 0, 2 * PER_RECEIVER) <= {0, IN_ONE_TURN}
 
-    async def test_few_attempts_follow_others_in_one_turn_of_the_loop(self, works: Works) -> None:
+    async def test_few_attempts_begin_in_one_turn_after_others_end(self, works: Works) -> None:
         works.sender.hang(SLOW)
         await works.notify(*to("slow.test", 3 * PER_RECEIVER))
         await works.start()
 
-        works.sender.let_go()
-        begun = [len(works.sender.posts)]
-        while begun[-1] < 3 * PER_RECEIVER:
-            await asyncio.sleep(0)
-            begun.append(len(works.sender.posts))
+        works.sender.answer_all()
+        begun = len(works.sender.posts)
 
-        assert max(after - before for before, after in pairwise(begun)) <= 2 * IN_ONE_TURN
+        in_each = await begun_in_each_turn(works, begun, 3 * PER_RECEIVER)
+        assert max(in_each) <= 2 * IN_ONE_TURN
 
 
 HANGING = [f"slow{n}.test" for n in range(IN_ALL)]
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def cut_off_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The dispatcher cuts off an attempt without an answer as soon as another receiver waits."""
     monkeypatch.setattr(callback_dispatcher, "CUT_OFF_S", 0.0)
 
@@ -166,10 +169,8 @@ async def hang_everywhere(works: Works, per_host: int = 1) -> None:
 class TestCuttingOff:
     """If no connection is free, the dispatcher cuts off an attempt that has no answer yet."""
 
-    @pytest.mark.usefixtures("at_once")
-    async def test_none_is_cut_off_while_others_wait_for_a_turn_of_the_loop(
-        self, works: Works
-    ) -> None:
+    @pytest.mark.usefixtures("cut_off_at_once")
+    async def test_an_attempt_is_not_cut_off_while_connections_are_free(self, works: Works) -> None:
         """Connections are free, and each turn begins only a few attempts."""
         works.sender.hang(SLOW)
         await works.notify(*to("slow.test", 1))
@@ -190,18 +191,18 @@ class TestCuttingOff:
         assert QUICK not in works.sender.urls
 
     @pytest.mark.decision("D30")
-    @pytest.mark.usefixtures("at_once")
-    async def test_a_receiver_behind_those_that_hang_is_called_and_what_was_cut_off_is_sent_again(
+    @pytest.mark.usefixtures("cut_off_at_once")
+    async def test_an_attempt_is_cut_off_for_a_waiting_receiver_and_sent_again_later(
         self, works: Works
     ) -> None:
-        """What was cut off does not count as an attempt."""
+        """An attempt that is cut off does not count."""
         await hang_everywhere(works)
         await works.notify(callback("late", url=QUICK))
         await works.called(QUICK)
         assert (await works.states())["late"] is DeliveryState.DELIVERED
         cut_off = works.sender.urls[0]
 
-        works.sender.let_go()
+        works.sender.answer_all()
         await asyncio.wait_for(idle(works.deliveries), SOON_S)
 
         assert works.sender.urls.count(cut_off) == 2
@@ -209,9 +210,9 @@ class TestCuttingOff:
         assert len((await works.callback("slow0.test 0")).attempts) == 1
 
     @pytest.mark.decision("D30")
-    @pytest.mark.usefixtures("at_once")
-    async def test_receivers_that_stalled_cut_off_no_others(self, works: Works) -> None:
-        """So each of them has its whole timeout in the end, however many there are."""
+    @pytest.mark.usefixtures("cut_off_at_once")
+    async def test_a_stalled_receiver_does_not_cut_off_others(self, works: Works) -> None:
+        """So the attempts at stalled receivers have their whole timeout."""
         await hang_everywhere(works)
         works.sender.hang("http://slow.test/callback")
         await works.notify(*to("slow.test", 1))
@@ -223,8 +224,8 @@ class TestCuttingOff:
         assert len(works.sender.posts) == posts
         assert works.sender.at_work.total() == IN_ALL
 
-    @pytest.mark.usefixtures("at_once")
-    async def test_one_that_has_its_status_is_not_cut_off(self, works: Works) -> None:
+    @pytest.mark.usefixtures("cut_off_at_once")
+    async def test_an_attempt_that_has_its_status_is_not_cut_off(self, works: Works) -> None:
         """Only the rest of its body is missing, and another attempt would be a repetition."""
         works.sender.stalls_in_body.update(f"http://{host}/callback" for host in HANGING)
         await hang_everywhere(works)
@@ -235,8 +236,8 @@ class TestCuttingOff:
         assert QUICK not in works.sender.urls
         assert works.sender.at_work.total() == IN_ALL
 
-    @pytest.mark.usefixtures("at_once")
-    async def test_many_are_logged_in_one_line(
+    @pytest.mark.usefixtures("cut_off_at_once")
+    async def test_many_cut_off_attempts_are_logged_in_one_line(
         self, works: Works, caplog: pytest.LogCaptureFixture
     ) -> None:
         caplog.set_level(logging.INFO, "sandbox_sim.callbacks")
@@ -250,7 +251,7 @@ class TestCuttingOff:
 
 
 @pytest.mark.decision("D30")
-async def test_where_no_descriptor_is_left_an_attempt_is_made_again_and_does_not_count(
+async def test_an_attempt_without_a_free_descriptor_is_repeated_and_does_not_count(
     works: Works, caplog: pytest.LogCaptureFixture
 ) -> None:
     works.sender.answers = [NO_DESCRIPTORS] * 3
@@ -264,27 +265,10 @@ async def test_where_no_descriptor_is_left_an_attempt_is_made_again_and_does_not
     assert len([line for line in caplog.messages if "Too many open files" in line]) == 1
 
 
-@pytest.mark.decision("D16")
-async def test_no_callback_is_sent_before_the_answer_to_its_own_request_is_written(
-    works: Works,
-) -> None:
-    works.deliveries.gate.hold("10000000001")
-    works.deliveries.gate.hold("10000000002")
-    works.deliveries.gate.release("10000000002")  # before its callback is due
-    await works.notify(callback("C1"), callback("C2", network_transaction_id="10000000002"))
-    await works.start()
-    assert await works.states() == {"C1": DeliveryState.PENDING, "C2": DeliveryState.DELIVERED}
-
-    works.deliveries.gate.release("10000000001")
-    await asyncio.wait_for(idle(works.deliveries), SOON_S)
-
-    assert (await works.callback()).state is DeliveryState.DELIVERED
-
-
 class TestClosing:
     """Attempts that were sent may finish; callbacks in the queue are not sent, and not lost."""
 
-    async def test_what_is_on_the_wire_finishes_within_the_grace_and_the_queue_is_not_begun(
+    async def test_sent_attempts_finish_within_the_grace_and_queued_callbacks_stay_pending(
         self, works: Works
     ) -> None:
         works.sender.hang(SLOW)
@@ -293,7 +277,7 @@ class TestClosing:
 
         closing = asyncio.create_task(works.deliveries.close(grace=5))
         await asyncio.sleep(0)
-        works.sender.let_go()
+        works.sender.answer_all()
         await asyncio.wait_for(closing, SOON_S)
 
         assert len(works.sender.posts) == PER_RECEIVER
@@ -302,7 +286,9 @@ class TestClosing:
         assert states.count(DeliveryState.PENDING) == 10
         await asyncio.wait_for(works.deliveries.close(grace=5), SOON_S)  # with nothing to do
 
-    async def test_what_takes_longer_is_cut_off_and_not_recorded(self, works: Works) -> None:
+    async def test_an_attempt_longer_than_the_grace_is_cut_off_and_not_recorded(
+        self, works: Works
+    ) -> None:
         works.sender.hang(SLOW)
         await works.notify(*to("slow.test", 1))
         await works.start()

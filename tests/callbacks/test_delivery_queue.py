@@ -64,7 +64,7 @@ def test_receivers_take_turns_a_new_one_first_and_a_stalled_one_last(queue: Deli
     assert "tried" in names(queue)[: IN_ALL + 2], "new ones do not starve it"
 
 
-def test_one_that_answers_again_is_not_stalled_any_more(queue: DeliveryQueue) -> None:
+def test_a_receiver_that_answers_again_is_no_longer_stalled(queue: DeliveryQueue) -> None:
     add(queue, "a", "a", "a")
     first, second = take(queue), take(queue)
     queue.done(first.receiver, ReceiverStanding.STALLED)
@@ -76,9 +76,7 @@ def test_one_that_answers_again_is_not_stalled_any_more(queue: DeliveryQueue) ->
     assert names(queue) == ["a"]
 
 
-def test_a_receiver_has_so_many_attempts_and_after_a_refusal_one_until_one_reaches_it(
-    queue: DeliveryQueue,
-) -> None:
+def test_a_receiver_has_limited_attempts_and_after_a_refusal_only_one(queue: DeliveryQueue) -> None:
     add(queue, *["a"] * (PER_RECEIVER + 10))
     assert queue.takeable == PER_RECEIVER
     first, *others = [take(queue) for _ in range(PER_RECEIVER)]
@@ -94,7 +92,7 @@ def test_a_receiver_has_so_many_attempts_and_after_a_refusal_one_until_one_reach
     assert queue.takeable == 9
 
 
-def test_those_that_an_advance_waits_for_go_first_and_a_refusal_does_not_hold_them_back(
+def test_callbacks_that_an_advance_waits_for_go_first_also_after_a_refusal(
     queue: DeliveryQueue,
 ) -> None:
     tried(queue, "a", ReceiverStanding.REFUSED)
@@ -126,7 +124,7 @@ def test_a_refusal_is_remembered_while_no_callback_waits(queue: DeliveryQueue) -
     assert queue.takeable == 2
 
 
-def test_what_is_put_back_is_the_next_of_its_receiver(queue: DeliveryQueue) -> None:
+def test_a_callback_that_is_put_back_is_the_next_of_its_receiver(queue: DeliveryQueue) -> None:
     for name in ("C1", "C2"):
         queue.add("a", job(name), callback(name))
 
@@ -135,7 +133,7 @@ def test_what_is_put_back_is_the_next_of_its_receiver(queue: DeliveryQueue) -> N
     assert take(queue).callback.id == "C1"
 
 
-def test_what_is_removed_is_not_taken_and_nothing_is_left_of_a_receiver_that_is_done_with(
+def test_removed_callbacks_are_not_taken_and_an_idle_receiver_is_forgotten(
     queue: DeliveryQueue,
 ) -> None:
     add(queue, "a", "b")
@@ -153,13 +151,12 @@ def test_what_is_removed_is_not_taken_and_nothing_is_left_of_a_receiver_that_is_
 
 
 PACKAGE = Path(__file__).parents[2] / "sandbox_sim"
-
 FIRST, SECOND = "10000000001", "10000000002"
 
 
 @pytest.mark.decision("D16")
-class TestTheAnswerGate:
-    """It holds the callbacks of a transaction until its answer is written."""
+class TestAnswerGate:
+    """The gate holds the callbacks of a transaction until its answer is written."""
 
     @pytest.fixture
     def gate(self) -> AnswerGate:
@@ -171,10 +168,8 @@ class TestTheAnswerGate:
         await asyncio.sleep(0)
         return task
 
-    async def test_all_that_wait_for_a_transaction_go_on_when_it_is_released(
-        self, gate: AnswerGate
-    ) -> None:
-        gate.release(FIRST)  # which is not held, and so does nothing
+    async def test_a_release_ends_each_wait_for_its_transaction(self, gate: AnswerGate) -> None:
+        gate.release(FIRST)  # FIRST is not held, so this does nothing
         await asyncio.wait_for(gate.wait_until_released(FIRST), SOON_S)
         assert not gate.is_held(FIRST)
 
@@ -191,9 +186,7 @@ class TestTheAnswerGate:
         await asyncio.wait_for(asyncio.gather(*tasks), SOON_S)
         await asyncio.wait_for(gate.wait_until_released(FIRST), SOON_S)
 
-    def test_a_call_is_made_once_when_the_transaction_is_released_and_nothing_is_kept(
-        self,
-    ) -> None:
+    def test_a_release_makes_the_registered_call_once(self) -> None:
         gate = ProcessAnswerGate()
         held: list[bool] = []
 
@@ -208,11 +201,11 @@ class TestTheAnswerGate:
         assert held == [False]
 
         gate.call_when_released(FIRST, note)
-        assert held == [False] * 2, "at once, where it is not held"
+        assert held == [False] * 2, "at once if it is not held"
         assert (gate._held, gate._calls) == ({}, {})
 
     @pytest.mark.parametrize("layer", ["stores", "web"])
-    def test_the_layers_around_the_gateway_know_the_port_only(self, layer: str) -> None:
+    def test_stores_and_web_import_the_answer_gate_from_the_ports(self, layer: str) -> None:
         imports = [
             (path.name, node.module)
             for path in (PACKAGE / layer).rglob("*.py")

@@ -1,4 +1,4 @@
-"""Where callbacks may go, and where they really go: deny comes first, the address called counts."""
+"""Where callbacks may go, and where they are sent: deny comes first, the address called counts."""
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
@@ -47,12 +47,11 @@ REACHED = [
 
 
 def is_itself(address: IPv4Address | IPv6Address) -> bool:
-    """Whether an address stands for no other one; other tests cover those that do."""
+    """Whether a connection to an address reaches this address and no other one."""
     return reached_addresses(address) == (address,)
 
 
 ADDRESSES = st.ip_addresses().filter(is_itself)
-
 NUMERALS = ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.0.0.1.", "", "localhost"]
 
 
@@ -63,7 +62,7 @@ def rule(*allow: str, deny: tuple[str, ...] = (), refuse_private: bool = False) 
 
 class TestEntries:
     @given(ADDRESSES, st.data())
-    def test_a_range_holds_its_addresses(
+    def test_a_range_matches_its_addresses(
         self, address: IPv4Address | IPv6Address, data: st.DataObject
     ) -> None:
         prefix = data.draw(st.integers(0, address.max_prefixlen))
@@ -73,7 +72,7 @@ class TestEntries:
         assert rule(text).allows_address(NAME, str(address))
 
     @given(st.ip_addresses(v=4), st.integers(96, 128))
-    def test_a_range_of_ipv4_within_ipv6_is_the_ipv4_range(
+    def test_an_ipv4_mapped_range_counts_as_the_ipv4_range(
         self, address: IPv4Address, prefix: int
     ) -> None:
         text = str(IPv6Network(f"::ffff:{address}/{prefix}", strict=False))
@@ -82,7 +81,7 @@ class TestEntries:
         assert not rule(deny=(text,)).allows_address(NAME, str(address))
         assert not rule(deny=("0.0.0.0/0",)).allows_address(NAME, f"::ffff:{address}")
 
-    def test_what_is_none_is_refused_with_examples(self) -> None:
+    def test_an_invalid_entry_is_refused_with_examples(self) -> None:
         rows = [
             *("", " ", "10.*", "10.1.2", "10", "127.1", "192.168.?.1", "**", "-", "10.0.0.0/33"),
             *("shop.example/24", "http://shop.example", "shop.example:80", "[shop]", "a,b", "é.gh"),
@@ -98,7 +97,7 @@ class TestEntries:
 
 class TestAddresses:
     @given(ADDRESSES, st.text(max_size=20))
-    def test_out_of_the_box_callbacks_go_anywhere(
+    def test_callbacks_go_anywhere_by_default(
         self, address: IPv4Address | IPv6Address, host: str
     ) -> None:
         assert rule().allows_host(host)
@@ -107,7 +106,7 @@ class TestAddresses:
 
     @given(ADDRESSES, ADDRESSES)
     @example(ip_address("10.1.2.3"), ip_address("10.1.2.3"))
-    def test_deny_goes_first_and_nothing_but_what_is_allowed_is_called(
+    def test_deny_takes_precedence_and_an_allow_list_excludes_other_addresses(
         self, one: IPv4Address | IPv6Address, other: IPv4Address | IPv6Address
     ) -> None:
         both, only = rule("*", str(one), str(other), deny=(str(one),)), rule(str(one))
@@ -117,9 +116,8 @@ class TestAddresses:
         assert only.allows_address(NAME, str(one))
         assert only.allows_address(NAME, str(other)) is (one == other)
 
-    def test_no_other_way_to_write_an_address_is_one(self) -> None:
-        """The machine would take 127.1 for 127.0.0.1, but no range can match such a text."""
-
+    def test_an_unusual_spelling_of_an_address_is_refused(self) -> None:
+        """The machine would take 127.1 for 127.0.0.1, but a range cannot match such a text."""
         for address in NUMERALS:
             assert not rule(deny=("10.0.0.0/8",)).allows_address(address, address)
             assert not rule("*").allows_address(address, address)
@@ -127,10 +125,10 @@ class TestAddresses:
 
 
 @pytest.mark.decision("D37")
-class TestAddressesThatStandForAnother:
-    """What counts is the address that a connection reaches."""
+class TestEmbeddedAddresses:
+    """The address that a connection reaches counts."""
 
-    def test_it_is_denied_with_its_target_and_allowed_with_all_that_it_may_reach(self) -> None:
+    def test_an_address_is_denied_with_any_target_and_allowed_with_all_its_targets(self) -> None:
         elsewhere = ("192.0.2.0/24", "2001:db8::/32")
         for address, target in REACHED:
             denying, several = rule(deny=(target,)), address == "64:ff9b:1:a01:2:300::"
@@ -141,12 +139,12 @@ class TestAddressesThatStandForAnother:
             assert rule(target).allows_address(NAME, address) is not several
             assert rule(target, "1.2.3.0", "2.3.0.0").allows_address(NAME, address)
             assert not rule(*elsewhere).allows_address(NAME, address)
-            if not address.startswith("64:ff9b:1:"):  # an entry of a list may be written so too
+            if not address.startswith("64:ff9b:1:"):  # a list entry may have this form too
                 assert not rule(deny=(address,)).allows_address(NAME, target)
                 assert rule(address).allows_address(NAME, target)
                 assert rule(address, refuse_private=True).allows_address(NAME, target)
 
-    def test_so_may_a_range_and_one_of_zeros_keeps_its_own_address(self) -> None:
+    def test_a_range_of_embedded_addresses_counts_as_the_ipv4_range(self) -> None:
         """0.0.0.0 counts as loopback, but a range that contains it denies it as well."""
         for entry, target in (
             ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
@@ -161,21 +159,23 @@ class TestAddressesThatStandForAnother:
         assert not rule(deny=("::/127",)).allows_address(NAME, "::")
         assert rule(deny=("0.0.0.0/8",)).allows_address(NAME, "127.0.0.1")
 
-    def test_a_whole_way_to_ipv4_in_a_list_is_that_way_and_not_all_of_ipv4(self) -> None:
+    def test_the_whole_prefix_of_an_embedding_does_not_cover_plain_ipv4(self) -> None:
         """Lists of private ranges that people copy contain `2002::/16`."""
-        for way, over_it in (
+        for prefix, embedded in (
             ("64:ff9b::/96", "64:ff9b::8.8.8.8"),
             ("64:ff9b:1::/48", "64:ff9b:1::8.8.8.8"),
             ("2002::/16", "2002:808:808::"),
         ):
-            assert not rule(deny=(way,)).allows_address(NAME, over_it)
-            assert rule(deny=(way,)).allows_address(NAME, "8.8.8.8")
-            assert rule(way).allows_address(NAME, over_it)
-            assert not rule(way).allows_address(NAME, "8.8.8.8")
-            assert not rule(way, deny=("8.8.8.8",)).allows_address(NAME, over_it)
+            assert not rule(deny=(prefix,)).allows_address(NAME, embedded)
+            assert rule(deny=(prefix,)).allows_address(NAME, "8.8.8.8")
+            assert rule(prefix).allows_address(NAME, embedded)
+            assert not rule(prefix).allows_address(NAME, "8.8.8.8")
+            assert not rule(prefix, deny=("8.8.8.8",)).allows_address(NAME, embedded)
 
     @given(st.ip_addresses(v=4), st.integers(0, 2**80 - 1))
-    def test_no_embedding_leads_past_a_denied_range(self, address: IPv4Address, rest: int) -> None:
+    def test_an_embedded_address_is_denied_with_its_ipv4_range(
+        self, address: IPv4Address, rest: int
+    ) -> None:
         value, everywhere = int(address), rule(deny=("0.0.0.0/0",))
         u_octet_free = (value >> 16) << 64 | (value & 0xFFFF) << 40  # RFC 6052, prefix of 48 bits
 
@@ -191,7 +191,7 @@ class TestAddressesThatStandForAnother:
 
 class TestNames:
     @pytest.mark.parametrize(
-        ("glob", "host", "fits"),
+        ("glob", "host", "matches"),
         [
             ("shop.example", "shop.example", True),
             ("Shop.Example", "sHOP.example.", True),
@@ -206,13 +206,15 @@ class TestNames:
             ("*", "10.1.2.3", True),
         ],
     )
-    def test_a_glob_fits_the_host_of_the_url(self, glob: str, host: str, *, fits: bool) -> None:
-        assert rule(glob).allows_host(host) is fits
-        assert rule(glob).allows_address(host, "203.0.113.5") is fits
-        assert rule(deny=(glob,)).allows_host(host) is not fits
-        assert rule(deny=(glob,)).allows_address(host, "203.0.113.5") is not fits
+    def test_a_glob_matches_the_host_of_the_url(
+        self, glob: str, host: str, *, matches: bool
+    ) -> None:
+        assert rule(glob).allows_host(host) is matches
+        assert rule(glob).allows_address(host, "203.0.113.5") is matches
+        assert rule(deny=(glob,)).allows_host(host) is not matches
+        assert rule(deny=(glob,)).allows_address(host, "203.0.113.5") is not matches
 
-    def test_a_host_is_looked_up_only_where_an_address_may_fit(self) -> None:
+    def test_a_host_is_looked_up_only_if_an_address_may_match(self) -> None:
         assert not rule("*.example").allows_host("evil.test")
         assert rule("*.example", "10.0.0.0/8").allows_host("evil.test")
         assert not rule("*.example", "10.0.0.0/8", deny=("evil.*",)).allows_host("evil.test")
@@ -223,7 +225,7 @@ class TestNames:
         assert not names.allows_address(NAME, "10.1.2.3")
 
     @given(st.text(max_size=20), ADDRESSES)
-    def test_no_host_that_is_not_looked_up_has_an_address(
+    def test_a_host_refused_by_its_name_is_refused_at_every_address(
         self, host: str, address: IPv4Address | IPv6Address
     ) -> None:
         for hosts in (rule("*.example"), rule(deny=("*e*",)), rule("shop.example", "10.0.0.0/8")):
@@ -232,7 +234,7 @@ class TestNames:
 
 
 def test_private_addresses_are_refused_by_setting_unless_a_range_allows_them() -> None:
-    """The setting of production mode; a sandbox calls all."""
+    """Production mode has this setting; by default a sandbox calls all addresses."""
     for address in PRIVATE:
         for allow in ((), ("*",), (NAME,)):
             assert not rule(*allow, refuse_private=True).allows_address(NAME, address)
@@ -254,7 +256,7 @@ def test_an_ipv4_address_is_its_own_target(address: IPv4Address) -> None:
 
 @pytest.mark.decision("D37")
 @given(st.ip_addresses(v=6))
-def test_no_target_stands_for_another_one(address: IPv6Address) -> None:
+def test_each_target_is_its_own_target(address: IPv6Address) -> None:
     targets = reached_addresses(address)
 
     assert targets
@@ -262,9 +264,7 @@ def test_no_target_stands_for_another_one(address: IPv6Address) -> None:
 
 
 @pytest.mark.decision("D37")
-def test_every_position_of_the_local_nat64_prefix_is_read_and_others_are_their_own_targets() -> (
-    None
-):
+def test_each_position_after_the_local_nat64_prefix_is_read() -> None:
     # RFC 6052, section 2.2, for 192.0.2.33 behind prefixes of 48, 56, 64 and 96 bits.
     prefixed = ("c000:2:2100::", "c0:0:221::", "0:c0:2:2100:0", ":192.0.2.33")
     for rest in prefixed:
@@ -275,18 +275,17 @@ def test_every_position_of_the_local_nat64_prefix_is_read_and_others_are_their_o
 
 
 LOCAL = "http://localhost:5000"
-
 SHOP = CallbackRoutes.parse({"https://shop.example": LOCAL}, {})
 
 
 class TestRewrites:
     @given(st.sampled_from(["/", "?", "#"]), st.text())
     @example("", "")
-    def test_whatever_follows_is_kept(self, begins: str, rest: str) -> None:
+    def test_a_rewrite_keeps_the_rest_of_the_url(self, begins: str, rest: str) -> None:
         assert SHOP.target(f"https://shop.example{begins}{rest}") == f"{LOCAL}{begins}{rest}"
 
     @given(st.text())
-    def test_what_begins_otherwise_is_left_alone(self, text: str) -> None:
+    def test_a_url_that_begins_otherwise_is_not_rewritten(self, text: str) -> None:
         assume(not text.lower().startswith("https://shop.example"))
         assert SHOP.target(text) == text
 
@@ -303,23 +302,23 @@ class TestRewrites:
             "ftp://shop.example/hook",
         ],
     )
-    def test_another_host_is_another_host(self, url: str) -> None:
+    def test_a_similar_url_of_another_origin_is_not_rewritten(self, url: str) -> None:
         assert SHOP.target(url) == url
 
-    def test_scheme_and_host_may_be_written_otherwise_in_the_setting_too(self) -> None:
+    def test_scheme_host_and_default_port_match_in_any_spelling(self) -> None:
         routes = CallbackRoutes.parse({"HTTPS://Shop.Example:443/": "HTTP://localhost:80/"}, {})
 
         assert routes.target("https://shop.example/hook") == "http://localhost/hook"
         for url in ("HTTPS://Shop.Example/Hook", "https://shop.example:443/Hook"):
             assert SHOP.target(url) == f"{LOCAL}/Hook"
-        # A name and password go along.
+        # The rewritten URL keeps the name and password.
         url = "https://me:pw@shop.example/hook"
         assert SHOP.target(url) == "http://me:pw@localhost:5000/hook"
 
     @pytest.mark.parametrize(
         "other", ["http://shop.example", "https://shop.example:80", "https://shop.example/A"]
     )
-    def test_what_is_another_address_has_its_own(self, other: str) -> None:
+    def test_different_prefixes_have_their_own_targets(self, other: str) -> None:
         routes = CallbackRoutes.parse({"https://shop.example/a": LOCAL, other: "http://b.test"}, {})
 
         assert routes.target("https://shop.example/a") == LOCAL
@@ -328,22 +327,20 @@ class TestRewrites:
     @pytest.mark.parametrize(
         ("path", "found"),
         [
-            *(
-                ("/api", "/v2"),
-                ("/api/", "/v2/"),
-                ("/api/hook", "/v2/hook"),
-                ("/api?a=b", "/v2?a=b"),
-            ),
-            *(("/apis", None), ("/API", None), ("", None), ("/x/api", None)),
+            ("/api", "/v2"),
+            ("/api/", "/v2/"),
+            ("/api/hook", "/v2/hook"),
+            ("/api?a=b", "/v2?a=b"),
+            *((other, None) for other in ("/apis", "/API", "", "/x/api")),
         ],
     )
-    def test_a_path_ends_where_a_segment_does(self, path: str, found: str | None) -> None:
+    def test_a_path_prefix_matches_whole_segments(self, path: str, found: str | None) -> None:
         routes = CallbackRoutes.parse({"https://shop.example/api": f"{LOCAL}/v2"}, {})
         url = f"https://shop.example{path}"
 
         assert routes.target(url) == (url if found is None else LOCAL + found)
 
-    def test_the_longest_beginning_counts(self) -> None:
+    def test_the_longest_matching_prefix_counts(self) -> None:
         routes = CallbackRoutes.parse(
             {
                 "https://shop.example": "http://127.0.0.1:1",
@@ -366,29 +363,18 @@ class TestRewrites:
     @pytest.mark.parametrize(
         "text",
         [
-            *(
-                "",
-                "shop.example",
-                "https://",
-                "https:///x",
-                "ftp://shop.example",
-                "https://*.example",
-            ),
-            *("https://me@shop.example", "https://shop.example?a", "https://shop.example/#a"),
-            *(
-                "https://shop.example:x",
-                "https://shop example",
-                "https://shop.example/a b",
-                "https://[::g]",
-            ),
+            *("", "shop.example", "https://", "https:///x", "ftp://shop.example"),
+            *("https://*.example", "https://me@shop.example", "https://shop.example?a"),
+            *("https://shop.example/#a", "https://shop.example:x", "https://shop example"),
+            *("https://shop.example/a b", "https://[::g]"),
         ],
     )
-    def test_what_begins_no_address_is_refused(self, text: str) -> None:
+    def test_an_invalid_url_prefix_is_refused(self, text: str) -> None:
         with pytest.raises(ValueError, match=r"such as https://shop\.example"):
             parse_url_prefix(text)
 
 
-def test_headers_go_everywhere_but_a_name_and_password_in_the_address_go_first() -> None:
+def test_a_name_and_password_in_the_url_replace_the_configured_header() -> None:
     routes = CallbackRoutes.parse({}, {"authorization": "Bearer 5", "X-Staging": "1"})
 
     assert dict(routes.headers_to("http://me:pw@localhost/x")) == {"X-Staging": "1"}

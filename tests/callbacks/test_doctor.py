@@ -1,7 +1,6 @@
 """What the doctor sends to a receiver, in which order, and what it skips."""
 
 import json
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -15,9 +14,7 @@ from sandbox_sim.records.callbacks import SIGNATURE_HEADER, FailureKind, Profile
 from tests.fakes import BROKEN, OK, FakeSender, Post
 
 URL = "https://shop.test/callback"
-
 REFUSED = ReceiverResponse(401, "no", 7)
-
 HEALTHY = (OK, OK, OK, OK, REFUSED, REFUSED, REFUSED)
 
 # What the doctor sends for each profile, in this order.
@@ -29,20 +26,14 @@ SENT = (
 CHECKS = ("reachable", "tls", *SENT)
 
 
-@dataclass
 class Visit:
     """A receiver that gives these answers in turn, and the findings of the doctor."""
 
-    sender: FakeSender
-    doctor: Doctor = field(init=False)
-    findings: list[Finding] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.doctor = Doctor(self.sender, VirtualClock(), RandomIds(seed=1))
-
-    @property
-    def posts(self) -> list[Post]:
-        return self.sender.posts
+    def __init__(self, *answers: ReceiverResponse) -> None:
+        sender = FakeSender(*answers)
+        self.posts = sender.posts
+        self.doctor = Doctor(sender, VirtualClock(), RandomIds(seed=1))
+        self.findings: list[Finding] = []
 
     def of(self, check: str) -> list[Finding]:
         return [finding for finding in self.findings if finding.check == check]
@@ -64,7 +55,7 @@ async def visit(
     *answers: ReceiverResponse, profiles: tuple[Profile, ...] = (Profile.FLAT,), **how: Any
 ) -> Visit:
     receiver = Receiver(**{"url": URL, "secret_key": "secret", "profiles": profiles, **how})
-    visit = Visit(FakeSender(*answers))
+    visit = Visit(*answers)
     visit.findings = [finding async for finding in visit.doctor.examine(receiver)]
     return visit
 
@@ -81,8 +72,8 @@ async def seen() -> Visit:
 
 @pytest.mark.spec("delivery.1")
 @pytest.mark.decision("D29")
-class TestWhatIsSent:
-    async def test_genuine_and_forged_ones_of_payments_that_succeeded_failed_and_were_cancelled(
+class TestSentCallbacks:
+    async def test_the_doctor_sends_genuine_and_forged_callbacks_of_each_outcome(
         self, seen: Visit
     ) -> None:
         verdicts = [check_signature(p.body, signature_of(p), ["secret"]) for p in seen.posts]
@@ -94,13 +85,13 @@ class TestWhatIsSent:
         assert (body["amount"], body["currency_code"]) == (10.5, "GHS")
         assert body["customer_number"] == "233244000001"
 
-    async def test_the_changed_one_makes_a_failed_payment_successful(self, seen: Visit) -> None:
+    async def test_the_changed_body_makes_a_failed_payment_successful(self, seen: Visit) -> None:
         genuine = dict(seen.body("changed_body"))
         genuine.update(status="001", status_desc="Transaction Failed", message="FAILED")
         text = json.dumps(genuine, ensure_ascii=False, separators=(",", ":"))
         assert sign(text.encode(), "secret") == signature_of(seen.posts[-1])
 
-    async def test_each_is_about_a_payment_of_its_own_that_nobody_takes_for_a_real_one(
+    async def test_each_callback_has_its_own_payment_with_an_id_that_names_the_doctor(
         self, seen: Visit
     ) -> None:
         ids = [seen.body(check)["transaction_id"] for check in SENT if check != "repeated"]
@@ -112,10 +103,10 @@ class TestWhatIsSent:
         receiver = Receiver(URL, "secret", (Profile.FLAT,))
         _ = [finding async for finding in seen.doctor.examine(receiver)]
         bodies = [post.body for post in seen.posts]
-        assert len(set(bodies)) == 2 * len(set(bodies[: len(SENT)])), "the next visit brings others"
+        assert len(set(bodies)) == 2 * len(set(bodies[: len(SENT)])), "the next visit has others"
 
     @pytest.mark.decision("D30")
-    async def test_it_goes_to_the_address_and_waits_thirty_seconds_or_as_long_as_asked(
+    async def test_callbacks_go_to_the_url_with_a_timeout_of_30_seconds_or_the_given_one(
         self, seen: Visit
     ) -> None:
         other = await visit(*HEALTHY, timeout=timedelta(seconds=3))
@@ -125,7 +116,7 @@ class TestWhatIsSent:
             assert asked == {(URL, timedelta(seconds=seconds))}
 
     @pytest.mark.decision("D27")
-    async def test_every_profile_gets_every_one_of_them(self) -> None:
+    async def test_each_profile_gets_each_callback(self) -> None:
         answers = [answer for answer in HEALTHY for _ in Profile]
 
         seen = await visit(*answers, profiles=tuple(Profile))
@@ -139,10 +130,8 @@ class TestWhatIsSent:
         assert ["event_type" in k for k in keys] == [False, False, False, True, False]
 
 
-class TestAHealthyReceiver:
-    async def test_all_is_well_and_a_finding_has_what_was_sent_and_what_came(
-        self, seen: Visit
-    ) -> None:
+class TestHealthyReceiver:
+    async def test_each_check_is_ok_and_its_finding_has_the_exchange(self, seen: Visit) -> None:
         assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK)
         for finding, post, answer in zip(seen.findings[2:], seen.posts, HEALTHY, strict=True):
             assert finding.exchange is not None
@@ -151,9 +140,9 @@ class TestAHealthyReceiver:
             assert finding.exchange.response == answer
             assert finding.sends
 
-    async def test_findings_come_as_they_are_made(self) -> None:
+    async def test_a_finding_is_yielded_as_soon_as_it_is_made(self) -> None:
         """Plain HTTP to another host is a warning."""
-        seen, made = Visit(FakeSender(*HEALTHY)), list[Finding]()
+        seen, made = Visit(*HEALTHY), list[Finding]()
         plain = Receiver("http://shop.test/callback", "secret", (Profile.FLAT,))
         findings = seen.doctor.examine(plain)
 
@@ -167,7 +156,7 @@ class TestAHealthyReceiver:
         assert verdicts == dict.fromkeys(CHECKS, Verdict.OK) | {"tls": Verdict.WARNING}
 
 
-class TestWhatIsWrong:
+class TestFaultyReceiver:
     @pytest.mark.spec("delivery.1")
     @pytest.mark.decision("D29")
     @pytest.mark.parametrize(
@@ -177,7 +166,7 @@ class TestWhatIsWrong:
             *((each, OK) for each in ("no_signature", "wrong_signature", "changed_body")),
         ],
     )
-    async def test_a_genuine_one_that_it_does_not_acknowledge_or_a_forged_one_that_it_does(
+    async def test_a_refused_genuine_or_an_acknowledged_forged_callback_is_wrong(
         self, check: str, answer: ReceiverResponse
     ) -> None:
         """Every callback has a signature, so a missing one is as wrong as a false one."""
@@ -188,7 +177,7 @@ class TestWhatIsWrong:
 
         assert seen.verdicts() == dict.fromkeys(CHECKS, Verdict.OK) | {check: Verdict.WRONG}
 
-    async def test_a_profile_that_it_does_not_take_is_left_at_that(self) -> None:
+    async def test_a_refused_profile_skips_its_further_checks(self) -> None:
         """If a receiver refuses genuine callbacks, its refusal of forged ones proves nothing."""
         answers = [OK, BROKEN, *HEALTHY[1:]]
 
@@ -202,7 +191,7 @@ class TestWhatIsWrong:
             assert (event.profile, event.assessment.verdict) == (Profile.EVENT, wrong)
         assert "until the successful one is acknowledged" in event.assessment.says
 
-    async def test_one_that_breaks_over_a_body_may_take_another(self) -> None:
+    async def test_a_receiver_that_fails_on_one_profile_may_accept_another(self) -> None:
         closed = ReceiverResponse(None, "", 3, "closed without an answer", FailureKind.EXCHANGE)
 
         seen = await visit(closed, *HEALTHY, profiles=(Profile.TRANS, Profile.EVENT))
@@ -223,7 +212,9 @@ class TestWhatIsWrong:
         ("tls", FailureKind.CERTIFICATE),
     ],
 )
-async def test_one_that_cannot_be_reached_is_told_so_once(check: str, kind: FailureKind) -> None:
+async def test_an_unreachable_receiver_gets_one_callback_and_one_wrong_verdict(
+    check: str, kind: FailureKind
+) -> None:
     answer = ReceiverResponse(None, "", 3, "why not", kind)
 
     seen = await visit(answer, profiles=tuple(Profile))
@@ -240,7 +231,7 @@ async def test_one_that_cannot_be_reached_is_told_so_once(check: str, kind: Fail
 
 @pytest.mark.spec("delivery.3")
 @pytest.mark.decision("D29")
-async def test_of_a_gateway_that_does_not_sign_nothing_can_be_forged() -> None:
+async def test_a_gateway_that_does_not_sign_skips_the_forged_callbacks() -> None:
     seen = await visit(secret_key=None)
 
     assert [post.headers for post in seen.posts] == [{}] * 4

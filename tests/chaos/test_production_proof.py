@@ -4,8 +4,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-import pytest
-
 from chaos.facts import Delivery
 from chaos.production.observations import (
     Act,
@@ -91,11 +89,6 @@ def a_run() -> Observations:
     return seen
 
 
-@pytest.fixture
-def seen() -> Observations:
-    return a_run()
-
-
 def broken(seen: Observations) -> dict[str, str]:
     """The claims that do not hold, each with its first piece of evidence."""
     return {each.sentence: each.violations[0] for each in prove(seen) if not each.holds}
@@ -107,7 +100,7 @@ def named(seen: Observations, name: str) -> Purchase:
 
 
 def unanswered(seen: Observations, *codes: str | None, settled: bool = True) -> Purchase:
-    """One more payment, which the network took, never answered and forgot."""
+    """Add a payment that the network carried out, did not answer and forgot."""
     found = purchase("forgotten", "deposit", "8", *codes, status="000")
     found.settled = settled
     seen.purchases.append(found)
@@ -118,7 +111,7 @@ def unanswered(seen: Observations, *codes: str | None, settled: bool = True) -> 
     return found
 
 
-# What is found of a fault of each kind, and the change that makes it.
+# What the proof finds for a fault of each kind, and the change that makes the fault.
 FAULTS: dict[str, Callable[[Observations], object]] = {
     "failed of service 55 (202, 219) has status 000; the network says 001": (
         lambda seen: setattr(named(seen, "failed"), "status", "000")
@@ -200,9 +193,8 @@ FAULTS: dict[str, Callable[[Observations], object]] = {
 }
 
 
-def test_a_run_without_a_fault_is_proven_also_where_a_forgotten_payment_waits_for_a_person(
-    seen: Observations,
-) -> None:
+def test_every_claim_holds_also_if_a_forgotten_payment_waits_for_an_operator() -> None:
+    seen = a_run()
     assert broken(seen) == {}
 
     unanswered(seen, "202")
@@ -219,7 +211,8 @@ def test_each_fault_is_found_and_each_claim_finds_one() -> None:
     assert found == set(range(len(prove(a_run()))))
 
 
-def test_a_fault_says_nothing_where_the_database_was_away(seen: Observations) -> None:
+def test_a_database_outage_excuses_wrong_answers() -> None:
+    seen = a_run()
     seen.database_away = True
     seen.notified["forged", 500] = 2
     named(seen, "away").status = "000"
@@ -228,8 +221,9 @@ def test_a_fault_says_nothing_where_the_database_was_away(seen: Observations) ->
     assert not [each for each in broken(seen) if "ended as" in each or "acknowledged" in each[:40]]
 
 
-def test_a_client_may_send_a_refused_payment_again(seen: Observations) -> None:
-    """A kill cut off the refusal, of which our gateway keeps nothing: the repeat is a new one."""
+def test_a_client_may_send_a_refused_payment_again() -> None:
+    """A kill cut off the refusal. The gateway does not save it, so the repeat is a new payment."""
+    seen = a_run()
     named(seen, "declined").codes[:] = [None, "219"]
     seen.charges[SERVICE, "declined"].codes.append("219")
 

@@ -5,8 +5,6 @@ from dataclasses import replace
 from itertools import count
 from random import Random
 
-import pytest
-
 from chaos.facts import (
     EVERY_SERVER,
     Asked,
@@ -45,9 +43,9 @@ def delivery(ref: str, at: float, answered: int = 200, trans_id: str = "") -> De
     return Delivery(at, ref, trans_id, "000/SUCCESS", genuine=True, answered=answered)
 
 
-def status(ref: str, at: float, said: str | None) -> Status:
-    one = asked(at, "000" if said else "027", "000", "027", path="/get_transaction_status")
-    return Status(one, ref, said, f"id-{ref}" if said else None)
+def status(ref: str, at: float, code: str | None) -> Status:
+    one = asked(at, "000" if code else "027", "000", "027", path="/get_transaction_status")
+    return Status(one, ref, code, f"id-{ref}" if code else None)
 
 
 def send(text: str, at: float, code: str | None, *to: str, reference: str | None = None) -> Send:
@@ -111,14 +109,9 @@ def a_run() -> Facts:
         final=Final(
             histories={SHOP: ([*MESSAGES], len(MESSAGES)), POOR: ([], 0)},
             balances={SHOP: 496, POOR: 0},
-            statuses={ref: status(ref, 10.0, said) for ref, said in STATUSES.items()},
+            statuses={ref: status(ref, 10.0, code) for ref, code in STATUSES.items()},
         ),
     )
-
-
-@pytest.fixture
-def facts() -> Facts:
-    return a_run()
 
 
 def keep(facts: Facts, *messages: Message) -> None:
@@ -128,11 +121,11 @@ def keep(facts: Facts, *messages: Message) -> None:
     facts.final.balances[SHOP] = 500 - charged
 
 
-def end(facts: Facts, ref: str, said: str | None) -> None:
-    facts.final.statuses[ref] = status(ref, 10.0, said)
+def end(facts: Facts, ref: str, code: str | None) -> None:
+    facts.final.statuses[ref] = status(ref, 10.0, code)
 
 
-# What is found of a fault of each kind, and the change that makes it.
+# What the proof finds for a fault of each kind, and the change that makes the fault.
 FAULTS: dict[str, Callable[[Facts], object]] = {
     "lost: send m1 of service 55 was acknowledged": lambda facts: keep(facts, *MESSAGES[1:]),
     f"has 2 of 1 messages to {GOOD}: m1, m9": (
@@ -183,8 +176,8 @@ FAULTS: dict[str, Callable[[Facts], object]] = {
 }
 
 
-def test_a_run_in_which_all_went_well_is_proven(facts: Facts) -> None:
-    lines = list(lines_of(prove(facts)))
+def test_every_claim_holds_for_a_run_without_a_fault() -> None:
+    lines = list(lines_of(prove(a_run())))
 
     assert lines[0] == "ok    2 acknowledged sends are in the history exactly once"
     assert all(line.startswith("ok    ") for line in lines)
@@ -203,7 +196,8 @@ def test_each_fault_is_found_and_each_claim_finds_one() -> None:
     assert found == set(range(len(prove(a_run()))))
 
 
-def test_a_database_that_was_away_and_15_minutes_explain_what_is_missing(facts: Facts) -> None:
+def test_a_database_outage_and_the_15_minute_expiry_explain_missing_answers() -> None:
+    facts = a_run()
     facts.queries.append(replace(asked(5.0, "500", "388"), server=1))
     facts.outages.append(Outage(EVERY_SERVER, 4.9, 5.5))
     facts.final.statuses["card"] = status("card", 15 * 60.0, None)
@@ -211,8 +205,8 @@ def test_a_database_that_was_away_and_15_minutes_explain_what_is_missing(facts: 
     assert all(each.holds for each in prove(facts))
 
 
-def test_no_name_of_the_load_is_masked_as_a_card_number() -> None:
-    # A run of this second once had names that were card numbers, as its service is a prefix.
+def test_a_name_of_the_load_never_looks_like_a_card_number() -> None:
+    # A run with this service and this second had names that were card numbers.
     shop = Shop(Random(1), "http://127.0.0.1:9/", count(5347609000), "815420-t6b02d499")
     drafts = [shop.next() for _ in range(2_000)]
     names = [draft.transaction_id for draft in drafts if isinstance(draft, PaymentDraft)]

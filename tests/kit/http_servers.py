@@ -17,7 +17,7 @@ async def listening(
     """Serve these routes on 127.0.0.1 and yield the base URL.
 
     port: a free one unless it is given. ends_within_s: how long a handler may take at the end;
-    with 0 aiohttp waits for it without end.
+    with 0 aiohttp waits for it without a limit.
     """
     app = web.Application()
     app.add_routes(routes)

@@ -1,4 +1,4 @@
-"""A Postgres for `attack/`, `chaos/` and `bench/`: one that the user names, or one of their own.
+"""A Postgres for `attack/`, `chaos/` and `bench/`: one that the user names, or one they start.
 
 To stop and start a database in another way, write a class with the same three methods.
 """
@@ -76,7 +76,7 @@ def database(directory: Path) -> Database:
     """The server that the environment names, or one with its files in this directory.
 
     Raises:
-        NoDatabase: there is none.
+        NoDatabase: no Postgres can be started.
     """
     given = os.environ.get(NAMED)
     return GivenDatabase(given) if given else OwnDatabase(directory)
@@ -84,7 +84,7 @@ def database(directory: Path) -> Database:
 
 @asynccontextmanager
 async def databases(directory: Path, *names: str) -> AsyncIterator[dict[str, str]]:
-    """The addresses of new databases, by name; empty where there is no Postgres."""
+    """The addresses of new databases, by name; empty if no Postgres can be started."""
     try:
         import asyncpg  # noqa: PLC0415 -- an extra
 

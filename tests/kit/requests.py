@@ -138,7 +138,7 @@ def shape_problem(
     except ValueError as error:
         return f"the body is not valid JSON: {error}"
     if not isinstance(body, dict):
-        return "the body is no object"
+        return "the body is not an object"
     code, message = body.get("response_code"), body.get("response_message")
     if code not in CODES - {"500"}:
         return f"response_code is {code!r}"

@@ -15,7 +15,6 @@ from random import SystemRandom
 from typing import Any, BinaryIO, Final, TypeVar
 
 T = TypeVar("T")
-
 READY_WITHIN_S: Final = 60.0
 _READY: Final = b"sandbox-sim ready at "
 _TAIL: Final = 30
@@ -134,8 +133,8 @@ class ServerProcess:
             line = f"nothing within {READY_WITHIN_S:.0f} s".encode()
         if not line.startswith(_READY):
             await self.kill()
-            said = line.decode(errors="replace").strip() or f"exit code {process.returncode}"
-            raise NotReady(f"{self.name} did not become ready: {said}\n{self.tail()}")
+            problem = line.decode(errors="replace").strip() or f"exit code {process.returncode}"
+            raise NotReady(f"{self.name} did not become ready: {problem}\n{self.tail()}")
         self.url = line.removeprefix(_READY).decode().strip()
 
     async def start(self) -> None:

@@ -8,7 +8,7 @@ from sandbox_sim.values import cards
 
 @pytest.mark.spec("sandbox.6")
 @pytest.mark.decision("D20")
-def test_four_test_cards_two_of_each_brand() -> None:
+def test_there_are_two_test_cards_of_each_brand() -> None:
     assert dict(cards.TEST_CARDS) == {
         "4111111111111111": "VIS",
         "4242424242424242": "VIS",
@@ -32,13 +32,15 @@ def test_four_test_cards_two_of_each_brand() -> None:
         ("", ""),
     ],
 )
-def test_a_masked_card_shows_six_digits_and_four_or_nothing(number: str, shown: str) -> None:
+def test_a_masked_card_shows_its_first_six_and_last_four_digits_or_nothing(
+    number: str, shown: str
+) -> None:
     assert cards.masked(number) == shown
 
 
 @pytest.mark.decision("D28")
 @given(st.text("0123456789", max_size=24))
-def test_a_masked_card_is_as_long_and_never_tells_more_than_ten_digits(number: str) -> None:
+def test_a_masked_card_keeps_its_length_and_shows_at_most_ten_digits(number: str) -> None:
     shown = cards.masked(number)
 
     assert len(shown) == len(number)
@@ -62,7 +64,9 @@ def test_a_masked_card_is_as_long_and_never_tells_more_than_ten_digits(number: s
         (507865, 507964, [16, 17, 18, 19]),
     ],
 )
-def test_a_brand_is_known_by_the_first_digits(first: int, last: int, lengths: list[int]) -> None:
+def test_the_first_digits_decide_the_brand_and_its_lengths(
+    first: int, last: int, lengths: list[int]
+) -> None:
     for first_six in (first, last):
         assert list(cards.lengths(str(first_six))) == lengths
     for first_six in (first - 1, last + 1):
@@ -73,7 +77,7 @@ def test_a_brand_is_known_by_the_first_digits(first: int, last: int, lengths: li
 
 @pytest.mark.decision("D38")
 @pytest.mark.parametrize("number", [*cards.TEST_CARDS, "378282246310005", "79927398713"])
-def test_the_last_digit_checks_the_others(number: str) -> None:
+def test_the_last_digit_is_a_check_digit(number: str) -> None:
     for last in "0123456789":
         sums = cards.luhn_sums("7" + number[:-1] + last)
 

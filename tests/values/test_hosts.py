@@ -20,19 +20,18 @@ from sandbox_sim.values.hosts import (
 )
 
 NAMES = st.from_regex(r"[a-z0-9_]([a-z0-9_-]{0,8}[a-z0-9])?(\.[a-z]{2,5}){0,2}", fullmatch=True)
-
 PORTS = st.none() | st.integers(0, 65535)
 
 
 class TestAddresses:
     @given(st.ip_addresses(v=4), st.ip_addresses(v=6))
-    def test_ipv4_within_ipv6_is_the_ipv4_address_and_a_zone_is_no_part_of_one(
+    def test_a_mapped_address_is_its_ipv4_address_and_a_zone_is_ignored(
         self, v4: IPv4Address, v6: IPv6Address
     ) -> None:
         assert parse_address(f"::ffff:{v4}") == parse_address(str(v4)) == v4
         assert parse_address(f"{v6}%eth0") == parse_address(str(v6))
 
-    def test_any_other_way_to_write_one_is_none_and_names_have_one_form(self) -> None:
+    def test_an_unusual_spelling_is_not_an_address_and_names_are_normalized(self) -> None:
         others = ["", "localhost", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "127.0.0.1."]
         for text in (*others, "[::1]"):
             assert parse_address(text) is None
@@ -47,7 +46,7 @@ class TestAddresses:
 
 
 class TestHeaders:
-    def test_what_is_no_host_is_none(self) -> None:
+    def test_an_invalid_host_header_is_not_a_host(self) -> None:
         rows = [
             *("", " ", ":8233", "a:", "a:x", "a:65536", "a:-1", "a b", "a,b", "a/b", "user@a"),
             *("::1", "[::1", "[]", "[x]", "[127.0.0.1", "*", "*.example", ".", "a\n", "\udcff"),
@@ -57,12 +56,12 @@ class TestHeaders:
             assert parse_host_header(header) is None
 
     @given(st.text())
-    def test_any_header_is_read(self, header: str) -> None:
+    def test_any_text_can_be_parsed_as_a_host_header(self, header: str) -> None:
         host = parse_host_header(header)
 
         assert host is None or parse_host_header(str(host)) == host
 
-    def test_an_origin_is_that_of_a_web_page(self) -> None:
+    def test_an_origin_header_gives_the_host_of_a_web_page(self) -> None:
         rows = [
             ("http://a", Host("a")),
             ("https://a", Host("a")),
@@ -78,7 +77,7 @@ class TestHeaders:
 
 
 class TestPatterns:
-    def test_an_entry_means_these_hosts(self) -> None:
+    def test_a_pattern_matches_its_hosts(self) -> None:
         rows = [
             ("gateway.example", "gateway.example", True),
             ("gateway.example", "Gateway.Example.:8233", True),
@@ -110,7 +109,7 @@ class TestPatterns:
             assert host.matches(parse_host_pattern(entry)) is fits
 
     @given(NAMES | st.ip_addresses().map(str), PORTS)
-    def test_a_host_reads_back_as_it_was_written_and_is_an_entry_that_means_it(
+    def test_a_written_host_parses_back_and_is_a_pattern_that_matches_it(
         self, name: str, port: int | None
     ) -> None:
         """An answer tells people to add the host to the setting, in the form that it shows."""
@@ -125,12 +124,12 @@ class TestPatterns:
         "entry",
         ["", "a b", "https://a", "a/", "a:x", "a:65536", "[x]", "a,b", "a[b]", "é.example", "?"],
     )
-    def test_what_is_none_is_refused_with_examples(self, entry: str) -> None:
+    def test_an_invalid_pattern_is_refused_with_examples(self, entry: str) -> None:
         with pytest.raises(ValueError, match=r"such as gateway\.example"):
             parse_host_pattern(entry)
 
 
-def test_loopback_and_no_other_is_this_machine() -> None:
+def test_only_loopback_addresses_and_localhost_are_loopback() -> None:
     assert all(map(is_loopback, ("127.0.0.1", "127.1.2.3", "::1", "localhost")))
     others = ("0.0.0.0", "::", "10.0.0.1", "shop.test", "localhost.test", "")
     assert not any(map(is_loopback, others))
@@ -149,11 +148,11 @@ def test_loopback_and_no_other_is_this_machine() -> None:
         ("", "127.0.0.1:8233"),
     ],
 )
-def test_where_a_server_is_reached_from_its_own_machine(host: str, shown: str) -> None:
+def test_the_client_host_reaches_the_server_from_its_own_machine(host: str, shown: str) -> None:
     assert str(client_host(host, 8233)) == shown
 
 
-def test_a_password_of_a_store_is_masked_wherever_it_stands() -> None:
+def test_a_password_in_the_address_of_a_store_is_masked() -> None:
     rows = [
         ("postgresql://h/db", "postgresql://h/db"),
         ("postgresql://me@h:5432/db", "postgresql://me@h:5432/db"),
@@ -174,7 +173,7 @@ def test_a_password_of_a_store_is_masked_wherever_it_stands() -> None:
     assert not any(map(is_postgres, ("postgresql:h", "sqlite:postgresql://", "memory:")))
 
 
-def test_a_dot_segment_of_a_path_is_a_part_that_is_a_dot_or_two() -> None:
+def test_a_dot_segment_is_found_in_any_spelling() -> None:
     dots = [
         *(".", "..", "%2E%2E", "%2e.", "%252E%252e", "%25252E"),
         *("a/../b", "../a", "a/.", "a%2F..%2Fb", "a\\..", "/pay/../charge", "%5C.%5C"),

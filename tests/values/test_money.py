@@ -12,9 +12,6 @@ from sandbox_sim.values.peer_input import read_json
 pytestmark = pytest.mark.decision("D39")
 
 
-AMOUNTS = st.decimals("0.01", 10**17, places=2)
-
-
 @pytest.mark.parametrize("text", ["10000000000000001", "0.01", "10.50", "99999999999999999.99"])
 def test_an_amount_keeps_its_last_digit(text: str) -> None:
     amount = money.exact_amount(f'{{"amount": {text}}}'.encode())
@@ -25,15 +22,13 @@ def test_an_amount_keeps_its_last_digit(text: str) -> None:
     assert read_json(written) == {"amount": Decimal(text), "service_id": 55}
 
 
-@given(AMOUNTS)
-def test_every_amount_with_the_decimals_of_its_currency_is_taken_and_read_back(
-    amount: Decimal,
-) -> None:
+@given(st.decimals("0.01", 10**17, places=2))
+def test_an_amount_with_the_decimals_of_its_currency_is_valid_and_exact(amount: Decimal) -> None:
     assert money.exact_amount(compact({"amount": amount}).encode()) == amount
     assert money.problem_of(amount, "GHS") is None
 
 
-def test_an_amount_is_exact_wherever_it_stands_in_a_document() -> None:
+def test_an_amount_is_exact_anywhere_in_a_document() -> None:
     amount = Decimal("99999999999999999.99")
     document = {"reference": 'Ama "1"', "lines": [{"amount": amount}, (amount, None, 0.5)]}
 
@@ -58,7 +53,7 @@ def test_a_body_that_cannot_be_read_exactly_is_refused(raw: bytes) -> None:
         money.exact_amount(raw)
 
 
-def test_what_is_wrong_with_an_amount() -> None:
+def test_an_invalid_amount_is_refused_with_the_reason() -> None:
     rows = [
         ("10.50", "GHS", None),
         ("10.500", "GHS", None),

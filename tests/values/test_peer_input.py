@@ -1,4 +1,4 @@
-"""What comes from peers is bounded and cleaned before anything is done with it (D39)."""
+"""Input from peers is bounded and cleaned before it is used (D39)."""
 
 import json
 from decimal import Decimal
@@ -36,18 +36,16 @@ def test_a_name_with_two_values_makes_a_document_unreadable(body: bytes) -> None
         peer_input.read_json(body)
     assert peer_input.document_of(body) == {}
     same = b'{"amount": 10, "status": "PAID", "amount": 10.0, "status": "PAID"}'
-    assert peer_input.read_json(same) == {"amount": 10, "status": "PAID"}, "which is one value"
+    assert peer_input.read_json(same) == {"amount": 10, "status": "PAID"}, "equal values"
 
 
 @pytest.mark.parametrize("text", [*HUGE, "ten", "NaN", "sNaN", "Infinity", None, True, 10.5])
-def test_what_is_not_a_number_within_the_bounds_is_no_amount(text: object) -> None:
+def test_an_amount_must_be_a_number_within_the_bounds(text: object) -> None:
     assert peer_input.amount_of(text) is None
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_every_double_is_within_the_bounds_and_an_amount_is_a_number_or_a_text(
-    number: float,
-) -> None:
+def test_a_double_is_within_the_bounds_and_an_amount_may_be_a_text(number: float) -> None:
     exact = Decimal(repr(number))
 
     assert peer_input.read_json(repr(number)) == exact
@@ -68,7 +66,7 @@ def test_every_double_is_within_the_bounds_and_an_amount_is_a_number_or_a_text(
         (None, ""),
     ],
 )
-def test_a_short_whole_number_stands_for_a_text(value: object, text: str) -> None:
+def test_a_short_whole_number_counts_as_a_text(value: object, text: str) -> None:
     assert peer_input.text_of(value) == text
 
 
@@ -81,7 +79,7 @@ def test_a_document_that_is_nested_too_deeply_or_too_long_is_refused() -> None:
         peer_input.read_json(b" " * (peer_input.MOST_CHARACTERS + 1))
 
 
-def test_texts_lose_what_no_database_stores() -> None:
+def test_characters_that_a_database_cannot_store_are_replaced() -> None:
     body = rb'{"a\ud83d": ["half \ud83d", {"b": "\u0000", "whole": "\ud83d\ude00\n"}]}'
 
     assert peer_input.read_json(body) == {
@@ -89,7 +87,7 @@ def test_texts_lose_what_no_database_stores() -> None:
     }
 
 
-def test_an_identifier_that_was_changed_is_not_that_of_another_record() -> None:
+def test_identifiers_and_reasons_are_cleaned_and_shortened() -> None:
     long = "x" * 255
     assert peer_input.identifier(long) == long
     assert peer_input.identifier(long + "x") == "x" * 254 + "…"

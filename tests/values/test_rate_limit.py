@@ -10,10 +10,6 @@ from sandbox_sim.values.rate_limit import Bucket, RateLimit, take
 
 LIMITS = st.builds(RateLimit, per_minute=st.integers(1, 1000), burst=st.integers(1, 50))
 
-PAUSES = st.lists(st.floats(0, 90), min_size=1, max_size=120)
-
-FIELD = RateLimit(per_minute=100, burst=20)
-
 pytestmark = pytest.mark.decision("D10")
 
 
@@ -37,8 +33,8 @@ def exhausted(limit: RateLimit, now: float) -> tuple[Bucket, float]:
 
 
 @pytest.mark.spec("limits")
-@given(LIMITS, PAUSES)
-def test_no_stretch_of_time_sees_more_than_the_burst_and_the_rate(
+@given(LIMITS, st.lists(st.floats(0, 90), min_size=1, max_size=120))
+def test_requests_in_any_interval_stay_within_the_burst_and_the_rate(
     limit: RateLimit, pauses: list[float]
 ) -> None:
     through = passed(limit, list(accumulate(pauses)))
@@ -50,7 +46,7 @@ def test_no_stretch_of_time_sees_more_than_the_burst_and_the_rate(
 
 
 @given(LIMITS)
-def test_whoever_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
+def test_a_client_that_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
     apart = 60 / limit.per_minute * 1.001
     moments = [step * apart for step in range(200)]
 
@@ -58,7 +54,7 @@ def test_whoever_keeps_to_the_rate_is_never_refused(limit: RateLimit) -> None:
 
 
 @given(LIMITS, st.floats(0, 1e6), st.floats(0, 0.99))
-def test_whoever_waits_the_seconds_named_passes_and_whoever_comes_earlier_hears_what_is_left(
+def test_a_request_passes_after_the_named_wait_and_an_earlier_one_gets_the_rest(
     limit: RateLimit, now: float, part: float
 ) -> None:
     bucket, wait = exhausted(limit, now)
@@ -70,7 +66,7 @@ def test_whoever_waits_the_seconds_named_passes_and_whoever_comes_earlier_hears_
 
 
 @given(LIMITS, st.integers(1, 50))
-def test_asking_again_too_early_does_not_lengthen_the_wait(limit: RateLimit, often: int) -> None:
+def test_an_early_request_does_not_lengthen_the_wait(limit: RateLimit, often: int) -> None:
     bucket, first = exhausted(limit, 0)
     for _ in range(often):
         bucket, wait = take(bucket, limit, 0)
@@ -85,4 +81,4 @@ def test_exactly_the_burst_passes_at_once_also_after_a_long_rest(
     moments = [*[now] * (limit.burst + 5), *[now + 86_400] * (limit.burst + 5)]
 
     assert passed(limit, moments) == [*[now] * limit.burst, *[now + 86_400] * limit.burst]
-    assert exhausted(FIELD, 0)[1] == pytest.approx(0.6), "a hundred a minute"
+    assert exhausted(RateLimit(per_minute=100, burst=20), 0)[1] == pytest.approx(0.6)

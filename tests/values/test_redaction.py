@@ -78,7 +78,7 @@ class TestCardNumbers:
             ),
         ],
     )
-    def test_first_six_and_last_four_digits_stay_and_other_numbers_whole(
+    def test_a_card_number_keeps_ten_digits_and_other_numbers_are_unchanged(
         self, text: str, shown: str
     ) -> None:
         assert redact_text(text) == shown
@@ -97,12 +97,12 @@ class TestCardNumbers:
         assert redact_text(shown) == shown
 
     @given(st.text("0123456789", min_size=11, max_size=11))
-    def test_no_number_of_twelve_digits_is_a_card(self, digits: str) -> None:
+    def test_a_number_of_twelve_digits_is_not_masked(self, digits: str) -> None:
         number = with_check_digit(digits)
 
         assert redact_text(number) == number
 
-    def test_a_text_of_nothing_but_digits_takes_no_more_than_one_look_at_each(self) -> None:
+    def test_a_card_number_after_thousands_of_digits_is_masked(self) -> None:
         text = "4 " * 2000 + "4111 1111 1111 1111"
 
         assert redact_text(text).endswith("11** **** 1111")
@@ -123,14 +123,16 @@ class TestAddresses:
             ("50% @ http://host", "50% @ http://host"),
         ],
     )
-    def test_name_and_password_are_masked_and_nothing_else(self, text: str, shown: str) -> None:
+    def test_the_name_and_password_of_a_url_are_masked(self, text: str, shown: str) -> None:
         assert redact_text(text) == shown
 
 
 @pytest.mark.decision("D38")
 class TestJson:
     @given(st.data(), numbers())
-    def test_it_is_the_decoded_value_that_counts(self, data: st.DataObject, number: str) -> None:
+    def test_a_card_number_in_json_escapes_is_masked(
+        self, data: st.DataObject, number: str
+    ) -> None:
         text = f'{{"a": [{{"b": "{escaped(data.draw(spelt(number)))}"}}]}}'
 
         (shown,) = json.loads(redact_json(text))["a"]
@@ -152,10 +154,10 @@ class TestJson:
             ("4111111111111111", "411111******1111"),
         ],
     )
-    def test_numbers_names_and_escapes(self, text: str, shown: Any) -> None:
+    def test_card_numbers_in_json_numbers_and_names_are_masked(self, text: str, shown: Any) -> None:
         assert json.loads(redact_json(text)) == shown
 
-    def test_what_has_nothing_to_mask_stays_to_the_letter(self) -> None:
+    def test_json_with_nothing_to_mask_is_unchanged(self) -> None:
         for text in (
             '{"amount": 10.50,  "a": null, "b": true}',
             r'{"name": "\u00c9va", "url": "http:\/\/host\/x"}',
@@ -175,7 +177,7 @@ class TestJson:
             "4111%201111%201111%201111",
         ],
     )
-    def test_what_is_no_json_is_searched_as_text(self, text: str) -> None:
+    def test_invalid_json_is_masked_as_text(self, text: str) -> None:
         shown = redact_json(text)
 
         assert "*" in shown
@@ -185,7 +187,7 @@ class TestJson:
 @pytest.mark.decision("D38")
 class TestBodies:
     @pytest.mark.parametrize("size", range(40, 75))
-    def test_no_number_is_cut_before_it_is_masked(self, size: int) -> None:
+    def test_a_card_number_is_masked_before_the_body_is_cut(self, size: int) -> None:
         body = b'{"reference": "................... \\u0034111 1111 1111 1111"}'
 
         shown = redact_body(body, size).decode()
@@ -194,7 +196,7 @@ class TestBodies:
         assert not re.search("1111 11", shown.partition("*")[2])
         assert "1111 1111" not in shown
 
-    def test_what_is_too_long_to_be_kept_whole_is_masked_too(self) -> None:
+    def test_a_body_that_is_too_long_is_masked_too(self) -> None:
         card = escaped("4111111111111111").encode()
         body = b'{"reference": "' + card * 3000 + b'"}'
 
@@ -203,7 +205,7 @@ class TestBodies:
         assert len(shown) <= 16_384
         assert "4111111111" not in shown
 
-    def test_most_bodies_are_plain_at_the_first_look_and_any_bytes_are_read_somehow(self) -> None:
+    def test_usual_bodies_need_no_masking_and_undecodable_bytes_are_masked(self) -> None:
         for body in (
             b'{"service_id": 55, "amount": 10.5, "request_time": "2026-01-01 09:00:00"}',
             b'{"customer_number": "233244000001", "account_number": "200000000001"}',
@@ -215,14 +217,11 @@ class TestBodies:
         shown = redact_body(b"\xff 4111111111111111", 100).decode()
         assert shown == "\ufffd 411111******1111"
 
-    def test_beside_a_card_option_every_long_number_is_examined(self) -> None:
+    def test_a_long_number_beside_a_card_option_is_examined(self) -> None:
         option = b'{"payment_option": "CRD", "customer_number": "%b"}'
 
         assert not needs_no_masking(option % b"1234567890123")
         assert needs_no_masking(option % b"123456789012")
-
-
-PRINTABLE = re.compile(r"[ -~]*")
 
 
 @pytest.mark.decision("D36")
@@ -238,13 +237,13 @@ PRINTABLE = re.compile(r"[ -~]*")
         ("1" * 61, f"'{'1' * 57}...'"),
     ],
 )
-def test_a_value_is_quoted_with_what_cannot_be_seen(value: str, shown: str) -> None:
+def test_a_quoted_value_shows_invisible_characters(value: str, shown: str) -> None:
     assert quoted(value) == shown
 
 
 @pytest.mark.decision("D36")
 @pytest.mark.decision("D38")
-def test_the_card_number_of_a_value_is_masked_and_in_a_field_for_cards_a_mistyped_one_too() -> None:
+def test_a_quoted_card_number_is_masked_and_in_a_card_field_a_mistyped_one_too() -> None:
     assert quoted("4111111111111112") == "'4111111111111112'"
     assert quoted_card("4111 1111 1111 1112") == "'4111 11** **** 1112'"
     for value in ("4111111111111111", "\uff14" + "111111111111111"):
@@ -253,28 +252,26 @@ def test_the_card_number_of_a_value_is_masked_and_in_a_field_for_cards_a_mistype
 
 @pytest.mark.decision("D38")
 @given(numbers().flatmap(spelt), st.integers(0, MAX_QUOTED))
-def test_no_part_of_a_card_number_is_shown_because_the_value_is_cut(card: str, before: int) -> None:
-    digits = "".join(str(int(char)) for char in card if char.isdecimal())
-
+def test_a_cut_value_shows_no_part_of_a_card_number(card: str, before: int) -> None:
     shown = quoted("." * before + card)
 
     readable = re.sub(r"\\(x..|u....|U.{8})", "", shown)
-    assert digits[:7] not in re.sub(r"[^0-9*]", "", readable)
+    assert digits_in(card)[:7] not in re.sub(r"[^0-9*]", "", readable)
 
 
 @pytest.mark.decision("D36")
 @given(st.text())
-def test_a_sentence_of_any_text_is_one_line_of_printable_ascii(text: str) -> None:
+def test_a_header_value_is_one_line_of_printable_ascii(text: str) -> None:
     shown = header_value(text)
 
-    assert PRINTABLE.fullmatch(shown)
+    assert re.fullmatch(r"[ -~]*", shown)
     assert len(shown) <= MAX_SENTENCE
     assert header_value("a" * 300) == "a" * 300
-    assert header_value("a" * 301) == "a" * 297 + "...", "cut, and it shows"
+    assert header_value("a" * 301) == "a" * 297 + "...", "the cut is visible"
 
 
 @given(st.text("abc \r\n\x00é€", max_size=40))
-def test_a_sentence_keeps_its_printable_characters(text: str) -> None:
+def test_a_header_value_keeps_its_printable_characters(text: str) -> None:
     assert re.sub(r"\\(x..|u....)", "", header_value(text)) == re.sub(r"[\r\n\x00é€]", "", text)
 
 
@@ -294,9 +291,9 @@ def test_an_error_suggests_a_name_like_a_known_one_or_all_names() -> None:
 
 PACKAGE = Path(sandbox_sim.__file__).parent
 
-# Caches of functions that get no text of a user: numbers, settings, our statements, our paths, the
-# accounts of the ledger, which services and networks have.
-NOT_OF_TEXTS = {
+# Caches of functions that do not get a text of a user: numbers, settings, our statements, our
+# paths, and the accounts that services and networks have in the ledger.
+NOT_OF_USER_TEXTS = {
     "_first_lines",
     "_exactly",
     "_add_if_unused",
@@ -306,15 +303,15 @@ NOT_OF_TEXTS = {
 }
 
 
-class Made:
-    """A result that is made of a text."""
+class Result:
+    """A result that is made from a text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
 
 
-def test_the_cache_keeps_so_many_results_of_short_texts_and_none_of_a_long_one() -> None:
-    make = cached_by_text(maxsize=2)(Made)
+def test_the_cache_is_limited_and_does_not_keep_results_of_long_texts() -> None:
+    make = cached_by_text(maxsize=2)(Result)
     first = make("a")
     assert make("a") is first
     assert make("a" * LONGEST_TEXT) is make("a" * LONGEST_TEXT)
@@ -329,7 +326,7 @@ def test_the_cache_keeps_so_many_results_of_short_texts_and_none_of_a_long_one()
     assert gone() is None
 
 
-def test_every_other_cache_is_known_to_hold_no_texts_of_users() -> None:
+def test_each_cache_without_a_length_limit_is_listed() -> None:
     """A new cache uses `cached_by_text`, which limits the length of texts, or is listed above."""
     found = {
         node.name
@@ -344,4 +341,4 @@ def test_every_other_cache_is_known_to_hold_no_texts_of_users() -> None:
         )
     }
 
-    assert found == NOT_OF_TEXTS
+    assert found == NOT_OF_USER_TEXTS

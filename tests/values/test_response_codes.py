@@ -20,7 +20,6 @@ STATED = {
 }
 
 OURS = {"219": 200}  # D14
-
 SANDBOX_ONLY = dict.fromkeys(("015", "016", "019", "027"), 200)  # D7: unless set otherwise
 
 MESSAGES = {
@@ -46,7 +45,7 @@ def test_the_catalogue_has_the_codes_of_the_interface_and_one_of_ours() -> None:
 
 
 @pytest.mark.decision("D8")
-def test_every_code_has_the_stated_message_or_one_in_words() -> None:
+def test_every_code_has_the_stated_message_or_a_plain_one() -> None:
     for code in CATALOGUE:
         message = CATALOGUE[code].message
 
@@ -72,7 +71,7 @@ def test_sms_operations_and_no_others_answer_http_200_to_most_codes(
             assert reply.from_operation(operation) == reply
 
 
-def test_a_reply_adds_warnings_to_those_it_has_and_says_them_after_its_reason() -> None:
+def test_a_reply_collects_warnings_and_shows_them_after_its_reason() -> None:
     reply = Reply("202", "sandbox.3", "taken")
     warned = reply.with_warnings(("one",)).with_warnings(("two",))
 

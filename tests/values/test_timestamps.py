@@ -8,8 +8,6 @@ from hypothesis import example, given, strategies as st
 
 from sandbox_sim.values.timestamps import REQUEST_TIME, iso, seconds_of
 
-MOMENTS = st.datetimes(timezones=st.just(UTC))
-
 
 def is_request_time(text: str) -> bool:
     return re.fullmatch(REQUEST_TIME, text) is not None
@@ -18,7 +16,7 @@ def is_request_time(text: str) -> bool:
 @example(datetime(2024, 2, 29))  # noqa: DTZ001
 @example(datetime(2026, 12, 31, 23, 59, 59))  # noqa: DTZ001
 @given(st.datetimes(datetime(1970, 1, 1), datetime(2999, 12, 31)))  # noqa: DTZ001
-def test_every_moment_is_accepted_in_each_form(moment: datetime) -> None:
+def test_every_moment_is_a_request_time_in_each_form(moment: datetime) -> None:
     for form in ("%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%SZ"):
         assert is_request_time(moment.strftime(form))
     for fraction in ("5", "123456"):
@@ -53,7 +51,7 @@ def test_every_moment_is_accepted_in_each_form(moment: datetime) -> None:
         pytest.param("2026-01-31 09:3\N{ARABIC-INDIC DIGIT ONE}", id="a digit that is not ASCII"),
     ],
 )
-def test_anything_else_is_no_request_time(text: str) -> None:
+def test_another_text_is_not_a_request_time(text: str) -> None:
     assert not is_request_time(text)
 
 
@@ -71,14 +69,14 @@ def test_moments_are_written_in_utc_to_the_millisecond(moment: datetime, written
 
 
 @pytest.mark.spec("endpoint.11", "endpoint.12")
-@given(MOMENTS)
-def test_what_is_written_is_iso_8601_of_the_same_millisecond(moment: datetime) -> None:
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_a_written_moment_is_iso_8601_with_the_same_millisecond(moment: datetime) -> None:
     read = datetime.fromisoformat(iso(moment))
 
     assert read == moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
-def test_the_seconds_of_a_duration() -> None:
+def test_a_duration_is_read_in_seconds() -> None:
     durations = {"90": 90, "0.8s": 0.8, "5m": 300, "1h30m": 5400, "2d": 172_800, "250ms": 0.25}
 
     assert {text: seconds_of(text) for text in durations} == pytest.approx(durations)

@@ -32,7 +32,7 @@ class PaintView(TypedDict):
     age: int
 
 
-def test_fields_come_in_the_order_of_the_view_and_those_given_replace_the_records() -> None:
+def test_a_view_has_its_fields_in_order_and_given_values_replace_record_fields() -> None:
     mixed = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
     paint = Paint("wall", Colour.RED, Decimal("2.50"), mixed, None, ("new",), "formula")
 

@@ -35,9 +35,7 @@ async def path(tmp_path: Path) -> Path:
     return path
 
 
-async def test_they_say_what_is_available_held_and_open_and_what_does_not_add_up(
-    path: Path,
-) -> None:
+async def test_the_books_show_balances_open_holds_and_discrepancies(path: Path) -> None:
     found = await books.read(f"sqlite:{path}", {55})
     assert found.assets == {"GHS": 0}
     assert found.wrong == []
@@ -52,7 +50,7 @@ async def test_they_say_what_is_available_held_and_open_and_what_does_not_add_up
     assert found.assets == {"GHS": Decimal("0.5")}
 
 
-async def test_what_people_entered_is_found_with_their_names(path: Path) -> None:
+async def test_manual_entries_are_read_with_the_names_of_their_operators(path: Path) -> None:
     async with opened(path) as store:
         desk = Books(store, VirtualClock(), ["mtn"])
         await desk.topup(55, Wallet.AIRTIME, 5, ManualEntry("ama", "a1"))
