@@ -118,7 +118,7 @@ def _check(port: int, request: bytes, answer: Answer) -> None:
 
 
 async def exchange(sandbox: Sandbox, request: bytes, *, head: bool = False) -> Answer:
-    """Send these bytes over a connection of their own and read one answer."""
+    """Send these bytes over a new connection and read one answer."""
     wire = Wire(sandbox.url)
     try:
         return await asyncio.to_thread(wire.send, request, head=head)

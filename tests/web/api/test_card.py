@@ -49,7 +49,7 @@ async def test_a_test_card_gets_a_redirect_and_then_a_callback(
 
 @pytest.mark.spec("sandbox.6")
 @pytest.mark.decision("D20")
-async def test_a_page_that_nobody_opens_completes_after_3000_ms_and_with_0_never(
+async def test_an_unopened_card_page_completes_after_3000_ms_and_never_if_set_to_0(
     sandbox: Sandbox, start_sandbox: StartSandbox
 ) -> None:
     never = await start_sandbox(card_auto_complete_ms=0)

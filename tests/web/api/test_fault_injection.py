@@ -62,8 +62,8 @@ class Peer:
             parts.append(part)
         return b"".join(parts)
 
-    def nothing_came(self) -> bool:
-        """Return True if the server has neither written nor closed the connection."""
+    def has_received_nothing(self) -> bool:
+        """Whether the server has neither written nor closed the connection."""
         self._socket.setblocking(False)
         try:
             self._socket.recv(1)
@@ -100,7 +100,9 @@ def pauses(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 class TestRefusals:
-    async def test_429_says_when_to_come_again_and_does_nothing(self, sandbox: Sandbox) -> None:
+    async def test_a_429_fault_sends_retry_after_and_the_request_is_not_processed(
+        self, sandbox: Sandbox
+    ) -> None:
         fault_id = await add(sandbox, {"status": 429}, times=1, retry_after_s=7)
 
         refused, status = await sandbox.collect(), await sandbox.status()
@@ -116,11 +118,13 @@ class TestRefusals:
         assert fault_id in entry["why"]
         assert (await sandbox.collect()).code == "202"
 
-    async def test_on_all_paths_of_the_gateway_and_no_other(self, sandbox: Sandbox) -> None:
-        """Strangers are refused as ever."""
+    async def test_a_fault_affects_all_gateway_paths_and_no_other_paths(
+        self, sandbox: Sandbox
+    ) -> None:
+        """It does not affect a request with wrong credentials."""
         await add(sandbox, {"status": 503})
-        stranger = await sandbox.post("/make_payment", sandbox.payment(), Authorization="Basic x")
-        assert stranger.code == "100"
+        unknown = await sandbox.post("/make_payment", sandbox.payment(), Authorization="Basic x")
+        assert unknown.code == "100"
         assert (await listed(sandbox, "faults"))[0]["seen"] == 0
 
         for operation in OPERATIONS.values():
@@ -130,7 +134,7 @@ class TestRefusals:
 
 
 class TestLatency:
-    async def test_the_answer_is_held_back(self, sandbox: Sandbox, pauses: list[float]) -> None:
+    async def test_the_answer_is_delayed(self, sandbox: Sandbox, pauses: list[float]) -> None:
         fault_id = await add(sandbox, {"latency": {"fixed_ms": 200}})
 
         seen = await sandbox.collect()
@@ -140,7 +144,7 @@ class TestLatency:
         (entry,) = await journal(sandbox)
         assert entry["warnings"] == [f"fault {fault_id} delayed the answer by 200 ms"]
 
-    async def test_the_payment_is_made_and_its_callback_waits_for_the_answer(
+    async def test_the_payment_settles_and_its_callback_waits_for_the_delayed_answer(
         self, start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sandbox = await start_sandbox(settle_delay_ms=0)
@@ -164,7 +168,7 @@ class TestLatency:
         await sandbox.advance(seconds=0)
         assert len(await sandbox.inbox()) == 1
 
-    async def test_a_server_that_stops_holds_nothing_back(
+    async def test_a_stopping_server_sends_a_delayed_answer_at_once(
         self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await add(sandbox, {"latency": {"fixed_ms": 300_000}})
@@ -185,21 +189,21 @@ class TestLatency:
         assert (await paying).code == "202"
 
 
-class TestLosses:
+class TestLostAnswers:
     """By default the gateway processes the request, and only the answer is lost."""
 
-    async def lost(self, sandbox: Sandbox, peer: Peer) -> None:
+    async def send_until_in_journal(self, sandbox: Sandbox, peer: Peer) -> None:
         """Send a payment, and close the connection when the journal has the request."""
         peer.send(sandbox.payment())
         await journal(sandbox)
         peer.close()
 
     @pytest.mark.parametrize("loss", LOSSES)
-    async def test_the_journal_and_the_status_tell_what_the_answer_could_not(
+    async def test_a_payment_with_a_lost_answer_is_in_the_journal_and_settles(
         self, sandbox: Sandbox, peer: Peer, loss: str
     ) -> None:
         fault_id = await add(sandbox, {loss: True}, times=1)
-        await self.lost(sandbox, peer)
+        await self.send_until_in_journal(sandbox, peer)
         (entry,) = await journal(sandbox)
         await sandbox.advance(seconds=1)
 
@@ -211,11 +215,11 @@ class TestLosses:
         assert (await sandbox.callback())["trans_ref"] == "T1"
 
     @pytest.mark.parametrize("loss", LOSSES)
-    async def test_or_the_request_never_arrived(
+    async def test_a_request_with_processed_false_is_not_processed(
         self, sandbox: Sandbox, peer: Peer, loss: str
     ) -> None:
         await add(sandbox, {loss: True}, times=1, processed=False)
-        await self.lost(sandbox, peer)
+        await self.send_until_in_journal(sandbox, peer)
 
         await sandbox.advance(seconds=1)
 
@@ -239,7 +243,7 @@ class TestLosses:
             await other.received()
         other.close()
 
-    async def test_json_that_is_cut_off_is_whole_as_http(self, sandbox: Sandbox) -> None:
+    async def test_an_answer_with_malformed_json_is_complete_http(self, sandbox: Sandbox) -> None:
         await add(sandbox, {"malformed_json": True}, times=1)
         wire = Wire(sandbox.url)
         asked = request_bytes(body=json.dumps(sandbox.payment()).encode())
@@ -254,7 +258,7 @@ class TestLosses:
         assert whole.code == "202"
 
     @pytest.mark.parametrize("loss", ["empty_response", "connection_reset", "timeout"])
-    async def test_what_was_sent_behind_it_on_the_connection_is_not_heard(
+    async def test_requests_pipelined_behind_a_lost_answer_are_not_processed(
         self, sandbox: Sandbox, peer: Peer, loss: str
     ) -> None:
         await add(sandbox, {loss: True}, times=1)
@@ -268,38 +272,40 @@ class TestLosses:
 
 class TestTimeout:
     @staticmethod
-    def requests_in_hand() -> set[asyncio.Task[Any]]:
+    def open_requests() -> set[asyncio.Task[Any]]:
         names = {"_handle_request", "_answer_all"}
         tasks = asyncio.all_tasks()
         return {task for task in tasks if getattr(task.get_coro(), "__name__", None) in names}
 
     @pytest.mark.parametrize("requests", [1, 500])
-    async def test_it_ends_with_the_client_however_much_that_sent_ahead(
+    async def test_a_hanging_request_ends_when_its_client_disconnects(
         self, sandbox: Sandbox, peer: Peer, requests: int
     ) -> None:
         await add(sandbox, {"timeout": True})
         peer.send(*[sandbox.payment()] * requests)
         await journal(sandbox)
-        (request,) = self.requests_in_hand()
+        (request,) = self.open_requests()
 
         peer.close()
 
         async with asyncio.timeout(SOON_S):
             await asyncio.wait({request})
 
-    async def test_it_ends_with_the_server_at_once(self, sandbox: Sandbox, peer: Peer) -> None:
+    async def test_a_hanging_request_ends_at_once_when_the_server_stops(
+        self, sandbox: Sandbox, peer: Peer
+    ) -> None:
         await add(sandbox, {"timeout": True}, times=1)
         peer.send(sandbox.payment())
         await journal(sandbox)
         assert (await sandbox.status()).data["status"] == "002"
-        assert peer.nothing_came()
+        assert peer.has_received_nothing()
 
         async with asyncio.timeout(GRACE_S):
             await sandbox.stop()
 
         assert await peer.received() == b""
 
-    async def test_it_ends_after_five_minutes(
+    async def test_a_hanging_request_ends_after_five_minutes(
         self, sandbox: Sandbox, peer: Peer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         clock, passed = sandbox.gateway.clock, [0.0]
@@ -317,10 +323,10 @@ class TestTimeout:
         assert passed == [MAX_LATENCY_S]
 
 
-async def test_nobody_meets_what_is_for_a_service_not_their_own(
+async def test_a_fault_for_a_service_does_not_affect_clients_of_other_services(
     start_sandbox: StartSandbox,
 ) -> None:
-    """A bad request meets it by what it has."""
+    """A bad request matches by its valid fields."""
     own = {"client_key": "own", "secret_key": "s", "service_ids": [55]}
     other = {"client_key": "other", "secret_key": "s", "service_ids": [56]}
     sandbox = await start_sandbox(credentials=[own, other])
@@ -338,7 +344,7 @@ async def test_nobody_meets_what_is_for_a_service_not_their_own(
 
 
 class TestKeeping:
-    async def test_it_is_shown_as_it_was_given(self, sandbox: Sandbox) -> None:
+    async def test_a_fault_is_listed_with_its_given_fields(self, sandbox: Sandbox) -> None:
         for latency in (
             {"lognormal_ms": {"median": 90.0, "sigma": 0.4}},
             {"uniform_ms": [50.0, 300.0]},
@@ -353,7 +359,7 @@ class TestKeeping:
             assert (await listed(sandbox, "faults"))[0] == added.body
             assert {name: added.body[name] for name in given} == given
 
-    async def test_they_are_taken_out_one_by_one_and_by_service(self, sandbox: Sandbox) -> None:
+    async def test_faults_are_deleted_by_id_and_by_service(self, sandbox: Sandbox) -> None:
         other_id = await add(sandbox, {"status": 500}, match={"service_id": 56})
         for method, path, body in (
             ("DELETE", f"{FAULTS}?service_id=55", b""),

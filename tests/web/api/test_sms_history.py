@@ -13,10 +13,10 @@ def numbers(items: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.spec("endpoint.11")
 @pytest.mark.decision("D26")
-async def test_pages_follow_each_other_and_end_empty_and_filters_narrow_each_other(
+async def test_pages_are_newest_first_and_a_page_behind_the_last_one_is_empty(
     sandbox: Sandbox,
 ) -> None:
-    batch_id = (await sandbox.bulk(*(f"024400000{each}" for each in "012"))).data["batch_id"]
+    await sandbox.bulk(*(f"024400000{each}" for each in "012"))
     for digit in "34":
         await sandbox.sms(customer_number=f"024400000{digit}")
 
@@ -31,6 +31,12 @@ async def test_pages_follow_each_other_and_end_empty_and_filters_narrow_each_oth
             "items_per_page": 2,
         }
 
+
+@pytest.mark.spec("endpoint.11")
+@pytest.mark.decision("D26")
+async def test_a_message_must_match_all_filters(sandbox: Sandbox) -> None:
+    batch_id = (await sandbox.bulk(*["0244000001"] * 3)).data["batch_id"]
+    await sandbox.sms()
     await sandbox.bulk("0244000009")
     await sandbox.advance(days=1)
     days = {"start_date": "2026-01-01", "end_date": "2026-01-01"}
@@ -42,7 +48,7 @@ async def test_pages_follow_each_other_and_end_empty_and_filters_narrow_each_oth
 
 @pytest.mark.spec("endpoint.11")
 @pytest.mark.decision("D26")
-async def test_a_page_has_20_by_default_and_100_at_most(sandbox: Sandbox) -> None:
+async def test_a_page_has_20_messages_by_default_and_at_most_100(sandbox: Sandbox) -> None:
     await sandbox.bulk(*["0244000001"] * 101)
 
     rows: list[tuple[dict[str, int], int]] = [
@@ -77,7 +83,7 @@ BAD: dict[str, list[object]] = {
 
 @pytest.mark.spec("endpoint.11")
 @pytest.mark.decision("D6", "D26")
-async def test_a_bad_filter_is_a_bad_request_in_http_200(sandbox: Sandbox) -> None:
+async def test_a_bad_filter_gets_code_400_and_http_200(sandbox: Sandbox) -> None:
     for field, values in BAD.items():
         for wrong in values:
             answer = await sandbox.history(**{field: wrong})
