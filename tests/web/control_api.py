@@ -8,7 +8,7 @@ from tests.kit.requests import strict_json
 from tests.web.wire import Answer
 
 # An address without a receiver.
-DEAD = "http://127.0.0.1:9/nobody"
+DEAD = "http://127.0.0.1:9/closed"
 
 
 async def ask(sandbox: Sandbox, method: str, path: str, body: bytes = b"", **headers: str) -> Seen:

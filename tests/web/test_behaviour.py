@@ -35,7 +35,7 @@ class Server:
         return f"T{next(self.numbers)}"
 
     async def status_after(self, sent: Callable[..., Awaitable[Any]], **by: float) -> str:
-        """The status of a new payment, so much gateway time after it."""
+        """The status of a new payment, this much gateway time after it."""
         transaction_id = self.new_id()
         await sent(transaction_id=transaction_id)
         await self.sandbox.advance(**by)
@@ -190,20 +190,18 @@ def test_each_setting_of_the_behaviour_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_what_a_running_server_does_follows_a_change_at_once(start: Start, name: str) -> None:
-    tried = CASES[name]
-    server = await start(**tried.given)
-    assert await tried.probe(server) == tried.before
+async def test_a_running_server_follows_a_changed_setting_at_once(start: Start, name: str) -> None:
+    case = CASES[name]
+    server = await start(**case.given)
+    assert await case.probe(server) == case.before
     server.sender.answers = []
 
-    await server.change(**{name: tried.value})
+    await server.change(**{name: case.value})
 
-    assert await tried.probe(server) == tried.after
+    assert await case.probe(server) == case.after
 
 
-async def test_the_pages_the_description_and_the_doctor_follow_what_holds_now(
-    start: Start,
-) -> None:
+async def test_pages_the_openapi_document_and_the_doctor_follow_changes(start: Start) -> None:
     server = await start()
     _, _, card = (await server.sandbox.card()).body["redirect_url"].partition("/_sandbox/")
     await server.sandbox.collect(transaction_id="T2")
@@ -235,9 +233,7 @@ async def test_the_pages_the_description_and_the_doctor_follow_what_holds_now(
     assert first.timeout == timedelta(seconds=5)
 
 
-async def test_seeded_people_have_what_is_accepted_now_also_after_a_reset_of_one_service(
-    start: Start,
-) -> None:
+async def test_seeding_follows_changes_after_a_reset_of_one_service(start: Start) -> None:
     server = await start()
     await server.change(allowed_prefixes=("0555",), test_cards={}, approved_senders=("Kente",))
     await post(server.sandbox, "reset", service_id=55)

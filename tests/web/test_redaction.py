@@ -38,8 +38,8 @@ KEYS = {
     *(("transactions", "transaction_id"), ("callbacks", "transaction_id"), ("callbacks", "body")),
 }
 ADDRESSES = ("callback_url", "landing_page")
-# Fields that are numbers and never a card number.
-NO_TEXT = {"service_id", "amount"}
+# Numeric fields, which are never a card number.
+NUMERIC = {"service_id", "amount"}
 # The service whose payments all succeed, because of an override.
 FORCED = 56
 _ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
@@ -47,7 +47,7 @@ LISTS = ("requests", "transactions", "callbacks", "sms", "inbox/orders/messages"
 
 
 class Case(NamedTuple):
-    """A request, the secrets in it, and the top-level field that has them ("" for none)."""
+    """A request, the secrets in it, and the top-level field that has them."""
 
     request: bytes
     secrets: tuple[str, ...]
@@ -120,7 +120,7 @@ def secret_texts(draw: st.DrawFn) -> tuple[Any, str]:
 def cases(draw: st.DrawFn, here: str) -> Case:
     operation = OPERATIONS[draw(st.sampled_from(list(OPERATIONS)))]
     body = {**operation.body, "service_id": draw(st.sampled_from([55, FORCED]))}
-    names = [name for name in [*body, "note"] if name not in NO_TEXT]
+    names = [name for name in [*body, "note"] if name not in NUMERIC]
     field = draw(st.sampled_from(names))
     value, secret = draw(secret_texts())
     secrets: tuple[str, ...] = (secret,)
@@ -136,7 +136,7 @@ def cases(draw: st.DrawFn, here: str) -> Case:
         escapes = "".join(f"\\u{ord(char):04x}" for char in value)
         text = text.replace(json.dumps(value), f'"{escapes}"')
     if draw(st.integers(0, 9)) == 0:
-        text = text[:-1]  # no JSON any more
+        text = text[:-1]  # no longer JSON
     return Case(request_bytes(operation.path, text.encode()), secrets, field)
 
 
@@ -180,7 +180,7 @@ class Feed(threading.Thread):
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
-        self.heard = b""
+        self.received = b""
         self._wire = Wire(url)
         self._connection = self._wire.connect()
         request = request_bytes("/_sandbox/events", method="GET", credentials=False)
@@ -191,12 +191,12 @@ class Feed(threading.Thread):
 
     def run(self) -> None:
         while data := self._connection.recv(65_536):
-            self.heard += data
+            self.received += data
         self._wire.close()
 
 
 class Lines(logging.Handler):
-    """Every line of the log, in both of its forms."""
+    """Collects every line of the log as text and as JSON."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -231,7 +231,7 @@ def secrets_of(cases: Iterable[Case]) -> tuple[str, ...]:
     return tuple({secret for case in cases for secret in case.secrets})
 
 
-def test_no_secret_of_a_request_is_kept_or_shown(in_memory: Path, log: list[str]) -> None:
+def test_secrets_of_requests_are_neither_stored_nor_shown(in_memory: Path, log: list[str]) -> None:
     seen: list[Case] = []
     file = in_memory / "state.sqlite3"
     with gateway_on(file) as gateway:
@@ -267,8 +267,8 @@ def test_no_secret_of_a_request_is_kept_or_shown(in_memory: Path, log: list[str]
         for part in in_memory.iterdir():
             assert_hidden(others, part.name, part.read_bytes().decode("utf-8", "replace"))
     feed.join(10)
-    assert b"event: request" in feed.heard
-    assert_hidden(secrets, "the feed", feed.heard.decode())
+    assert b"event: request" in feed.received
+    assert_hidden(secrets, "the feed", feed.received.decode())
     assert_hidden(secrets, "the log", *log)
     kept: dict[tuple[str, str], set[str]] = {}
     for table, name, value in columns(file):
