@@ -48,10 +48,10 @@ async def wait(sandbox: Sandbox, path: str, **body: object) -> tuple[int, object
 
 
 @pytest.mark.parametrize("path", ["requests", "transactions", "callbacks", "sms", "inbox/another"])
-async def test_payments_of_another_service_are_not_looked_at(
+async def test_a_wait_does_not_search_again_for_payments_of_another_service(
     searches: list[str], sandbox: Sandbox, path: str
 ) -> None:
-    """A wait that ends in time leaves the connection to others."""
+    """The connection of a wait that timed out can be used again."""
     match = {} if path.startswith("inbox") else {"service_id": 7}
     assert (await wait(sandbox, path, match=match, timeout_s=0))[0] == 408
     waiting = asyncio.create_task(wait(sandbox, path, match=match))
@@ -79,7 +79,7 @@ async def abort(writer: asyncio.StreamWriter) -> None:
 
 
 @pytest.mark.parametrize("leave", [close, abort])
-async def test_it_ends_when_its_client_closes_the_connection(
+async def test_a_wait_ends_when_its_client_closes_the_connection(
     waiters: list[Waiters], start_sandbox: StartSandbox, leave: Leave
 ) -> None:
     sandbox = await start_sandbox()
