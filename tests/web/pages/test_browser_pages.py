@@ -28,7 +28,7 @@ async def ask(
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_the_root_and_the_base_path_lead_a_browser_to_the_dashboard(
+async def test_the_root_and_the_base_path_redirect_a_browser_to_the_dashboard(
     start_sandbox: StartSandbox, browser: ClientSession, method: str
 ) -> None:
     for base_path, paths in (("", ["/"]), ("/v1", ["/v1", "/v1/", "/v1/_sandbox"])):
@@ -40,7 +40,7 @@ async def test_the_root_and_the_base_path_lead_a_browser_to_the_dashboard(
         assert (page.status, page.content_type) == (200, "text/html")
 
 
-async def test_the_icon_comes_without_a_line_in_the_log(
+async def test_the_icon_is_served_without_a_line_in_the_log(
     sandbox: Sandbox, browser: ClientSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -52,7 +52,7 @@ async def test_the_icon_comes_without_a_line_in_the_log(
     assert [record for record in caplog.records if record.name.startswith("sandbox_sim")] == []
 
 
-async def test_a_path_without_a_page_says_so_on_one(
+async def test_a_path_without_a_page_gets_an_error_page(
     sandbox: Sandbox, browser: ClientSession
 ) -> None:
     rows = [
@@ -71,9 +71,7 @@ async def test_a_path_without_a_page_says_so_on_one(
         assert "Open the dashboard" in text
 
 
-async def test_a_program_and_a_post_still_get_json(
-    sandbox: Sandbox, browser: ClientSession
-) -> None:
+async def test_a_program_and_a_post_get_json(sandbox: Sandbox, browser: ClientSession) -> None:
     for path in ["/", "/nothing", "/make_payment", "/favicon.ico"]:
         asked: list[tuple[str, dict[str, str]]] = [("GET", {"Accept": "*/*"}), ("POST", {})]
         for method, headers in asked[path == "/favicon.ico" :]:
@@ -84,7 +82,7 @@ async def test_a_program_and_a_post_still_get_json(
 
 
 class TestInbox:
-    async def test_a_browser_sees_the_deliveries_and_only_a_program_adds_to_them(
+    async def test_a_browser_gets_the_deliveries_and_only_a_program_adds_one(
         self, sandbox: Sandbox, browser: ClientSession
     ) -> None:
         await sandbox.collect(transaction_id="<b>T1</b>")
@@ -100,7 +98,7 @@ class TestInbox:
         await ask(browser, sandbox.inbox_url("orders"), headers={"Accept": "*/*"})
         assert len(await sandbox.inbox()) == 2
 
-    async def test_pages_of_deliveries_follow_one_another(
+    async def test_deliveries_are_shown_in_pages(
         self, sandbox: Sandbox, browser: ClientSession
     ) -> None:
         inbox = sandbox.inbox_url("orders")
@@ -131,7 +129,7 @@ class TestLogin:
     async def guarded(self, start_sandbox: StartSandbox) -> Sandbox:
         return await start_sandbox(control_token="s3cret")
 
-    async def test_the_token_is_entered_once_and_forgotten_at_the_end(
+    async def test_the_token_is_entered_once_and_needed_again_after_a_logout(
         self, guarded: Sandbox, browser: ClientSession
     ) -> None:
         wanted = "/_sandbox/?q=0244"
@@ -149,7 +147,7 @@ class TestLogin:
         assert "s3cret" not in cookie
         assert [each.status for each in (before, after, logged_out)] == [303, 200, 303]
 
-    async def test_browsers_that_come_by_https_keep_the_cookie_to_it(
+    async def test_the_cookie_is_secure_if_browsers_use_https(
         self, start_sandbox: StartSandbox, browser: ClientSession
     ) -> None:
         """The tests speak plain HTTP to the server, as a proxy in front of it does."""
@@ -161,10 +159,10 @@ class TestLogin:
 
             assert ("Secure" in cookie) is bool(each)
 
-    async def test_a_wrong_token_is_refused_and_without_a_token_there_is_nothing_to_enter(
+    async def test_a_wrong_token_is_refused_and_a_server_without_a_token_has_no_login(
         self, guarded: Sandbox, sandbox: Sandbox, browser: ClientSession
     ) -> None:
-        """An inbox asks for the token that its messages need."""
+        """A browser that opens an inbox is redirected to the login."""
         inbox, _ = await ask(browser, guarded.inbox_url("orders"))
         assert inbox.status == 303
         assert inbox.headers["Location"].startswith("/_sandbox/login?next=")
@@ -174,10 +172,10 @@ class TestLogin:
         assert answer.headers["WWW-Authenticate"] == 'Bearer realm="sandbox_sim"'
         assert "Set-Cookie" not in answer.headers
 
-        nothing, _ = await ask(browser, f"{sandbox.url}/_sandbox/login")
-        assert (nothing.status, nothing.headers["Location"]) == (303, "/_sandbox/")
+        open_, _ = await ask(browser, f"{sandbox.url}/_sandbox/login")
+        assert (open_.status, open_.headers["Location"]) == (303, "/_sandbox/")
 
-    async def test_it_leads_to_no_other_site(
+    async def test_the_login_never_redirects_to_another_site(
         self, guarded: Sandbox, browser: ClientSession
     ) -> None:
         elsewhere = ("https://evil.example/", "//evil.example", "/_sandbox/\r\nX: 1", "/\\evil")
@@ -186,7 +184,7 @@ class TestLogin:
 
             assert answer.headers["Location"] == "/_sandbox/"
 
-    async def test_the_cookie_alone_changes_nothing(
+    async def test_a_change_needs_the_origin_of_the_gateway_beside_the_cookie(
         self, guarded: Sandbox, browser: ClientSession
     ) -> None:
         """A browser sends the cookie to every port of a host, so `Origin` must be the gateway's."""
@@ -222,18 +220,13 @@ async def test_the_last_run_of_certify_is_a_page(
 CHANGED = b"event: changed\ndata: {}\n\n"
 
 
-async def heard(feed: ClientResponse) -> bytes:
-    return await feed.content.readuntil(b"\n\n")
-
-
-async def test_a_change_is_announced_without_its_content_until_the_server_ends(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_change_is_announced_without_its_content(sandbox: Sandbox) -> None:
+    """The feed ends when the server stops."""
     async with sandbox.session.get(f"{sandbox.url}/_sandbox/changes") as feed:
-        assert await heard(feed) == b"retry: 1000\n\n"
+        assert await feed.content.readuntil(b"\n\n") == b"retry: 1000\n\n"
 
         await sandbox.collect(reference="secret")
-        assert await heard(feed) == CHANGED
+        assert await feed.content.readuntil(b"\n\n") == CHANGED
 
         await sandbox.stop()
         assert (await feed.content.read()).replace(CHANGED, b"") == b""

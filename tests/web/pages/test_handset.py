@@ -1,4 +1,4 @@
-"""The handset: prompts that a payer approves or declines, and the SMS that came."""
+"""The handset: prompts that a payer approves or declines, and the SMS that arrived."""
 
 from collections.abc import AsyncIterator
 from html import unescape
@@ -9,6 +9,7 @@ from aiohttp import ClientSession, CookieJar
 
 from sandbox_sim.web.pages.handset import qr_code
 from tests.conftest import Sandbox, StartSandbox
+from tests.web.hosted_page import status
 from tests.web.pages import dashboard_pages
 from tests.web.pages.dashboard_pages import BROWSER
 
@@ -18,12 +19,13 @@ PUBLIC = "http://gateway.test:8233"
 
 @pytest.fixture
 async def asking(start_sandbox: StartSandbox) -> Sandbox:
+    """A gateway where the payer of each payment decides on the handset."""
     return await start_sandbox(approval="handset", callback_profile="flat")
 
 
 @pytest.fixture
 async def phone() -> AsyncIterator[ClientSession]:
-    """The browser of a phone; it follows no redirect by itself."""
+    """The browser of a phone."""
     async with ClientSession(headers=BROWSER, cookie_jar=CookieJar(unsafe=True)) as session:
         yield session
 
@@ -46,11 +48,6 @@ async def answer(sandbox: Sandbox, number: str = NUMBER, **body: Any) -> tuple[i
         return seen.status, await seen.json()
 
 
-async def status(sandbox: Sandbox) -> str:
-    found: str = (await sandbox.status()).data["status"]
-    return found
-
-
 @pytest.mark.decision("D33", "D31")
 class TestApproval:
     async def test_a_collection_waits_for_its_payer(self, asking: Sandbox) -> None:
@@ -64,7 +61,9 @@ class TestApproval:
         assert (prompt["amount"], prompt["reference"]) == ("10.5", "Order 1")
         assert prompt["times_out_at"] == "2026-01-01T09:02:00.000Z"
 
-    async def test_the_page_names_who_asks(self, start_sandbox: StartSandbox) -> None:
+    async def test_the_pages_of_handset_and_card_name_the_merchant(
+        self, start_sandbox: StartSandbox
+    ) -> None:
         for names, merchant in (({"55": "Adwoa's Market"}, "Adwoa's Market"), ({}, "service 55")):
             sandbox = await start_sandbox(approval="handset", merchant_names=names)
             await sandbox.collect(nw="VOD", customer_number="0200000001")
@@ -82,7 +81,7 @@ class TestApproval:
         ("decision", "ends"),
         [({"decision": "approve", "pin": "8642"}, "000"), ({"decision": "decline"}, "001")],
     )
-    async def test_an_answer_ends_it_with_its_callback_and_the_pin_is_kept_nowhere(
+    async def test_an_answer_settles_the_payment_and_the_pin_is_not_stored(
         self, asking: Sandbox, caplog: pytest.LogCaptureFixture, decision: dict[str, str], ends: str
     ) -> None:
         caplog.set_level("DEBUG")
@@ -99,7 +98,7 @@ class TestApproval:
             assert "8642" not in await seen.text()
         assert "8642" not in caplog.text
 
-    async def test_no_answer_in_time_cancels_it_with_its_callback(self, asking: Sandbox) -> None:
+    async def test_a_payment_without_an_answer_in_time_is_cancelled(self, asking: Sandbox) -> None:
         await asking.collect()
         names = (await handset(asking))["prompts"][0]
 
@@ -112,7 +111,7 @@ class TestApproval:
         assert (code, late["error"]["code"]) == (409, "not_waiting")
         assert await status(asking) == "003"
 
-    async def test_a_declined_or_settled_payment_asks_nobody(self, asking: Sandbox) -> None:
+    async def test_a_declined_or_settled_payment_has_no_prompt(self, asking: Sandbox) -> None:
         assert (await asking.collect(customer_number="0244000009")).code == "015"
         assert (await handset(asking, "0244000009"))["prompts"] == []
 
@@ -123,32 +122,31 @@ class TestApproval:
         assert (await handset(asking))["prompts"] == []
 
 
-class TestAnswers:
-    async def test_a_wrong_answer_and_one_for_another_number_change_nothing(
-        self, asking: Sandbox
-    ) -> None:
-        rows: list[tuple[dict[str, Any], str]] = [
-            ({"decision": "approve"}, "pin is required to approve"),
-            ({"decision": "approve", "pin": "12"}, "pin must be any four digits"),
-            ({"decision": "approve", "pin": "12a4"}, "pin must be any four digits"),
-            ({"decision": "maybe"}, "decision must be approve or decline"),
-            ({"decision": ["approve"]}, "decision must be approve or decline"),
-            ({"decision": None}, "decision must be approve or decline"),
-        ]
-        await asking.collect()
-        for body, words in rows:
-            code, refused = await answer(asking, **body)
+async def test_a_bad_answer_or_the_answer_of_another_number_decides_nothing(
+    asking: Sandbox,
+) -> None:
+    rows: list[tuple[dict[str, Any], str]] = [
+        ({"decision": "approve"}, "pin is required to approve"),
+        ({"decision": "approve", "pin": "12"}, "pin must be any four digits"),
+        ({"decision": "approve", "pin": "12a4"}, "pin must be any four digits"),
+        ({"decision": "maybe"}, "decision must be approve or decline"),
+        ({"decision": ["approve"]}, "decision must be approve or decline"),
+        ({"decision": None}, "decision must be approve or decline"),
+    ]
+    await asking.collect()
+    for body, words in rows:
+        code, refused = await answer(asking, **body)
 
-            assert code == 400
-            assert words in refused["error"]["message"]
-            assert await status(asking) == "002"
-
-        assert (await answer(asking, "0200000001", decision="approve", pin="1234"))[0] == 404
+        assert code == 400
+        assert words in refused["error"]["message"]
         assert await status(asking) == "002"
+
+    assert (await answer(asking, "0200000001", decision="approve", pin="1234"))[0] == 404
+    assert await status(asking) == "002"
 
 
 class TestPage:
-    async def test_it_shows_the_prompt_and_the_sms(self, asking: Sandbox) -> None:
+    async def test_the_page_shows_the_prompt_and_the_sms(self, asking: Sandbox) -> None:
         await asking.sms(msg_body="Order 1 is on its way", sender_id="AdwoaShop")
         await asking.advance(seconds=1)
         await asking.collect(reference="Order 2")
@@ -166,7 +164,7 @@ class TestPage:
         assert "serves this machine only" in html
         assert len((await handset(asking, "233244000001"))["prompts"]) == 1
 
-    async def test_a_number_that_is_not_allowed_has_none(
+    async def test_a_number_that_is_not_allowed_has_no_page(
         self, asking: Sandbox, phone: ClientSession
     ) -> None:
         for number in ("0540000000", "abc", "%3Cb%3E", "%00"):
@@ -175,17 +173,15 @@ class TestPage:
                 assert seen.status == 404
                 assert "<b>" not in await seen.text()
 
-    async def test_a_change_of_this_number_is_announced_and_of_another_is_not(
-        self, asking: Sandbox
-    ) -> None:
+    async def test_the_feed_announces_only_changes_of_its_number(self, asking: Sandbox) -> None:
         url = f"{asking.url}/_sandbox/handset/{NUMBER}/events"
         async with asking.session.get(url) as feed:
             await feed.content.readuntil(b"retry: 1000\n\n")
             await asking.collect(customer_number="0200000001", transaction_id="T0")
             await asking.collect()
-            heard = await feed.content.readuntil(b"\n\n")
+            announced = await feed.content.readuntil(b"\n\n")
 
-        assert heard == b"event: changed\ndata: {}\n\n"
+        assert announced == b"event: changed\ndata: {}\n\n"
 
 
 class TestAccess:
@@ -199,11 +195,11 @@ class TestAccess:
 
     @pytest.fixture
     async def code(self, guarded: Sandbox, monkeypatch: pytest.MonkeyPatch) -> str:
-        """The address that the QR code of the page says."""
-        said: list[str] = []
+        """The address in the QR code of the page."""
+        texts: list[str] = []
 
         def drawn(text: str) -> str:
-            said.append(text)
+            texts.append(text)
             return qr_code(text)
 
         monkeypatch.setattr("sandbox_sim.web.pages.handset.qr_code", drawn)
@@ -211,7 +207,7 @@ class TestAccess:
         url = f"{guarded.url}/_sandbox/handset/{NUMBER}"
         async with guarded.session.get(url, headers=headers) as seen:
             assert "<svg" in await seen.text()
-        return said[0].replace(PUBLIC, guarded.url)
+        return texts[0].replace(PUBLIC, guarded.url)
 
     async def test_a_phone_without_a_code_has_to_log_in(
         self, guarded: Sandbox, start_sandbox: StartSandbox, phone: ClientSession
@@ -231,7 +227,7 @@ class TestAccess:
         assert "<svg" not in html
         assert "Open this page with the address of this machine in your network" in html
 
-    async def test_the_code_opens_the_handset_once_and_nothing_else(
+    async def test_the_code_opens_only_the_handset_and_only_once(
         self, guarded: Sandbox, phone: ClientSession, code: str
     ) -> None:
         await guarded.collect()
@@ -259,7 +255,7 @@ class TestAccess:
             assert seen.status == 404
             assert "is used up" in await seen.text()
 
-    async def test_the_cookie_answers_from_our_page_only(
+    async def test_the_cookie_answers_only_from_a_page_of_the_gateway(
         self, guarded: Sandbox, phone: ClientSession, code: str
     ) -> None:
         async with phone.get(code):
