@@ -56,7 +56,7 @@ async def only(sandbox: Sandbox, plural: str, query: str = "") -> dict[str, Any]
     return found
 
 
-async def post(sandbox: Sandbox, path: str, **body: Any) -> Seen:
+async def post(sandbox: Sandbox, path: str, /, **body: Any) -> Seen:
     """POST a JSON object of these fields to a path below /_sandbox/."""
     return await ask(sandbox, "POST", f"/_sandbox/{path}", json.dumps(body).encode())
 

@@ -57,7 +57,7 @@ Restart = Callable[[], Awaitable[Sandbox]]
 def restart(start_sandbox: StartSandbox, path: Path) -> Restart:
     """Starts a second gateway on the file that a kill at this moment leaves.
 
-    A stop leaves no less: tests/stores/sqlite compares the two for every kind of write.
+    A stop leaves the same records: tests/stores/sqlite compares the two for every kind of write.
     """
 
     async def started() -> Sandbox:

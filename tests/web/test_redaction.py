@@ -35,7 +35,7 @@ KEPT_APART = {
 }
 # Columns with the unmasked transaction_id, because answers and callbacks contain it.
 KEYS = {
-    *(("transactions", "transaction_id"), ("callbacks", "transaction_id"), ("callbacks", "body")),
+    *(("transactions", "transaction_id"), ("callbacks", "transaction_id"), ("callbacks", "body"))
 }
 ADDRESSES = ("callback_url", "landing_page")
 # Numeric fields, which are never a card number.

@@ -88,9 +88,7 @@ async def test_an_action_refuses_other_methods_and_is_not_read_as_the_id_of_a_re
         assert answer.headers["Allow"] == "POST"
 
 
-async def test_a_malformed_form_gets_400(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_malformed_form_gets_400(start_sandbox: StartSandbox) -> None:
     rows = [
         ("multipart/form-data", b"choice=pay"),
         ("multipart/form-data; boundary=x", b"--x\r\n\r\npay\r\n--x--\r\n"),

@@ -107,16 +107,9 @@ async def test_the_live_feed_of_a_server_has_the_events_of_all_servers(start: St
 
 @pytest.mark.decision("D33")
 async def test_a_phone_that_scans_the_qr_code_of_one_server_logs_in_at_another(
-    start: StartSandbox, monkeypatch: pytest.MonkeyPatch
+    start: StartSandbox, qr_texts: list[str]
 ) -> None:
     """A code that replaces the login would be known to one process only."""
-    drawn_texts: list[str] = []
-
-    def drawn(text: str) -> str:
-        drawn_texts.append(text)
-        return text
-
-    monkeypatch.setattr("sandbox_sim.web.pages.handset.qr_code", drawn)
     public = "http://gateway.test"
     settings = {"control_token": "s3cret", "host": "0.0.0.0", "public_url": public}
     one, other = await start(**settings), await start(**settings)
@@ -127,7 +120,7 @@ async def test_a_phone_that_scans_the_qr_code_of_one_server_logs_in_at_another(
 
     jar = CookieJar(unsafe=True)
     async with ClientSession(headers=browser, cookie_jar=jar) as phone:
-        async with phone.get(drawn_texts[0].replace(public, other.url)) as login:
+        async with phone.get(qr_texts[0].replace(public, other.url)) as login:
             asked = login.url.query["next"]
             assert login.url.path == "/_sandbox/login"
         form = {"token": "s3cret", "next": asked}
@@ -184,17 +177,17 @@ async def test_another_server_does_not_send_a_callback_before_its_answer_is_writ
 
 class TestUnavailablePostgres:
     @pytest.fixture
-    async def way(self, database: str) -> AsyncIterator[Proxy]:
-        async with proxy(database) as way:
-            yield way
+    async def database_proxy(self, database: str) -> AsyncIterator[Proxy]:
+        async with proxy(database) as database_proxy:
+            yield database_proxy
 
     @pytest.fixture
-    async def far(
-        self, way: Proxy, start: StartSandbox, monkeypatch: pytest.MonkeyPatch
+    async def sandbox(
+        self, database_proxy: Proxy, start: StartSandbox, monkeypatch: pytest.MonkeyPatch
     ) -> Sandbox:
         monkeypatch.setattr(postgres_notifications, "_RECONNECT_S", 0.05)
         monkeypatch.setattr(callback_dispatcher, "STORE_PAUSE_S", 0.05)
-        return await start(clock=SystemClock(), store=way.url, settle_delay_ms=50)
+        return await start(clock=SystemClock(), store=database_proxy.url, settle_delay_ms=50)
 
     async def ready(self, sandbox: Sandbox) -> int:
         return (await ask(sandbox, "GET", "/_sandbox/readyz")).status
@@ -207,48 +200,47 @@ class TestUnavailablePostgres:
 
     @pytest.mark.spec("errors")
     async def test_requests_get_code_500_until_postgres_is_back(
-        self, far: Sandbox, way: Proxy
+        self, sandbox: Sandbox, database_proxy: Proxy
     ) -> None:
-        assert await self.ready(far) == 200
-        await way.cut()
+        assert await self.ready(sandbox) == 200
+        await database_proxy.cut()
 
-        for operation in (far.collect, far.status, far.sms, far.balance, far.history):
-            seen = await operation()
-            if operation is not far.balance:
-                assert (seen.status, seen.code) == (500, "500")
-                assert set(seen.body) == {"response_code", "response_message"}
-                assert "127.0.0.1" not in seen.message
-        assert await self.ready(far) == 503
-        inbox = await ask(far, "GET", "/_sandbox/inbox/orders/messages")
+        for operation in ("collect", "status", "sms", "balance", "history"):
+            seen = await getattr(sandbox, operation)()
+            assert (seen.status, seen.code) == (500, "500")
+            assert set(seen.body) == {"response_code", "response_message"}
+            assert "127.0.0.1" not in seen.message
+        assert await self.ready(sandbox) == 503
+        inbox = await ask(sandbox, "GET", "/_sandbox/inbox/orders/messages")
         assert (inbox.status, inbox.body["error"]["code"]) == (503, "store_unavailable")
 
-        await way.open()
+        await database_proxy.open()
 
         async def is_ready() -> bool:
-            return await self.ready(far) == 200
+            return await self.ready(sandbox) == 200
 
         await eventually(is_ready)
-        assert (await far.status()).code == "027"
-        assert await far.sms_balance() == 500
+        assert (await sandbox.status()).code == "027"
+        assert await sandbox.sms_balance() == 500
 
     @pytest.mark.parametrize("under_way", [False, True])
     async def test_an_acknowledged_payment_settles_and_sends_its_callback_once_afterwards(
-        self, far: Sandbox, way: Proxy, receiver: Receiver, *, under_way: bool
+        self, sandbox: Sandbox, database_proxy: Proxy, receiver: Receiver, *, under_way: bool
     ) -> None:
         """An attempt that is under way meanwhile is recorded afterwards, and not made again."""
         go_on = receiver.hang()
-        await far.collect(callback_url=receiver.url)
+        await sandbox.collect(callback_url=receiver.url)
         if under_way:
             await receiver.arrival()
-        await way.cut()
+        await database_proxy.cut()
         go_on.set()
         if under_way:
-            assert await self.ready(far) == 503
-        await way.open()
+            assert await self.ready(sandbox) == 503
+        await database_proxy.open()
 
         await receiver.arrival()
-        await eventually(partial(self.recorded, far))
-        assert len((await kept_callback(far)).attempts) == len(receiver.deliveries) == 1
+        await eventually(partial(self.recorded, sandbox))
+        assert len((await kept_callback(sandbox)).attempts) == len(receiver.deliveries) == 1
         assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
 
 

@@ -28,9 +28,7 @@ async def test_fixed_balances_do_not_change(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.decision("D21")
-async def test_only_successful_payments_change_live_balances(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_only_successful_payments_change_live_balances(start_sandbox: StartSandbox) -> None:
     rows = {
         "collect": ("collection_balance", 100010.5),
         "card": ("collection_balance", 100010.5),

@@ -69,13 +69,13 @@ async def test_a_callback_to_a_bad_address_of_an_older_version_fails_and_can_be_
 ) -> None:
     await sandbox.collect()
 
-    async def give_it_the_address(unit: Unit) -> None:
+    async def set_address(unit: Unit) -> None:
         transaction = await unit.transaction(55, "T1")
         assert transaction is not None
         payment = transaction.payment._replace(callback_url=url)
         await unit.save_transaction(transaction._replace(payment=payment))
 
-    await sandbox.gateway.store.run(give_it_the_address)
+    await sandbox.gateway.store.run(set_address)
     await sandbox.advance(minutes=11)
 
     callback = await kept_callback(sandbox)

@@ -14,9 +14,7 @@ FAILED, CANCELLED = "13.37", "13.38"
 
 
 @pytest.mark.decision("D31")
-async def test_an_amount_decides_any_payment_and_its_callback(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_an_amount_decides_any_payment_and_its_callback(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(magic_outcomes={FAILED: "001", CANCELLED: "003"})
     outcomes = ((13.37, "001", "FAILED"), (13.38, "003", "CANCELLED"))
 

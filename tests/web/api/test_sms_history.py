@@ -1,14 +1,8 @@
 """11. SMS history: newest first, in pages, filtered."""
 
-from typing import Any
-
 import pytest
 
 from tests.conftest import Sandbox
-
-
-def numbers(items: list[dict[str, Any]]) -> list[str]:
-    return [item["customer_number"][-1] for item in items]
 
 
 @pytest.mark.spec("endpoint.11")
@@ -23,7 +17,7 @@ async def test_pages_are_newest_first_and_a_page_behind_the_last_one_is_empty(
     for page, found in {1: ["4", "3"], 2: ["2", "1"], 3: ["0"], 4: [], 1000: []}.items():
         answer = await sandbox.history(page=page, limit=2)
 
-        assert numbers(answer.data) == found
+        assert [item["customer_number"][-1] for item in answer.data] == found
         assert answer.body["pagination"] == {
             "total_no_of_records": 5,
             "total_pages": 3,

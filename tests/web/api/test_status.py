@@ -1,4 +1,4 @@
-"""7. Transaction status, for the fifteen minutes that sandbox remembers."""
+"""7. Transaction status, which is kept for fifteen minutes."""
 
 import pytest
 

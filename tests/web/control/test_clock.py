@@ -77,9 +77,7 @@ async def test_a_frozen_clock_stays_frozen_after_an_advance_and_a_reset_of_recor
     assert now == {name: moved[name] for name in now}
 
 
-async def test_a_bad_advance_and_a_body_for_freeze_or_resume_are_refused(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_bad_advance_and_a_body_for_freeze_or_resume_are_refused(sandbox: Sandbox) -> None:
     unchanged = {"now": "2026-01-01T09:00:00.000Z", "frozen": True, "shift_s": 0.0}
     for seconds in [-1, "300", None, True, 10**9]:
         assert_error(await advance(sandbox, seconds), 400, "seconds")

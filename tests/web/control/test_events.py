@@ -244,10 +244,7 @@ class TestSlowReaders:
         assert [each for each in caplog.records if each.levelno > logging.WARNING] == []
 
     async def test_a_reader_that_falls_behind_is_disconnected_and_can_resume(
-        self,
-        sandbox: Sandbox,
-        server: pytest.LogCaptureFixture,
-        monkeypatch: pytest.MonkeyPatch,
+        self, sandbox: Sandbox, server: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Other readers still get all events, and no writer waits."""
         monkeypatch.setattr(gateway_feed, "READER_STALLED_S", 0)
@@ -271,10 +268,7 @@ class TestSlowReaders:
             assert await back.take(len(ids) - len(left)) == events[len(left) :]
 
     async def test_a_quiet_feed_sends_keep_alives_and_a_stopping_server_ends_each_feed(
-        self,
-        sandbox: Sandbox,
-        server: pytest.LogCaptureFixture,
-        monkeypatch: pytest.MonkeyPatch,
+        self, sandbox: Sandbox, server: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A server that waited for its readers would later cut off the body."""
         async with listening(sandbox) as one, listening(sandbox, "?types=sms") as other:

@@ -45,9 +45,7 @@ async def test_lists_and_searches_refuse_an_impossible_value_and_name_the_possib
     assert_error(await post(sandbox, "inbox/orders/wait", match={"signature": "Valid"}), 400, why)
 
 
-async def test_filters_accept_both_forms_of_a_phone_number_and_null(
-    sandbox: Sandbox,
-) -> None:
+async def test_filters_accept_both_forms_of_a_phone_number_and_null(sandbox: Sandbox) -> None:
     await sandbox.sms(customer_number="0244000001")
     await sandbox.sms(customer_number="0244000002")
 
@@ -63,9 +61,7 @@ async def test_filters_accept_both_forms_of_a_phone_number_and_null(
     assert (await only(sandbox, "requests", "operation=null"))["code"] == "404"
 
 
-async def test_filters_settle_and_overrides_accept_a_word_for_a_status(
-    sandbox: Sandbox,
-) -> None:
+async def test_filters_settle_and_overrides_accept_a_word_for_a_status(sandbox: Sandbox) -> None:
     await sandbox.collect(transaction_id="good")
     await sandbox.collect(transaction_id="declined", customer_number="0244000009")
     await sandbox.advance(seconds=1)

@@ -1,12 +1,9 @@
 """The checks of Host and Origin under /_sandbox refuse other web pages; some routes are open."""
 
 import re
-from collections.abc import Iterator
 from itertools import product
-from typing import NamedTuple
 
 import pytest
-from aiohttp import web
 
 from sandbox_sim.web.api.authentication import AllowedHosts
 from sandbox_sim.web.app import CONTROL
@@ -16,7 +13,6 @@ from tests.web.hosted_page import look, redirect, status
 from tests.web.wire import Answer, exchange, request_bytes
 
 # Routes that need no token and accept any Host and Origin. Routes in no list here are guarded.
-STATIC = "/_sandbox/static/"
 OPEN = {
     ("GET", "/_sandbox/livez"),
     ("GET", "/_sandbox/readyz"),
@@ -52,24 +48,6 @@ TOPUP = ("POST", "/_sandbox/ledger/topup")
 UNITS = b'{"service_id": 55, "units": 1}'
 
 
-class Route(NamedTuple):
-    method: str
-    path: str
-
-    @property
-    def request(self) -> tuple[str, str]:
-        """A method and a path for a request to the route; the record in the path need not exist."""
-        method = "POST" if self.method == "*" else self.method
-        return method, re.sub(r"\{[^}]*\}", "1", self.path)
-
-
-def routes(app: web.Application) -> Iterator[Route]:
-    """Yield every route of the server; the same route under the base path is yielded separately."""
-    for route in app[CONTROL]().router.routes():
-        assert route.resource is not None
-        yield Route(route.method, route.resource.canonical)
-
-
 async def ask(
     sandbox: Sandbox,
     asked: tuple[str, str],
@@ -97,11 +75,18 @@ class TestEveryRoute:
         across = (b"Origin: http://evil.example", CROSS_SITE)
 
         listed = {(method, base_path + path) for method, path in OPEN | FORMS | PAGES}
-        assert set(routes(sandbox.gateway.app)) >= listed
-        for route in routes(sandbox.gateway.app):
-            plain = Route(route.method, route.path.removeprefix(base_path))
-            asked = route.request
-            if plain in OPEN or (plain.method == "GET" and plain.path.startswith(STATIC)):
+        routes = {
+            (each.method, each.resource.canonical)
+            for each in sandbox.gateway.app[CONTROL]().router.routes()
+            if each.resource is not None
+        }
+        assert routes >= listed
+        for route in routes:
+            method, path = route[0], route[1].removeprefix(base_path)
+            plain = (method, path)
+            # The record in the path need not exist.
+            asked = ("POST" if method == "*" else method, re.sub(r"\{[^}]*\}", "1", route[1]))
+            if plain in OPEN or (method == "GET" and path.startswith("/_sandbox/static/")):
                 assert (await ask(sandbox, asked, *across, host=EVIL)).status in {200, 404}, route
             elif plain in FORMS:
                 assert (await ask(sandbox, asked, *across)).status == 403, route

@@ -82,9 +82,7 @@ BAD_TOPUPS: list[tuple[bytes, list[str]]] = [
 ]
 
 
-async def test_a_bad_top_up_names_each_wrong_field_and_posts_nothing(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_bad_top_up_names_each_wrong_field_and_posts_nothing(sandbox: Sandbox) -> None:
     for body, named in BAD_TOPUPS:
         answer = await exchange(
             sandbox, request_bytes("/_sandbox/ledger/topup", body, credentials=False)

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -16,13 +16,12 @@ from tests.web.events import Listener
 LOCAL = "http://127.0.0.1:5000/callback"
 
 
-class Program:
-    """A listener that a test answers for."""
+class Program(NamedTuple):
+    """A listener whose answers the test sends."""
 
-    def __init__(self, sandbox: Sandbox, stream: Listener, name: str) -> None:
-        self.sandbox = sandbox
-        self.stream = stream
-        self.name = name
+    sandbox: Sandbox
+    stream: Listener
+    name: str
 
     async def next(self) -> dict[str, Any]:
         """The next callback."""

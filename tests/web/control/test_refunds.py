@@ -25,9 +25,7 @@ async def transaction(sandbox: Sandbox, transaction_id: str) -> Any:
     return await get(sandbox, f"transactions/55/{transaction_id}")
 
 
-async def test_a_refund_settles_like_a_payout_and_sends_no_callback(
-    collected: Sandbox,
-) -> None:
+async def test_a_refund_settles_like_a_payout_and_sends_no_callback(collected: Sandbox) -> None:
     collection = await transaction(collected, "T1")
 
     made = await refund(collected)

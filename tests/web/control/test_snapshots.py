@@ -4,7 +4,6 @@ A reset deletes records, with their pending work.
 """
 
 import asyncio
-import json
 from typing import Any
 
 from aiohttp import web
@@ -12,7 +11,7 @@ from aiohttp import web
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.turns import idle
 from tests.web.conftest import Receiver, kept_callback
-from tests.web.control_api import ask, assert_error, get, post
+from tests.web.control_api import ask, assert_error, get, only, post
 
 
 async def save(sandbox: Sandbox, name: object = "before", **fields: object) -> Seen:
@@ -133,20 +132,15 @@ async def test_a_bad_and_an_unknown_name_of_a_snapshot_are_refused(sandbox: Sand
     assert await get(sandbox, "snapshots") == {"snapshots": [], "next": None}
 
 
-async def reset(sandbox: Sandbox, **body: object) -> Seen:
-    text = json.dumps(body).encode() if body else b""
-    return await ask(sandbox, "POST", "/_sandbox/reset", text)
-
-
 async def test_a_reset_of_a_service_does_not_affect_other_services(sandbox: Sandbox) -> None:
     for service_id in (55, 56):
         await sandbox.sms(service_id=service_id)
         await sandbox.collect(service_id=service_id)
-    assert_error(await reset(sandbox, service_id="55"), 400, "service_id")
-    assert_error(await reset(sandbox, service=55), 400, "service")
+    assert_error(await post(sandbox, "reset", service_id="55"), 400, "service_id")
+    assert_error(await post(sandbox, "reset", service=55), 400, "service")
     assert await sandbox.sms_balance() == 499
 
-    answer = await reset(sandbox, service_id=55)
+    answer = await post(sandbox, "reset", service_id=55)
     await sandbox.advance(seconds=1)
 
     assert (answer.status, answer.body) == (200, {"service_id": 55, "kept": ["snapshots"]})
@@ -154,7 +148,5 @@ async def test_a_reset_of_a_service_does_not_affect_other_services(sandbox: Sand
     assert await sandbox.sms_balance(56) == 499
     assert (await sandbox.status("T1")).code == "027"
     assert (await sandbox.status("T1", 56)).data["status"] == "000"
-    (message,) = await sandbox.inbox()
-    requests = await ask(sandbox, "GET", "/_sandbox/requests?operation=collect")
-    assert [each["service_id"] for each in requests.body["requests"]] == [56]
-    assert message["json"]["trans_ref"] == "T1"
+    assert (await sandbox.callback())["trans_ref"] == "T1"
+    assert (await only(sandbox, "requests", "operation=collect"))["service_id"] == 56

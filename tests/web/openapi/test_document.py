@@ -109,9 +109,7 @@ async def test_the_document_follows_the_settings_of_the_server(start_sandbox: St
     assert "422" in document["paths"]["/send_airtime"]["post"]["responses"]
 
 
-def test_valid_bodies_fit_the_schema_and_make_payment_is_a_tagged_union(
-    document: Schema,
-) -> None:
+def test_valid_bodies_fit_the_schema_and_make_payment_is_a_tagged_union(document: Schema) -> None:
     def schema_of_body(path: str) -> Schema:
         content = document["paths"][path]["post"]["requestBody"]["content"]
         schema: Schema = content["application/json"]["schema"]

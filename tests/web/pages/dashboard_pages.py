@@ -38,13 +38,3 @@ def steps(html: str) -> list[str]:
 
 def words(html: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
-
-
-async def post(sandbox: Sandbox, to: str, **body: Any) -> Any:
-    async with sandbox.session.post(f"{sandbox.url}/_sandbox/{to}", json=body) as answer:
-        return await answer.json()
-
-
-async def get(sandbox: Sandbox, path: str) -> Any:
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/{path}") as answer:
-        return await answer.json()

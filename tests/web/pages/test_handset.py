@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, CookieJar
 
-from sandbox_sim.web.pages.handset import qr_code
 from tests.conftest import Sandbox, StartSandbox
+from tests.web.control_api import ask, get, post
 from tests.web.hosted_page import status
 from tests.web.pages import dashboard_pages
 from tests.web.pages.dashboard_pages import BROWSER
@@ -31,7 +31,7 @@ async def phone() -> AsyncIterator[ClientSession]:
 
 
 async def handset(sandbox: Sandbox, number: str = NUMBER) -> Any:
-    return await dashboard_pages.get(sandbox, f"handset/{number}")
+    return (await ask(sandbox, "GET", f"/_sandbox/handset/{number}")).body
 
 
 async def page(sandbox: Sandbox, number: str = NUMBER) -> str:
@@ -43,9 +43,8 @@ async def answer(sandbox: Sandbox, number: str = NUMBER, **body: Any) -> tuple[i
     prompts = (await handset(sandbox)).get("prompts") or [{}]
     names = ("service_id", "network_transaction_id")
     sent = {name: prompts[0].get(name) for name in names} | body
-    url = f"{sandbox.url}/_sandbox/handset/{number}/answer"
-    async with sandbox.session.post(url, json=sent) as seen:
-        return seen.status, await seen.json()
+    seen = await post(sandbox, f"handset/{number}/answer", **sent)
+    return seen.status, seen.body
 
 
 @pytest.mark.decision("D33", "D31")
@@ -94,8 +93,7 @@ class TestApproval:
         assert (await asking.callback())["status"] == ends
         assert await status(asking) == ends
         assert (await handset(asking))["prompts"] == []
-        async with asking.session.get(f"{asking.url}/_sandbox/requests") as seen:
-            assert "8642" not in await seen.text()
+        assert "8642" not in str(await get(asking, "requests"))
         assert "8642" not in caplog.text
 
     async def test_a_payment_without_an_answer_in_time_is_cancelled(self, asking: Sandbox) -> None:
@@ -116,9 +114,9 @@ class TestApproval:
         assert (await handset(asking, "0244000009"))["prompts"] == []
 
         await asking.collect()
-        settled = await dashboard_pages.post(asking, "transactions/55/T1/settle", status="000")
+        settled = await post(asking, "transactions/55/T1/settle", status="000")
 
-        assert settled["status"] == "000"
+        assert settled.body["status"] == "000"
         assert (await handset(asking))["prompts"] == []
 
 
@@ -194,20 +192,13 @@ class TestAccess:
         )
 
     @pytest.fixture
-    async def code(self, guarded: Sandbox, monkeypatch: pytest.MonkeyPatch) -> str:
+    async def code(self, guarded: Sandbox, qr_texts: list[str]) -> str:
         """The address in the QR code of the page."""
-        texts: list[str] = []
-
-        def drawn(text: str) -> str:
-            texts.append(text)
-            return qr_code(text)
-
-        monkeypatch.setattr("sandbox_sim.web.pages.handset.qr_code", drawn)
         headers = {**BROWSER, "Authorization": "Bearer s3cret"}
         url = f"{guarded.url}/_sandbox/handset/{NUMBER}"
         async with guarded.session.get(url, headers=headers) as seen:
             assert "<svg" in await seen.text()
-        return texts[0].replace(PUBLIC, guarded.url)
+        return qr_texts[0].replace(PUBLIC, guarded.url)
 
     async def test_a_phone_without_a_code_has_to_log_in(
         self, guarded: Sandbox, start_sandbox: StartSandbox, phone: ClientSession

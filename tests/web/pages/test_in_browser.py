@@ -1,4 +1,4 @@
-"""The pages in Chromium: a purchase from all sides, and what people do on the dashboard."""
+"""The pages in Chromium: a purchase with shop and phone, and what people do on the dashboard."""
 
 import asyncio
 import re
@@ -18,7 +18,8 @@ from tests.demo.browser import DESK, IN_A_BROWSER, PHONE, WatchedPage
 from tests.demo.stage import Stage, open_stage
 from tests.kit.http_servers import listening
 from tests.production.settings import BUILT_IN, LIVE
-from tests.web.pages.dashboard_pages import HOSTILE, SILENT, VIEWS, get, post
+from tests.web.control_api import get, post
+from tests.web.pages.dashboard_pages import HOSTILE, SILENT, VIEWS
 
 pytestmark = IN_A_BROWSER
 # Waits until the page has drawn the answer.
@@ -297,7 +298,7 @@ class TestDashboard:
         # The first one loses its answer, so it is sent from where that breaks no connection.
         body = stage.sandbox.payment(service_id=73, transaction_id="N0", callback_url=inbox)
         lost = await post(stage.sandbox, "requests/send", path="/make_payment", body=body)
-        assert lost["status"] is None
+        assert lost.body["status"] is None
         for number in range(1, 5):
             await stage.sandbox.airtime(
                 service_id=73, transaction_id=f"N{number}", callback_url=inbox
@@ -555,8 +556,7 @@ async def test_the_pages_have_no_accessibility_barriers(
 
 @pytest.mark.usefixtures("filled_pages")
 async def test_dialogs_and_the_demonstration_have_no_accessibility_barriers(
-    stage: Stage,
-    page: Page,
+    stage: Stage, page: Page
 ) -> None:
     found: dict[str, list[str]] = {}
     await page.goto(dashboard(stage))

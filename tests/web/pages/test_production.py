@@ -16,7 +16,8 @@ from tests.live_records import attempt
 from tests.production.client import live
 from tests.production.settings import BUILT_IN, LIVE
 from tests.web.conftest import Receiver
-from tests.web.pages.dashboard_pages import SILENT, page, post, rows, steps, words
+from tests.web.control_api import post
+from tests.web.pages.dashboard_pages import SILENT, page, rows, steps, words
 
 NO_OUTCOME = "no outcome: network silent has not decided within 60 s"
 
@@ -49,7 +50,7 @@ async def pay(sandbox: Sandbox, transaction_id: str = "T1", **fields: Any) -> No
 async def topped_up(sandbox: Sandbox, service_id: int = 55, units: int = 10, **fields: Any) -> Any:
     """Add units to a wallet of mode P."""
     entry = {"mode": "P", "by": "ama", "reason": "stock", **fields}
-    return await post(sandbox, "ledger/topup", service_id=service_id, units=units, **entry)
+    return (await post(sandbox, "ledger/topup", service_id=service_id, units=units, **entry)).body
 
 
 async def test_the_clock_shows_the_jobs_that_are_due_and_has_no_buttons(
@@ -97,11 +98,12 @@ class TestSettle:
         (ask,) = re.findall(r'data-post="(transactions/[^"]*/ask)"', listed)
         (settle,) = re.findall(r'data-then="settle" href="([^"]*)"', listed)
         assert 'dialog id="settle"' in await page(production, unescape(settle))
-        assert (await post(production, ask))["network_said"] == "network silent says pending"
+        asked = await post(production, ask)
+        assert asked.body["network_said"] == "network silent says pending"
 
         (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
         with_nul, refused, settled = [
-            await post(production, path, status="000", reason=reason, by="Ama")
+            (await post(production, path, status="000", reason=reason, by="Ama")).body
             for reason in ("a\0", " ", "on their list")
         ]
         assert with_nul["error"]["code"] == "bad_request"
@@ -133,7 +135,7 @@ class TestSettle:
         shown = " ".join(steps(await page(production)))
         ledger = words(await page(production, "?view=ledger"))
 
-        assert entry["manual"]["reference"] == "slip 3"
+        assert entry.body["manual"]["reference"] == "slip 3"
         assert "The network confirmed 8, not 10.5." in shown
         assert "+2 on the collection balance of service 55: corrected by a person." in shown
         assert "By Ama: On their list (slip 3)." in shown
@@ -157,11 +159,11 @@ class TestSettle:
         settled = await post(production, path, **decision, force=True)
 
         said = "network silent says pending"
-        assert refused["error"]["code"] == "force_needed"
-        assert said in refused["error"]["message"]
-        assert '"force": true' in refused["error"]["message"]
+        assert refused.body["error"]["code"] == "force_needed"
+        assert said in refused.body["error"]["message"]
+        assert '"force": true' in refused.body["error"]["message"]
         assert '<input name="force" type="checkbox">' in html
-        assert (settled["status"], settled["network_said"]) == ("001", said)
+        assert (settled.body["status"], settled.body["network_said"]) == ("001", said)
         decided = " ".join(steps(await page(production, "?view=sms")))
         assert f"Ama, forced: they say so (the network was asked first: {said})" in decided
 
@@ -262,7 +264,7 @@ class TestTopUp:
 
         sandbox_entry = {"service_id": 55, "units": 10, "mode": "S", "account": "sms"}
         entries = [
-            await post(production, "ledger/topup", **sandbox_entry),
+            (await post(production, "ledger/topup", **sandbox_entry)).body,
             *[await topped_up(production, account=account) for account in ("sms", "airtime")],
             await topped_up(production, 56, 20),
         ]

@@ -41,17 +41,13 @@ async def ask(wire: Wire, path: str = "/get_account_balance") -> int:
 
 async def is_closed(connection: socket.socket) -> bool:
     """Whether the server has closed it; an open connection sends nothing for 0.2 s."""
-
-    def read() -> bool:
-        connection.settimeout(0.2)
-        try:
-            return connection.recv(1) == b""
-        except TimeoutError:
-            return False
-        except ConnectionError:
-            return True
-
-    return await asyncio.to_thread(read)
+    connection.settimeout(0.2)
+    try:
+        return await asyncio.to_thread(connection.recv, 1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
 
 
 @pytest.mark.parametrize("path", ["/get_account_balance", "/_sandbox/livez"])

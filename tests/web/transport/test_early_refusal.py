@@ -76,9 +76,7 @@ async def test_a_request_without_credentials_gets_401_and_ends_the_connection(
 
 
 @pytest.mark.decision("D5")
-async def test_a_too_large_body_gets_413_before_it_is_sent(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_too_large_body_gets_413_before_it_is_sent(start_sandbox: StartSandbox) -> None:
     """The server sends no `100 Continue` before, and reads no request after it."""
     sandbox = await start_sandbox(max_body_bytes=9999)
     expecting = head(EXPECT, credentials=True)
@@ -113,9 +111,7 @@ async def test_a_client_of_http_1_0_gets_no_100_continue(sandbox: Sandbox, path:
     writer.close()
 
 
-async def test_a_head_in_pieces_is_answered_when_it_is_complete(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_head_in_pieces_is_answered_when_it_is_complete(sandbox: Sandbox) -> None:
     for size in (10**6, 50, 1):
         reader, writer = await connected(sandbox)
         for at in range(0, len(HEADS["plain"]), size):

@@ -115,9 +115,7 @@ async def test_an_encoded_body_is_415_on_every_path_and_is_not_read(
 
 
 @pytest.mark.decision("D5", "D42")
-async def test_the_encoding_identity_and_any_content_type_are_accepted(
-    sandbox: Sandbox,
-) -> None:
+async def test_the_encoding_identity_and_any_content_type_are_accepted(sandbox: Sandbox) -> None:
     codings = (b"identity", b"Identity", b"")
     types = (b"", b"text/plain", b"application/x-www-form-urlencoded", b";;charset=x")
     for header in (
@@ -196,7 +194,7 @@ UNREADABLE = {
 
 
 @pytest.mark.decision("D5")
-async def test_an_unreadable_request_gets_an_answer_in_shape(sandbox: Sandbox) -> None:
+async def test_an_unreadable_request_gets_a_well_formed_answer(sandbox: Sandbox) -> None:
     for name, request in UNREADABLE.items():
         answer = await exchange(sandbox, request)
 
