@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -68,19 +69,18 @@ async def peer(sandbox: Sandbox) -> AsyncIterator[Peer]:
     peer.close()
 
 
-@pytest.fixture
-def pauses(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The delay of each answer in seconds of real time; the tests do not wait for it."""
-    found: list[float] = []
-    monkeypatch.setattr("sandbox_sim.control.journal.TOGETHER_S", 0)
+@dataclass
+class HeldPause:
+    """Replaces `pause` of the clock: a pause of this length lasts until `over` is set."""
 
-    async def pause(seconds: float) -> None:
-        if seconds:
-            found.append(seconds)
-        await asyncio.sleep(0)
+    seconds: float
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
 
-    monkeypatch.setattr(sandbox.gateway.clock, "pause", pause)
-    return found
+    async def __call__(self, seconds: float) -> None:
+        if seconds == self.seconds:
+            self.begun.set()
+            await self.over.wait()
 
 
 class TestRefusals:
@@ -118,37 +118,25 @@ class TestRefusals:
 
 
 class TestLatency:
-    async def test_the_answer_is_delayed(self, sandbox: Sandbox, pauses: list[float]) -> None:
-        fault_id = await add(sandbox, {"latency": {"fixed_ms": 200}})
-
-        seen = await sandbox.collect()
-
-        assert (seen.code, seen.rule) == ("202", "sandbox.3")
-        assert pauses == [0.2]
-        (entry,) = await journal(sandbox)
-        assert entry["warnings"] == [f"fault {fault_id} delayed the answer by 200 ms"]
-
-    async def test_the_payment_settles_and_its_callback_waits_for_the_delayed_answer(
+    async def test_the_payment_settles_while_its_answer_is_delayed_and_its_callback_waits(
         self, start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sandbox = await start_sandbox(settle_delay_ms=0)
-        await add(sandbox, {"latency": {"fixed_ms": 200}}, match={"operation": "collect"})
-        held, go_on = asyncio.Event(), asyncio.Event()
-
-        async def pause(seconds: float) -> None:
-            if seconds == 0.2:
-                held.set()
-                await go_on.wait()
-
+        latency = {"latency": {"fixed_ms": 200}}
+        fault_id = await add(sandbox, latency, match={"operation": "collect"})
+        pause = HeldPause(0.2)
         monkeypatch.setattr(sandbox.gateway.clock, "pause", pause)
         paying = asyncio.create_task(sandbox.collect())
-        await held.wait()
+        await pause.begun.wait()
 
         assert (await sandbox.status()).data["status"] == "000"
         assert await sandbox.inbox() == []
 
-        go_on.set()
-        assert (await paying).code == "202"
+        pause.over.set()
+        seen = await paying
+        assert (seen.code, seen.rule) == ("202", "sandbox.3")
+        (entry,) = [each for each in await journal(sandbox, 2) if each["operation"] == "collect"]
+        assert entry["warnings"] == [f"fault {fault_id} delayed the answer by 200 ms"]
         await sandbox.advance(seconds=0)
         assert len(await sandbox.inbox()) == 1
 
@@ -156,16 +144,10 @@ class TestLatency:
         self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await add(sandbox, {"latency": {"fixed_ms": 300_000}})
-        held = asyncio.Event()
-
-        async def pause(seconds: float) -> None:
-            if seconds == 300:
-                held.set()
-                await asyncio.Event().wait()
-
+        pause = HeldPause(300)
         monkeypatch.setattr(sandbox.gateway.clock, "pause", pause)
         paying = asyncio.create_task(sandbox.collect())
-        await held.wait()
+        await pause.begun.wait()
 
         async with asyncio.timeout(GRACE_S):
             await sandbox.stop()

@@ -4,6 +4,8 @@ The option --hypothesis-profile=long sends 75 times as many. One gateway runs in
 with a frozen clock, so it sends no callbacks.
 """
 
+from contextlib import closing
+
 import pytest
 from hypothesis import given, strategies as st
 
@@ -111,12 +113,9 @@ headers = st.lists(st.builds(lambda n, v: n.encode() + b": " + v, header_names, 
 def test_any_headers_are_answered(
     url: str, path: str, lines: list[bytes], body: bytes, *, known: bool, agent: bool
 ) -> None:
-    wire = Wire(url)
-    try:
+    with closing(Wire(url)) as wire:
         request = request_bytes(path, body, *lines, credentials=known, agent=agent)
         assert_in_shape(wire.send(request))
-    finally:
-        wire.close()
 
 
 targets = st.one_of(
@@ -142,8 +141,5 @@ def test_any_path_and_method_are_answered(
 @examples(7)
 @given(line=st.binary(min_size=1, max_size=60).map(lambda raw: b"!" + raw.replace(b"\n", b"")))
 def test_bytes_that_are_not_http_are_answered(url: str, line: bytes) -> None:
-    wire = Wire(url)
-    try:
+    with closing(Wire(url)) as wire:
         assert_in_shape(wire.send(line + b"\r\n\r\n"))
-    finally:
-        wire.close()

@@ -6,26 +6,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sandbox_sim.bootstrap import parts
 from sandbox_sim.control.record_search import RecordSearch
-from sandbox_sim.events.waits import Waiters
-from tests.conftest import Sandbox, StartSandbox
+from tests.conftest import Sandbox
 from tests.stores.conftest import eventually
 from tests.web.control_api import post
-
-
-@pytest.fixture
-def waiters(monkeypatch: pytest.MonkeyPatch) -> list[Waiters]:
-    """The `Waiters` of each server that the test starts."""
-    made: list[Waiters] = []
-
-    class Noted(Waiters):
-        def __init__(self, *args: object) -> None:
-            super().__init__(*args)  # type: ignore[arg-type]
-            made.append(self)
-
-    monkeypatch.setattr(parts, "Waiters", Noted)
-    return made
 
 
 @pytest.fixture
@@ -80,19 +64,18 @@ async def abort(writer: asyncio.StreamWriter) -> None:
 
 @pytest.mark.parametrize("leave", [close, abort])
 async def test_a_wait_ends_when_its_client_closes_the_connection(
-    waiters: list[Waiters], start_sandbox: StartSandbox, leave: Leave
+    sandbox: Sandbox, leave: Leave
 ) -> None:
-    sandbox = await start_sandbox()
-    (registered,) = waiters
+    waiting = sandbox.gateway.waiters.waiting
     address = urlsplit(sandbox.url)
     body = b'{"timeout_s": 600}'
     for path in ("requests", "inbox/orders"):
         _, writer = await asyncio.open_connection(address.hostname, address.port)
         head = f"POST /_sandbox/{path}/wait HTTP/1.1\r\nHost: localhost\r\n"
         writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        await eventually(lambda: bool(registered.waiting))
+        await eventually(lambda: bool(waiting))
 
         await leave(writer)
 
-        await eventually(lambda: not registered.waiting)
+        await eventually(lambda: not waiting)
         assert (await sandbox.collect()).code == "202"

@@ -9,22 +9,16 @@ from aiohttp import ClientResponse, ClientSession, CookieJar
 
 from sandbox_sim.settings.schema import certify_report
 from tests.conftest import Sandbox, StartSandbox
+from tests.web.pages.dashboard_pages import browse
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "User-Agent": "Browser"}
 
 
 @pytest.fixture
 async def browser() -> AsyncIterator[ClientSession]:
-    """A session that asks for pages, as a browser does, and follows no redirect."""
+    """A session that asks for pages, as a browser does."""
     async with ClientSession(headers=BROWSER, cookie_jar=CookieJar(unsafe=True)) as session:
         yield session
-
-
-async def ask(
-    browser: ClientSession, url: str, method: str = "GET", **options: object
-) -> tuple[ClientResponse, str]:
-    async with browser.request(method, url, allow_redirects=False, **options) as answer:  # type: ignore[arg-type]
-        return answer, await answer.text()
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -34,9 +28,9 @@ async def test_the_root_and_the_base_path_redirect_a_browser_to_the_dashboard(
     for base_path, paths in (("", ["/"]), ("/v1", ["/v1", "/v1/", "/v1/_sandbox"])):
         sandbox = await start_sandbox(base_path=base_path)
         for path in paths:
-            root, _ = await ask(browser, sandbox.url + path, method)
+            root, _ = await browse(browser, sandbox.url + path, method)
             assert (root.status, root.headers["Location"]) == (303, f"{base_path}/_sandbox/")
-        page, _ = await ask(browser, f"{sandbox.url}{base_path}/_sandbox/", method)
+        page, _ = await browse(browser, f"{sandbox.url}{base_path}/_sandbox/", method)
         assert (page.status, page.content_type) == (200, "text/html")
 
 
@@ -45,7 +39,9 @@ async def test_the_icon_is_served_without_a_line_in_the_log(
 ) -> None:
     caplog.set_level(logging.DEBUG)
 
-    answer, text = await ask(browser, f"{sandbox.url}/favicon.ico", headers={"Accept": "image/*"})
+    answer, text = await browse(
+        browser, f"{sandbox.url}/favicon.ico", headers={"Accept": "image/*"}
+    )
 
     assert (answer.status, answer.content_type) == (200, "image/svg+xml")
     assert text.startswith("<svg")
@@ -63,7 +59,7 @@ async def test_a_path_without_a_page_gets_an_error_page(
         ("/make_payment", 405, "programs send it a POST"),
     ]
     for path, status, words in rows:
-        answer, text = await ask(browser, sandbox.url + path)
+        answer, text = await browse(browser, sandbox.url + path)
 
         assert (answer.status, answer.content_type) == (status, "text/html")
         assert words in text
@@ -75,7 +71,7 @@ async def test_a_program_and_a_post_get_json(sandbox: Sandbox, browser: ClientSe
     for path in ["/", "/nothing", "/make_payment", "/favicon.ico"]:
         asked: list[tuple[str, dict[str, str]]] = [("GET", {"Accept": "*/*"}), ("POST", {})]
         for method, headers in asked[path == "/favicon.ico" :]:
-            answer, text = await ask(browser, sandbox.url + path, method, headers=headers)
+            answer, text = await browse(browser, sandbox.url + path, method, headers=headers)
 
             assert (answer.status, answer.content_type) == (401, "application/json")
             assert '"response_code":"100"' in text
@@ -88,14 +84,14 @@ class TestInbox:
         await sandbox.collect(transaction_id="<b>T1</b>")
         await sandbox.advance(seconds=1)
 
-        answer, text = await ask(browser, sandbox.inbox_url("orders"))
+        answer, text = await browse(browser, sandbox.inbox_url("orders"))
 
         assert (answer.status, answer.content_type) == (200, "text/html")
         assert "&lt;b&gt;T1&lt;/b&gt;" in text
         assert "signature valid" in text
         assert len(await sandbox.inbox()) == 1
 
-        await ask(browser, sandbox.inbox_url("orders"), headers={"Accept": "*/*"})
+        await browse(browser, sandbox.inbox_url("orders"), headers={"Accept": "*/*"})
         assert len(await sandbox.inbox()) == 2
 
     async def test_deliveries_are_shown_in_pages(
@@ -106,10 +102,10 @@ class TestInbox:
             async with sandbox.session.post(inbox, data=f"no. {number}"):
                 pass
 
-        _, newest = await ask(browser, inbox)
+        _, newest = await browse(browser, inbox)
         after = newest.partition("?after=")[2].partition('"')[0]
-        _, oldest = await ask(browser, f"{inbox}?after={after}")
-        _, deleted = await ask(browser, f"{inbox}?after=gone")
+        _, oldest = await browse(browser, f"{inbox}?after={after}")
+        _, deleted = await browse(browser, f"{inbox}?after=gone")
 
         assert "no. 20<" in newest
         assert "no. 0<" not in newest
@@ -123,7 +119,7 @@ class TestLogin:
         self, browser: ClientSession, sandbox: Sandbox, token: str = "s3cret", **form: str
     ) -> ClientResponse:
         url = f"{sandbox.url}/_sandbox/login"
-        return (await ask(browser, url, "POST", data={"token": token, **form}))[0]
+        return (await browse(browser, url, "POST", data={"token": token, **form}))[0]
 
     @pytest.fixture
     async def guarded(self, start_sandbox: StartSandbox) -> Sandbox:
@@ -134,12 +130,12 @@ class TestLogin:
     ) -> None:
         wanted = "/_sandbox/?q=0244"
 
-        before, _ = await ask(browser, guarded.url + wanted)
+        before, _ = await browse(browser, guarded.url + wanted)
         entered = await self.login(browser, guarded, next=wanted)
         cookie = entered.headers["Set-Cookie"]
-        after, _ = await ask(browser, guarded.url + wanted)
-        await ask(browser, f"{guarded.url}/_sandbox/logout", "POST")
-        logged_out, _ = await ask(browser, guarded.url + wanted)
+        after, _ = await browse(browser, guarded.url + wanted)
+        await browse(browser, f"{guarded.url}/_sandbox/logout", "POST")
+        logged_out, _ = await browse(browser, guarded.url + wanted)
 
         assert (entered.status, entered.headers["Location"]) == (303, wanted)
         assert "HttpOnly" in cookie
@@ -163,7 +159,7 @@ class TestLogin:
         self, guarded: Sandbox, sandbox: Sandbox, browser: ClientSession
     ) -> None:
         """A browser that opens an inbox is redirected to the login."""
-        inbox, _ = await ask(browser, guarded.inbox_url("orders"))
+        inbox, _ = await browse(browser, guarded.inbox_url("orders"))
         assert inbox.status == 303
         assert inbox.headers["Location"].startswith("/_sandbox/login?next=")
 
@@ -172,7 +168,7 @@ class TestLogin:
         assert answer.headers["WWW-Authenticate"] == 'Bearer realm="sandbox_sim"'
         assert "Set-Cookie" not in answer.headers
 
-        open_, _ = await ask(browser, f"{sandbox.url}/_sandbox/login")
+        open_, _ = await browse(browser, f"{sandbox.url}/_sandbox/login")
         assert (open_.status, open_.headers["Location"]) == (303, "/_sandbox/")
 
     async def test_the_login_never_redirects_to_another_site(
@@ -196,7 +192,7 @@ class TestLogin:
             {"Origin": "http://127.0.0.1:9"},
         )
 
-        answers = [(await ask(browser, freeze, "POST", headers=each))[0] for each in asked]
+        answers = [(await browse(browser, freeze, "POST", headers=each))[0] for each in asked]
 
         assert [each.status for each in answers] == [401, 200, 403]
 
@@ -206,10 +202,10 @@ async def test_the_last_run_of_certify_is_a_page(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
-    none, how = await ask(browser, f"{sandbox.url}/_sandbox/certify")
+    none, how = await browse(browser, f"{sandbox.url}/_sandbox/certify")
     certify_report().parent.mkdir(parents=True)
     certify_report().write_text("<h1>Certified</h1>")
-    page, text = await ask(browser, f"{sandbox.url}/_sandbox/certify")
+    page, text = await browse(browser, f"{sandbox.url}/_sandbox/certify")
 
     assert none.status == 200
     assert "sandbox-sim certify init" in how

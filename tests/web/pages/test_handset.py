@@ -1,5 +1,6 @@
 """The handset: prompts that a payer approves or declines, and the SMS that arrived."""
 
+import json
 from collections.abc import AsyncIterator
 from html import unescape
 from typing import Any
@@ -11,7 +12,7 @@ from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask, get, post
 from tests.web.hosted_page import status
 from tests.web.pages import dashboard_pages
-from tests.web.pages.dashboard_pages import BROWSER
+from tests.web.pages.dashboard_pages import BROWSER, browse
 
 NUMBER = "0244000001"
 PUBLIC = "http://gateway.test:8233"
@@ -69,11 +70,10 @@ class TestApproval:
             card = await sandbox.card(transaction_id="C1")
 
             shown = unescape(await page(sandbox, "0200000001"))
-            async with sandbox.session.get(card.body["redirect_url"], headers=BROWSER) as paying:
-                pays = unescape(await paying.text())
+            _, card_page = await browse(sandbox.session, card.body["redirect_url"])
 
             assert f"to {merchant}</strong>" in shown
-            assert f"To <strong>{merchant}</strong>" in pays
+            assert f"To <strong>{merchant}</strong>" in unescape(card_page)
             assert "Vodafone (Telecel)" in shown
 
     @pytest.mark.parametrize(
@@ -167,9 +167,8 @@ class TestPage:
     ) -> None:
         for number in ("0540000000", "abc", "%3Cb%3E", "%00"):
             assert (await handset(asking, number))["error"]["code"] == "not_found"
-            async with phone.get(f"{asking.url}/_sandbox/handset/{number}") as seen:
-                assert seen.status == 404
-                assert "<b>" not in await seen.text()
+            seen, html = await browse(phone, f"{asking.url}/_sandbox/handset/{number}")
+            assert (seen.status, "<b>" in html) == (404, False)
 
     async def test_the_feed_announces_only_changes_of_its_number(self, asking: Sandbox) -> None:
         url = f"{asking.url}/_sandbox/handset/{NUMBER}/events"
@@ -196,8 +195,7 @@ class TestAccess:
         """The address in the QR code of the page."""
         headers = {**BROWSER, "Authorization": "Bearer s3cret"}
         url = f"{guarded.url}/_sandbox/handset/{NUMBER}"
-        async with guarded.session.get(url, headers=headers) as seen:
-            assert "<svg" in await seen.text()
+        assert "<svg" in (await browse(guarded.session, url, headers=headers))[1]
         return qr_texts[0].replace(PUBLIC, guarded.url)
 
     async def test_a_phone_without_a_code_has_to_log_in(
@@ -205,16 +203,15 @@ class TestAccess:
     ) -> None:
         """A page that was opened at loopback has no QR code."""
         url = f"{guarded.url}/_sandbox/handset/{NUMBER}"
-        async with phone.get(url, allow_redirects=False) as seen:
-            assert seen.status == 303
-            assert "/login?next=" in seen.headers["Location"]
-        async with phone.get(f"{url}/enter?code=guess", allow_redirects=False) as seen:
-            assert seen.status == 404
+        seen, _ = await browse(phone, url)
+        assert seen.status == 303
+        assert "/login?next=" in seen.headers["Location"]
+        assert (await browse(phone, f"{url}/enter?code=guess"))[0].status == 404
 
         sandbox = await start_sandbox(control_token="s3cret", host="0.0.0.0")
         bearer = {"Authorization": "Bearer s3cret"}
-        async with phone.get(f"{sandbox.url}/_sandbox/handset/{NUMBER}", headers=bearer) as seen:
-            html = await seen.text()
+        url = f"{sandbox.url}/_sandbox/handset/{NUMBER}"
+        _, html = await browse(phone, url, headers=bearer)
         assert "<svg" not in html
         assert "Open this page with the address of this machine in your network" in html
 
@@ -223,41 +220,37 @@ class TestAccess:
     ) -> None:
         await guarded.collect()
 
-        async with phone.get(code, allow_redirects=False) as seen:
-            cookie = seen.headers["Set-Cookie"]
-            assert (seen.status, seen.headers["Location"]) == (
-                303, f"/_sandbox/handset/{NUMBER}?alone",
-            )  # fmt: skip
+        entered, _ = await browse(phone, code)
+
+        assert entered.status == 303
+        assert entered.headers["Location"] == f"/_sandbox/handset/{NUMBER}?alone"
+        cookie = entered.headers["Set-Cookie"]
         assert "HttpOnly" in cookie
         assert "SameSite=Strict" in cookie
         assert "Path=/_sandbox/handset" in cookie
         assert "s3cret" not in cookie
-        async with phone.get(f"{guarded.url}/_sandbox/handset/{NUMBER}") as seen:
-            assert seen.status == 200
-            html = await seen.text()
-        assert "Approve payment?" in html
-
         url = f"{guarded.url}/_sandbox/"
-        async with phone.get(url, allow_redirects=False) as seen:
-            assert seen.status == 303
-        async with phone.get(f"{url}transactions", headers={"Accept": "*/*"}) as seen:
-            assert seen.status == 401
-        async with phone.get(code, allow_redirects=False) as seen:
-            assert seen.status == 404
-            assert "is used up" in await seen.text()
+        seen, html = await browse(phone, f"{url}handset/{NUMBER}")
+        assert (seen.status, "Approve payment?" in html) == (200, True)
+
+        assert (await browse(phone, url))[0].status == 303
+        api, _ = await browse(phone, f"{url}transactions", headers={"Accept": "*/*"})
+        assert api.status == 401
+        again, html = await browse(phone, code)
+        assert (again.status, "is used up" in html) == (404, True)
 
     async def test_the_cookie_answers_only_from_a_page_of_the_gateway(
         self, guarded: Sandbox, phone: ClientSession, code: str
     ) -> None:
-        async with phone.get(code):
-            await guarded.collect()
+        await browse(phone, code)
+        await guarded.collect()
         url = f"{guarded.url}/_sandbox/handset/{NUMBER}"
-        async with phone.get(url, headers={"Accept": "*/*"}) as seen:
-            prompt = (await seen.json())["prompts"][0]
+        _, text = await browse(phone, url, headers={"Accept": "*/*"})
+        (prompt,) = json.loads(text)["prompts"]
         names = ("service_id", "network_transaction_id")
         body = {**{name: prompt[name] for name in names}, "decision": "decline"}
         rows = [({}, 401), ({"Origin": "http://127.0.0.1:9"}, 403), ({"Origin": guarded.url}, 200)]
 
         for headers, expected in rows:
-            async with phone.post(f"{url}/answer", json=body, headers=headers) as seen:
-                assert seen.status == expected
+            seen, _ = await browse(phone, f"{url}/answer", "POST", json=body, headers=headers)
+            assert seen.status == expected
