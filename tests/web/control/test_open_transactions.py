@@ -83,9 +83,9 @@ class TestOpenLongerThan:
             *((f"open_longer_than_s={each}", wrong) for each in ("10m", "-1", "999999999")),
             ("open_longer_than_s=1&waiting=true", "give one of them"),
         ):
-            async with both.session.get(f"{both.url}/_sandbox/transactions?{query}") as answer:
-                assert says in (await answer.json())["error"]["message"]
-                assert answer.status == 400
+            answer = await ask(both, "GET", f"/_sandbox/transactions?{query}")
+            assert says in answer.body["error"]["message"]
+            assert answer.status == 400
 
 
 async def test_the_network_is_asked_and_its_answer_is_saved_and_shown(both: Sandbox) -> None:

@@ -29,7 +29,7 @@ def clients(sandbox: Sandbox) -> list[Any]:
 class Peer(asyncio.Transport):
     """A client in this process: each piece arrives alone, and a close loses no data."""
 
-    def __init__(self, protocol: asyncio.BaseProtocol) -> None:
+    def __init__(self, protocol: Any) -> None:
         super().__init__({"sockname": ("127.0.0.1", 80)})
         self.received, self._protocol, self._closing, self._reading = b"", protocol, False, True
         protocol.connection_made(self)
@@ -40,7 +40,7 @@ class Peer(asyncio.Transport):
         async with asyncio.timeout(20):
             while not self._closing:
                 if waiting and self._reading:
-                    cast("asyncio.Protocol", self._protocol).data_received(waiting.popleft())
+                    self._protocol.data_received(waiting.popleft())
                 await asyncio.sleep(0)
         # A request that is sent a second time has a warning in X-Sandbox-Why.
         varying = rb"(Date|X-Sandbox-Request-Id): [^\r]*|; the service has used[^\r(]*(?= \()"
@@ -63,13 +63,18 @@ class Peer(asyncio.Transport):
     def resume_reading(self) -> None:
         self._reading = True
 
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+    def set_protocol(self, protocol: Any) -> None:
         self._protocol = protocol
+
+
+def server_of(sandbox: Sandbox) -> Any:
+    """The server of the gateway, with its private parts."""
+    return sandbox.runner.server
 
 
 async def answers(sandbox: Sandbox, pieces: Iterable[bytes], *, by_aiohttp: bool = False) -> bytes:
     """Return all answers until the server closes; `by_aiohttp` uses only aiohttp's protocol."""
-    server = cast("Any", sandbox.runner.server)
+    server = server_of(sandbox)
     return await Peer(server._successor() if by_aiohttp else server()).send(pieces)
 
 
@@ -127,7 +132,7 @@ async def test_plain_requests_stay_on_the_fast_connection_until_another_request(
 
 async def test_a_request_is_answered_before_the_next_one_is_complete(sandbox: Sandbox) -> None:
     for cut in (len(PLAIN) - 100, len(PLAIN) - 1):
-        peer = Peer(cast("Any", sandbox.runner.server)())
+        peer = Peer(server_of(sandbox)())
         sending = asyncio.create_task(peer.send([PLAIN[:cut], PLAIN[cut:] + PLAIN[:-1]]))
 
         await eventually(lambda peer=peer: b'"202"}' in peer.received)  # type: ignore[misc]
@@ -138,8 +143,8 @@ async def test_a_request_is_answered_before_the_next_one_is_complete(sandbox: Sa
 async def test_with_many_connections_answers_are_written_together_and_in_order(
     sandbox: Sandbox,
 ) -> None:
-    peers = [Peer(cast("Any", sandbox.runner.server)()) for _ in range(3)]
-    connection = cast("Any", peers[0]._protocol)
+    peers = [Peer(server_of(sandbox)()) for _ in range(3)]
+    connection = peers[0]._protocol
 
     await connection.write_eof(b"1")
     connection._opened.difference_update(peer._protocol for peer in peers[1:])
@@ -155,9 +160,9 @@ async def test_with_many_connections_answers_are_written_together_and_in_order(
 async def test_all_requests_behind_a_request_in_pieces_are_answered(sandbox: Sandbox) -> None:
     """There are more requests than aiohttp parses at once."""
     head, end, body = REQUESTS["chunked"].partition(b"\r\n\r\n")
-    peer = Peer(cast("Any", sandbox.runner.server)())
+    peer = Peer(server_of(sandbox)())
     for piece in (head + end, body, REQUESTS["control_api"] * 70):
-        cast("asyncio.Protocol", peer._protocol).data_received(piece)
+        peer._protocol.data_received(piece)
         await turns()
 
     await eventually(lambda: peer.received.count(b"200 OK") == 70)
@@ -206,7 +211,7 @@ class TestSweep:
         await eventually(lambda: any(each._size for each in connections(sandbox)))
 
         for _ in range(2):
-            cast("Any", sandbox.runner.server)._sweep()
+            server_of(sandbox)._sweep()
 
         assert await reader.read() == b""
         writer.close()
@@ -216,7 +221,7 @@ class TestSweep:
         for _ in range(3):
             writer.write(PLAIN)
             await reader.readuntil(b'"202"}')
-            cast("Any", sandbox.runner.server)._sweep()
+            server_of(sandbox)._sweep()
         writer.close()
 
 
@@ -297,7 +302,7 @@ class TestOpenRequest:
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
         for _ in range(3):
-            cast("Any", sandbox.runner.server)._sweep()
+            server_of(sandbox)._sweep()
 
         go_on.set()
 
@@ -319,8 +324,7 @@ async def test_requests_wait_while_their_client_reads_no_answers(sandbox: Sandbo
     reader, writer = await connected(sandbox)
     await eventually(lambda: len(connections(sandbox)) == 1)
     (connection,) = connections(sandbox)
-    transport = cast("asyncio.Transport", connection.transport)
-    transport.set_write_buffer_limits(0)
+    cast("asyncio.Transport", connection.transport).set_write_buffer_limits(0)
     connection.pause_writing()
 
     writer.write(PLAIN)
@@ -340,9 +344,9 @@ async def test_answers_wait_for_a_slow_reader_after_the_handover_to_aiohttp_too(
         def write(self, data: Any) -> None:
             super().write(data)
             if self.received == bytes(data):
-                cast("asyncio.Protocol", self._protocol).pause_writing()
+                self._protocol.pause_writing()
 
-    new = cast("Any", sandbox.runner.server)
+    new = server_of(sandbox)
     others = [Peer(new()) for _ in range(MANY)]  # so many that the first answer waits to be sent
     slow = Slow(new())
     sending = asyncio.create_task(slow.send([PLAIN, PLAIN + CLOSE]))
@@ -353,7 +357,7 @@ async def test_answers_wait_for_a_slow_reader_after_the_handover_to_aiohttp_too(
     await turns()
     assert slow.received.count(b'"202"}') == 2  # aiohttp waits after it has written an answer
 
-    cast("asyncio.Protocol", slow._protocol).resume_writing()
+    slow._protocol.resume_writing()
     assert (await sending).count(b'"202"}') == 3
     for each in others:
         each.close()
