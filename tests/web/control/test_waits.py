@@ -18,11 +18,11 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
     search = RecordSearch._search
 
-    async def noted(self: RecordSearch, *args: object) -> object:
+    async def recorded(self: RecordSearch, *args: object) -> object:
         made.append(str(args[0].type))  # type: ignore[attr-defined]
         return await search(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(RecordSearch, "_search", noted)
+    monkeypatch.setattr(RecordSearch, "_search", recorded)
     return made
 
 
