@@ -245,7 +245,7 @@ class TestUnavailablePostgres:
 
 
 @pytest.mark.decision("D14", "D40")
-async def test_a_payment_that_another_server_settles_while_its_id_is_used_again_stays_settled(
+async def test_a_payment_settled_by_another_server_while_its_id_is_reused_stays_settled(
     start: StartSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = await start(settle_delay_ms=3_600_000), await start()

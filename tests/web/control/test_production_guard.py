@@ -27,7 +27,7 @@ EFFECTS = [("overrides", {"outcome": {"status": "003"}}), ("faults", {"fault": {
 
 
 @pytest.mark.parametrize(("path", "effect"), EFFECTS)
-async def test_a_match_of_a_mode_p_transaction_and_any_without_mode_s_clients_is_refused(
+async def test_overrides_and_faults_are_refused_for_mode_p_and_without_mode_s_clients(
     paid: Sandbox, start_sandbox: StartSandbox, path: str, effect: Mapping[str, Any]
 ) -> None:
     for match in ({"service_id": 55}, {}):

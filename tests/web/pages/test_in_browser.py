@@ -130,7 +130,9 @@ async def answer_502(route: Route) -> None:
 
 
 class TestDashboard:
-    @pytest.mark.parametrize("refuse", [RefuseConnection(), answer_502], ids=["gone", "proxy"])
+    @pytest.mark.parametrize(
+        "refuse", [RefuseConnection(), answer_502], ids=["stopped", "behind a proxy"]
+    )
     async def test_the_page_says_that_the_server_cannot_be_reached(
         self,
         stage: Stage,
