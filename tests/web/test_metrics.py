@@ -53,9 +53,7 @@ async def test_without_prometheus_client_the_answer_says_what_to_install(
         assert "the extra metrics" in await answer.text()
 
 
-async def test_callback_attempts_are_counted_by_state_and_jobs_are_not_late(
-    sandbox: Sandbox,
-) -> None:
+async def test_callback_attempts_are_counted_by_state_and_no_job_is_late(sandbox: Sandbox) -> None:
     await sandbox.collect()
     await sandbox.collect(transaction_id="T2", callback_url=DEAD)
     await sandbox.advance(hours=1)
@@ -70,9 +68,7 @@ async def test_callback_attempts_are_counted_by_state_and_jobs_are_not_late(
     assert found["store_seconds"] >= 0
 
 
-async def test_callbacks_that_wait_for_a_slow_receiver_are_counted(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
+async def test_waiting_callbacks_are_counted(sandbox: Sandbox, receiver: Receiver) -> None:
     go_on = receiver.hang()
     for number in range(40):
         await sandbox.collect(transaction_id=f"T{number}", callback_url=receiver.url)
@@ -98,9 +94,7 @@ async def test_an_unavailable_store_is_shown_as_store_up_0(start_sandbox: StartS
     assert found.keys() & unknown == set()
 
 
-async def test_submits_are_counted_by_outcome_and_open_breakers_are_shown(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_submits_and_breakers_are_shown_by_network(start_sandbox: StartSandbox) -> None:
     routes = [{"network": "account", "nw": ["VOD"]}, {"network": "staging"}]
     sandbox = await live(start_sandbox, {**STAGING, "account": UNREACHABLE}, routes=routes)
     url = "https://shop.test/callback"

@@ -86,7 +86,7 @@ async def test_ids_do_not_repeat_after_a_restart(sandbox: Sandbox, restart: Rest
 
 @pytest.mark.spec("sandbox.10")
 @pytest.mark.decision("D22")
-async def test_an_empty_sms_balance_stays_empty_after_a_restart(
+async def test_a_restart_keeps_an_empty_sms_balance(
     start_sandbox: StartSandbox, path: Path
 ) -> None:
     """A balance opens once; a later change of the setting does not change it."""
@@ -156,9 +156,7 @@ async def test_an_acknowledged_payment_sends_its_callback_after_any_downtime(
 
 @pytest.mark.spec("sandbox.8", "limits")
 @pytest.mark.decision("D15")
-async def test_a_restart_does_not_change_the_fifteen_minutes_of_a_status(
-    sandbox: Sandbox, restart: Restart
-) -> None:
+async def test_a_restart_keeps_the_expiry_of_a_status(sandbox: Sandbox, restart: Restart) -> None:
     await sandbox.collect()
     await sandbox.collect(transaction_id="T9", customer_number="0244000009")
     await sandbox.advance(minutes=10)

@@ -21,7 +21,7 @@ def table(sandbox: Sandbox, *, of_interface: bool) -> list[Route]:
     ]
 
 
-async def test_the_router_and_the_dispatcher_have_exactly_the_routes_of_the_table(
+async def test_router_and_dispatcher_have_the_routes_of_the_table(
     start_sandbox: StartSandbox,
 ) -> None:
     """The dispatcher has the nine paths of the twelve operations."""
@@ -64,9 +64,7 @@ async def test_each_route_has_its_own_errors_and_the_common_ones(sandbox: Sandbo
     }
 
 
-async def test_a_body_that_is_too_large_gets_the_same_code_on_every_python(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_too_large_body_gets_one_code_on_every_python(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(max_body_bytes=1000)
 
     answer = await ask(sandbox, "POST", "/_sandbox/reset", b" " * 1001)
@@ -75,9 +73,7 @@ async def test_a_body_that_is_too_large_gets_the_same_code_on_every_python(
     assert answer.body["error"]["code"] == "request_entity_too_large"
 
 
-async def test_an_action_refuses_other_methods_and_is_not_read_as_the_id_of_a_record(
-    sandbox: Sandbox,
-) -> None:
+async def test_an_action_is_not_read_as_the_id_of_a_record(sandbox: Sandbox) -> None:
     """`Allow` names the methods that the action takes."""
     for plural, action, method in product(
         ("requests", "callbacks", "sms"), ("find", "count", "wait"), ("GET", "PUT", "OPTIONS")

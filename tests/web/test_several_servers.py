@@ -35,9 +35,7 @@ def start(start_sandbox: StartSandbox, database: str) -> StartSandbox:
 
 @pytest.mark.spec("service.6", "service.8")
 @pytest.mark.decision("D16")
-async def test_servers_share_payments_waits_the_clock_and_the_count_of_a_fault(
-    start: StartSandbox,
-) -> None:
+async def test_servers_share_payments_waits_the_clock_and_faults(start: StartSandbox) -> None:
     one, other = await start(), await start()
     asked = b'{"match": {"service_id": 55, "status": "000"}, "timeout_s": 60}'
     waiting = asyncio.create_task(ask(other, "POST", "/_sandbox/transactions/wait", asked))
@@ -69,9 +67,7 @@ async def test_servers_share_payments_waits_the_clock_and_the_count_of_a_fault(
     assert [each.status for each in seen].count(503) == 5
 
 
-async def test_a_changed_setting_applies_to_all_servers_until_the_last_one_stops(
-    start: StartSandbox,
-) -> None:
+async def test_servers_share_a_changed_setting_until_the_last_stops(start: StartSandbox) -> None:
     one, other = await start(), await start()
 
     await ask(one, "PATCH", "/_sandbox/config", b'{"approval": "handset"}')

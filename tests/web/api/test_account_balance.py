@@ -54,9 +54,7 @@ async def test_only_successful_payments_change_live_balances(start_sandbox: Star
 
 @pytest.mark.spec("endpoint.4")
 @pytest.mark.decision("D13", "D21")
-async def test_a_payout_above_the_remaining_live_balance_is_refused(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_payout_above_the_live_balance_is_refused(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(balances="live")
 
     assert (await sandbox.payout(transaction_id="T1", amount=6000)).code == "202"

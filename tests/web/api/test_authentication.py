@@ -70,9 +70,7 @@ async def test_missing_or_wrong_credentials_get_401_on_every_path(sandbox: Sandb
 
 
 @pytest.mark.decision("D3", "D9")
-async def test_authentication_comes_before_all_checks_of_the_request(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_authentication_precedes_all_other_checks(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(max_body_bytes=1000)
     wrong = basic("sandbox_key", "guess")
     answers = [
@@ -122,9 +120,7 @@ async def test_configured_credentials_replace_the_built_in_ones(
 
 @pytest.mark.spec("codes")
 @pytest.mark.decision("D2", "D6")
-async def test_credentials_are_valid_only_for_their_own_services(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_credentials_are_valid_only_for_their_services(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(credentials=[{**OTHER_SET, "service_ids": [55, 56]}])
 
     for operation in OPERATIONS.values():
@@ -142,9 +138,7 @@ async def test_credentials_are_valid_only_for_their_own_services(
 
 @pytest.mark.spec("auth.3")
 @pytest.mark.decision("D6", "D32")
-async def test_production_credentials_get_403_from_a_sandbox_server(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_production_credentials_get_403_from_a_sandbox(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(credentials=[OTHER_SET, LIVE])
     authorization = basic("live_key", "live_secret")
 
@@ -157,9 +151,7 @@ async def test_production_credentials_get_403_from_a_sandbox_server(
 
 @pytest.mark.spec("codes")
 @pytest.mark.decision("D10")
-async def test_requests_above_the_rate_limit_of_a_client_key_get_429_and_retry_after(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_the_rate_limit_gives_429_and_retry_after(start_sandbox: StartSandbox) -> None:
     keys = [f"key{number}" for number in range(3)]
     sets = [{"client_key": key, "secret_key": "secret"} for key in keys]
     sandbox = await start_sandbox(credentials=sets, rate_limit_per_minute=1, rate_limit_burst=2)

@@ -72,9 +72,7 @@ async def test_the_profile_of_credentials_yields_to_callback_profiles(
 
 @pytest.mark.spec("delivery.2", "limits")
 @pytest.mark.decision("D30")
-async def test_three_attempts_are_made_five_minutes_apart(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
+async def test_three_attempts_are_five_minutes_apart(sandbox: Sandbox, receiver: Receiver) -> None:
     receiver.answer_in_turn(500, 500, 500)
     await sandbox.collect(callback_url=receiver.url)
 

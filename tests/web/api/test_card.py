@@ -26,9 +26,7 @@ async def test_an_unopened_card_page_completes_after_3000_ms_and_never_if_set_to
 
 @pytest.mark.spec("endpoint.2")
 @pytest.mark.decision("D1", "D20")
-async def test_redirect_url_begins_with_public_url_in_four_currencies(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_redirect_url_uses_public_url_in_four_currencies(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(public_url="https://gateway.example/pay")
 
     for currency_code in ["USD", "EUR", "GHS", "GBP"]:

@@ -65,9 +65,7 @@ async def test_with_reject_a_duplicate_gets_219_and_the_first_transaction_stays(
 
 @pytest.mark.decision("D14")
 @pytest.mark.parametrize("duplicates", ["accept", "reject"])
-async def test_two_services_may_use_the_same_id(
-    start_sandbox: StartSandbox, duplicates: str
-) -> None:
+async def test_services_may_use_the_same_id(start_sandbox: StartSandbox, duplicates: str) -> None:
     sandbox = await start_sandbox(duplicates=duplicates)
     await sandbox.collect(service_id=55, amount=1)
 

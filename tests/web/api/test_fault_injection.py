@@ -84,9 +84,7 @@ class HeldPause:
 
 
 class TestRefusals:
-    async def test_a_429_fault_sends_retry_after_and_the_request_is_not_processed(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_429_fault_sends_retry_after_and_does_nothing(self, sandbox: Sandbox) -> None:
         fault_id = await add(sandbox, {"status": 429}, times=1, retry_after_s=7)
 
         refused, status = await sandbox.collect(), await sandbox.status()
@@ -102,9 +100,7 @@ class TestRefusals:
         assert fault_id in entry["why"]
         assert (await sandbox.collect()).code == "202"
 
-    async def test_a_fault_affects_all_gateway_paths_and_no_other_paths(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_fault_affects_all_gateway_paths_and_no_others(self, sandbox: Sandbox) -> None:
         """It does not affect a request with wrong credentials."""
         await add(sandbox, {"status": 503})
         unknown = await sandbox.post("/make_payment", sandbox.payment(), Authorization="Basic x")
@@ -257,9 +253,7 @@ class TestTimeout:
         async with asyncio.timeout(SOON_S):
             await asyncio.wait({request})
 
-    async def test_a_hanging_request_ends_at_once_when_the_server_stops(
-        self, sandbox: Sandbox, peer: Peer
-    ) -> None:
+    async def test_a_hanging_request_ends_on_a_stop(self, sandbox: Sandbox, peer: Peer) -> None:
         await add(sandbox, {"timeout": True}, times=1)
         peer.send(sandbox.payment())
         await journal(sandbox)
@@ -290,9 +284,7 @@ class TestTimeout:
         assert passed == [MAX_LATENCY_S]
 
 
-async def test_a_fault_for_a_service_does_not_affect_clients_of_other_services(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_fault_for_a_service_ignores_other_clients(start_sandbox: StartSandbox) -> None:
     """A bad request matches by its valid fields."""
     own = {"client_key": "own", "secret_key": "s", "service_ids": [55]}
     other = {"client_key": "other", "secret_key": "s", "service_ids": [56]}

@@ -58,9 +58,7 @@ async def test_a_foreign_host_or_origin_gets_403_on_every_path(sandbox: Sandbox)
     assert "4111111111111111" not in json.dumps(entry)
 
 
-async def test_the_host_check_comes_before_authentication_for_every_method(
-    sandbox: Sandbox,
-) -> None:
+async def test_the_host_check_precedes_authentication_for_every_method(sandbox: Sandbox) -> None:
     """A foreign page does not learn whether credentials are right."""
     preflight = (FROM_EVIL, b"Access-Control-Request-Method: POST")
     for headers, host, method in (

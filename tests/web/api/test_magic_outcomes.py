@@ -30,9 +30,7 @@ async def test_an_amount_decides_any_payment_and_its_callback(start_sandbox: Sta
         assert (await sandbox.inbox())[-1]["json"]["trans_status"] == f"{status}/{said}"
 
 
-async def test_phone_numbers_bill_accounts_cards_and_amounts_decide_a_payment(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_numbers_accounts_cards_and_amounts_decide(start_sandbox: StartSandbox) -> None:
     magic = {
         "0244000003": "003", "233244000004": "003",
         "200000000003": "001", "4242424242424242": "402", "99.99": "500",
@@ -54,9 +52,7 @@ async def test_phone_numbers_bill_accounts_cards_and_amounts_decide_a_payment(
 
 
 @pytest.mark.decision("D9")
-async def test_a_magic_outcome_precedes_the_last_digit_and_follows_all_other_checks(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_magic_outcome_precedes_only_the_last_digit(start_sandbox: StartSandbox) -> None:
     """An override precedes it, and a number precedes an amount. The journal says why."""
     magic = {"0244000009": "003", "0540010000": "003", "10000.01": "003", FAILED: "001"}
     sandbox = await start_sandbox(magic_outcomes=magic)

@@ -112,7 +112,7 @@ class TestTransactionIds:
         assert status["answer"]["response_data"]["transaction_id"] == MASKED
 
     @pytest.mark.decision("D14")
-    async def test_records_are_found_by_the_id_and_by_its_masked_form(
+    async def test_the_id_and_its_masked_form_find_records(
         self, start_sandbox: StartSandbox
     ) -> None:
         """The unmasked id also finds a duplicate, and the payment to settle."""
@@ -150,9 +150,7 @@ class TestTransactionIds:
         assert entry["request"]["reference"] == "0244000001 200000000001"
         assert (await search(sandbox, "requests", transaction_id=name)) == [entry]
 
-    async def test_a_mistyped_card_number_is_masked_where_a_card_pays_or_is_paid(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_mistyped_card_number_of_a_payment_is_masked(self, sandbox: Sandbox) -> None:
         """An id of thirteen digits beside it is not masked."""
         await sandbox.card(customer_number="4111111111111112", transaction_id="1767258000123")
         await sandbox.payout(customer_number="1111 1111 1111 1112", payment_option="CRD", nw="VIS")
@@ -164,9 +162,7 @@ class TestTransactionIds:
 
 
 class TestOverrides:
-    async def test_a_card_number_in_a_match_is_stored_masked_and_matches(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_card_number_in_a_match_is_masked_and_matches(self, sandbox: Sandbox) -> None:
         for number in (CARD, SPACED, "\uff14111111111111111"):
             match = {"customer_number": number}
             added = await post(

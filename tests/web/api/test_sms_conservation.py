@@ -50,9 +50,7 @@ async def books(sandbox: Sandbox) -> list[int]:
 
 
 @pytest.mark.parametrize("cost", [1, 7, UNITS + 1])
-async def test_concurrent_sends_succeed_until_the_units_are_spent(
-    sandbox: Sandbox, cost: int
-) -> None:
+async def test_concurrent_sends_succeed_until_units_are_spent(sandbox: Sandbox, cost: int) -> None:
     answers = await at_once(sandbox, [cost] * SENDS)
 
     left = [answer.data["sms_balance"] for answer in answers if answer.code == "370"]
@@ -65,7 +63,7 @@ async def test_concurrent_sends_succeed_until_the_units_are_spent(
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_concurrent_sends_of_different_sizes_spend_at_most_the_units(
+async def test_concurrent_sends_never_spend_more_than_the_units(
     sandbox: Sandbox, seed: int
 ) -> None:
     costs = random.Random(seed).choices([1, 1, 1, 2, 5, 20], k=SENDS)
@@ -96,9 +94,7 @@ async def test_concurrent_sends_of_different_sizes_spend_at_most_the_units(
 
 
 @pytest.mark.decision("D25")
-async def test_units_refunded_during_sends_are_credited_once_and_can_be_spent(
-    sandbox: Sandbox,
-) -> None:
+async def test_refunded_units_are_credited_once_and_can_be_spent(sandbox: Sandbox) -> None:
     await at_once(sandbox, [2] * SENDS, last_digit=9)
     assert await sandbox.sms_balance() == 0
 

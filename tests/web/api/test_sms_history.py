@@ -7,9 +7,7 @@ from tests.conftest import Sandbox
 
 @pytest.mark.spec("endpoint.11")
 @pytest.mark.decision("D26")
-async def test_pages_are_newest_first_and_a_page_behind_the_last_one_is_empty(
-    sandbox: Sandbox,
-) -> None:
+async def test_pages_are_newest_first_and_a_page_behind_the_last_is_empty(sandbox: Sandbox) -> None:
     await sandbox.bulk(*(f"024400000{each}" for each in "012"))
     for digit in "34":
         await sandbox.sms(customer_number=f"024400000{digit}")

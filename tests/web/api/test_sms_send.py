@@ -42,9 +42,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.spec("service.7", "endpoint.10", "endpoint.11", "states.sms", "sandbox.2", "limits")
 @pytest.mark.decision("D25")
-async def test_each_recipient_of_a_bulk_gets_a_message_and_last_digit_9_is_refunded(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_bulk_sends_each_recipient_a_message_and_refunds_digit_9(sandbox: Sandbox) -> None:
     numbers = ("0244000001", "0244000009", "233200000019")
     batch_id = (await sandbox.bulk(*numbers, msg_body="a" * 161)).data["batch_id"]
     await sandbox.advance(milliseconds=799)
@@ -68,7 +66,7 @@ async def test_each_recipient_of_a_bulk_gets_a_message_and_last_digit_9_is_refun
 
 @pytest.mark.spec("endpoint.10", "sandbox.10", "codes")
 @pytest.mark.decision("D24")
-async def test_a_bulk_with_too_few_units_or_bad_recipients_sends_no_message(
+async def test_too_few_units_or_a_bad_recipient_send_no_message(
     start_sandbox: StartSandbox,
 ) -> None:
     sandbox = await start_sandbox(sms_initial_units=3)

@@ -81,9 +81,7 @@ async def test_the_reason_names_the_settings_that_decide(start_sandbox: StartSan
     )
 
 
-async def test_the_reason_of_a_status_query_has_the_status_and_the_period_searched(
-    sandbox: Sandbox,
-) -> None:
+async def test_the_reason_of_a_status_query_has_status_and_period(sandbox: Sandbox) -> None:
     unknown = await sandbox.status()
     ends = "from the last 15 minutes (/_sandbox/rules#sandbox.8)"
     assert unknown.headers["X-Sandbox-Why"].endswith(ends)
@@ -134,9 +132,7 @@ async def test_the_log_has_the_reason(sandbox: Sandbox, caplog: pytest.LogCaptur
 
 
 @given(st.text(), st.lists(st.text(), max_size=2))
-def test_a_reason_never_adds_lines_to_the_headers_of_an_answer(
-    why: str, warnings: list[str]
-) -> None:
+def test_a_reason_never_adds_lines_to_the_headers(why: str, warnings: list[str]) -> None:
     reply = Reply(Code.BAD_REQUEST, "D5", why, warnings=tuple(warnings))
 
     headers = render(reply, "id")._headers
@@ -150,9 +146,7 @@ def test_a_reason_never_adds_lines_to_the_headers_of_an_answer(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), st.sampled_from("sbc"))
-async def test_a_value_in_a_request_never_adds_headers_to_the_answer(
-    sandbox: Sandbox, value: str, field: str
-) -> None:
+async def test_a_value_never_adds_headers(sandbox: Sandbox, value: str, field: str) -> None:
     name = {"s": "nw", "b": "customer_number", "c": value}[field]
     body = json.dumps(sandbox.payment(**{name: value})).encode()
 

@@ -80,9 +80,7 @@ class TestRetry:
         assert len(receiver.deliveries) == 2
         assert sandbox.gateway.clock.now() == before
 
-    async def test_attempts_after_a_retry_keep_their_interval_and_their_number(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_later_attempts_keep_their_interval_and_number(self, sandbox: Sandbox) -> None:
         await sandbox.collect(callback_url=DEAD)
         await sandbox.advance(seconds=1)
         await sandbox.advance(minutes=1)

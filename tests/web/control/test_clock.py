@@ -56,9 +56,7 @@ async def test_a_resumed_clock_runs_later_jobs_and_a_frozen_clock_jobs_due_now(
     assert [each["signature"] for each in seen.body["messages"]] == ["valid"]
 
 
-async def test_a_frozen_clock_stays_frozen_after_an_advance_and_a_reset_of_records(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_frozen_clock_stays_frozen_after_advance_and_reset(sandbox: Sandbox) -> None:
     await set_clock(sandbox, "resume")
     await sandbox.collect()
 
@@ -198,9 +196,7 @@ class TestResetWithWaitingRecords:
 
 
 @pytest.mark.usefixtures("machine")
-async def test_older_records_and_payments_that_wait_for_a_person_allow_a_reset(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_older_and_undecided_records_allow_a_reset(start_sandbox: StartSandbox) -> None:
     """The next attempt of an older callback may be due after the machine's time."""
     sandbox = await start_sandbox()
     await sandbox.collect(callback_url=DEAD)

@@ -71,9 +71,7 @@ async def test_a_bad_change_is_refused_and_no_setting_changes(sandbox: Sandbox) 
 
 
 @pytest.mark.decision("D34")
-async def test_lenient_does_not_change_settings_that_have_their_own_value(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_lenient_yields_to_settings_with_their_own_value(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(callback_profile="flat")
 
     await change(sandbox, lenient=True)
@@ -113,9 +111,7 @@ async def test_the_numbers_of_test_cards_are_masked(sandbox: Sandbox) -> None:
     assert (await sandbox.card(customer_number="4000000000000002")).code == "000"
 
 
-async def test_a_delete_and_a_reset_restore_the_configured_values(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_delete_and_reset_restore_the_configured_values(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(settle_delay_ms=20)
     for method, path in (("DELETE", "config"), ("POST", "reset")):
         await change(sandbox, settle_delay_ms=5000, lenient=True)

@@ -47,9 +47,7 @@ async def test_a_failed_check_has_a_remedy_and_leaves_no_records(
 
 
 @pytest.mark.spec("service.6")
-async def test_a_receiver_can_query_the_status_of_a_sample_payment(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
+async def test_a_receiver_can_query_a_sample_payment(sandbox: Sandbox, receiver: Receiver) -> None:
     """A receiver may ask for the status of a payment before it believes a callback."""
     answers: list[str] = []
 
@@ -151,9 +149,7 @@ async def test_an_examination_ends_at_its_time_limit(
 
 
 @pytest.mark.decision("D39")
-async def test_production_sends_no_sample_callbacks(
-    start_sandbox: StartSandbox, receiver: Receiver
-) -> None:
+async def test_production_sends_no_samples(start_sandbox: StartSandbox, receiver: Receiver) -> None:
     networks = {"staging": {"adapter": "simulated"}}
     credentials = [{**SHOP, "mode": "P"}, BANK]
     sandbox = await live(start_sandbox, networks, credentials=credentials)

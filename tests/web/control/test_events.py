@@ -95,9 +95,7 @@ class TestEvents:
 
 
 class TestFilters:
-    async def test_readers_of_two_services_get_only_their_own_events(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_readers_of_two_services_get_only_their_events(self, sandbox: Sandbox) -> None:
         """Neither reader gets deliveries to an inbox, or requests without a service."""
         async with (
             listening(sandbox, "?service_id=55") as one,
@@ -190,9 +188,7 @@ class TestReconnection:
             assert await feed.take(2) == events
 
 
-async def connected_without_reading(
-    sandbox: Sandbox,
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def stalled_reader(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect a client that requests the SMS events and reads none; its buffers are small."""
     address = urlsplit(sandbox.url)
     client = socket.socket()
@@ -248,7 +244,7 @@ class TestSlowReaders:
     ) -> None:
         """Other readers still get all events, and no writer waits."""
         monkeypatch.setattr(gateway_feed, "READER_STALLED_S", 0)
-        stalled, writer = await connected_without_reading(sandbox)
+        stalled, writer = await stalled_reader(sandbox)
 
         async with listening(sandbox, "?types=sms") as prompt:
             events = []
@@ -290,7 +286,7 @@ class TestSlowReaders:
         self, sandbox: Sandbox, server: pytest.LogCaptureFixture
     ) -> None:
         sandbox.runner._shutdown_timeout = 3600
-        _, writer = await connected_without_reading(sandbox)
+        _, writer = await stalled_reader(sandbox)
         async with listening(sandbox, "?types=sms") as prompt:
             while not unsent(sandbox):
                 await send_many(sandbox)

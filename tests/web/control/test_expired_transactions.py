@@ -10,9 +10,7 @@ from tests.web.pages.dashboard_pages import page, steps
 pytestmark = pytest.mark.decision("D40")
 
 
-async def test_an_expired_transaction_is_marked_in_lists_on_its_page_and_by_the_cli(
-    sandbox: Sandbox,
-) -> None:
+async def test_an_expired_transaction_is_marked_in_lists_pages_and_cli(sandbox: Sandbox) -> None:
     await sandbox.collect()
     await sandbox.advance(seconds=2)
     shown = await only(sandbox, "transactions")
@@ -33,9 +31,7 @@ async def test_an_expired_transaction_is_marked_in_lists_on_its_page_and_by_the_
     assert row.endswith("expired")
 
 
-async def test_an_expired_pending_transaction_can_be_settled_and_sends_its_callback(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_an_expired_pending_transaction_can_be_settled(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(settle_delay_ms=3_600_000)
     await sandbox.collect()
     await sandbox.advance(minutes=20)

@@ -25,9 +25,7 @@ OF_ANOTHER_TYPE: list[tuple[str, str, object, str]] = [
 ]
 
 
-async def test_lists_and_searches_refuse_an_impossible_value_and_name_the_possible_ones(
-    sandbox: Sandbox,
-) -> None:
+async def test_an_impossible_value_is_refused_with_the_possible_ones(sandbox: Sandbox) -> None:
     for plural, field, value, listed in IMPOSSIBLE:
         why = f"{field} '{value}' is not one of {listed}"
 

@@ -52,9 +52,7 @@ def overrides(draw: st.DrawFn) -> dict[str, Any]:
 
 @examples(10)
 @given(body=overrides(), operation=st.sampled_from(sorted(OPERATIONS)))
-def test_any_override_is_accepted_or_refused(
-    wire: Wire, body: dict[str, Any], operation: str
-) -> None:
+def test_any_override_is_taken_or_refused(wire: Wire, body: dict[str, Any], operation: str) -> None:
     made = wire.send(request_bytes("/_sandbox/overrides", dumped(body)))
     try:
         if made.status != 201:

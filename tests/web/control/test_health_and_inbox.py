@@ -112,9 +112,7 @@ async def test_an_unknown_path_gets_404_and_a_wrong_method_405(sandbox: Sandbox)
         assert "GET" in answer.headers["Allow"]
 
 
-async def test_only_the_control_token_gives_access_to_the_messages_of_an_inbox(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_only_the_control_token_opens_an_inbox(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(control_token="s3cret")
     right = [b"Bearer s3cret", b"bearer s3cret", b"BEARER s3cret"]
     wrong = [b"", b"Bearer wrong", b"Bearer \xff", b"s3cret", b"Bearer", b"Basic s3cret"]

@@ -118,9 +118,7 @@ class TestHost:
         ]:
             assert (await ask(sandbox, LEDGER, host=host)).status == 200, host
 
-    async def test_a_foreign_host_is_refused_and_the_setting_is_named(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_foreign_host_is_refused_naming_the_setting(self, sandbox: Sandbox) -> None:
         names = (
             *(EVIL, b"evil.example:8233", b"localhost.evil.example", b"127.0.0.1.evil.example"),
             *(b"xlocalhost", b"gateway", b"10.1.2.3", b"0.0.0.0", b"[fd00::1]:8233", b"2130706433"),
@@ -196,9 +194,7 @@ class TestOrigin:
         for host, origin in rows:
             assert (await ask(sandbox, TOPUP, b"Origin: " + origin, host=host)).status == 200
 
-    async def test_a_foreign_origin_is_refused_and_the_setting_is_named(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_foreign_origin_is_refused_naming_the_setting(self, sandbox: Sandbox) -> None:
         """A page on another port of this machine is refused too: it belongs to another program."""
         elsewhere = (
             "http://evil.example",
@@ -236,9 +232,7 @@ class TestOrigin:
         for origin in (b"null", b"", *no_site):
             assert_error(await ask(sandbox, TOPUP, b"Origin: " + origin), 403, "Origin")
 
-    async def test_a_cross_site_request_without_origin_may_only_read(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_cross_site_requests_without_origin_only_read(self, sandbox: Sandbox) -> None:
         """A link on another site may open a page here, but may not change anything."""
         rows = [
             (TOPUP, b"cross-site", 403),

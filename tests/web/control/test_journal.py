@@ -78,9 +78,7 @@ async def test_a_bad_request_is_listed_with_the_service_that_it_names(sandbox: S
     assert (nowhere["code"], nowhere["path"]) == ("100", "/nowhere")
 
 
-async def test_a_refused_request_has_its_service_operation_and_transaction(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_refused_request_has_its_service_and_operation(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(
         credentials=[
             {"client_key": "sandbox_key", "secret_key": "sandbox_secret", "service_ids": [56]}
@@ -123,9 +121,7 @@ async def test_the_journal_is_cleared_for_a_service_or_completely(sandbox: Sandb
 
 
 @pytest.mark.decision("D39")
-async def test_a_request_has_the_mode_of_its_credentials_and_is_found_by_it(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_request_is_found_by_the_mode_of_its_client(start_sandbox: StartSandbox) -> None:
     sandbox_set = {"client_key": "sandbox_key", "secret_key": "sandbox_secret"}
     sandbox = await start_sandbox(credentials=[sandbox_set, LIVE])
     for key, secret in (

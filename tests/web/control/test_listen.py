@@ -106,9 +106,7 @@ async def test_a_listener_that_fails_or_disconnects_fails_its_attempt(paid: Sand
     assert len(await paid.inbox()) == 1
 
 
-async def test_a_listener_of_the_service_precedes_the_newest_listener_of_all_services(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_listener_of_the_service_precedes_listeners_of_all(sandbox: Sandbox) -> None:
     async with (
         listening(sandbox, service_id=55) as of_one,
         listening(sandbox) as older,
@@ -125,9 +123,7 @@ async def test_a_listener_of_the_service_precedes_the_newest_listener_of_all_ser
         assert older.name != newer.name
 
 
-async def test_a_bad_query_and_an_answer_of_a_disconnected_listener_are_refused(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_bad_query_and_a_disconnected_listener_are_refused(sandbox: Sandbox) -> None:
     for query, problem in (
         ("forward_to=shop", "forward_to must be an address such as"),
         (f"forward_to={LOCAL}&service_id=x", "service_id must be"),

@@ -33,9 +33,7 @@ async def both(start_sandbox: StartSandbox) -> Sandbox:
 
 
 class TestOpenLongerThan:
-    async def test_the_filter_lists_older_pending_transactions_of_both_modes(
-        self, both: Sandbox
-    ) -> None:
+    async def test_the_filter_lists_older_transactions_of_both_modes(self, both: Sandbox) -> None:
         assert await ids(both, "open_longer_than_s=600") == []
 
         await both.advance(seconds=601)
@@ -44,9 +42,7 @@ class TestOpenLongerThan:
         assert sorted(await ids(both, "open_longer_than_s=600")) == ["P1", "S1"]
         assert await ids(both, "waiting=true") == []
 
-    async def test_the_filter_combines_with_other_filters_and_with_pages(
-        self, both: Sandbox
-    ) -> None:
+    async def test_the_filter_combines_with_other_filters_and_pages(self, both: Sandbox) -> None:
         for query, found in (
             ("mode=P", ["P1"]), ("service_id=56", ["S1"]), ("mode=P&service_id=56", [])
         ):  # fmt: skip
@@ -63,9 +59,7 @@ class TestOpenLongerThan:
         (attempt,) = (await get(both, "attempts"))["attempts"]
         assert (await get(both, f"attempts?after={attempt['id']}"))["attempts"] == []
 
-    async def test_a_transaction_of_mode_p_says_why_it_is_open_and_when_the_network_is_asked(
-        self, both: Sandbox
-    ) -> None:
+    async def test_a_transaction_of_mode_p_says_why_it_is_open(self, both: Sandbox) -> None:
         found = await only(both, "transactions", "open_longer_than_s=0&mode=P")
 
         (why,) = found["open_because"]
@@ -75,9 +69,7 @@ class TestOpenLongerThan:
         )
         assert found["waiting"] == []
 
-    async def test_bad_seconds_and_the_filter_waiting_beside_it_are_refused(
-        self, both: Sandbox
-    ) -> None:
+    async def test_bad_seconds_and_the_waiting_filter_are_refused(self, both: Sandbox) -> None:
         wrong = "open_longer_than_s must be seconds, at most 315360000"
         for query, says in (
             *((f"open_longer_than_s={each}", wrong) for each in ("10m", "-1", "999999999")),

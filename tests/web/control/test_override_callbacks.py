@@ -34,9 +34,7 @@ async def override_next(sandbox: Sandbox, **callback: Any) -> str:
 
 
 @pytest.mark.decision("D30")
-async def test_a_dropped_callback_is_stored_and_can_be_resent(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
+async def test_a_dropped_callback_can_be_resent(sandbox: Sandbox, receiver: Receiver) -> None:
     made = await override_next(sandbox, drop=True)
     receiver.answer_in_turn(500, 200)
     await sandbox.collect(callback_url=receiver.url)
@@ -58,9 +56,7 @@ async def test_a_dropped_callback_is_stored_and_can_be_resent(
 
 
 @pytest.mark.decision("D18", "D29")
-async def test_duplicate_callbacks_have_the_same_body_and_signature(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
+async def test_duplicate_callbacks_are_identical(sandbox: Sandbox, receiver: Receiver) -> None:
     await override_next(sandbox, duplicate=3)
     await sandbox.collect(callback_url=receiver.url)
 
@@ -72,9 +68,7 @@ async def test_duplicate_callbacks_have_the_same_body_and_signature(
     assert {each.signature for each in others} == {first.signature} == {sign(first.raw, SECRET)}
 
 
-async def test_a_delayed_callback_is_sent_that_much_after_the_settlement(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
+async def test_delay_ms_postpones_the_callback(sandbox: Sandbox, receiver: Receiver) -> None:
     await override_next(sandbox, delay_ms=90_000)
     await sandbox.collect(callback_url=receiver.url)
 

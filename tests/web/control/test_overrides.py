@@ -51,9 +51,7 @@ class TestStatuses:
             assert answer.body["status"] == "003"
             assert (await sandbox.inbox())[-1]["json"]["trans_status"] == "003/CANCELLED"
 
-    async def test_live_balances_follow_the_status_of_the_override(
-        self, start_sandbox: StartSandbox
-    ) -> None:
+    async def test_live_balances_follow_the_override(self, start_sandbox: StartSandbox) -> None:
         sandbox = await start_sandbox(balances="live")
         await override(sandbox, outcome={"status": "001"}, times=1)
 
@@ -63,9 +61,7 @@ class TestStatuses:
 
         assert (await sandbox.balance()).data["payout_balance"] == 9989.5
 
-    async def test_the_transaction_and_the_journal_show_the_override(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_transaction_and_journal_show_the_override(self, sandbox: Sandbox) -> None:
         asked = {"outcome": {"status": "003"}, "delay_ms": 20, "callback": {"duplicate": 2}}
         made = await override(sandbox, **asked)
 
@@ -104,9 +100,7 @@ async def test_pay_on_the_card_page_follows_the_override_and_other_choices_do_no
 
 
 class TestSelection:
-    async def test_an_override_for_payments_does_not_affect_other_requests(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_an_override_for_payments_ignores_other_requests(self, sandbox: Sandbox) -> None:
         await override(sandbox, outcome={"status": "003"}, times=1)
         await override(sandbox, outcome={"response_code": "202"}, times=1)
         await override(sandbox, outcome={"response_code": "402"}, times=1)
@@ -116,9 +110,7 @@ class TestSelection:
 
         assert await counts(sandbox) == [(0, 0)] * 3
 
-    async def test_an_override_without_an_outcome_waits_for_an_accepted_payment(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_an_override_without_outcome_waits_for_acceptance(self, sandbox: Sandbox) -> None:
         """The next override decides a refused payment."""
         await override(sandbox, callback={"profile": "flat"}, times=1)
 
@@ -134,9 +126,7 @@ class TestSelection:
         assert (await sandbox.inbox())[-1]["json"]["trans_status"] == "003/CANCELLED"
         assert (await counts(sandbox))[:2] == [(1, 0), (1, 1)]
 
-    async def test_an_override_for_a_service_does_not_affect_other_services(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_an_override_for_a_service_ignores_other_services(self, sandbox: Sandbox) -> None:
         for service_id, code in ((55, "003"), (56, "001")):
             await override(sandbox, match={"service_id": service_id}, outcome={"status": code})
 

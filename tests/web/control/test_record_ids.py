@@ -47,9 +47,7 @@ class TestTransactions:
             assert found["service_id"] == service_id
 
     @pytest.mark.decision("D31")
-    async def test_a_repeated_id_finds_the_newest_and_a_network_id_finds_each(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_repeated_id_finds_the_newest_transaction(self, sandbox: Sandbox) -> None:
         for amount in (10.5, 7):
             await sandbox.collect(transaction_id="T2", amount=amount)
         newer, older = await listed(sandbox, "transactions")

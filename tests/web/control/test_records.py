@@ -108,9 +108,7 @@ class TestSearches:
         assert counted.body == {"count": 1}
         assert (await post(sandbox, f"{plural}/count")).body == {"count": 2}
 
-    async def test_wait_blocks_until_enough_records_match_or_says_how_many_do(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_wait_blocks_until_enough_records_match(self, sandbox: Sandbox) -> None:
         waiting = asyncio.create_task(
             post(sandbox, "callbacks/wait", match={"state": "delivered"}, count=2, timeout_s=60)
         )

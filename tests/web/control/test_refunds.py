@@ -48,9 +48,7 @@ async def test_a_refund_settles_like_a_payout_and_sends_no_callback(collected: S
     assert all("ama: sold out" in each for each in pages)
 
 
-async def test_the_refunds_of_a_collection_are_listed_and_do_not_exceed_it(
-    collected: Sandbox,
-) -> None:
+async def test_refunds_of_a_collection_are_listed_and_do_not_exceed_it(collected: Sandbox) -> None:
     first = await refund(collected, amount=4)
 
     seen = await post(collected, "transactions/55/T1/refund", amount=7, **WHO)
@@ -64,9 +62,7 @@ async def test_the_refunds_of_a_collection_are_listed_and_do_not_exceed_it(
     assert ids == [second["transaction_id"], first["transaction_id"]]
 
 
-async def test_a_refund_is_paid_from_the_live_collection_balance_unless_it_fails(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_only_successful_refunds_move_live_balances(start_sandbox: StartSandbox) -> None:
     """The amount of a failed refund can be refunded again."""
     sandbox = await start_sandbox(balances="live")
     await sandbox.collect()
@@ -88,9 +84,7 @@ async def test_a_refund_is_paid_from_the_live_collection_balance_unless_it_fails
     assert before["payout_balance"] == after["payout_balance"]
 
 
-async def test_a_bad_body_a_card_payment_and_an_unknown_collection_are_refused(
-    collected: Sandbox,
-) -> None:
+async def test_a_bad_body_a_card_and_an_unknown_collection_are_refused(collected: Sandbox) -> None:
     rows: list[tuple[dict[str, Any], str]] = [
         ({"reason": "sold out"}, "by"),
         ({"by": "ama"}, "reason"),
@@ -128,9 +122,7 @@ class TestModeP:
         ]
         assert (await sandbox.balance()).data["collection_balance"] == 6.5
 
-    async def test_an_id_that_exists_in_both_modes_needs_the_mode(
-        self, start_sandbox: StartSandbox
-    ) -> None:
+    async def test_an_id_of_both_modes_needs_the_mode(self, start_sandbox: StartSandbox) -> None:
         sandbox = await live(
             start_sandbox, {"staging": {"adapter": "simulated"}}, credentials=[LIVE, BUILT_IN]
         )
@@ -145,9 +137,7 @@ class TestModeP:
         assert (await refund(sandbox, mode="P"))["mode"] == "P"
 
 
-async def test_client_and_operator_see_the_success_and_the_reversal_of_a_payment(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_client_and_operator_see_success_and_reversal(start_sandbox: StartSandbox) -> None:
     """The network reverses the collection T1 of 10.50 after its success, and not T2."""
     network = {"adapter": "simulated", "reverses": ["10.50"], "reverse_after_ms": 10_000}
     sandbox = await live(start_sandbox, {"staging": network})

@@ -94,7 +94,7 @@ async def test_seeded_pending_payments_settle_and_send_callbacks(sandbox: Sandbo
 
 
 @pytest.mark.decision("D16")
-async def test_seeded_records_stay_pending_for_the_delays_of_the_settings(
+async def test_seeded_records_follow_the_delays_of_the_settings(
     start_sandbox: StartSandbox,
 ) -> None:
     slow = await start_sandbox(settle_delay_ms=3_600_000, sms_transition_ms=86_400_000)

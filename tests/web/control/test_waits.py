@@ -63,9 +63,7 @@ async def abort(writer: asyncio.StreamWriter) -> None:
 
 
 @pytest.mark.parametrize("leave", [close, abort])
-async def test_a_wait_ends_when_its_client_closes_the_connection(
-    sandbox: Sandbox, leave: Leave
-) -> None:
+async def test_a_wait_ends_when_its_client_disconnects(sandbox: Sandbox, leave: Leave) -> None:
     waiting = sandbox.gateway.waiters.waiting
     address = urlsplit(sandbox.url)
     body = b'{"timeout_s": 600}'

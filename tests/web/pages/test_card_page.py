@@ -48,9 +48,7 @@ async def test_the_browser_is_redirected_to_the_landing_page_as_given(sandbox: S
 
 @pytest.mark.spec("endpoint.2", "sandbox.6", "states.transactions")
 @pytest.mark.decision("D8", "D28", "D31")
-async def test_pay_redirects_to_the_landing_page_and_cancel_gives_status_003(
-    sandbox: Sandbox,
-) -> None:
+async def test_pay_redirects_to_the_landing_page_and_cancel_gives_003(sandbox: Sandbox) -> None:
     """Both send a callback."""
     for choice, sent in (
         ("pay", ("000/SUCCESS", "SUCCESSFUL")),
@@ -124,9 +122,7 @@ async def test_an_unknown_choice_decides_nothing_and_fail_and_cancel_need_no_car
 
 
 @pytest.mark.decision("D14")
-async def test_a_page_decides_its_own_payment_even_if_a_newer_payment_has_the_id(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_page_decides_its_payment_even_if_a_newer_one_has_the_id(sandbox: Sandbox) -> None:
     page = await redirect(sandbox, amount=1)
     await look(sandbox, page)
     await sandbox.collect(amount=2)
@@ -162,9 +158,7 @@ class TestForm:
         """Start a card payment without a card; returns the address of its page."""
         return await redirect(sandbox, nw="CRD", customer_number=None, **fields)
 
-    async def test_the_page_shows_the_order_and_says_that_no_money_moves(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_the_page_shows_the_order_and_that_no_money_moves(self, sandbox: Sandbox) -> None:
         """Browsers apply the policy of the page with the form to the redirect after the form."""
         async with sandbox.session.get(await self.entry(sandbox, amount=1025)) as answer:
             policy, html = answer.headers["Content-Security-Policy"], await answer.text()
@@ -201,9 +195,7 @@ class TestForm:
         assert await sandbox.inbox() == []
 
     @pytest.mark.decision("D28")
-    async def test_the_page_asks_for_the_card_only_if_the_request_has_none(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_the_page_asks_for_a_card_if_the_request_has_none(self, sandbox: Sandbox) -> None:
         page = await self.entry(sandbox)
         _, asks = await look(sandbox, page)
         _, given = await look(sandbox, await redirect(sandbox, transaction_id="T2"))

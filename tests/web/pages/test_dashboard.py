@@ -16,9 +16,7 @@ from tests.web.pages.dashboard_pages import BROWSER, HOSTILE, VIEWS, page, rows,
 
 
 class TestPayments:
-    async def test_a_payment_is_a_row_with_its_state_and_that_of_its_callback(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_row_has_the_states_of_payment_and_callback(self, sandbox: Sandbox) -> None:
         await sandbox.collect(transaction_id="T1001", reference="Order 1001")
         await sandbox.advance(seconds=1)
 
@@ -32,9 +30,7 @@ class TestPayments:
         # The built-in inbox need not query the status.
         assert "never asked for" not in steps(html)[-1]
 
-    async def test_a_rejected_or_declined_payment_is_a_row_with_the_reason(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_rejected_payment_is_a_row_with_the_reason(self, sandbox: Sandbox) -> None:
         await sandbox.collect(customer_number="0540000000")
         await sandbox.collect(customer_number="0244000009", transaction_id="T2")
 
@@ -130,9 +126,7 @@ class TestSearch:
             seen = {next(names[each] for each in names if each in row) for row in rows(html)}
             assert seen == found, search
 
-    async def test_a_malformed_query_finds_nothing_and_causes_no_error(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_malformed_query_finds_nothing_without_an_error(self, sandbox: Sandbox) -> None:
         await sandbox.collect()
 
         for query in ("q=service:x", "q=%00", "after=%00~", "open=t:x:y", "view=nothing&open=zz"):
@@ -158,9 +152,7 @@ class TestSearch:
 
 
 class TestTimeline:
-    async def test_the_timeline_goes_from_the_request_to_the_next_attempt(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_the_timeline_runs_from_request_to_next_attempt(self, sandbox: Sandbox) -> None:
         await sandbox.collect(callback_url=f"{sandbox.url}/nothing")
         await sandbox.advance(seconds=1)
 
@@ -180,9 +172,7 @@ class TestTimeline:
         assert "Retry now" in following
 
     @pytest.mark.decision("D16", "D31", "D33")
-    async def test_the_timeline_says_what_settled_the_payment(
-        self, start_sandbox: StartSandbox
-    ) -> None:
+    async def test_the_timeline_explains_the_settlement(self, start_sandbox: StartSandbox) -> None:
         handset = {"approval": "handset"}
         override = {"delay_ms": 1500, "callback": {"duplicate": 2}}
         later = "By an override: it settles 1.5 s later; the callback is sent twice."
@@ -252,9 +242,7 @@ class TestTimeline:
             await sandbox.status()
             assert "never asked for" not in steps(await page(sandbox))[-1]
 
-    async def test_each_of_two_payments_with_one_id_has_its_own_request(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_two_payments_with_one_id_have_their_own_requests(self, sandbox: Sandbox) -> None:
         await sandbox.collect(amount=1)
         await sandbox.advance(seconds=10)
         await sandbox.collect(amount=2)
@@ -329,9 +317,7 @@ async def test_the_clock_is_described_in_words(sandbox: Sandbox) -> None:
 
 
 class TestSending:
-    async def test_a_request_is_sent_with_credentials_that_the_page_does_not_know(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_the_server_adds_credentials_to_a_request(self, sandbox: Sandbox) -> None:
         """The address in an answer is that of the server."""
         card = {
             "nw": "VIS", "payment_option": "CRD", "customer_number": "4111111111111111",
@@ -350,9 +336,7 @@ class TestSending:
         await sandbox.advance(seconds=1)
         assert (await sandbox.status()).data["status"] == "000"
 
-    async def test_the_credentials_are_those_of_the_service(
-        self, start_sandbox: StartSandbox
-    ) -> None:
+    async def test_the_service_decides_the_credentials(self, start_sandbox: StartSandbox) -> None:
         sandbox = await start_sandbox(
             credentials=[
                 {"client_key": "a", "secret_key": "x", "service_ids": [7]},

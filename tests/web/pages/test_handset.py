@@ -61,9 +61,7 @@ class TestApproval:
         assert (prompt["amount"], prompt["reference"]) == ("10.5", "Order 1")
         assert prompt["times_out_at"] == "2026-01-01T09:02:00.000Z"
 
-    async def test_the_pages_of_handset_and_card_name_the_merchant(
-        self, start_sandbox: StartSandbox
-    ) -> None:
+    async def test_handset_and_card_name_the_merchant(self, start_sandbox: StartSandbox) -> None:
         for names, merchant in (({"55": "Adwoa's Market"}, "Adwoa's Market"), ({}, "service 55")):
             sandbox = await start_sandbox(approval="handset", merchant_names=names)
             await sandbox.collect(nw="VOD", customer_number="0200000001")
@@ -120,9 +118,7 @@ class TestApproval:
         assert (await handset(asking))["prompts"] == []
 
 
-async def test_a_bad_answer_or_the_answer_of_another_number_decides_nothing(
-    asking: Sandbox,
-) -> None:
+async def test_a_bad_answer_or_one_of_another_number_decides_nothing(asking: Sandbox) -> None:
     rows: list[tuple[dict[str, Any], str]] = [
         ({"decision": "approve"}, "pin is required to approve"),
         ({"decision": "approve", "pin": "12"}, "pin must be any four digits"),
@@ -162,7 +158,7 @@ class TestPage:
         assert "serves this machine only" in html
         assert len((await handset(asking, "233244000001"))["prompts"]) == 1
 
-    async def test_a_number_that_is_not_allowed_has_no_page(
+    async def test_a_refused_number_has_no_page(
         self, asking: Sandbox, phone: ClientSession
     ) -> None:
         for number in ("0540000000", "abc", "%3Cb%3E", "%00"):

@@ -152,9 +152,7 @@ class TestDashboard:
         await expect(notice).to_be_hidden(timeout=30_000)
         watched.problems.clear()  # the connection that was refused
 
-    async def test_an_older_page_that_arrives_late_does_not_replace_a_newer_one(
-        self, stage: Stage, page: Page
-    ) -> None:
+    async def test_a_late_page_does_not_replace_a_newer_one(self, stage: Stage, page: Page) -> None:
         first = LateAnswer()
         await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
         await page.goto(dashboard(stage, "?q=service:62"))
@@ -170,7 +168,7 @@ class TestDashboard:
         await first.comes(page)
         await expect(row).to_be_visible()
 
-    async def test_an_older_search_that_arrives_late_does_not_replace_a_newer_one(
+    async def test_a_late_search_does_not_replace_a_newer_one(
         self, stage: Stage, page: Page
     ) -> None:
         for number in (1, 2):
@@ -242,9 +240,7 @@ class TestDashboard:
             await page.keyboard.press("r")
             await expect(page.get_by_text("Callback, attempt 4")).to_be_visible()
 
-    async def test_a_button_advances_the_clock_and_shows_what_ran(
-        self, stage: Stage, page: Page
-    ) -> None:
+    async def test_a_button_advances_the_clock(self, stage: Stage, page: Page) -> None:
         await stage.sandbox.airtime(service_id=62, transaction_id="C1")
         await page.goto(dashboard(stage, "?q=service:62"))
         await page.get_by_title("Gateway time, and what is due").click()
@@ -317,9 +313,7 @@ class TestDashboard:
         sent = Counter(each["transaction_id"] for each in calls["callbacks"] if each["attempts"])
         assert sent == {"N0": 1, "N1": 1, "N2": 2, "N4": 1}
 
-    async def test_a_form_keeps_its_input_when_the_page_is_refreshed(
-        self, stage: Stage, page: Page
-    ) -> None:
+    async def test_a_refresh_keeps_the_input_of_a_form(self, stage: Stage, page: Page) -> None:
         await page.goto(dashboard(stage, "?view=faults"))
         await page.get_by_text("More: which requests").click()
         await page.locator("#match-service").fill("69")
@@ -370,9 +364,7 @@ class TestDashboard:
         await page.get_by_role("button", name="Remove all").click()
         await expect(page.get_by_text("No faults")).to_be_visible()
 
-    async def test_a_form_sends_a_request_with_a_magic_value(
-        self, stage: Stage, page: Page
-    ) -> None:
+    async def test_a_form_sends_requests_with_magic_values(self, stage: Stage, page: Page) -> None:
         await page.goto(dashboard(stage, "?q=service:64"))
         await (
             page.get_by_role("button", name="Send a payment")
@@ -409,9 +401,7 @@ class TestDashboard:
 
         await expect(page.get_by_text("Nothing matches")).to_be_visible()
 
-    async def test_keys_choose_a_record_search_and_show_the_help(
-        self, stage: Stage, page: Page
-    ) -> None:
+    async def test_keys_choose_records_search_and_show_help(self, stage: Stage, page: Page) -> None:
         for number in (1, 2):
             await stage.sandbox.airtime(service_id=66, transaction_id=f"K{number}")
         await page.goto(dashboard(stage, "?q=service:66"))
@@ -557,9 +547,7 @@ async def test_the_pages_have_no_accessibility_barriers(
 
 
 @pytest.mark.usefixtures("filled_pages")
-async def test_dialogs_and_the_demonstration_have_no_accessibility_barriers(
-    stage: Stage, page: Page
-) -> None:
+async def test_dialogs_and_screen_have_no_accessibility_barriers(stage: Stage, page: Page) -> None:
     found: dict[str, list[str]] = {}
     await page.goto(dashboard(stage))
     for name in ("Send a request", "More actions"):
@@ -587,9 +575,7 @@ async def test_the_control_token_is_entered_once(browser: Browser) -> None:
 
 
 @pytest.mark.decision("D39", "D44")
-async def test_a_stuck_payment_is_settled_and_the_books_are_corrected_on_the_page(
-    browser: Browser,
-) -> None:
+async def test_a_stuck_payment_is_settled_and_the_books_are_corrected(browser: Browser) -> None:
     settings: dict[str, Any] = {
         "production": True, "allow_memory": True, "credentials": [LIVE, BUILT_IN],
         "networks": {"silent": SILENT}, "routes": [{"network": "silent"}],

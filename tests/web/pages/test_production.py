@@ -53,9 +53,7 @@ async def topped_up(sandbox: Sandbox, service_id: int = 55, units: int = 10, **f
     return (await post(sandbox, "ledger/topup", service_id=service_id, units=units, **entry)).body
 
 
-async def test_the_clock_shows_the_jobs_that_are_due_and_has_no_buttons(
-    production: Sandbox,
-) -> None:
+async def test_the_clock_shows_due_jobs_and_has_no_buttons(production: Sandbox) -> None:
     job = Job(production.gateway.clock.now() + timedelta(seconds=9), JobKind.SEND_SMS, 55, "A1")
     await production.gateway.store.run(lambda unit: unit.add_job(job))
     await pay(production)
@@ -117,9 +115,7 @@ class TestSettle:
         assert 'name="reason"' not in html
 
     @pytest.mark.decision("D44")
-    async def test_the_confirmed_amount_and_manual_entries_are_shown(
-        self, production: Sandbox
-    ) -> None:
+    async def test_confirmed_amount_and_manual_entries_are_shown(self, production: Sandbox) -> None:
         await pay(production)
         html = await page(production)
         (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
@@ -142,9 +138,7 @@ class TestSettle:
         assert "adjusted, Ama: on their list" in ledger
 
     @pytest.mark.decision("D44")
-    async def test_an_sms_that_is_settled_by_force_shows_the_answer_of_the_network(
-        self, production: Sandbox
-    ) -> None:
+    async def test_a_forced_settlement_shows_the_networks_answer(self, production: Sandbox) -> None:
         await topped_up(production)
         await production.sms()
         await production.advance(minutes=2)
@@ -167,9 +161,7 @@ class TestSettle:
         decided = " ".join(steps(await page(production, "?view=sms")))
         assert f"Ama, forced: they say so (the network was asked first: {said})" in decided
 
-    async def test_a_final_payment_can_only_be_settled_with_its_own_status(
-        self, production: Sandbox
-    ) -> None:
+    async def test_a_final_payment_offers_only_its_own_status(self, production: Sandbox) -> None:
         await pay(production)
         doubtful = attempt(
             network_transaction_id="20000000001", transaction_id="F1", network="silent",
@@ -188,9 +180,7 @@ class TestSettle:
 
 
 class TestWaiting:
-    async def test_waiting_payments_are_a_list_and_every_page_has_their_number(
-        self, production: Sandbox
-    ) -> None:
+    async def test_waiting_payments_are_listed_and_counted(self, production: Sandbox) -> None:
         assert "wait for a person to decide" not in words(await page(production))
         await pay(production, "OLD-1", service_id=55)
         await pay(production, "OTHER-1", service_id=56)
@@ -238,9 +228,7 @@ class TestWaiting:
         assert rows(await page(slow, "?q=open>1h")) == []
         assert rows(await page(slow, "?q=open>10m other")) == []
 
-    async def test_many_waiting_payments_are_shown_in_pages_without_repeats(
-        self, production: Sandbox
-    ) -> None:
+    async def test_many_waiting_payments_are_shown_in_pages(self, production: Sandbox) -> None:
         for number in range(52):
             doubtful = attempt(
                 f"A{number}", transaction_id=f"W{number:03}", mismatch="amount is 5 and not 10",
@@ -274,9 +262,7 @@ class TestTopUp:
         assert " P 55 sms 10 0 10 " in shown
         assert " 20 " not in shown
 
-    async def test_without_production_the_form_asks_for_neither_and_nothing_waits(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_without_production_the_form_asks_for_neither(self, sandbox: Sandbox) -> None:
         await sandbox.collect()
 
         ledger, networks = [await page(sandbox, f"?view={view}") for view in ("ledger", "networks")]
@@ -324,9 +310,7 @@ class TestSameIdInBothModes:
             )
         return production
 
-    async def test_each_payment_has_its_own_request_answer_and_timeline(
-        self, both: Sandbox
-    ) -> None:
+    async def test_payments_have_their_own_request_answer_and_timeline(self, both: Sandbox) -> None:
         assert len(rows(await page(both))) == 2
         for mode, amount in (("S", 2), ("P", 1)):
             payments = await page(both, f"?q=mode:{mode.lower()}")

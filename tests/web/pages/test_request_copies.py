@@ -96,9 +96,7 @@ async def test_a_copy_gets_the_same_code(
     run.assert_outcomes(passed=1)
 
 
-async def test_a_copied_test_names_its_card_its_inbox_and_the_override_that_it_needs(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_copied_test_names_its_card_inbox_and_override(sandbox: Sandbox) -> None:
     card = (await copied(sandbox, Operation.CARD, {}))["pytest"]
     assert 'VIS_TEST_CARD = "4111111111111111"' in card
     assert '"customer_number": VIS_TEST_CARD,' in card

@@ -86,7 +86,7 @@ def body_of(arguments: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_pasted_command_gets_hostile_texts_unchanged(shell_folder: Path, shell: str) -> None:
+def test_a_pasted_command_keeps_hostile_texts(shell_folder: Path, shell: str) -> None:
     """`curl` sends the same JSON, with the text in each of its fields."""
     bodies = [{"reference": text, text: [text, {"amount": 1.5}]} for text in HOSTILE]
     commands = [formats.curl("http://h", "/p", "k:s", body) for body in bodies]
@@ -109,9 +109,7 @@ def test_a_pasted_command_gets_hostile_texts_unchanged(shell_folder: Path, shell
 @pytest.mark.parametrize("shell", SHELLS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(alphabet=st.sampled_from("a'\"\\$`;&|<>()!*?#~ \n\t\r\x1b\x03\x9b\u2028é=@-")))
-def test_a_pasted_command_gets_any_text_unchanged(
-    shell_folder: Path, shell: str, text: str
-) -> None:
+def test_a_pasted_command_keeps_any_text(shell_folder: Path, shell: str, text: str) -> None:
     (arguments,) = pasted(shell_folder, shell, formats.curl("http://h", "/p", text, {text: text}))
 
     assert json.loads(body_of(arguments)) == {text: text}
@@ -124,7 +122,7 @@ def test_a_body_that_is_not_json_keeps_its_lines() -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-async def test_the_commands_of_the_dashboard_get_hostile_fields_unchanged(
+async def test_the_commands_of_the_dashboard_keep_hostile_texts(
     sandbox: Sandbox, shell_folder: Path, shell: str
 ) -> None:
     url = "http://127.0.0.1:9/a;touch${IFS}x;'$(touch${IFS}y)'`touch${IFS}z`"

@@ -26,9 +26,7 @@ async def send_in_every_field(sandbox: Sandbox) -> None:
             assert (await exchange(sandbox, request)).status != 500
 
 
-async def test_a_delivery_is_shown_on_its_page_and_by_the_api_the_feed_and_the_cli(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_delivery_is_shown_by_page_api_feed_and_cli(sandbox: Sandbox) -> None:
     """It has half an emoji in its body, and a byte that is not ASCII in a header."""
     async with listening(sandbox) as listener:
         delivery = request_bytes("/_sandbox/inbox/orders", HALF.encode(), b"X-Odd: caf\xe9")

@@ -94,9 +94,7 @@ class Connected:
     [((False, True, True), [False, True, False]), ((False, False, False), [False, False, True])],
     ids=["two are idle", "all are busy"],
 )
-def test_an_idle_connection_is_closed_before_a_busy_one(
-    idle: tuple[bool, ...], aborted: list[bool]
-) -> None:
+def test_an_idle_connection_is_closed_first(idle: tuple[bool, ...], aborted: list[bool]) -> None:
     clients = ClientConnections(2, VirtualClock())
     connected = [Connected(is_idle=each) for each in idle]
     for each in connected:

@@ -57,7 +57,7 @@ async def assert_closed(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
 
 
 @pytest.mark.parametrize("name", HEADS)
-async def test_a_request_without_credentials_gets_401_and_ends_the_connection(
+async def test_missing_credentials_get_401_and_end_the_connection(
     sandbox: Sandbox, name: str
 ) -> None:
     """The server sends no `100 Continue` before, and reads no request after it."""
@@ -126,9 +126,7 @@ async def test_a_head_in_pieces_is_answered_when_it_is_complete(sandbox: Sandbox
 
 
 @pytest.mark.decision("D4")
-async def test_a_request_without_a_user_agent_gets_403_and_ends_the_connection(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_missing_user_agent_gets_403_and_ends_the_connection(sandbox: Sandbox) -> None:
     """A client that sends its next request in place of the body gets no answer to it."""
     for more in ((), (CHUNKS,), (EXPECT,)):
         reader, writer = await connected(sandbox)
@@ -143,9 +141,7 @@ async def test_a_request_without_a_user_agent_gets_403_and_ends_the_connection(
     assert (await sandbox.status()).code == "027"
 
 
-async def test_a_refused_request_that_is_complete_leaves_the_connection_open(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_complete_refused_request_keeps_the_connection(start_sandbox: StartSandbox) -> None:
     """The connection also stays on the fast protocol, with both spellings of the scheme.
 
     A known client may send the body slowly.

@@ -89,9 +89,7 @@ async def sandbox(start_sandbox: StartSandbox) -> Sandbox:
 
 
 @pytest.mark.parametrize("name", [*REQUESTS, *LAST])
-async def test_a_request_in_any_pieces_gets_the_answer_of_aiohttps_protocol(
-    sandbox: Sandbox, name: str
-) -> None:
+async def test_a_request_in_pieces_is_answered_as_by_aiohttp(sandbox: Sandbox, name: str) -> None:
     raw = LAST[name] if name in LAST else REQUESTS[name] + CLOSE
     for size in (10**6, 97, 11):
         cut = [*in_pieces(raw, size)]
@@ -100,7 +98,7 @@ async def test_a_request_in_any_pieces_gets_the_answer_of_aiohttps_protocol(
 
 
 @pytest.mark.parametrize("first", REQUESTS)
-async def test_a_request_after_any_other_gets_the_answer_of_aiohttps_protocol(
+async def test_a_request_after_another_is_answered_as_by_aiohttp(
     sandbox: Sandbox, first: str
 ) -> None:
     for second in [*REQUESTS, *LAST]:
@@ -110,9 +108,7 @@ async def test_a_request_after_any_other_gets_the_answer_of_aiohttps_protocol(
             assert await answers(sandbox, pieces) == theirs, second
 
 
-async def test_plain_requests_stay_on_the_fast_connection_until_another_request(
-    sandbox: Sandbox,
-) -> None:
+async def test_plain_requests_stay_on_the_fast_connection(sandbox: Sandbox) -> None:
     reader, writer = await connected(sandbox)
     for size in (len(PLAIN), len(PLAIN), 50):
         for piece in in_pieces(PLAIN, size):
@@ -140,9 +136,7 @@ async def test_a_request_is_answered_before_the_next_one_is_complete(sandbox: Sa
         await sending
 
 
-async def test_with_many_connections_answers_are_written_together_and_in_order(
-    sandbox: Sandbox,
-) -> None:
+async def test_many_connections_write_answers_together_and_in_order(sandbox: Sandbox) -> None:
     peers = [Peer(server_of(sandbox)()) for _ in range(3)]
     connection = peers[0]._protocol
 
@@ -170,9 +164,7 @@ async def test_all_requests_behind_a_request_in_pieces_are_answered(sandbox: San
 
 
 @pytest.mark.parametrize("last", ["a disconnect", "a request that is not plain"])
-async def test_a_connection_has_one_task_for_all_requests_which_ends_with_it(
-    sandbox: Sandbox, last: str
-) -> None:
+async def test_a_connection_has_one_task_which_ends_with_it(sandbox: Sandbox, last: str) -> None:
     reader, writer = await connected(sandbox)
     tasks = set()
     for _ in range(3):
@@ -203,9 +195,7 @@ class TestSweep:
 
         writer.close()
 
-    async def test_a_connection_with_an_incomplete_request_is_closed(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_connection_with_half_a_request_is_closed(self, sandbox: Sandbox) -> None:
         reader, writer = await connected(sandbox)
         writer.write(PLAIN[:50])
         await eventually(lambda: any(each._size for each in connections(sandbox)))
@@ -242,9 +232,7 @@ class TestOpenRequest:
         go_on.set()
         streams[1].close()
 
-    async def test_requests_are_answered_one_after_another(
-        self, client: Any, go_on: asyncio.Event
-    ) -> None:
+    async def test_requests_are_answered_in_order(self, client: Any, go_on: asyncio.Event) -> None:
         reader, writer = client
         writer.write(REQUESTS["bad_body"])
         await writer.drain()
@@ -310,9 +298,7 @@ class TestOpenRequest:
         client[1].write(PLAIN)
         await client[0].readuntil(b'"202"}')
 
-    async def test_a_stopping_server_waits_for_a_bounded_time(
-        self, sandbox: Sandbox, client: Any
-    ) -> None:
+    async def test_a_stop_waits_for_a_bounded_time(self, sandbox: Sandbox, client: Any) -> None:
         (connection,) = clients(sandbox)
 
         await connection.shutdown(timeout=0.01)

@@ -110,9 +110,7 @@ class TestOpenRequest:
             assert statuses(await reader.read()) == [202, *statuses_behind]
 
 
-async def test_a_request_that_arrives_together_with_the_half_close_is_answered(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_request_that_arrives_with_the_half_close_is_answered(sandbox: Sandbox) -> None:
     for raw in (PLAIN, REQUESTS["chunked"], REQUESTS["large"]):
         assert statuses(await send_and_end(sandbox, raw)) == [202]
     assert (await send_and_end(sandbox, LIVEZ)).endswith(b'{"status": "ok"}')
@@ -149,9 +147,7 @@ async def test_http_0_9_is_refused(sandbox: Sandbox, caplog: pytest.LogCaptureFi
         assert "Traceback" not in caplog.text
 
 
-async def test_a_wait_a_feed_and_a_timeout_fault_end_on_a_half_close(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_wait_a_feed_and_a_timeout_fault_end_on_a_half_close(sandbox: Sandbox) -> None:
     """The server cannot distinguish such a client from one that is gone."""
     body = json.dumps({"timeout_s": 60}).encode()
     for method, path in (("POST", "/_sandbox/requests/wait"), ("GET", "/_sandbox/events")):

@@ -205,9 +205,7 @@ async def test_an_unreadable_request_gets_a_well_formed_answer(sandbox: Sandbox)
 
 
 @pytest.mark.decision("D5")
-async def test_a_client_that_disconnects_during_its_request_does_not_affect_others(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_client_that_disconnects_does_not_affect_others(sandbox: Sandbox) -> None:
     whole, other = request_bytes(body=PAYMENT), request_bytes(body=PAYMENT, method="GET")
     for part in (b"", b"POST /make", whole[:60], whole[:-10], other[:-10]):
         wire = Wire(sandbox.url)
@@ -252,9 +250,7 @@ async def test_an_error_of_the_server_is_500_and_reveals_no_details(
 
 @pytest.mark.decision("D1", "D6")
 @pytest.mark.parametrize("prefix", ["", "/gateway/v1"])
-async def test_every_path_also_works_under_the_base_path(
-    start_sandbox: StartSandbox, prefix: str
-) -> None:
+async def test_every_path_works_under_base_path(start_sandbox: StartSandbox, prefix: str) -> None:
     sandbox = await start_sandbox(base_path="/gateway/v1")
 
     for number, operation in enumerate(OPERATIONS.values()):

@@ -77,9 +77,7 @@ async def test_requests_of_one_connection_are_answered(server: Secured) -> None:
         assert opened.status == 200
 
 
-async def test_a_request_that_comes_with_the_end_of_the_handshake_is_answered(
-    server: Secured,
-) -> None:
+async def test_a_request_at_the_end_of_the_handshake_is_answered(server: Secured) -> None:
     """The client sends its last bytes of the handshake and a request in one piece."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
