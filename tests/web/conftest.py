@@ -12,6 +12,7 @@ from aiohttp import web
 
 from sandbox_sim.records.callbacks import CallbackRecord, Profile
 from sandbox_sim.stores.memory.memory_store import MemoryStore
+from sandbox_sim.web.pages.handset import qr_code
 from tests.conftest import Sandbox
 from tests.kit.http_servers import listening
 from tests.sample_records import every
@@ -122,6 +123,19 @@ async def go_on(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
 
     monkeypatch.setattr(MemoryStore, "run", slow)
     return go_on
+
+
+@pytest.fixture
+def qr_texts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts of the QR codes on the pages of handsets."""
+    texts: list[str] = []
+
+    def drawn(text: str) -> str:
+        texts.append(text)
+        return qr_code(text)
+
+    monkeypatch.setattr("sandbox_sim.web.pages.handset.qr_code", drawn)
+    return texts
 
 
 async def kept_callbacks(sandbox: Sandbox) -> Sequence[CallbackRecord]:

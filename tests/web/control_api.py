@@ -8,7 +8,7 @@ from tests.kit.requests import strict_json
 from tests.web.wire import Answer
 
 # An address without a receiver.
-DEAD = "http://127.0.0.1:9/nobody"
+DEAD = "http://127.0.0.1:9/closed"
 
 
 async def ask(sandbox: Sandbox, method: str, path: str, body: bytes = b"", **headers: str) -> Seen:
@@ -56,7 +56,7 @@ async def only(sandbox: Sandbox, plural: str, query: str = "") -> dict[str, Any]
     return found
 
 
-async def post(sandbox: Sandbox, path: str, **body: Any) -> Seen:
+async def post(sandbox: Sandbox, path: str, /, **body: Any) -> Seen:
     """POST a JSON object of these fields to a path below /_sandbox/."""
     return await ask(sandbox, "POST", f"/_sandbox/{path}", json.dumps(body).encode())
 

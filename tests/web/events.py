@@ -1,4 +1,4 @@
-"""A reader of the live feed, over a connection of its own."""
+"""A reader of the live feed, over its own connection."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from tests.kit.requests import strict_json
 PATH = "/_sandbox/events"
 
 
-class Heard(NamedTuple):
+class Event(NamedTuple):
     """One event as a reader receives it."""
 
     id: str
@@ -35,15 +35,15 @@ class Listener:
                 lines.append(line.decode())
         return "".join(lines)
 
-    async def next(self) -> Heard:
+    async def next(self) -> Event:
         """Return the next event, and skip comments."""
         while (block := await self.block()).startswith(":"):
             pass
         assert block, "the stream has ended"
         id_, type_, data = (line.partition(": ")[2] for line in block.splitlines())
-        return Heard(id_, type_, strict_json(data))
+        return Event(id_, type_, strict_json(data))
 
-    async def take(self, count: int) -> list[Heard]:
+    async def take(self, count: int) -> list[Event]:
         """Return the next `count` events."""
         return [await self.next() for _ in range(count)]
 
@@ -58,6 +58,6 @@ async def listening(sandbox: Sandbox, query: str = "", **headers: str) -> AsyncI
         yield listener
 
 
-def fields(heard: list[Heard], *names: str) -> list[tuple[Any, ...]]:
+def fields(events: list[Event], *names: str) -> list[tuple[Any, ...]]:
     """The type of each event, and these fields of its record."""
-    return [(each.type, *(each.data[name] for name in names)) for each in heard]
+    return [(each.type, *(each.data[name] for name in names)) for each in events]

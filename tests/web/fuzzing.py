@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from hypothesis import HealthCheck, settings, strategies as st
@@ -66,6 +67,5 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def wire(url: str) -> Iterator[Wire]:
     """A kept-alive connection to the gateway."""
-    connection = Wire(url)
-    yield connection
-    connection.close()
+    with closing(Wire(url)) as wire:
+        yield wire

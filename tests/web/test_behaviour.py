@@ -12,11 +12,12 @@ from aiohttp import ClientSession
 
 from sandbox_sim.records.behaviour import Behaviour
 from sandbox_sim.records.callbacks import Profile, ReceiverResponse
-from tests.conftest import Sandbox, StartSandbox
+from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.fakes import FakeSender, Post
 from tests.web.control_api import get, post
 
 REFUSED = ReceiverResponse(500, "", 1)
+COLLECT, CARD = Sandbox.collect, Sandbox.card
 
 
 @dataclass
@@ -34,17 +35,17 @@ class Server:
     def new_id(self) -> str:
         return f"T{next(self.numbers)}"
 
-    async def status_after(self, sent: Callable[..., Awaitable[Any]], **by: float) -> str:
-        """The status of a new payment, so much gateway time after it."""
+    async def status_after(self, operation: Callable[..., Awaitable[Any]], **by: float) -> str:
+        """The status of a new payment, this much gateway time after it."""
         transaction_id = self.new_id()
-        await sent(transaction_id=transaction_id)
+        await operation(self.sandbox, transaction_id=transaction_id)
         await self.sandbox.advance(**by)
         return str((await self.sandbox.status(transaction_id)).data["status"])
 
     async def posts_after(self, **by: float) -> list[Post]:
         """What is posted for a new payment within this time after it has settled."""
         before = len(self.sender.posts)
-        await self.status_after(self.sandbox.collect, seconds=1)
+        await self.status_after(Sandbox.collect, seconds=1)
         await self.sandbox.advance(**by)
         return self.sender.posts[before:]
 
@@ -65,18 +66,14 @@ async def start(start_sandbox: StartSandbox) -> AsyncIterator[Start]:
         yield started
 
 
-def collected(**body: Any) -> Callable[[Server], Awaitable[str]]:
-    """The code of a collection with these fields."""
+Probe = Callable[[Server], Awaitable[Any]]
+
+
+def code(operation: Callable[..., Awaitable[Seen]], **body: Any) -> Probe:
+    """The code of a new payment with these fields."""
 
     async def probe(server: Server) -> str:
-        return (await server.sandbox.collect(transaction_id=server.new_id(), **body)).code
-
-    return probe
-
-
-def paid_by_card(**body: Any) -> Callable[[Server], Awaitable[str]]:
-    async def probe(server: Server) -> str:
-        return (await server.sandbox.card(transaction_id=server.new_id(), **body)).code
+        return (await operation(server.sandbox, transaction_id=server.new_id(), **body)).code
 
     return probe
 
@@ -97,12 +94,9 @@ async def warning(server: Server) -> bool:
     return any("lenient turned on" in each for each in entry["warnings"])
 
 
-def settled(**by: float) -> Callable[[Server], Awaitable[str]]:
-    return lambda server: server.status_after(server.sandbox.collect, **by)
-
-
-def card_settled(**by: float) -> Callable[[Server], Awaitable[str]]:
-    return lambda server: server.status_after(server.sandbox.card, **by)
+def status(operation: Callable[..., Awaitable[Seen]], **by: float) -> Probe:
+    """The status of a new payment, this much gateway time after it."""
+    return lambda server: server.status_after(operation, **by)
 
 
 async def sms_status(server: Server) -> str:
@@ -115,19 +109,19 @@ async def sms_code(server: Server) -> str:
     return (await server.sandbox.sms(sender_id="Other")).code
 
 
-async def has_transaction_id(server: Server) -> bool:
-    (sent,) = await server.posts_after(seconds=0)
-    return "transaction_id" in json.loads(sent.body)
+def of_callback(read: Callable[[Post], Any]) -> Probe:
+    """What `read` returns for the callback of a new payment."""
+
+    async def probe(server: Server) -> Any:
+        (sent,) = await server.posts_after(seconds=0)
+        return read(sent)
+
+    return probe
 
 
-async def is_signed(server: Server) -> bool:
-    (sent,) = await server.posts_after(seconds=0)
-    return "X-Service-Signature" in sent.headers
-
-
-async def timeout(server: Server) -> timedelta:
-    (sent,) = await server.posts_after(seconds=0)
-    return sent.timeout
+has_transaction_id = of_callback(lambda sent: "transaction_id" in json.loads(sent.body))
+is_signed = of_callback(lambda sent: "X-Service-Signature" in sent.headers)
+timeout = of_callback(lambda sent: sent.timeout)
 
 
 async def lenient_shown(server: Server) -> bool:
@@ -135,7 +129,7 @@ async def lenient_shown(server: Server) -> bool:
     return bool(settings["lenient"]["value"])
 
 
-def attempts_in(**by: float) -> Callable[[Server], Awaitable[int]]:
+def attempts_in(**by: float) -> Probe:
     async def probe(server: Server) -> int:
         server.sender.answers = [REFUSED] * 4
         return len(await server.posts_after(**by))
@@ -148,7 +142,7 @@ class Case:
     """What a change of a setting changes. given: the settings that the server starts with."""
 
     value: Any
-    probe: Callable[[Server], Awaitable[Any]]
+    probe: Probe
     before: Any
     after: Any
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -161,18 +155,20 @@ CASES = {
     "turned_on_by_lenient": Case(
         ("accept_international",), warning, False, True, {"accept_international": True}
     ),
-    "allowed_prefixes": Case(("0555",), collected(customer_number="0555000001"), "019", "202"),
-    "allowed_numbers": Case(("0244000002",), collected(), "202", "019"),
-    "match_network": Case(True, collected(nw="VOD"), "202", "019"),
-    "accept_international": Case(True, collected(customer_number="233244000001"), "019", "202"),
+    "allowed_prefixes": Case(("0555",), code(COLLECT, customer_number="0555000001"), "019", "202"),
+    "allowed_numbers": Case(("0244000002",), code(COLLECT), "202", "019"),
+    "match_network": Case(True, code(COLLECT, nw="VOD"), "202", "019"),
+    "accept_international": Case(True, code(COLLECT, customer_number="233244000001"), "019", "202"),
     "duplicates": Case("reject", second_of_two, "202", "219"),
-    "magic_outcomes": Case({"0244000001": "402"}, collected(), "202", "402"),
-    "settle_delay_ms": Case(5000, settled(seconds=1), "000", "002"),
-    "approval": Case("handset", settled(seconds=1), "000", "002"),
-    "approval_timeout_s": Case(5, settled(seconds=5), "002", "003", {"approval": "handset"}),
-    "test_cards": Case({"4000000000000002": "VIS"}, paid_by_card(), "000", "019"),
-    "sandbox_card_entry": Case(True, paid_by_card(nw="CRD", customer_number=None), "400", "000"),
-    "card_auto_complete_ms": Case(1000, card_settled(seconds=1), "002", "000"),
+    "magic_outcomes": Case({"0244000001": "402"}, code(COLLECT), "202", "402"),
+    "settle_delay_ms": Case(5000, status(COLLECT, seconds=1), "000", "002"),
+    "approval": Case("handset", status(COLLECT, seconds=1), "000", "002"),
+    "approval_timeout_s": Case(
+        5, status(COLLECT, seconds=5), "002", "003", {"approval": "handset"}
+    ),
+    "test_cards": Case({"4000000000000002": "VIS"}, code(CARD), "000", "019"),
+    "sandbox_card_entry": Case(True, code(CARD, nw="CRD", customer_number=None), "400", "000"),
+    "card_auto_complete_ms": Case(1000, status(CARD, seconds=1), "002", "000"),
     "sms_transition_ms": Case(5000, sms_status, "SENT", "ACKNOWLEDGED"),
     "approved_senders": Case(("Shop",), sms_code, "370", "216"),
     "callback_profile": Case(Profile.FLAT, has_transaction_id, False, True),
@@ -190,20 +186,18 @@ def test_each_setting_of_the_behaviour_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_what_a_running_server_does_follows_a_change_at_once(start: Start, name: str) -> None:
-    tried = CASES[name]
-    server = await start(**tried.given)
-    assert await tried.probe(server) == tried.before
+async def test_a_running_server_follows_a_changed_setting_at_once(start: Start, name: str) -> None:
+    case = CASES[name]
+    server = await start(**case.given)
+    assert await case.probe(server) == case.before
     server.sender.answers = []
 
-    await server.change(**{name: tried.value})
+    await server.change(**{name: case.value})
 
-    assert await tried.probe(server) == tried.after
+    assert await case.probe(server) == case.after
 
 
-async def test_the_pages_the_description_and_the_doctor_follow_what_holds_now(
-    start: Start,
-) -> None:
+async def test_pages_the_openapi_document_and_the_doctor_follow_changes(start: Start) -> None:
     server = await start()
     _, _, card = (await server.sandbox.card()).body["redirect_url"].partition("/_sandbox/")
     await server.sandbox.collect(transaction_id="T2")
@@ -235,9 +229,7 @@ async def test_the_pages_the_description_and_the_doctor_follow_what_holds_now(
     assert first.timeout == timedelta(seconds=5)
 
 
-async def test_seeded_people_have_what_is_accepted_now_also_after_a_reset_of_one_service(
-    start: Start,
-) -> None:
+async def test_seeding_follows_changes_after_a_reset_of_one_service(start: Start) -> None:
     server = await start()
     await server.change(allowed_prefixes=("0555",), test_cards={}, approved_senders=("Kente",))
     await post(server.sandbox, "reset", service_id=55)

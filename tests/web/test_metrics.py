@@ -10,6 +10,7 @@ from sandbox_sim.ports import StoreError
 from tests.conftest import Sandbox, StartSandbox
 from tests.production.client import live
 from tests.production.settings import STAGING, UNREACHABLE
+from tests.web.conftest import Receiver
 from tests.web.control_api import DEAD
 
 pytestmark = pytest.mark.decision("D39")
@@ -25,10 +26,7 @@ async def metrics(sandbox: Sandbox) -> dict[str, float]:
     return {name.removeprefix("sandbox_sim_"): float(value) for name, value in pairs}
 
 
-async def test_requests_are_counted_by_path_and_code(
-    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without its package, the answer says what to install."""
+async def test_requests_are_counted_by_path_and_code(sandbox: Sandbox) -> None:
     await sandbox.collect()
     await sandbox.collect(transaction_id="T3")
     await sandbox.collect(transaction_id="T2", customer_number="0540000001")
@@ -44,15 +42,18 @@ async def test_requests_are_counted_by_path_and_code(
         'requests_total{code="000",path="/get_transaction_status"}': 1,
         'requests_total{code="404",path="other"}': 2,
     }
+
+
+async def test_without_prometheus_client_the_answer_says_what_to_install(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     async with sandbox.session.get(f"{sandbox.url}/_sandbox/metrics") as answer:
         assert answer.status == 501
         assert "the extra metrics" in await answer.text()
 
 
-async def test_attempts_at_callbacks_are_counted_by_what_followed_and_jobs_are_not_late(
-    sandbox: Sandbox,
-) -> None:
+async def test_callback_attempts_are_counted_by_state_and_no_job_is_late(sandbox: Sandbox) -> None:
     await sandbox.collect()
     await sandbox.collect(transaction_id="T2", callback_url=DEAD)
     await sandbox.advance(hours=1)
@@ -67,32 +68,21 @@ async def test_attempts_at_callbacks_are_counted_by_what_followed_and_jobs_are_n
     assert found["store_seconds"] >= 0
 
 
-async def test_callbacks_that_wait_for_a_slow_receiver_are_shown(sandbox: Sandbox) -> None:
-    over = asyncio.Event()
-
-    async def silence(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await over.wait()
-        writer.close()
-
-    receiver = await asyncio.start_server(silence, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{receiver.sockets[0].getsockname()[1]}/"
+async def test_waiting_callbacks_are_counted(sandbox: Sandbox, receiver: Receiver) -> None:
+    go_on = receiver.hang()
     for number in range(40):
-        await sandbox.collect(transaction_id=f"T{number}", callback_url=url)
+        await sandbox.collect(transaction_id=f"T{number}", callback_url=receiver.url)
 
     advancing = asyncio.create_task(sandbox.advance(seconds=5))
     while not (waiting := (await metrics(sandbox))["callbacks_waiting"]):
         pass
 
     assert 0 < waiting < 40
-    over.set()
+    go_on.set()
     await advancing
-    receiver.close()
-    await receiver.wait_closed()
 
 
-async def test_a_store_that_is_away_is_a_number_and_no_error(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_an_unavailable_store_is_shown_as_store_up_0(start_sandbox: StartSandbox) -> None:
     sandbox = await live(start_sandbox, STAGING)
     away = StoreError("the database is away")
     with patch("sandbox_sim.stores.memory.memory_store.MemoryStore.run", side_effect=away):
@@ -104,7 +94,7 @@ async def test_a_store_that_is_away_is_a_number_and_no_error(
     assert found.keys() & unknown == set()
 
 
-async def test_submits_are_counted_and_breakers_shown(start_sandbox: StartSandbox) -> None:
+async def test_submits_and_breakers_are_shown_by_network(start_sandbox: StartSandbox) -> None:
     routes = [{"network": "account", "nw": ["VOD"]}, {"network": "staging"}]
     sandbox = await live(start_sandbox, {**STAGING, "account": UNREACHABLE}, routes=routes)
     url = "https://shop.test/callback"

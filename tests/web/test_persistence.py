@@ -1,4 +1,4 @@
-"""A gateway that stops, or is killed, and starts again on the same SQLite file (DESIGN, State)."""
+"""A gateway that stops, or is killed, and starts again on the same SQLite file."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -30,7 +30,7 @@ async def sandbox(start_sandbox: StartSandbox, path: Path) -> Sandbox:
 
 
 @pytest.mark.decision("D29")
-async def test_callbacks_whose_credentials_are_gone_are_listed_and_not_sent_unsigned(
+async def test_a_callback_whose_credentials_are_removed_is_listed_and_not_sent_unsigned(
     sandbox: Sandbox, start_sandbox: StartSandbox, path: Path, receiver: Receiver
 ) -> None:
     await sandbox.collect(callback_url=receiver.url)
@@ -45,9 +45,9 @@ async def test_callbacks_whose_credentials_are_gone_are_listed_and_not_sent_unsi
     assert unsent.state is State.FAILED
     problem = "not sent: the credentials 'sandbox_key' that sign it are not in the configuration"
     assert unsent.attempts[0].verdict.startswith(problem)
-    told = words(await page(again))
-    assert f"1 callback to {receiver.url} was {problem}" in told
-    assert "Send again" in told
+    shown = words(await page(again))
+    assert f"1 callback to {receiver.url} was {problem}" in shown
+    assert "Send again" in shown
 
 
 Restart = Callable[[], Awaitable[Sandbox]]
@@ -57,7 +57,7 @@ Restart = Callable[[], Awaitable[Sandbox]]
 def restart(start_sandbox: StartSandbox, path: Path) -> Restart:
     """Starts a second gateway on the file that a kill at this moment leaves.
 
-    A stop leaves no less: tests/stores/sqlite compares the two for every kind of write.
+    A stop leaves the same records: tests/stores/sqlite compares the two for every kind of write.
     """
 
     async def started() -> Sandbox:
@@ -74,8 +74,8 @@ async def down_for(sandbox: Sandbox, **time: float) -> None:
 
 
 @pytest.mark.decision("D18")
-async def test_no_id_is_given_again(sandbox: Sandbox, restart: Restart) -> None:
-    """No id repeats, although every start has the same seed."""
+async def test_ids_do_not_repeat_after_a_restart(sandbox: Sandbox, restart: Restart) -> None:
+    """Every start has the same seed."""
     before = await given_ids(sandbox, "before")
 
     again = await restart()
@@ -86,7 +86,7 @@ async def test_no_id_is_given_again(sandbox: Sandbox, restart: Restart) -> None:
 
 @pytest.mark.spec("sandbox.10")
 @pytest.mark.decision("D22")
-async def test_a_service_without_units_does_not_begin_anew(
+async def test_a_restart_keeps_an_empty_sms_balance(
     start_sandbox: StartSandbox, path: Path
 ) -> None:
     """A balance opens once; a later change of the setting does not change it."""
@@ -100,66 +100,63 @@ async def test_a_service_without_units_does_not_begin_anew(
     assert await again.sms_balance() == 0
 
 
-class TestCallbacks:
-    @pytest.mark.decision("D18", "D29", "D30")
-    async def test_an_attempt_that_was_under_way_is_made_again(
-        self, sandbox: Sandbox, restart: Restart, receiver: Receiver
-    ) -> None:
-        go_on = receiver.hang()
-        await sandbox.collect(callback_url=receiver.url)
-        network_id = (await sandbox.status()).data["network_transaction_id"]
-        clock = asyncio.create_task(sandbox.advance(seconds=1))
-        await receiver.arrival()
-        receiver.arrived.clear()
+@pytest.mark.decision("D18", "D29", "D30")
+async def test_a_callback_attempt_without_an_answer_is_made_again_after_a_restart(
+    sandbox: Sandbox, restart: Restart, receiver: Receiver
+) -> None:
+    go_on = receiver.hang()
+    await sandbox.collect(callback_url=receiver.url)
+    network_id = (await sandbox.status()).data["network_transaction_id"]
+    clock = asyncio.create_task(sandbox.advance(seconds=1))
+    await receiver.arrival()
+    receiver.arrived.clear()
 
-        again = await restart()
-        await receiver.arrival()
-        go_on.set()
-        await again.advance(seconds=0)
+    again = await restart()
+    await receiver.arrival()
+    go_on.set()
+    await again.advance(seconds=0)
 
-        first, second = receiver.deliveries
-        assert first.raw == second.raw
-        assert first.signature == second.signature
-        assert second.body["trans_id"] == network_id
-        assert [attempt.number for attempt in (await kept_callback(again)).attempts] == [1]
-        await clock
+    first, second = receiver.deliveries
+    assert first.raw == second.raw
+    assert first.signature == second.signature
+    assert second.body["trans_id"] == network_id
+    assert [attempt.number for attempt in (await kept_callback(again)).attempts] == [1]
+    await clock
 
-    @pytest.mark.spec("service.8")
-    @pytest.mark.decision("D15", "D16")
-    @pytest.mark.parametrize("pay", [Sandbox.collect, Sandbox.card, Sandbox.bill])
-    @pytest.mark.parametrize("days", [0, 400])
-    async def test_one_that_was_promised_goes_out_however_long_nobody_ran(
-        self,
-        sandbox: Sandbox,
-        restart: Restart,
-        receiver: Receiver,
-        pay: Callable[..., Awaitable[Seen]],
-        days: int,
-    ) -> None:
-        """The gateway ends between its answer and the settlement, or has a status that expired."""
-        await pay(sandbox, callback_url=receiver.url)
-        network_id = (await sandbox.status()).data["network_transaction_id"]
-        await down_for(sandbox, days=days)
 
-        again = await restart()
-        before = await again.status()
-        assert (before.code, "response_data" in before.body) == (
-            ("027", False) if days else ("000", True)
-        )
-        await again.advance(seconds=0 if days else 3)
-        await receiver.arrival()
+@pytest.mark.spec("service.8")
+@pytest.mark.decision("D15", "D16")
+@pytest.mark.parametrize("pay", [Sandbox.collect, Sandbox.card, Sandbox.bill])
+@pytest.mark.parametrize("days", [0, 400])
+async def test_an_acknowledged_payment_sends_its_callback_after_any_downtime(
+    sandbox: Sandbox,
+    restart: Restart,
+    receiver: Receiver,
+    pay: Callable[..., Awaitable[Seen]],
+    days: int,
+) -> None:
+    """The gateway ends between its answer and the settlement. After 400 days the status expired."""
+    await pay(sandbox, callback_url=receiver.url)
+    network_id = (await sandbox.status()).data["network_transaction_id"]
+    await down_for(sandbox, days=days)
 
-        assert receiver.delivery.body["trans_id"] == network_id
-        assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
-        after = await again.status()
-        assert after.code == "027" if days else after.data["status"] == "000"
+    again = await restart()
+    before = await again.status()
+    assert (before.code, "response_data" in before.body) == (
+        ("027", False) if days else ("000", True)
+    )
+    await again.advance(seconds=0 if days else 3)
+    await receiver.arrival()
+
+    assert receiver.delivery.body["trans_id"] == network_id
+    assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
+    after = await again.status()
+    assert after.code == "027" if days else after.data["status"] == "000"
 
 
 @pytest.mark.spec("sandbox.8", "limits")
 @pytest.mark.decision("D15")
-async def test_a_status_is_there_for_what_is_left_of_its_fifteen_minutes(
-    sandbox: Sandbox, restart: Restart
-) -> None:
+async def test_a_restart_keeps_the_expiry_of_a_status(sandbox: Sandbox, restart: Restart) -> None:
     await sandbox.collect()
     await sandbox.collect(transaction_id="T9", customer_number="0244000009")
     await sandbox.advance(minutes=10)
@@ -177,7 +174,7 @@ async def test_a_status_is_there_for_what_is_left_of_its_fifteen_minutes(
 
 @pytest.mark.spec("endpoint.2", "sandbox.6")
 @pytest.mark.decision("D20")
-async def test_a_card_page_still_opens_and_can_be_paid(
+async def test_a_card_page_opens_and_is_paid_after_a_restart(
     sandbox: Sandbox, restart: Restart, receiver: Receiver
 ) -> None:
     before = await redirect(sandbox, callback_url=receiver.url)

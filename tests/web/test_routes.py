@@ -21,7 +21,7 @@ def table(sandbox: Sandbox, *, of_interface: bool) -> list[Route]:
     ]
 
 
-async def test_the_router_and_the_dispatcher_have_the_routes_of_the_table_and_no_others(
+async def test_router_and_dispatcher_have_the_routes_of_the_table(
     start_sandbox: StartSandbox,
 ) -> None:
     """The dispatcher has the nine paths of the twelve operations."""
@@ -51,7 +51,7 @@ async def test_the_router_and_the_dispatcher_have_the_routes_of_the_table_and_no
         assert route.answers, route
 
 
-async def test_errors_that_every_route_has_need_not_be_listed(sandbox: Sandbox) -> None:
+async def test_each_route_has_its_own_errors_and_the_common_ones(sandbox: Sandbox) -> None:
     routes = {
         (route.method, route.path): {error.code for error in errors_of(route)}
         for route in table(sandbox, of_interface=False)
@@ -64,9 +64,7 @@ async def test_errors_that_every_route_has_need_not_be_listed(sandbox: Sandbox) 
     }
 
 
-async def test_a_body_that_is_too_large_has_one_code_on_every_python(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_too_large_body_gets_one_code_on_every_python(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(max_body_bytes=1000)
 
     answer = await ask(sandbox, "POST", "/_sandbox/reset", b" " * 1001)
@@ -75,7 +73,7 @@ async def test_a_body_that_is_too_large_has_one_code_on_every_python(
     assert answer.body["error"]["code"] == "request_entity_too_large"
 
 
-async def test_an_action_is_no_id_of_a_record(sandbox: Sandbox) -> None:
+async def test_an_action_is_not_read_as_the_id_of_a_record(sandbox: Sandbox) -> None:
     """`Allow` names the methods that the action takes."""
     for plural, action, method in product(
         ("requests", "callbacks", "sms"), ("find", "count", "wait"), ("GET", "PUT", "OPTIONS")
@@ -86,9 +84,7 @@ async def test_an_action_is_no_id_of_a_record(sandbox: Sandbox) -> None:
         assert answer.headers["Allow"] == "POST"
 
 
-async def test_a_body_that_is_no_form_is_the_fault_of_its_sender(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_malformed_form_gets_400(start_sandbox: StartSandbox) -> None:
     rows = [
         ("multipart/form-data", b"choice=pay"),
         ("multipart/form-data; boundary=x", b"--x\r\n\r\npay\r\n--x--\r\n"),
@@ -111,8 +107,8 @@ async def test_a_body_that_is_no_form_is_the_fault_of_its_sender(
         assert_error(await ask(sandbox, "POST", "/_sandbox/login", body, **headers), 400, "form")
 
 
-async def test_json_and_a_form_are_read_as_utf_8(sandbox: Sandbox) -> None:
-    """JSON whatever its charset is called."""
+async def test_json_and_forms_are_read_as_utf_8(sandbox: Sandbox) -> None:
+    """JSON is UTF-8 with any charset in its Content-Type."""
     for charset in CHARSETS:
         headers = {"Content-Type": f"application/json; charset={charset}"}
 

@@ -1,4 +1,4 @@
-"""Two servers on one Postgres, each on a port of its own: to a client they are one gateway."""
+"""Two servers on one Postgres, each on its own port: to a client they are one gateway."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,13 +11,13 @@ from aiohttp import ClientSession, CookieJar
 from sandbox_sim.adapters.clock_and_ids import SystemClock
 from sandbox_sim.callbacks import callback_dispatcher
 from sandbox_sim.records.callbacks import DeliveryState
-from sandbox_sim.stores.postgres.postgres_store import PostgresUnit
+from sandbox_sim.stores.postgres import postgres_notifications
+from sandbox_sim.stores.postgres.postgres_store import PostgresStore, PostgresUnit
 from tests import postgres
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.proxy import Proxy, proxy
-from tests.sample_records import every
 from tests.stores.conftest import eventually
-from tests.web.conftest import Receiver
+from tests.web.conftest import Receiver, kept_callback, kept_callbacks
 from tests.web.control_api import ask, get, post
 from tests.web.events import fields, listening
 
@@ -29,14 +29,13 @@ def database() -> str:
 
 @pytest.fixture
 def start(start_sandbox: StartSandbox, database: str) -> StartSandbox:
-    """Starts one more server on the same database."""
+    """A function that starts another server on the same database."""
     return partial(start_sandbox, store=database)
 
 
 @pytest.mark.spec("service.6", "service.8")
 @pytest.mark.decision("D16")
-async def test_paid_at_one_and_asked_and_waited_for_at_the_other(start: StartSandbox) -> None:
-    """Both have the clock that one of them moved, and share the count of a fault."""
+async def test_servers_share_payments_waits_the_clock_and_faults(start: StartSandbox) -> None:
     one, other = await start(), await start()
     asked = b'{"match": {"service_id": 55, "status": "000"}, "timeout_s": 60}'
     waiting = asyncio.create_task(ask(other, "POST", "/_sandbox/transactions/wait", asked))
@@ -68,9 +67,7 @@ async def test_paid_at_one_and_asked_and_waited_for_at_the_other(start: StartSan
     assert [each.status for each in seen].count(503) == 5
 
 
-async def test_a_changed_setting_holds_at_all_servers_and_ends_with_the_last_one(
-    start: StartSandbox,
-) -> None:
+async def test_servers_share_a_changed_setting_until_the_last_stops(start: StartSandbox) -> None:
     one, other = await start(), await start()
 
     await ask(one, "PATCH", "/_sandbox/config", b'{"approval": "handset"}')
@@ -85,18 +82,13 @@ async def test_a_changed_setting_holds_at_all_servers_and_ends_with_the_last_one
     assert (await last.collect(transaction_id="T3")).rule != "D33"
 
 
-async def test_a_reader_at_one_hears_what_happens_at_both(start: StartSandbox) -> None:
-    from sandbox_sim.stores.postgres.postgres_store import PostgresStore  # noqa: PLC0415
-
+async def test_the_live_feed_of_a_server_has_the_events_of_all_servers(start: StartSandbox) -> None:
     one, other = await start(), await start()
     async with listening(one, "?service_id=55&types=transaction,clock") as feed:
         store = other.gateway.store
         assert isinstance(store, PostgresStore)
 
-        async def knows_of_it() -> bool:
-            return bool(store.relay.remote_readers)
-
-        await eventually(knows_of_it)
+        await eventually(lambda: bool(store.relay.remote_readers))
         await other.collect()
         begun = await feed.next()
         await one.advance(seconds=1)
@@ -110,17 +102,10 @@ async def test_a_reader_at_one_hears_what_happens_at_both(start: StartSandbox) -
 
 
 @pytest.mark.decision("D33")
-async def test_a_phone_that_scans_the_code_of_one_gets_to_the_other(
-    start: StartSandbox, monkeypatch: pytest.MonkeyPatch
+async def test_a_phone_that_scans_the_qr_code_of_one_server_logs_in_at_another(
+    start: StartSandbox, qr_texts: list[str]
 ) -> None:
-    """A code would be known to one process only, so the phone logs in."""
-    said: list[str] = []
-
-    def drawn(text: str) -> str:
-        said.append(text)
-        return text
-
-    monkeypatch.setattr("sandbox_sim.web.pages.handset.qr_code", drawn)
+    """A code that replaces the login would be known to one process only."""
     public = "http://gateway.test"
     settings = {"control_token": "s3cret", "host": "0.0.0.0", "public_url": public}
     one, other = await start(**settings), await start(**settings)
@@ -131,7 +116,7 @@ async def test_a_phone_that_scans_the_code_of_one_gets_to_the_other(
 
     jar = CookieJar(unsafe=True)
     async with ClientSession(headers=browser, cookie_jar=jar) as phone:
-        async with phone.get(said[0].replace(public, other.url)) as login:
+        async with phone.get(qr_texts[0].replace(public, other.url)) as login:
             asked = login.url.query["next"]
             assert login.url.path == "/_sandbox/login"
         form = {"token": "s3cret", "next": asked}
@@ -140,7 +125,7 @@ async def test_a_phone_that_scans_the_code_of_one_gets_to_the_other(
 
 
 @pytest.mark.decision("D18")
-async def test_every_callback_arrives_once_whoever_sends_it(start: StartSandbox) -> None:
+async def test_each_callback_is_sent_by_only_one_server(start: StartSandbox) -> None:
     one = await start(clock=SystemClock(), settle_delay_ms=20)
     other = await start(clock=SystemClock(), settle_delay_ms=20)
     ids = [f"T{number}" for number in range(30)]
@@ -152,8 +137,8 @@ async def test_every_callback_arrives_once_whoever_sends_it(start: StartSandbox)
     )
 
     async def all_recorded() -> bool:
-        found = await one.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
-        return [each.state for each in found] == [DeliveryState.DELIVERED] * 30
+        states = [each.state for each in await kept_callbacks(one)]
+        return states == [DeliveryState.DELIVERED] * 30
 
     await eventually(all_recorded)
 
@@ -164,7 +149,7 @@ async def test_every_callback_arrives_once_whoever_sends_it(start: StartSandbox)
 
 @pytest.mark.decision("D16")
 @pytest.mark.parametrize("pay", [Sandbox.collect, Sandbox.card])
-async def test_no_other_server_sends_the_callback_before_the_answer_is_written(
+async def test_another_server_does_not_send_a_callback_before_its_answer_is_written(
     start: StartSandbox, monkeypatch: pytest.MonkeyPatch, pay: Callable[..., Awaitable[Seen]]
 ) -> None:
     soon = {"settle_delay_ms": 1, "card_auto_complete_ms": 1}
@@ -186,85 +171,77 @@ async def test_no_other_server_sends_the_callback_before_the_answer_is_written(
     await eventually(arrived)
 
 
-class TestPostgresIsAway:
+class TestUnavailablePostgres:
     @pytest.fixture
-    async def way(self, database: str) -> AsyncIterator[Proxy]:
-        async with proxy(database) as way:
-            yield way
+    async def database_proxy(self, database: str) -> AsyncIterator[Proxy]:
+        async with proxy(database) as database_proxy:
+            yield database_proxy
 
     @pytest.fixture
-    async def far(
-        self, way: Proxy, start: StartSandbox, monkeypatch: pytest.MonkeyPatch
+    async def sandbox(
+        self, database_proxy: Proxy, start: StartSandbox, monkeypatch: pytest.MonkeyPatch
     ) -> Sandbox:
-        from sandbox_sim.stores.postgres import postgres_notifications  # noqa: PLC0415
-
         monkeypatch.setattr(postgres_notifications, "_RECONNECT_S", 0.05)
         monkeypatch.setattr(callback_dispatcher, "STORE_PAUSE_S", 0.05)
-        return await start(clock=SystemClock(), store=way.url, settle_delay_ms=50)
+        return await start(clock=SystemClock(), store=database_proxy.url, settle_delay_ms=50)
 
     async def ready(self, sandbox: Sandbox) -> int:
-        async with sandbox.session.get(f"{sandbox.url}/_sandbox/readyz") as answer:
-            await answer.json()
-            return answer.status
+        return (await ask(sandbox, "GET", "/_sandbox/readyz")).status
 
     async def recorded(self, sandbox: Sandbox) -> bool:
         """Return True if the server is ready and has delivered the only callback."""
         if await self.ready(sandbox) != 200:
             return False
-        (callback,) = await sandbox.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
-        return callback.state is DeliveryState.DELIVERED
+        return (await kept_callback(sandbox)).state is DeliveryState.DELIVERED
 
     @pytest.mark.spec("errors")
-    async def test_answers_say_so_and_nothing_is_acknowledged(
-        self, far: Sandbox, way: Proxy
+    async def test_requests_get_code_500_until_postgres_is_back(
+        self, sandbox: Sandbox, database_proxy: Proxy
     ) -> None:
-        assert await self.ready(far) == 200
-        await way.cut()
+        assert await self.ready(sandbox) == 200
+        await database_proxy.cut()
 
-        for operation in (far.collect, far.status, far.sms, far.balance, far.history):
-            seen = await operation()
-            if operation is not far.balance:
-                assert (seen.status, seen.code) == (500, "500")
-                assert set(seen.body) == {"response_code", "response_message"}
-                assert "127.0.0.1" not in seen.message
-        assert await self.ready(far) == 503
-        async with far.session.get(far.inbox_url("orders") + "/messages") as answer:
-            assert answer.status == 503
-            assert (await answer.json())["error"]["code"] == "store_unavailable"
+        for operation in ("collect", "status", "sms", "balance", "history"):
+            seen = await getattr(sandbox, operation)()
+            assert (seen.status, seen.code) == (500, "500")
+            assert set(seen.body) == {"response_code", "response_message"}
+            assert "127.0.0.1" not in seen.message
+        assert await self.ready(sandbox) == 503
+        inbox = await ask(sandbox, "GET", "/_sandbox/inbox/orders/messages")
+        assert (inbox.status, inbox.body["error"]["code"]) == (503, "store_unavailable")
 
-        await way.open()
+        await database_proxy.open()
 
         async def is_ready() -> bool:
-            return await self.ready(far) == 200
+            return await self.ready(sandbox) == 200
 
         await eventually(is_ready)
-        assert (await far.status()).code == "027"
-        assert await far.sms_balance() == 500
+        assert (await sandbox.status()).code == "027"
+        assert await sandbox.sms_balance() == 500
 
     @pytest.mark.parametrize("under_way", [False, True])
-    async def test_what_was_promised_is_done_once_when_it_is_back(
-        self, far: Sandbox, way: Proxy, receiver: Receiver, *, under_way: bool
+    async def test_an_acknowledged_payment_settles_and_sends_its_callback_once_afterwards(
+        self, sandbox: Sandbox, database_proxy: Proxy, receiver: Receiver, *, under_way: bool
     ) -> None:
-        """An attempt that is under way is recorded then, and not made again."""
+        """An attempt that is under way meanwhile is recorded afterwards, and not made again."""
         go_on = receiver.hang()
-        await far.collect(callback_url=receiver.url)
+        await sandbox.collect(callback_url=receiver.url)
         if under_way:
             await receiver.arrival()
-        await way.cut()
+        await database_proxy.cut()
         go_on.set()
         if under_way:
-            assert await self.ready(far) == 503
-        await way.open()
+            assert await self.ready(sandbox) == 503
+        await database_proxy.open()
 
         await receiver.arrival()
-        await eventually(partial(self.recorded, far))
-        (callback,) = await far.gateway.store.run(lambda unit: unit.list_callbacks(every(55)))
-        assert len(callback.attempts) == len(receiver.deliveries) == 1
+        await eventually(partial(self.recorded, sandbox))
+        assert len((await kept_callback(sandbox)).attempts) == len(receiver.deliveries) == 1
         assert receiver.delivery.body["trans_status"] == "000/SUCCESS"
 
 
 @pytest.mark.decision("D14", "D40")
-async def test_a_payment_that_another_server_settles_while_its_id_is_used_again_stays_settled(
+async def test_a_payment_settled_by_another_server_while_its_id_is_reused_stays_settled(
     start: StartSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here, there = await start(settle_delay_ms=3_600_000), await start()

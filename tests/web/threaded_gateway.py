@@ -1,4 +1,4 @@
-"""A gateway in a thread of its own, for tests that block while they wait for its answers."""
+"""A gateway in its own thread, for tests that block while they wait for its answers."""
 
 import asyncio
 import contextlib

@@ -4,6 +4,7 @@ import asyncio
 import re
 import socket
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPResponse
 from typing import Any
@@ -118,9 +119,6 @@ def _check(port: int, request: bytes, answer: Answer) -> None:
 
 
 async def exchange(sandbox: Sandbox, request: bytes, *, head: bool = False) -> Answer:
-    """Send these bytes over a connection of their own and read one answer."""
-    wire = Wire(sandbox.url)
-    try:
+    """Send these bytes over a new connection and read one answer."""
+    with closing(Wire(sandbox.url)) as wire:
         return await asyncio.to_thread(wire.send, request, head=head)
-    finally:
-        wire.close()

@@ -14,7 +14,7 @@ OPENING = {
 
 @pytest.mark.spec("sandbox.9")
 @pytest.mark.decision("D21", "D22")
-async def test_the_figures_stay_whatever_is_collected_paid_or_sent(sandbox: Sandbox) -> None:
+async def test_fixed_balances_do_not_change(sandbox: Sandbox) -> None:
     await sandbox.collect(transaction_id="collected")
     await sandbox.card(transaction_id="by card")
     await sandbox.deposit(transaction_id="deposited")
@@ -28,9 +28,7 @@ async def test_the_figures_stay_whatever_is_collected_paid_or_sent(sandbox: Sand
 
 
 @pytest.mark.decision("D21")
-async def test_live_balances_move_with_each_payment_and_not_with_what_is_rejected(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_only_successful_payments_change_live_balances(start_sandbox: StartSandbox) -> None:
     rows = {
         "collect": ("collection_balance", 100010.5),
         "card": ("collection_balance", 100010.5),
@@ -56,9 +54,7 @@ async def test_live_balances_move_with_each_payment_and_not_with_what_is_rejecte
 
 @pytest.mark.spec("endpoint.4")
 @pytest.mark.decision("D13", "D21")
-async def test_a_payout_is_held_against_what_the_last_one_left(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_payout_above_the_live_balance_is_refused(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(balances="live")
 
     assert (await sandbox.payout(transaction_id="T1", amount=6000)).code == "202"

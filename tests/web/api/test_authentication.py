@@ -1,4 +1,4 @@
-"""Who may use the gateway: credentials, User-Agent, rate limit, services of a credential set."""
+"""Access to the gateway: credentials, User-Agent, rate limit, services of a credential set."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.production.settings import LIVE
 from tests.web.wire import Answer, exchange, request_bytes
 
 OTHER_SET = {"client_key": "other", "secret_key": "other_secret"}
-STRANGERS = {
+INVALID_AUTHORIZATIONS = {
     "no header": None,
     "empty": "",
     "no credentials": "Basic",
@@ -46,13 +46,16 @@ async def ask(
 
 @pytest.mark.spec("auth.1", "auth.4", "codes")
 @pytest.mark.decision("D2", "D3", "D9", "D36")
-async def test_a_stranger_gets_401_on_every_path(sandbox: Sandbox) -> None:
-    """Java's `Authenticator` and .NET's `Credentials` wait to be asked; auth.1 wants it at once."""
+async def test_missing_or_wrong_credentials_get_401_on_every_path(sandbox: Sandbox) -> None:
+    """auth.1 wants credentials in the first request.
+
+    Java's `Authenticator` and .NET's `Credentials` send them only after a challenge.
+    """
     refusal = {
         "response_code": "100",
         "response_message": "You are not allowed to use this service",
     }
-    for name, authorization in STRANGERS.items():
+    for name, authorization in INVALID_AUTHORIZATIONS.items():
         answer = await ask(sandbox, authorization, b"User-Agent: tests")
 
         assert (answer.status, answer.body) == (401, refusal), name
@@ -67,7 +70,7 @@ async def test_a_stranger_gets_401_on_every_path(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.decision("D3", "D9")
-async def test_authentication_comes_before_everything_else(start_sandbox: StartSandbox) -> None:
+async def test_authentication_precedes_all_other_checks(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(max_body_bytes=1000)
     wrong = basic("sandbox_key", "guess")
     answers = [
@@ -99,7 +102,7 @@ async def test_a_missing_or_blank_user_agent_gets_403(sandbox: Sandbox) -> None:
     ("client_key", "secret_key"),
     [("shop", "s3cret"), ("shop", "with:colons:in"), ("boutique", "clé-secrète"), ("k", " ")],
 )
-async def test_configured_sets_replace_the_one_that_is_built_in(
+async def test_configured_credentials_replace_the_built_in_ones(
     start_sandbox: StartSandbox, client_key: str, secret_key: str
 ) -> None:
     sandbox = await start_sandbox(
@@ -117,7 +120,7 @@ async def test_configured_sets_replace_the_one_that_is_built_in(
 
 @pytest.mark.spec("codes")
 @pytest.mark.decision("D2", "D6")
-async def test_a_set_may_use_its_own_services_only(start_sandbox: StartSandbox) -> None:
+async def test_credentials_are_valid_only_for_their_services(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(credentials=[{**OTHER_SET, "service_ids": [55, 56]}])
 
     for operation in OPERATIONS.values():
@@ -135,9 +138,7 @@ async def test_a_set_may_use_its_own_services_only(start_sandbox: StartSandbox) 
 
 @pytest.mark.spec("auth.3")
 @pytest.mark.decision("D6", "D32")
-async def test_production_credentials_get_403_from_a_sandbox_server(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_production_credentials_get_403_from_a_sandbox(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(credentials=[OTHER_SET, LIVE])
     authorization = basic("live_key", "live_secret")
 
@@ -150,9 +151,7 @@ async def test_production_credentials_get_403_from_a_sandbox_server(
 
 @pytest.mark.spec("codes")
 @pytest.mark.decision("D10")
-async def test_over_the_rate_of_a_client_key_comes_429_and_when_to_try_again(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_the_rate_limit_gives_429_and_retry_after(start_sandbox: StartSandbox) -> None:
     keys = [f"key{number}" for number in range(3)]
     sets = [{"client_key": key, "secret_key": "secret"} for key in keys]
     sandbox = await start_sandbox(credentials=sets, rate_limit_per_minute=1, rate_limit_burst=2)

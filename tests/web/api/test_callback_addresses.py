@@ -1,8 +1,6 @@
 """A bad address in a request gets HTTP 400; a callback to one in an old store fails (D37)."""
 
-import json
 import logging
-from typing import Any
 
 import pytest
 
@@ -10,9 +8,9 @@ from sandbox_sim.http_addresses import MAX_CHARACTERS
 from sandbox_sim.ports import Unit
 from sandbox_sim.records.callbacks import DeliveryState
 from tests.addresses import CALLABLE, NOT_CALLABLE
-from tests.conftest import Sandbox, Seen
+from tests.conftest import Sandbox
 from tests.web.conftest import Receiver, kept_callback
-from tests.web.control_api import ask, assert_error
+from tests.web.control_api import assert_error, post
 
 pytestmark = pytest.mark.decision("D5", "D37")
 
@@ -24,16 +22,9 @@ def of_length(characters: int) -> str:
     return address + "x" * (characters - len(address))
 
 
-async def resend(sandbox: Sandbox, callback_id: str, **body: Any) -> Seen:
-    path = f"/_sandbox/callbacks/{callback_id}/resend"
-    return await ask(sandbox, "POST", path, json.dumps(body).encode())
-
-
 @pytest.mark.parametrize("field", ["callback_url", "landing_page"])
 class TestRequests:
-    async def test_what_can_be_called_is_taken_and_anything_else_is_a_bad_request(
-        self, sandbox: Sandbox, field: str
-    ) -> None:
+    async def test_only_callable_addresses_are_accepted(self, sandbox: Sandbox, field: str) -> None:
         for address in NOT_CALLABLE:
             answer = await sandbox.card(**{field: address})
 
@@ -44,7 +35,7 @@ class TestRequests:
         for address in CALLABLE:
             assert (await sandbox.card(**{field: address})).code == "000", address
 
-    async def test_the_limit_is_in_the_sentence_and_no_password(
+    async def test_the_answer_to_a_refused_address_has_the_limit_and_no_password(
         self, sandbox: Sandbox, field: str
     ) -> None:
         longest = await sandbox.card(**{field: of_length(MAX_CHARACTERS)})
@@ -59,13 +50,13 @@ class TestRequests:
         assert "s3same" not in secret.message
 
 
-async def test_a_callback_is_not_resent_to_what_cannot_be_called(sandbox: Sandbox) -> None:
+async def test_a_resend_to_an_address_that_is_not_callable_is_refused(sandbox: Sandbox) -> None:
     await sandbox.collect()
     await sandbox.advance(seconds=1)
     before = await kept_callback(sandbox)
 
     for url in ("http://[1:2:3]:9/", "ftp://shop.example", "", of_length(2049)):
-        answer = await resend(sandbox, before.id, url=url)
+        answer = await post(sandbox, f"callbacks/{before.id}/resend", url=url)
 
         assert_error(answer, 400, "url must be an http:// or https:// address", "2,048 characters")
         assert await kept_callback(sandbox) == before
@@ -73,18 +64,18 @@ async def test_a_callback_is_not_resent_to_what_cannot_be_called(sandbox: Sandbo
 
 @pytest.mark.decision("D30")
 @pytest.mark.parametrize("url", ["http://[1:2:3]:9/", "http://[:::]:9/", "http://[::1.]:8590/"])
-async def test_a_bad_address_that_an_older_version_accepted_fails_and_can_be_replaced(
+async def test_a_callback_to_a_bad_address_of_an_older_version_fails_and_can_be_resent(
     sandbox: Sandbox, receiver: Receiver, url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await sandbox.collect()
 
-    async def give_it_the_address(unit: Unit) -> None:
+    async def set_address(unit: Unit) -> None:
         transaction = await unit.transaction(55, "T1")
         assert transaction is not None
         payment = transaction.payment._replace(callback_url=url)
         await unit.save_transaction(transaction._replace(payment=payment))
 
-    await sandbox.gateway.store.run(give_it_the_address)
+    await sandbox.gateway.store.run(set_address)
     await sandbox.advance(minutes=11)
 
     callback = await kept_callback(sandbox)
@@ -93,10 +84,11 @@ async def test_a_bad_address_that_an_older_version_accepted_fails_and_can_be_rep
     assert (await sandbox.status()).data["status"] == "000"
     assert not [each for each in caplog.records if each.exc_info or each.levelno > logging.WARNING]
 
-    assert (await resend(sandbox, callback.id)).status == 202
+    resend = f"callbacks/{callback.id}/resend"
+    assert (await post(sandbox, resend)).status == 202
     await sandbox.advance(minutes=11)
     assert len((await kept_callback(sandbox)).attempts) == 4
-    assert (await resend(sandbox, callback.id, url=receiver.url)).status == 202
+    assert (await post(sandbox, resend, url=receiver.url)).status == 202
     await sandbox.advance(seconds=0)
     assert (await kept_callback(sandbox)).state is DeliveryState.DELIVERED
     assert receiver.delivery.body["trans_ref"] == "T1"

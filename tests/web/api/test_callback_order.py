@@ -1,17 +1,14 @@
-"""A callback leaves after its status and its answer; a slow receiver delays no other (D16)."""
+"""A callback is sent after its status is final and its answer is written (D16)."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import web
 
-from sandbox_sim.adapters.clock_and_ids import VirtualClock
-from sandbox_sim.bootstrap import build
-from sandbox_sim.settings.schema import Settings
 from sandbox_sim.web.api.responses import GatewayAnswer
-from sandbox_sim.web.transport.server import GRACE_S, GatewayRunner
+from sandbox_sim.web.transport.server import GRACE_S
 from tests.conftest import Sandbox, StartSandbox
 from tests.stores.conftest import eventually
 from tests.web.conftest import Receiver
@@ -49,7 +46,7 @@ def refs(receiver: Receiver) -> list[str]:
 @pytest.mark.decision("D16")
 @pytest.mark.parametrize("operation", ["collect", "card"])
 @pytest.mark.parametrize("settle_delay_ms", [0, 1000])
-async def test_a_receiver_that_asks_for_the_status_sees_000(
+async def test_a_receiver_that_queries_the_status_gets_000(
     start_sandbox: StartSandbox, receiver: Receiver, operation: str, settle_delay_ms: int
 ) -> None:
     sandbox = await start_sandbox(settle_delay_ms=settle_delay_ms)
@@ -85,7 +82,7 @@ async def test_a_receiver_may_start_the_next_payment_before_it_answers(
 
 @pytest.mark.decision("D16")
 @pytest.mark.parametrize("client", ["waits", "goes away"])
-async def test_no_callback_leaves_before_its_answer_is_written_or_its_client_went_away(
+async def test_a_callback_waits_until_its_answer_is_written_or_its_client_is_gone(
     start_sandbox: StartSandbox, receiver: Receiver, held_answer: HeldAnswer, client: str
 ) -> None:
     sandbox = await start_sandbox(settle_delay_ms=0)
@@ -108,20 +105,16 @@ async def test_no_callback_leaves_before_its_answer_is_written_or_its_client_wen
 
 @pytest.mark.decision("D30")
 @pytest.mark.parametrize("turns", range(8))
-async def test_stopping_does_not_wait_for_a_callback_to_an_inbox_of_our_own(turns: int) -> None:
+async def test_a_stopping_gateway_does_not_wait_for_a_callback_to_its_own_inbox(
+    start_sandbox: StartSandbox, turns: int
+) -> None:
     """The gateway stops after `turns` iterations of the event loop, in another stage each time."""
-    gateway = build(Settings(store="memory:", settle_delay_ms=0), clock=VirtualClock())
-    runner = GatewayRunner(gateway.app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    async with ClientSession() as session:
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        sandbox = Sandbox(url, gateway, session, runner)
-        await sandbox.collect()
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        stopping = asyncio.create_task(runner.cleanup())
-        done, _ = await asyncio.wait({stopping}, timeout=GRACE_S - 0.5)
-        await stopping
+    sandbox = await start_sandbox(settle_delay_ms=0)
+    await sandbox.collect()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    stopping = asyncio.create_task(sandbox.stop())
+    done, _ = await asyncio.wait({stopping}, timeout=GRACE_S - 0.5)
+    await stopping
 
     assert done

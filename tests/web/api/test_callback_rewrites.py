@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import StartSandbox
 from tests.web.conftest import Receiver, StartReceiver
-from tests.web.control_api import ask, only
+from tests.web.control_api import only, post
 
 LIVE = "https://shop.example/hooks/paid?shop=7"
 
@@ -15,7 +15,7 @@ def origin(receiver: Receiver) -> str:
     return receiver.url.removesuffix("/callbacks")
 
 
-async def test_both_addresses_are_shown(
+async def test_a_callback_shows_its_own_and_its_rewritten_address(
     start_sandbox: StartSandbox, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", logger="sandbox_sim.callbacks")
@@ -32,17 +32,15 @@ async def test_both_addresses_are_shown(
     assert "s3same" not in caplog.text + str(callback)
 
 
-async def test_each_attempt_says_where_it_went(
+async def test_each_attempt_shows_its_own_address(
     start_sandbox: StartSandbox, start_receiver: StartReceiver
 ) -> None:
     one, other = await start_receiver(), await start_receiver()
     sandbox = await start_sandbox(callback_rewrites={"https://shop.example": origin(one)})
     await sandbox.collect(callback_url=LIVE)
     await sandbox.advance(seconds=1)
-    name = (await only(sandbox, "callbacks"))["id"]
 
-    body = f'{{"url": "{other.url}"}}'.encode()
-    await ask(sandbox, "POST", f"/_sandbox/callbacks/{name}/resend", body)
+    await post(sandbox, "callbacks/T1/resend", url=other.url)
     await sandbox.advance(seconds=0)
 
     sent_to = [attempt["sent_to"] for attempt in (await only(sandbox, "callbacks"))["attempts"]]
@@ -50,7 +48,7 @@ async def test_each_attempt_says_where_it_went(
     assert other.delivery.raw == one.delivery.raw
 
 
-async def test_the_address_that_it_goes_to_is_the_one_that_is_allowed_or_not(
+async def test_callback_hosts_applies_to_the_rewritten_address(
     start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
     rewrites = {"https://shop.example": origin(receiver)}
@@ -69,10 +67,10 @@ async def test_the_address_that_it_goes_to_is_the_one_that_is_allowed_or_not(
 
 
 @pytest.mark.decision("D29")
-async def test_headers_of_ones_own_go_with_each_callback(
+async def test_callback_headers_are_added_to_each_callback(
     start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
-    """A name and password in the address go before such a header."""
+    """A name and password in the address take precedence over such a header."""
     own = {"X-Staging": "1", "Authorization": "Bearer 5", "User-Agent": "shop"}
     sandbox = await start_sandbox(callback_headers=own)
     receiver.answer_in_turn(500, 200, 200)

@@ -30,8 +30,8 @@ async def test_a_callback_is_a_json_post_to_exactly_the_callback_url(
 
 
 @pytest.mark.decision("D27", "D28")
-async def test_the_storefront_path_gets_events_out_of_the_box(sandbox: Sandbox) -> None:
-    """A given currency is told, and the reference is the order."""
+async def test_storefront_paths_get_the_event_profile_by_default(sandbox: Sandbox) -> None:
+    """An event has the currency of the payment, and the reference as its `order_id`."""
     shop = sandbox.inbox_url("wc-api") + "/?wc-api=gateway"
     fields = {"currency_code": "USD", "currency_val": "10.50", "reference": "wc_42 · Ɛdwoa"}
     await sandbox.collect(callback_url=shop)
@@ -48,7 +48,7 @@ async def test_the_storefront_path_gets_events_out_of_the_box(sandbox: Sandbox) 
 
 
 @pytest.mark.decision("D27")
-async def test_a_credential_set_may_have_its_own_profile_below_that_table(
+async def test_the_profile_of_credentials_yields_to_callback_profiles(
     start_sandbox: StartSandbox,
 ) -> None:
     sandbox = await start_sandbox(
@@ -72,9 +72,7 @@ async def test_a_credential_set_may_have_its_own_profile_below_that_table(
 
 @pytest.mark.spec("delivery.2", "limits")
 @pytest.mark.decision("D30")
-async def test_three_attempts_leave_five_minutes_apart(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
+async def test_three_attempts_are_five_minutes_apart(sandbox: Sandbox, receiver: Receiver) -> None:
     receiver.answer_in_turn(500, 500, 500)
     await sandbox.collect(callback_url=receiver.url)
 
@@ -93,7 +91,7 @@ async def test_three_attempts_leave_five_minutes_apart(
 
 
 @pytest.mark.decision("D15", "D30")
-async def test_retries_go_on_after_the_status_has_been_forgotten(
+async def test_retries_continue_after_the_status_has_expired(
     start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
     sandbox = await start_sandbox(callback_retry_interval_s=3600)
@@ -108,7 +106,7 @@ async def test_retries_go_on_after_the_status_has_been_forgotten(
 @pytest.mark.spec("delivery.1", "delivery.3")
 @pytest.mark.decision("D2", "D29")
 @pytest.mark.parametrize("profile", ["trans", "flat"])
-async def test_every_callback_is_signed_over_its_bytes_with_the_key_of_the_client_that_asked(
+async def test_a_callback_is_signed_over_its_bytes_with_the_secret_key_of_its_client(
     start_sandbox: StartSandbox, receiver: Receiver, profile: str
 ) -> None:
     reference = 'Ɛdwoa\'s "café" 🧺 \\ \u2028'

@@ -10,7 +10,7 @@ async def network_id(sandbox: Sandbox, transaction_id: str = "T1") -> str:
 
 
 @pytest.mark.decision("D14", "D18")
-async def test_the_callbacks_of_both_go_out(sandbox: Sandbox) -> None:
+async def test_the_older_and_the_newer_transaction_both_send_callbacks(sandbox: Sandbox) -> None:
     await sandbox.collect(amount=1)
     older = await network_id(sandbox)
     await sandbox.advance(milliseconds=500)
@@ -27,8 +27,8 @@ async def test_the_callbacks_of_both_go_out(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.decision("D14", "D15")
-async def test_a_decline_replaces_too_and_a_rejection_does_not(sandbox: Sandbox) -> None:
-    """The older one still sends its callback."""
+async def test_a_declined_duplicate_replaces_and_a_rejected_one_does_not(sandbox: Sandbox) -> None:
+    """The older transaction still sends its callback."""
     await sandbox.collect()
     before = await network_id(sandbox)
     await sandbox.collect(amount=10000.01)
@@ -43,13 +43,13 @@ async def test_a_decline_replaces_too_and_a_rejection_does_not(sandbox: Sandbox)
 
 
 @pytest.mark.decision("D7", "D14", "D15")
-async def test_with_reject_the_second_gets_219_and_the_first_stays(
+async def test_with_reject_a_duplicate_gets_219_and_the_first_transaction_stays(
     start_sandbox: StartSandbox,
 ) -> None:
-    """What is rejected is warned of, without saying that it replaces anything."""
+    """The reason names the repeated id, and does not say that anything is replaced."""
     sandbox = await start_sandbox(duplicates="reject")
     assert (await sandbox.collect(customer_number="0540010000")).code == "019"
-    assert (await sandbox.collect(amount=1)).code == "202", "a rejected one has not used the id"
+    assert (await sandbox.collect(amount=1)).code == "202", "a rejected payment does not use its id"
     first = await network_id(sandbox)
 
     for number, code in (("0244000001", "219"), ("0540010000", "019")):
@@ -65,9 +65,7 @@ async def test_with_reject_the_second_gets_219_and_the_first_stays(
 
 @pytest.mark.decision("D14")
 @pytest.mark.parametrize("duplicates", ["accept", "reject"])
-async def test_two_services_may_use_the_same_id(
-    start_sandbox: StartSandbox, duplicates: str
-) -> None:
+async def test_services_may_use_the_same_id(start_sandbox: StartSandbox, duplicates: str) -> None:
     sandbox = await start_sandbox(duplicates=duplicates)
     await sandbox.collect(service_id=55, amount=1)
 

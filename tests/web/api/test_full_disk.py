@@ -8,6 +8,7 @@ import pytest
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.sqlite_files import fill_disk, free_disk, killed
 from tests.web.conftest import Receiver
+from tests.web.control_api import ask
 
 
 @pytest.fixture
@@ -21,8 +22,8 @@ async def sandbox(start_sandbox: StartSandbox, path: Path) -> Sandbox:
 
 
 async def readyz(sandbox: Sandbox) -> tuple[int, dict[str, Any]]:
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/readyz") as response:
-        return response.status, await response.json()
+    answer = await ask(sandbox, "GET", "/_sandbox/readyz")
+    return answer.status, answer.body
 
 
 async def until_full(sandbox: Sandbox, **fields: Any) -> tuple[list[str], Seen]:
@@ -40,7 +41,7 @@ async def until_full(sandbox: Sandbox, **fields: Any) -> tuple[list[str], Seen]:
 
 @pytest.mark.spec("errors")
 @pytest.mark.decision("D6")
-async def test_sms_endpoints_say_the_same_and_charge_nothing(sandbox: Sandbox) -> None:
+async def test_an_sms_gets_code_500_and_is_not_charged(sandbox: Sandbox) -> None:
     before = await sandbox.sms_balance()
     await fill_disk(sandbox.gateway.store)
     sent = 0
@@ -54,7 +55,7 @@ async def test_sms_endpoints_say_the_same_and_charge_nothing(sandbox: Sandbox) -
     assert (await sandbox.history()).body["pagination"]["total_no_of_records"] == sent
 
 
-async def test_what_was_acknowledged_was_saved_and_nothing_else(
+async def test_exactly_the_acknowledged_payments_are_saved(
     sandbox: Sandbox, start_sandbox: StartSandbox, path: Path, receiver: Receiver
 ) -> None:
     acknowledged, _ = await until_full(sandbox, callback_url=receiver.url)
@@ -69,7 +70,7 @@ async def test_what_was_acknowledged_was_saved_and_nothing_else(
     assert [delivery.body["trans_ref"] for delivery in receiver.deliveries] == acknowledged
 
 
-async def test_it_is_not_ready_and_with_room_again_goes_on_as_if_nothing_had_been(
+async def test_the_gateway_is_not_ready_and_works_again_when_the_disk_has_room(
     sandbox: Sandbox, path: Path, receiver: Receiver
 ) -> None:
     assert await readyz(sandbox) == (200, {"status": "ready"})
@@ -77,13 +78,12 @@ async def test_it_is_not_ready_and_with_room_again_goes_on_as_if_nothing_had_bee
     refused = f"T{len(acknowledged)}"
     error = {"code": "store_unavailable", "message": f"{path}: the disk is full"}
     assert await readyz(sandbox) == (503, {"error": error})
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/livez") as response:
-        assert response.status == 200
+    assert (await ask(sandbox, "GET", "/_sandbox/livez")).status == 200
 
     await free_disk(sandbox.gateway.store)
 
     assert await readyz(sandbox) == (200, {"status": "ready"})
     assert (await sandbox.collect(transaction_id=refused, callback_url=receiver.url)).code == "202"
     await sandbox.advance(seconds=1)
-    told = [delivery.body["trans_ref"] for delivery in receiver.deliveries]
-    assert told == [*acknowledged, refused]
+    sent = [delivery.body["trans_ref"] for delivery in receiver.deliveries]
+    assert sent == [*acknowledged, refused]

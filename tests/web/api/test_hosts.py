@@ -34,7 +34,7 @@ async def sandbox(request: pytest.FixtureRequest, start_sandbox: StartSandbox) -
 
 
 async def test_a_foreign_host_or_origin_gets_403_on_every_path(sandbox: Sandbox) -> None:
-    """The answer names the setting. The journal has what was refused, with secrets masked."""
+    """The answer names the setting. The journal has the request, with secrets masked."""
     hint = "add evil.example to the setting allowed_hosts"
     origins = (b"http://evil.example", b"http://localhost:3000", b"null", b"")
     for path in (*PATHS, "/unknown"):
@@ -58,8 +58,8 @@ async def test_a_foreign_host_or_origin_gets_403_on_every_path(sandbox: Sandbox)
     assert "4111111111111111" not in json.dumps(entry)
 
 
-async def test_it_comes_before_authentication_for_every_method(sandbox: Sandbox) -> None:
-    """Whether its credentials are right, such a page does not learn."""
+async def test_the_host_check_precedes_authentication_for_every_method(sandbox: Sandbox) -> None:
+    """A foreign page does not learn whether credentials are right."""
     preflight = (FROM_EVIL, b"Access-Control-Request-Method: POST")
     for headers, host, method in (
         *(((), EVIL, "POST"), ((FROM_EVIL,), b"127.0.0.1", "POST")),
@@ -74,7 +74,7 @@ async def test_it_comes_before_authentication_for_every_method(sandbox: Sandbox)
         assert not [name for name in right.headers if name.startswith("access-control-")]
 
 
-async def test_settings_add_names_and_beyond_loopback_any_host_is_taken(
+async def test_settings_add_hosts_and_beyond_loopback_any_host_is_accepted(
     start_sandbox: StartSandbox,
 ) -> None:
     rows: list[tuple[dict[str, Any], bytes, bytes | None, str]] = [

@@ -37,7 +37,7 @@ async def sent(sandbox: Sandbox, name: str, field: str, value: object) -> tuple[
     return answer.status, answer.code, answer.message
 
 
-async def test_a_longer_text_is_refused_by_name_and_limit(sandbox: Sandbox) -> None:
+async def test_a_too_long_text_is_refused_with_its_field_and_limit(sandbox: Sandbox) -> None:
     """Characters count, not bytes. `currency_val` may be a number (D5)."""
     for name, field in FIELDS:
         limit = LIMITS[field]
@@ -56,7 +56,7 @@ async def test_a_longer_text_is_refused_by_name_and_limit(sandbox: Sandbox) -> N
     assert (entry["service_id"], entry["transaction_id"]) == (55, None)
 
 
-async def test_in_production_the_lengths_are_the_same(start_sandbox: StartSandbox) -> None:
+async def test_production_has_the_same_limits(start_sandbox: StartSandbox) -> None:
     sandbox = await live(start_sandbox, {"staging": {"adapter": "simulated"}})
     for field in ("transaction_id", "reference", "nickname"):
         body = {**collection(callback_url="https://shop.test/"), field: "x" * 1_001}
@@ -66,8 +66,8 @@ async def test_in_production_the_lengths_are_the_same(start_sandbox: StartSandbo
         assert f"{field} must have at most {LIMITS[field]:,} characters" in answer.message
 
 
-class TestTheControlApi:
-    async def test_a_match_that_no_request_can_have_is_refused(self, sandbox: Sandbox) -> None:
+class TestControlApi:
+    async def test_a_too_long_text_to_match_is_refused(self, sandbox: Sandbox) -> None:
         effects: dict[str, dict[str, Any]] = {
             "faults": {"fault": {"status": 500}}, "overrides": {"outcome": {"status": "001"}}
         }  # fmt: skip
@@ -77,7 +77,7 @@ class TestTheControlApi:
             long = await post(sandbox, path, match={field: "x" * 256}, **effect)
             assert_error(long, 400, f"match.{field} must be a string of at most 255 characters")
 
-    async def test_too_long_a_name_of_an_inbox_is_refused(self, sandbox: Sandbox) -> None:
+    async def test_a_too_long_name_of_an_inbox_is_refused(self, sandbox: Sandbox) -> None:
         ways = [("POST", ""), ("DELETE", ""), ("GET", "/messages"), ("POST", "/wait"), ("PUT", "")]
         for method, rest in ways:
             body = json.dumps({"count": 1, "timeout_s": 0}).encode() if rest == "/wait" else b""
@@ -89,7 +89,7 @@ class TestTheControlApi:
             assert fits.status in {200, 408}
             assert_error(long, 400, "the name of the inbox must have at most 255 characters")
 
-    async def test_the_document_has_the_lengths(self, sandbox: Sandbox) -> None:
+    async def test_the_openapi_document_has_the_limits(self, sandbox: Sandbox) -> None:
         document = await get(sandbox, "openapi.json")
         schemas = document["components"]["schemas"]
 

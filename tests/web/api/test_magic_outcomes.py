@@ -14,9 +14,7 @@ FAILED, CANCELLED = "13.37", "13.38"
 
 
 @pytest.mark.decision("D31")
-async def test_an_amount_ends_any_payment_and_its_callback_says_so(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_an_amount_decides_any_payment_and_its_callback(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(magic_outcomes={FAILED: "001", CANCELLED: "003"})
     outcomes = ((13.37, "001", "FAILED"), (13.38, "003", "CANCELLED"))
 
@@ -32,9 +30,7 @@ async def test_an_amount_ends_any_payment_and_its_callback_says_so(
         assert (await sandbox.inbox())[-1]["json"]["trans_status"] == f"{status}/{said}"
 
 
-async def test_a_number_in_either_form_a_bill_account_a_test_card_and_a_code(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_numbers_accounts_cards_and_amounts_decide(start_sandbox: StartSandbox) -> None:
     magic = {
         "0244000003": "003", "233244000004": "003",
         "200000000003": "001", "4242424242424242": "402", "99.99": "500",
@@ -56,10 +52,8 @@ async def test_a_number_in_either_form_a_bill_account_a_test_card_and_a_code(
 
 
 @pytest.mark.decision("D9")
-async def test_it_goes_before_the_last_digit_and_after_an_override_and_every_other_check(
-    start_sandbox: StartSandbox,
-) -> None:
-    """A number goes before an amount. The journal says why."""
+async def test_a_magic_outcome_precedes_only_the_last_digit(start_sandbox: StartSandbox) -> None:
+    """An override precedes it, and a number precedes an amount. The journal says why."""
     magic = {"0244000009": "003", "0540010000": "003", "10000.01": "003", FAILED: "001"}
     sandbox = await start_sandbox(magic_outcomes=magic)
     assert (await sandbox.collect(customer_number="0540010000")).code == "019"

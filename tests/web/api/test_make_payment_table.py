@@ -23,7 +23,7 @@ def combinations(model: type[request_models.PaymentBody]) -> Iterator[tuple[str,
 
 
 @pytest.mark.spec("endpoint.1", "endpoint.2", "endpoint.3", "endpoint.4")
-def test_each_model_takes_what_the_table_has_for_its_operation_and_each_row_has_a_model() -> None:
+def test_the_models_take_exactly_the_combinations_of_their_operations() -> None:
     taken = {model: set(combinations(model)) for model in MODELS}
 
     for model, found in taken.items():
@@ -36,7 +36,7 @@ def test_each_model_takes_what_the_table_has_for_its_operation_and_each_row_has_
 
 @pytest.mark.spec("endpoint.5", "endpoint.6")
 @pytest.mark.parametrize("models", [request_models.OWN_PATHS, live_operations.OWN_PATHS])
-def test_a_payment_with_a_path_of_its_own_has_a_model_with_its_type(
+def test_a_payment_with_its_own_path_has_a_model_of_its_type(
     models: Mapping[str, type[request_models.PaymentBody]],
 ) -> None:
     types = {

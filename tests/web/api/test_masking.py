@@ -29,7 +29,7 @@ def signed_in(url: str) -> str:
 
 
 class TestAddresses:
-    async def test_a_callback_is_sent_with_the_password_that_no_list_shows(
+    async def test_an_address_is_used_with_its_password_and_shown_masked(
         self, sandbox: Sandbox, receiver: Receiver
     ) -> None:
         url = f"{signed_in(receiver.url)}?c={CARD}"
@@ -43,10 +43,8 @@ class TestAddresses:
         shown = receiver.url.replace("//", "//***@") + f"?c={MASKED}"
         callback = await only(sandbox, "callbacks")
         assert [callback["url"], callback["attempts"][0]["sent_to"]] == [shown, shown]
-        assert [pending["callback_url"], (await only(sandbox, "transactions"))["callback_url"]] == [
-            shown,
-            shown,
-        ]
+        for transaction in (pending, await only(sandbox, "transactions")):
+            assert transaction["callback_url"] == shown
         assert (await only(sandbox, "requests"))["request"]["callback_url"] == shown
 
         landing = f"http://ama:s3same@shop.example/thanks?order={CARD}"
@@ -56,7 +54,7 @@ class TestAddresses:
         assert f'href="{landing}"' in await (await sandbox.session.get(page)).text()
 
     @pytest.mark.parametrize("stopped_by", ["stop", "kill"])
-    async def test_so_are_its_retries_after_a_restart(
+    async def test_a_retry_after_a_restart_uses_the_password(
         self, start_sandbox: StartSandbox, receiver: Receiver, tmp_path: Path, stopped_by: str
     ) -> None:
         path = tmp_path / "state.sqlite3"
@@ -74,7 +72,7 @@ class TestAddresses:
         first, second = receiver.deliveries
         assert second.headers["Authorization"] == first.headers["Authorization"]
 
-    async def test_one_is_sent_again_to_where_it_went_before_and_after_a_snapshot(
+    async def test_a_restored_or_resent_callback_uses_the_password(
         self, sandbox: Sandbox, receiver: Receiver
     ) -> None:
         await sandbox.collect(callback_url=signed_in(receiver.url))
@@ -98,7 +96,7 @@ class TestAddresses:
 class TestTransactionIds:
     """A transaction_id that looks like a card number still works as a key, and is shown masked."""
 
-    async def test_answers_and_callbacks_have_it_and_what_is_shown_has_it_masked(
+    async def test_answers_and_callbacks_have_the_id_and_lists_show_it_masked(
         self, sandbox: Sandbox, receiver: Receiver
     ) -> None:
         await sandbox.collect(transaction_id=CARD, callback_url=receiver.url)
@@ -110,17 +108,14 @@ class TestTransactionIds:
         assert (callback["transaction_id"], callback["body"]["trans_ref"]) == (MASKED, MASKED)
         assert (await only(sandbox, "transactions"))["transaction_id"] == MASKED
         status, collected = await listed(sandbox, "requests")
-        assert (collected["transaction_id"], collected["request"]["transaction_id"]) == (
-            MASKED,
-            MASKED,
-        )
+        assert collected["transaction_id"] == collected["request"]["transaction_id"] == MASKED
         assert status["answer"]["response_data"]["transaction_id"] == MASKED
 
     @pytest.mark.decision("D14")
-    async def test_what_is_kept_under_it_is_found_by_it_and_by_what_is_shown(
+    async def test_the_id_and_its_masked_form_find_records(
         self, start_sandbox: StartSandbox
     ) -> None:
-        """It is recognised as repeated, and settled by it."""
+        """The unmasked id also finds a duplicate, and the payment to settle."""
         sandbox = await start_sandbox(duplicates="reject")
         similar = "4111110205021111"
         await sandbox.collect(transaction_id=CARD, amount=1)
@@ -146,8 +141,7 @@ class TestTransactionIds:
         assert len(requests) == 4
         assert inbox.status == 200
 
-    async def test_one_of_thirteen_digits_is_shown_as_it_came(self, sandbox: Sandbox) -> None:
-        """A card with a typing error is masked where a card pays or is paid."""
+    async def test_an_id_of_thirteen_digits_is_not_masked(self, sandbox: Sandbox) -> None:
         name = "1767258000123"
         await sandbox.collect(transaction_id=name, reference="0244000001 200000000001")
 
@@ -156,18 +150,19 @@ class TestTransactionIds:
         assert entry["request"]["reference"] == "0244000001 200000000001"
         assert (await search(sandbox, "requests", transaction_id=name)) == [entry]
 
-        await sandbox.card(customer_number="4111111111111112", transaction_id=name)
+    async def test_a_mistyped_card_number_of_a_payment_is_masked(self, sandbox: Sandbox) -> None:
+        """An id of thirteen digits beside it is not masked."""
+        await sandbox.card(customer_number="4111111111111112", transaction_id="1767258000123")
         await sandbox.payout(customer_number="1111 1111 1111 1112", payment_option="CRD", nw="VIS")
-        payout, card, _ = [each["request"] for each in await listed(sandbox, "requests")]
+
+        payout, card = [each["request"] for each in await listed(sandbox, "requests")]
         assert card["customer_number"] == "411111******1112"
-        assert card["transaction_id"] == name
+        assert card["transaction_id"] == "1767258000123"
         assert payout["customer_number"] == "1111 11** **** 1112"
 
 
 class TestOverrides:
-    async def test_a_card_number_in_match_is_kept_masked_and_matches(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_card_number_in_a_match_is_masked_and_matches(self, sandbox: Sandbox) -> None:
         for number in (CARD, SPACED, "\uff14111111111111111"):
             match = {"customer_number": number}
             added = await post(
@@ -183,7 +178,7 @@ class TestOverrides:
             assert shown.count("*") == 6
             await ask(sandbox, "DELETE", "/_sandbox/overrides")
 
-    async def test_a_card_number_is_masked_in_any_payment_that_one_lets_through(
+    async def test_a_card_number_is_masked_in_any_payment_that_an_override_accepts(
         self, sandbox: Sandbox, receiver: Receiver
     ) -> None:
         await post(sandbox, "overrides", match={"service_id": 55}, outcome={"status": "000"})
@@ -197,37 +192,33 @@ class TestOverrides:
             assert (await listed(sandbox, "transactions"))[0]["party"] == SPACED_MASKED
 
 
-class TestSms:
-    async def test_lengths_and_units_are_those_of_the_text_as_it_came(
-        self, sandbox: Sandbox
-    ) -> None:
-        text = "\uff14111111111111111".ljust(71, ".")  # UCS-2, two pages
+async def test_length_and_cost_of_an_sms_are_those_of_the_unmasked_text(sandbox: Sandbox) -> None:
+    text = "\uff14111111111111111".ljust(71, ".")  # UCS-2, two pages
 
-        sent = (await sandbox.sms(msg_body=text, sender_id=CARD)).data
+    sent = (await sandbox.sms(msg_body=text, sender_id=CARD)).data
 
-        assert (sent["encoding"], sent["char_count"], sent["page_count"]) == ("UNICODE", 71, 2)
-        assert await sandbox.sms_balance() == 498
-        (message,) = (await sandbox.history()).data
-        assert message["message"] == "\uff1411111******1111".ljust(71, ".")
-        assert (message["sender_id"], message["char_count"]) == (MASKED, 71)
+    assert (sent["encoding"], sent["char_count"], sent["page_count"]) == ("UNICODE", 71, 2)
+    assert await sandbox.sms_balance() == 498
+    (message,) = (await sandbox.history()).data
+    assert message["message"] == "\uff1411111******1111".ljust(71, ".")
+    assert (message["sender_id"], message["char_count"]) == (MASKED, 71)
 
 
-class TestRequests:
-    async def test_the_path_is_masked_and_headers_are_not_kept(
-        self, sandbox: Sandbox, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        caplog.set_level("DEBUG", logger="sandbox_sim")
-        headers = b"User-Agent: " + CARD.encode(), b"X-Card: " + CARD.encode()
-        for path in ("/pay/4111%201111%2D%311111111", f"/pay/{CARD}?card={CARD}"):
-            await exchange(sandbox, request_bytes(path, b"{}", *headers, agent=False))
+async def test_the_journal_masks_the_path_and_stores_no_headers(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", logger="sandbox_sim")
+    headers = b"User-Agent: " + CARD.encode(), b"X-Card: " + CARD.encode()
+    for path in ("/pay/4111%201111%2D%311111111", f"/pay/{CARD}?card={CARD}"):
+        await exchange(sandbox, request_bytes(path, b"{}", *headers, agent=False))
 
-        entries = await listed(sandbox, "requests")
-        assert [each["path"] for each in entries] == [f"/pay/{MASKED}", "/pay/4111 11**-****1111"]
-        assert CARD[:10] not in json.dumps(entries)
-        assert CARD not in caplog.text
+    entries = await listed(sandbox, "requests")
+    assert [each["path"] for each in entries] == [f"/pay/{MASKED}", "/pay/4111 11**-****1111"]
+    assert CARD[:10] not in json.dumps(entries)
+    assert CARD not in caplog.text
 
 
-async def test_what_anybody_sends_to_an_inbox_of_any_name_is_masked(sandbox: Sandbox) -> None:
+async def test_the_messages_and_the_name_of_an_inbox_are_masked(sandbox: Sandbox) -> None:
     url = sandbox.inbox_url(CARD)
     bodies = (SPACED, f"{'4 ' * 20_000}; {SPACED}")
     for body in bodies:
@@ -244,7 +235,7 @@ async def test_what_anybody_sends_to_an_inbox_of_any_name_is_masked(sandbox: San
     assert (await ask(sandbox, "DELETE", f"/_sandbox/inbox/{CARD}")).body == {"deleted": 2}
 
 
-async def test_errors_quote_no_card_number(sandbox: Sandbox) -> None:
+async def test_errors_mask_card_numbers(sandbox: Sandbox) -> None:
     seen = await ask(sandbox, "GET", f"/_sandbox/transactions/55/{CARD}")
     assert seen.status == 404
     assert MASKED in json.dumps(seen.body)
@@ -256,7 +247,7 @@ async def test_errors_quote_no_card_number(sandbox: Sandbox) -> None:
     assert entry["why"].startswith(f"customer_number '{SPACED_MASKED}' is not ten digits")
 
 
-async def test_what_a_receiver_answers_is_masked(sandbox: Sandbox, receiver: Receiver) -> None:
+async def test_the_answer_of_a_receiver_is_masked(sandbox: Sandbox, receiver: Receiver) -> None:
     async def echo(request: web.Request) -> web.StreamResponse:
         return web.Response(text=f"got {await request.text()}", status=500)
 

@@ -6,7 +6,7 @@ from tests.conftest import StartSandbox
 
 
 @pytest.mark.decision("D11", "D28", "D34")
-async def test_lenient_takes_a_plus_and_goes_on_without_it(start_sandbox: StartSandbox) -> None:
+async def test_lenient_accepts_a_plus_and_removes_it(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(lenient=True, magic_outcomes={"0244000003": "003"})
 
     answer = await sandbox.collect(customer_number="+233244000001")
@@ -24,9 +24,7 @@ async def test_lenient_takes_a_plus_and_goes_on_without_it(start_sandbox: StartS
 
 
 @pytest.mark.decision("D7", "D14")
-async def test_sandbox_reject_status_is_that_of_the_sandbox_codes_only(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_sandbox_reject_status_is_only_for_sandbox_codes(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(sandbox_reject_status=422, duplicates="reject")
     rows: list[tuple[dict[str, object], str, int]] = [
         ({"customer_number": "0244000009"}, "015", 422),

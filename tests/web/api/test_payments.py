@@ -1,4 +1,4 @@
-"""1 to 6: every payment is accepted, declined or rejected, and its receiver is told of success."""
+"""1 to 6: every payment is accepted, declined or rejected, and success sends a callback."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ BILL = {"payment_mode": "BLP", "nw": "ECG", "customer_number": "200000000001"}
 @pytest.mark.spec("delivery.6")
 @pytest.mark.decision("D8", "D11", "D16", "D17", "D18", "D28")
 @pytest.mark.parametrize(
-    ("operation", "fields", "told"),
+    ("operation", "fields", "sent"),
     [
         ("collect", {}, MOBILE),
         ("collect", {"nickname": None}, MOBILE),
@@ -46,8 +46,8 @@ BILL = {"payment_mode": "BLP", "nw": "ECG", "customer_number": "200000000001"}
         ("bill", {"payment_option": "MOM"}, {**BILL, "payment_mode": "MOM"}),
     ],
 )
-async def test_a_payment_is_pending_then_successful_and_its_receiver_is_told(
-    sandbox: Sandbox, operation: str, fields: dict[str, Any], told: dict[str, str]
+async def test_a_payment_is_pending_then_successful_and_sends_its_callback(
+    sandbox: Sandbox, operation: str, fields: dict[str, Any], sent: dict[str, str]
 ) -> None:
     answer = await getattr(sandbox, operation)(**fields)
     more = {"status": "success"} if operation == "payout" else {}
@@ -65,7 +65,7 @@ async def test_a_payment_is_pending_then_successful_and_its_receiver_is_told(
         "trans_status": "000/SUCCESS",
         "message": "SUCCESSFUL",
         "amount": "10.5",
-        **told,
+        **sent,
     }
 
 
@@ -89,7 +89,7 @@ async def test_a_payment_is_pending_then_successful_and_its_receiver_is_told(
         ("card", {"customer_number": "4111 1111 1111 1111"}, "019"),
     ],
 )
-async def test_a_decline_has_failed_a_rejection_leaves_nothing_and_neither_has_a_callback(
+async def test_a_decline_is_stored_a_rejection_is_not_and_neither_sends_a_callback(
     sandbox: Sandbox, operation: str, fields: dict[str, Any], code: str
 ) -> None:
     answer = await getattr(sandbox, operation)(**fields)
@@ -107,22 +107,25 @@ async def test_a_decline_has_failed_a_rejection_leaves_nothing_and_neither_has_a
 
 @pytest.mark.spec("endpoint.4", "sandbox.9")
 @pytest.mark.decision("D13")
-async def test_a_payout_is_held_against_the_balance_of_its_service(sandbox: Sandbox) -> None:
+async def test_a_payout_above_the_balance_of_its_service_is_refused(sandbox: Sandbox) -> None:
     answers = [await sandbox.payout(service_id=59, amount=amount) for amount in (5.0, 5.01)]
 
     assert [answer.code for answer in answers] == ["202", "402"]
 
 
-@pytest.mark.spec("endpoint.4", "endpoint.5", "sandbox.5", "sandbox.7")
-@pytest.mark.decision("D13", "D19")
-async def test_every_bank_is_known_and_unavailable_and_every_product_has_its_own_accounts(
-    sandbox: Sandbox,
-) -> None:
+@pytest.mark.spec("endpoint.4", "sandbox.5")
+@pytest.mark.decision("D13")
+async def test_payouts_to_every_bank_are_unavailable(sandbox: Sandbox) -> None:
     for bank in BANKS:
         answer = await sandbox.payout(payment_option="BNK", nw=bank, customer_number="1234567890")
 
         assert answer.code == "019", bank
         assert answer.message == "Bank and card payouts are not available in sandbox"
+
+
+@pytest.mark.spec("endpoint.5", "sandbox.7")
+@pytest.mark.decision("D19")
+async def test_every_bill_product_accepts_only_its_own_accounts(sandbox: Sandbox) -> None:
     for nw in LEADING:
         other = "ECG" if nw != "ECG" else "GHW"
         for owner, ending, code in ((nw, "001", "202"), (nw, "009", "015"), (other, "001", "019")):

@@ -50,7 +50,7 @@ async def books(sandbox: Sandbox) -> list[int]:
 
 
 @pytest.mark.parametrize("cost", [1, 7, UNITS + 1])
-async def test_exactly_as_many_succeed_as_can_be_paid_for(sandbox: Sandbox, cost: int) -> None:
+async def test_concurrent_sends_succeed_until_units_are_spent(sandbox: Sandbox, cost: int) -> None:
     answers = await at_once(sandbox, [cost] * SENDS)
 
     left = [answer.data["sms_balance"] for answer in answers if answer.code == "370"]
@@ -63,7 +63,9 @@ async def test_exactly_as_many_succeed_as_can_be_paid_for(sandbox: Sandbox, cost
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_sends_of_all_sizes(sandbox: Sandbox, seed: int) -> None:
+async def test_concurrent_sends_never_spend_more_than_the_units(
+    sandbox: Sandbox, seed: int
+) -> None:
     costs = random.Random(seed).choices([1, 1, 1, 2, 5, 20], k=SENDS)
 
     answers = await at_once(sandbox, costs)
@@ -77,7 +79,7 @@ async def test_sends_of_all_sizes(sandbox: Sandbox, seed: int) -> None:
     assert all(cost > left for cost in refused)
     assert sorted(await books(sandbox)) == sorted([UNITS, *(-cost for cost in taken)])
     # In the order of the charges, each balance is the one before minus the cost of the send.
-    told = sorted(
+    charges = sorted(
         (
             (answer.data["sms_balance"], cost)
             for cost, answer in zip(costs, answers, strict=True)
@@ -86,13 +88,13 @@ async def test_sends_of_all_sizes(sandbox: Sandbox, seed: int) -> None:
         reverse=True,
     )
     before = UNITS
-    for balance, cost in told:
+    for balance, cost in charges:
         assert balance == before - cost
         before = balance
 
 
 @pytest.mark.decision("D25")
-async def test_refunds_among_them_come_back_once_and_can_be_spent_again(sandbox: Sandbox) -> None:
+async def test_refunded_units_are_credited_once_and_can_be_spent(sandbox: Sandbox) -> None:
     await at_once(sandbox, [2] * SENDS, last_digit=9)
     assert await sandbox.sms_balance() == 0
 
@@ -110,7 +112,7 @@ async def test_refunds_among_them_come_back_once_and_can_be_spent_again(sandbox:
     assert amounts.count(2) == UNITS // 2
 
 
-async def test_services_do_not_take_from_one_another(sandbox: Sandbox) -> None:
+async def test_concurrent_sends_spend_only_the_units_of_their_service(sandbox: Sandbox) -> None:
     others = [replace(sandbox, service_id=service_id) for service_id in (55, 56, 57, 59)]
 
     answers = await asyncio.gather(*(at_once(each, [1] * (UNITS + 10)) for each in others))

@@ -9,7 +9,7 @@ from tests.conftest import Sandbox, StartSandbox
 
 @pytest.mark.spec("endpoint.9", "codes")
 @pytest.mark.decision("D24")
-async def test_a_rejected_send_leaves_nothing_behind(sandbox: Sandbox) -> None:
+async def test_a_rejected_sms_is_neither_stored_nor_charged(sandbox: Sandbox) -> None:
     rows: list[tuple[dict[str, Any], str]] = [
         ({"sender_id": None}, "216"),
         ({"sender_id": ""}, "216"),
@@ -30,11 +30,11 @@ async def test_a_rejected_send_leaves_nothing_behind(sandbox: Sandbox) -> None:
         assert (await sandbox.history()).data == []
 
 
-STRANGER = "0540010000"
+UNLISTED = "0540010000"
 WRONG: list[tuple[str, dict[str, Any]]] = [
     ("400", {"customer_number": None}),
     ("216", {"sender_id": " "}),
-    ("S002", {"customer_number": "0540010000"}),
+    ("S002", {"customer_number": UNLISTED}),
     ("371", {"msg_body": " "}),
     ("237", {"service_id": 59}),
 ]
@@ -42,9 +42,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.spec("service.7", "endpoint.10", "endpoint.11", "states.sms", "sandbox.2", "limits")
 @pytest.mark.decision("D25")
-async def test_every_recipient_gets_a_message_of_the_batch_and_after_800_ms_9_is_refunded(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_bulk_sends_each_recipient_a_message_and_refunds_digit_9(sandbox: Sandbox) -> None:
     numbers = ("0244000001", "0244000009", "233200000019")
     batch_id = (await sandbox.bulk(*numbers, msg_body="a" * 161)).data["batch_id"]
     await sandbox.advance(milliseconds=799)
@@ -68,7 +66,7 @@ async def test_every_recipient_gets_a_message_of_the_batch_and_after_800_ms_9_is
 
 @pytest.mark.spec("endpoint.10", "sandbox.10", "codes")
 @pytest.mark.decision("D24")
-async def test_too_few_units_and_recipients_that_are_no_numbers_send_to_none(
+async def test_too_few_units_or_a_bad_recipient_send_no_message(
     start_sandbox: StartSandbox,
 ) -> None:
     sandbox = await start_sandbox(sms_initial_units=3)
@@ -90,9 +88,9 @@ async def test_too_few_units_and_recipients_that_are_no_numbers_send_to_none(
 WRONG_BULK: list[tuple[str, dict[str, Any]]] = [
     ("400", {"service_id": None}),
     ("216", {"sender_id": None}),
-    ("389", {"recipients": [*[STRANGER] * 1001, "Ama"]}),
-    ("390", {"recipients": [STRANGER] * 1001}),
-    ("S002", {"recipients": [STRANGER]}),
+    ("389", {"recipients": [*[UNLISTED] * 1001, "Ama"]}),
+    ("390", {"recipients": [UNLISTED] * 1001}),
+    ("S002", {"recipients": [UNLISTED]}),
     ("371", {"msg_body": " "}),
     ("237", {"service_id": 59}),
 ]
@@ -100,7 +98,7 @@ WRONG_BULK: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.spec("endpoint.9", "endpoint.10")
 @pytest.mark.decision("D24")
-async def test_of_several_errors_the_first_in_order_answers(sandbox: Sandbox) -> None:
+async def test_the_first_error_in_the_order_of_checks_decides_the_answer(sandbox: Sandbox) -> None:
     for path, rows in (("sms", WRONG), ("bulk", WRONG_BULK)):
         for first, (code, _) in enumerate(rows):
             fields: dict[str, Any] = {"recipients": ["0244000001"]} if path == "bulk" else {}
@@ -113,7 +111,7 @@ async def test_of_several_errors_the_first_in_order_answers(sandbox: Sandbox) ->
 
 
 @pytest.mark.spec("endpoint.12")
-async def test_last_updated_is_the_moment_of_the_last_movement(sandbox: Sandbox) -> None:
+async def test_last_updated_is_the_time_of_the_last_charge_or_refund(sandbox: Sandbox) -> None:
     async def last_updated() -> str:
         answer = await sandbox.post("/sms/balance", {"service_id": 55})
         return str(answer.data["last_updated"])

@@ -26,7 +26,7 @@ async def warnings_of_last(sandbox: Sandbox) -> list[str]:
     return list(newest["warnings"])
 
 
-async def test_a_client_that_speaks_tls_is_told_to_use_http(
+async def test_a_client_that_speaks_tls_gets_the_advice_to_use_http(
     sandbox: Sandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "sandbox_sim")
@@ -37,13 +37,15 @@ async def test_a_client_that_speaks_tls_is_told_to_use_http(
     answer = await exchange(sandbox, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n")
 
     assert answer.status == 400
-    for told in (caplog.text, answer.headers["x-sandbox-why"], answer.body["response_message"]):
-        assert "use http://" in told
+    for text in (caplog.text, answer.headers["x-sandbox-why"], answer.body["response_message"]):
+        assert "use http://" in text
 
 
 @pytest.mark.decision("D5")
-async def test_http_2_without_tls(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
-    """Such a client expects no HTTP/1.1, so it cannot show the answer: the log has the reason."""
+async def test_http_2_is_refused_and_the_reason_is_logged(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The client cannot show the answer, which is in HTTP/1.1."""
     caplog.set_level("INFO", "sandbox_sim")
     preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -57,8 +59,8 @@ async def test_http_2_without_tls(sandbox: Sandbox, caplog: pytest.LogCaptureFix
 
 
 @pytest.mark.decision("D5")
-async def test_http_written_by_hand(sandbox: Sandbox) -> None:
-    """As modems and sockets of PHP send it. The bytes of the client, perhaps keys, are left out."""
+async def test_invalid_http_is_refused_with_the_reason(sandbox: Sandbox) -> None:
+    """Modems and PHP sockets send it. The answer does not quote its bytes, which may be keys."""
     host = b"Host: gateway"
     rows = [
         ([], "Missing 'Host' header in request"),
@@ -86,7 +88,7 @@ async def test_http_written_by_hand(sandbox: Sandbox) -> None:
 
 
 class TestBodies:
-    async def test_a_form(self, sandbox: Sandbox) -> None:
+    async def test_a_form_gets_the_advice_to_send_json(self, sandbox: Sandbox) -> None:
         rows = [
             b"service_id=55&reference=Order+1&amount=10",
             b"amount=10",
@@ -101,7 +103,7 @@ class TestBodies:
             assert answer.body["response_message"] == f"Bad request: {message}"
             assert answer.headers["x-sandbox-why"] == f"{message} (/_sandbox/rules#D5)"
 
-    async def test_another_encoding_and_an_empty_one(self, sandbox: Sandbox) -> None:
+    async def test_another_encoding_or_an_empty_body_is_named(self, sandbox: Sandbox) -> None:
         payment = json.dumps(sandbox.payment(nickname="Adjoé"), ensure_ascii=False)
         mark = "the body begins with a byte order mark; send JSON in UTF-8 without it"
         rows = [
@@ -115,10 +117,10 @@ class TestBodies:
         for body, says in rows:
             answer = await exchange(sandbox, request_bytes("/make_payment", body))
 
-            told = (answer.status, answer.body["response_message"])
-            assert told == (400, f"Bad request: {says}")
+            assert answer.status == 400
+            assert answer.body["response_message"] == f"Bad request: {says}"
 
-    async def test_no_object(self, sandbox: Sandbox) -> None:
+    async def test_the_type_of_json_that_is_not_an_object_is_named(self, sandbox: Sandbox) -> None:
         """PHP encodes an empty array as []; a body that was encoded twice is a string."""
         rows = [
             *((b"[]", "an array"), (b'"{}"', "a string"), (b"4111111111111111", "a number")),
@@ -131,9 +133,7 @@ class TestBodies:
             why = f"the body must be a JSON object (it is {kind}) (/_sandbox/rules#D5)"
             assert answer.headers["x-sandbox-why"] == why
 
-    async def test_json_under_the_content_type_of_a_form_is_taken_with_a_warning(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_json_sent_as_a_form_is_accepted_with_a_warning(self, sandbox: Sandbox) -> None:
         for form in ("application/x-www-form-urlencoded", "Multipart/Form-Data; boundary=b1"):
             body = json.dumps(sandbox.payment(transaction_id=form)).encode()
             header = f"Content-Type: {form}".encode()
@@ -147,42 +147,35 @@ class TestBodies:
             assert warning in answer.headers["x-sandbox-why"]
 
 
-class TestPaths:
-    async def test_a_near_miss_names_the_path_and_a_far_one_none(
-        self, start_sandbox: StartSandbox
-    ) -> None:
-        rows = [
-            *(("/make_payment/", "/make_payment"), ("/make-payment", "/make_payment")),
-            *(("/makepayment", "/make_payment"), ("/Make_Payment", "/make_payment")),
-            *(("//make_payment", "/make_payment"), ("/api/v1/make_payment", "/make_payment")),
-            *(("/paybill", "/pay_bill"), ("/sms/sent", "/sms/send")),
-            ("/get_transaction_satus", "/get_transaction_status"),
-        ]
-        sandbox = await start_sandbox()
-        for path, meant in rows:
-            answer = await exchange(sandbox, request_bytes(path))
+async def test_only_a_misspelt_path_gets_a_suggestion(start_sandbox: StartSandbox) -> None:
+    rows = [
+        *(("/make_payment/", "/make_payment"), ("/make-payment", "/make_payment")),
+        *(("/makepayment", "/make_payment"), ("/Make_Payment", "/make_payment")),
+        *(("//make_payment", "/make_payment"), ("/api/v1/make_payment", "/make_payment")),
+        *(("/paybill", "/pay_bill"), ("/sms/sent", "/sms/send")),
+        ("/get_transaction_satus", "/get_transaction_status"),
+    ]
+    sandbox = await start_sandbox()
+    for path, meant in rows:
+        answer = await exchange(sandbox, request_bytes(path))
 
-            assert (answer.status, answer.code) == (404, "404")
-            assert answer.body["response_message"] == (
-                f"Not found: the interface has no such path; did you mean {meant}?"
-            )
-            assert answer.headers["x-sandbox-why"] == (
-                f"there is no path '{path}'; did you mean {meant}? (/_sandbox/rules#D5)"
-            )
-        for path in ["/", "/health", "/x" * 2000]:
-            answer = await exchange(sandbox, request_bytes(path))
+        assert (answer.status, answer.code) == (404, "404")
+        message = f"Not found: the interface has no such path; did you mean {meant}?"
+        assert answer.body["response_message"] == message
+        why = f"there is no path '{path}'; did you mean {meant}? (/_sandbox/rules#D5)"
+        assert answer.headers["x-sandbox-why"] == why
+    for path in ["/", "/health", "/x" * 2000]:
+        answer = await exchange(sandbox, request_bytes(path))
 
-            assert answer.body["response_message"] == "Not found: the interface has no such path"
+        assert answer.body["response_message"] == "Not found: the interface has no such path"
 
-        below = await start_sandbox(base_path="/gateway/v1")
-        answer = await exchange(below, request_bytes("/gateway/v1/make_payment/"))
-        assert "did you mean /gateway/v1/make_payment?" in answer.headers["x-sandbox-why"]
+    below = await start_sandbox(base_path="/gateway/v1")
+    answer = await exchange(below, request_bytes("/gateway/v1/make_payment/"))
+    assert "did you mean /gateway/v1/make_payment?" in answer.headers["x-sandbox-why"]
 
 
 class TestFields:
-    async def test_a_misspelt_field_is_named_where_the_right_one_is_missing(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_misspelt_required_field_is_named(self, sandbox: Sandbox) -> None:
         rows = [
             ("customer_numer", "customer_number"),
             ("customerNumber", "customer_number"),
@@ -202,9 +195,7 @@ class TestFields:
             assert hint in answer.message
             assert answer.headers["X-Sandbox-Why"].startswith(hint)
 
-    async def test_where_all_are_there_it_is_a_warning_and_others_are_ignored(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_misspelt_optional_field_gives_a_warning(self, sandbox: Sandbox) -> None:
         misspelt: tuple[dict[str, Any], ...] = (
             {"customer_numbr": "0244000001"},
             {"callbackUrl": "http://127.0.0.1:9/callback"},
@@ -229,14 +220,14 @@ class TestFields:
         await sandbox.collect(transaction_id="T", **{f"customer_numbe{k}": 1 for k in range(1000)})
         assert len(await warnings_of_last(sandbox)) == 5
 
-    async def test_a_misspelt_sender_is_named_with_its_code(self, sandbox: Sandbox) -> None:
+    async def test_a_misspelt_sender_id_is_named_and_gets_code_216(self, sandbox: Sandbox) -> None:
         answer = await sandbox.sms(sender_id=None, sender="Shop", senderid="Shop")
 
         assert answer.code == "216"
         assert "senderid is unknown: did you mean sender_id?" in answer.headers["X-Sandbox-Why"]
 
 
-async def test_more_than_two_decimals_are_taken_with_a_warning(
+async def test_more_than_two_decimals_are_accepted_with_a_warning(
     start_sandbox: StartSandbox, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The line of the log is a warning, under `quiet` too."""

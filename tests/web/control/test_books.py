@@ -7,6 +7,7 @@ import pytest
 
 from tests.conftest import Sandbox, StartSandbox
 from tests.production.client import live, settled
+from tests.web.control_api import post
 
 SIGNED = {"by": "ama", "reason": "by letter"}
 
@@ -23,13 +24,7 @@ async def production(start_sandbox: StartSandbox) -> Sandbox:
     return sandbox
 
 
-async def post(sandbox: Sandbox, name: str, **body: Any) -> tuple[int, dict[str, Any]]:
-    url = f"{sandbox.url}/_sandbox/ledger/{name}"
-    async with sandbox.session.post(url, json=body) as answer:
-        return answer.status, await answer.json()
-
-
-async def test_an_entry_that_is_not_signed_is_refused(production: Sandbox) -> None:
+async def test_an_entry_without_by_and_reason_is_refused(production: Sandbox) -> None:
     entries: dict[str, dict[str, Any]] = {
         "topup": {"service_id": 55, "units": 5, "mode": "P"},
         "resolve": {"transaction": "T1", "to": "fees"},
@@ -37,22 +32,21 @@ async def test_an_entry_that_is_not_signed_is_refused(production: Sandbox) -> No
         "reverse": {"entry": 1},
         "close": {"service_id": 55, "until": "2026-01-02"},
     }
-    half_signed = (
+    unsigned = (
         {"by": "ama"},
         {"by": "ama", "reason": " "},
         {"reason": "by letter"},
         {"by": " ", "reason": "by letter"},
     )
-    for (name, body), signed in product(entries.items(), half_signed):
-        status, answer = await post(production, name, **body, **signed)
+    for (name, body), signed in product(entries.items(), unsigned):
+        answer = await post(production, f"ledger/{name}", **body, **signed)
 
-        assert (status, answer["error"]["code"]) == (400, "bad_request")
-        assert "reason and by must be set" in answer["error"]["message"]
+        error = answer.body["error"]
+        assert (answer.status, error["code"]) == (400, "bad_request")
+        assert "reason and by must be set" in error["message"]
 
 
-async def test_a_bad_body_is_told_by_name_and_what_the_books_do_not_allow_is_a_conflict(
-    production: Sandbox,
-) -> None:
+async def test_a_bad_entry_gets_400_and_an_impossible_entry_gets_409(production: Sandbox) -> None:
     rows: list[tuple[str, dict[str, Any], str]] = [
         ("adjust", {"amount": 1, "debit": "fees", "credit": "payout"}, "amount must be an amount"),
         ("adjust", {"amount": "1", "debit": "fees", "credit": "fees"}, "one is a wallet"),
@@ -62,23 +56,24 @@ async def test_a_bad_body_is_told_by_name_and_what_the_books_do_not_allow_is_a_c
         ("topup", {"units": 5, "mode": "S"}, "by, reason and reference are for mode P"),
     ]
     for name, body, says in rows:
-        status, answer = await post(production, name, service_id=55, **body, **SIGNED)
+        answer = await post(production, f"ledger/{name}", service_id=55, **body, **SIGNED)
 
-        assert status == 400
-        assert says in answer["error"]["message"]
+        assert answer.status == 400
+        assert says in answer.body["error"]["message"]
 
-    refused = await post(production, "resolve", transaction="T1", to="fees", **SIGNED)
+    refused = await post(production, "ledger/resolve", transaction="T1", to="fees", **SIGNED)
     message = "nothing is in suspense for payment T1"
     error = {"code": "entry_refused", "message": message, "field": "transaction"}
-    assert refused == (409, {"error": error})
+    assert (refused.status, refused.body) == (409, {"error": error})
 
 
-async def test_a_period_ends_at_a_time_that_is_shown_in_utc(production: Sandbox) -> None:
+async def test_the_end_of_a_period_is_shown_in_utc(production: Sandbox) -> None:
     until = "2026-01-01T23:30:00+05:30"
 
-    status, closed = await post(production, "close", service_id=55, until=until, **SIGNED)
+    answer = await post(production, "ledger/close", service_id=55, until=until, **SIGNED)
 
-    assert status == 200
+    closed = answer.body
+    assert answer.status == 200
     assert (closed["period"], closed["until"], closed["total"]) == (
         1, "2026-01-01T18:00:00.000Z", "10.5"
     )  # fmt: skip

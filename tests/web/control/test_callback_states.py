@@ -34,7 +34,7 @@ async def states(sandbox: Sandbox) -> Sandbox:
 
 
 @pytest.mark.decision("D30")
-async def test_each_state_is_found_by_its_name_and_unacknowledged_are_two(states: Sandbox) -> None:
+async def test_callbacks_are_found_by_state_and_by_missing_acknowledgement(states: Sandbox) -> None:
     for state in ("pending", "retrying", "delivered", "failed", "dropped"):
         assert await listed(states, f"state={state}") == [state]
     assert await listed(states, "unacknowledged=true") == ["failed", "retrying"]
@@ -54,26 +54,16 @@ async def test_each_state_is_found_by_its_name_and_unacknowledged_are_two(states
         assert_error(seen, 400, "unacknowledged must be true or false")
 
 
-async def shown(sandbox: Sandbox, transaction_id: str = "T1") -> dict[str, Any]:
-    found = await only(sandbox, "callbacks", f"transaction_id={transaction_id}")
-    return dict(found)
-
-
-async def settled(sandbox: Sandbox) -> None:
-    """Run all jobs that are due now, without moving the clock."""
-    await sandbox.advance(seconds=0)
-
-
 @pytest.mark.decision("D30")
-class TestOne:
-    async def test_the_next_attempt_comes_now_and_once(
+class TestRetry:
+    async def test_retry_makes_the_next_attempt_now_and_only_once(
         self, sandbox: Sandbox, receiver: Receiver
     ) -> None:
         receiver.answer_in_turn(500)
         await sandbox.collect(callback_url=receiver.url)
         await sandbox.advance(seconds=1)
         before = sandbox.gateway.clock.now()
-        callback = await shown(sandbox)
+        callback = await only(sandbox, "callbacks")
         assert callback["attempts"][0]["next_attempt_at"] == "2026-01-01T09:05:01.000Z"
         go_on = receiver.hang()
 
@@ -81,58 +71,52 @@ class TestOne:
             await post(sandbox, f"callbacks/{callback['id']}/retry") for _ in range(2)
         ]
         go_on.set()
-        await settled(sandbox)
+        await sandbox.advance(seconds=0)
 
         assert (retried.status, again.status, retried.body["state"]) == (202, 202, "retrying")
         assert retried.body["attempts"][0]["next_attempt_at"] == "2026-01-01T09:00:01.000Z"
-        after = await shown(sandbox)
+        after = await only(sandbox, "callbacks")
         assert (after["state"], len(after["attempts"])) == ("delivered", 2)
         assert len(receiver.deliveries) == 2
         assert sandbox.gateway.clock.now() == before
 
-    async def test_those_that_follow_keep_their_spacing_and_their_number(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_later_attempts_keep_their_interval_and_number(self, sandbox: Sandbox) -> None:
         await sandbox.collect(callback_url=DEAD)
         await sandbox.advance(seconds=1)
         await sandbox.advance(minutes=1)
-        await post(sandbox, f"callbacks/{(await shown(sandbox))['id']}/retry")
+        await post(sandbox, "callbacks/T1/retry")
 
         await sandbox.advance(hours=1)
 
-        callback = await shown(sandbox)
-        assert [each["at"][11:19] for each in callback["attempts"]] == [
-            "09:00:01",
-            "09:01:01",
-            "09:06:01",
-        ]
+        callback = await only(sandbox, "callbacks")
+        times = [each["at"][11:19] for each in callback["attempts"]]
+        assert times == ["09:00:01", "09:01:01", "09:06:01"]
         assert callback["state"] == "failed"
 
     @pytest.mark.parametrize("callback", [{"delay_ms": 60_000}, {"reorder": True}])
-    async def test_one_that_an_override_holds_back_comes_now(
+    async def test_retry_sends_a_callback_that_an_override_delays(
         self, sandbox: Sandbox, callback: dict[str, Any]
     ) -> None:
         await post(sandbox, "overrides", match={}, callback=callback)
         await sandbox.collect()
         await sandbox.advance(seconds=1)
-        waiting = await shown(sandbox)
-        assert waiting["state"] == "pending"
+        assert (await only(sandbox, "callbacks"))["state"] == "pending"
 
-        await post(sandbox, f"callbacks/{waiting['id']}/retry")
-        await settled(sandbox)
+        await post(sandbox, "callbacks/T1/retry")
+        await sandbox.advance(seconds=0)
         await sandbox.advance(minutes=2)
 
         assert len(await sandbox.inbox()) == 1
 
-    async def test_one_that_waits_for_nothing_is_for_resend(self, states: Sandbox) -> None:
+    async def test_retry_refuses_a_final_callback_and_names_resend(self, states: Sandbox) -> None:
         for state in ("delivered", "failed"):
-            callback = await shown(states, state)
+            callback = await only(states, "callbacks", f"state={state}")
 
             seen = await post(states, f"callbacks/{callback['id']}/retry")
 
             assert_error(seen, 409, f"is {state}", "resend")
             assert seen.body["error"]["code"] == "not_waiting"
-            assert await shown(states, state) == callback
+            assert await only(states, "callbacks", f"state={state}") == callback
         assert_error(await post(states, "callbacks/C1/retry"), 404, "no 'C1' among the callbacks")
 
 
@@ -141,7 +125,7 @@ class TestOne:
     ("body", "retried"),
     [({}, ["T0", "T1", "other"]), ({"service_id": 55}, ["T0", "T1"]), ({"service_id": 99}, [])],
 )
-async def test_all_that_retry_are_tried_now(
+async def test_a_retry_of_all_makes_the_next_attempt_of_each_retrying_callback(
     sandbox: Sandbox, body: dict[str, Any], retried: list[str]
 ) -> None:
     for number in range(2):
@@ -151,7 +135,7 @@ async def test_all_that_retry_are_tried_now(
     await sandbox.advance(seconds=1)
 
     seen = await post(sandbox, "callbacks/retry", **body)
-    await settled(sandbox)
+    await sandbox.advance(seconds=0)
 
     assert seen.status == 202
     assert sorted(each["transaction_id"] for each in seen.body["callbacks"]) == retried

@@ -21,7 +21,7 @@ async def advance(sandbox: Sandbox, seconds: object) -> Seen:
 
 
 @pytest.mark.decision("D16", "D30")
-async def test_what_falls_due_on_the_way_is_done_when_it_answers(sandbox: Sandbox) -> None:
+async def test_an_advance_runs_the_jobs_that_become_due_and_lists_them(sandbox: Sandbox) -> None:
     await sandbox.collect(callback_url=DEAD)
 
     answer = await advance(sandbox, 301)
@@ -41,10 +41,10 @@ async def set_clock(sandbox: Sandbox, how: str, body: bytes = b"") -> Seen:
 
 
 @pytest.mark.parametrize(("how", "delay_ms"), [("resume", 20), ("freeze", 0)])
-async def test_resumed_it_does_what_falls_due_and_frozen_what_is_due_now(
+async def test_a_resumed_clock_runs_later_jobs_and_a_frozen_clock_jobs_due_now(
     start_sandbox: StartSandbox, how: str, delay_ms: int
 ) -> None:
-    """It goes on from where it stood."""
+    """The clock keeps its time."""
     sandbox = await start_sandbox(settle_delay_ms=delay_ms)
 
     answer = await set_clock(sandbox, how)
@@ -56,16 +56,14 @@ async def test_resumed_it_does_what_falls_due_and_frozen_what_is_due_now(
     assert [each["signature"] for each in seen.body["messages"]] == ["valid"]
 
 
-async def test_frozen_it_stands_still_until_it_is_moved_and_a_reset_of_records_leaves_it(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_frozen_clock_stays_frozen_after_advance_and_reset(sandbox: Sandbox) -> None:
     await set_clock(sandbox, "resume")
     await sandbox.collect()
 
     frozen = (await set_clock(sandbox, "freeze", b"{}")).body
 
     assert (await ask(sandbox, "GET", "/_sandbox/clock")).body == frozen
-    assert (await set_clock(sandbox, "freeze")).body == frozen, "to freeze it again is no error"
+    assert (await set_clock(sandbox, "freeze")).body == frozen, "freezing it again is allowed"
     assert (await sandbox.status()).data["status"] == "002"
     moved = (await advance(sandbox, 5)).body
     assert moved["frozen"] is True
@@ -77,21 +75,19 @@ async def test_frozen_it_stands_still_until_it_is_moved_and_a_reset_of_records_l
     assert now == {name: moved[name] for name in now}
 
 
-async def test_a_leap_that_makes_no_sense_is_told_and_freeze_and_resume_take_nothing(
-    sandbox: Sandbox,
-) -> None:
-    told = {"now": "2026-01-01T09:00:00.000Z", "frozen": True, "shift_s": 0.0}
+async def test_a_bad_advance_and_a_body_for_freeze_or_resume_are_refused(sandbox: Sandbox) -> None:
+    unchanged = {"now": "2026-01-01T09:00:00.000Z", "frozen": True, "shift_s": 0.0}
     for seconds in [-1, "300", None, True, 10**9]:
         assert_error(await advance(sandbox, seconds), 400, "seconds")
-        assert (await ask(sandbox, "GET", "/_sandbox/clock")).body == told
+        assert (await ask(sandbox, "GET", "/_sandbox/clock")).body == unchanged
 
     rows = ((b'{"seconds": 5}', "seconds"), (b"[]", "JSON object"), (b"{", "JSON"))
     for how, (body, named) in product(("freeze", "resume"), rows):
         assert_error(await set_clock(sandbox, how, body), 400, named)
-        assert (await ask(sandbox, "GET", "/_sandbox/clock")).body == told
+        assert (await ask(sandbox, "GET", "/_sandbox/clock")).body == unchanged
 
 
-async def test_what_cannot_be_kept_is_not_changed(
+async def test_a_change_of_the_clock_that_cannot_be_saved_is_not_made(
     start_sandbox: StartSandbox, tmp_path: Path
 ) -> None:
     sandbox = await start_sandbox(store=f"sqlite:{tmp_path}/state.sqlite3")
@@ -123,32 +119,32 @@ async def reset(sandbox: Sandbox) -> Seen:
     return await ask(sandbox, "POST", "/_sandbox/clock/reset")
 
 
-def is_the_machines(sandbox: Sandbox) -> bool:
+def has_the_machines_time(sandbox: Sandbox) -> bool:
     return sandbox.gateway.clock.state == ClockState()
 
 
-async def test_it_runs_and_is_the_machines(
+async def test_a_reset_clock_runs_and_has_the_machines_time(
     start_sandbox: StartSandbox, machine: SetMachine
 ) -> None:
-    """It may be ahead of the machine's time or behind it."""
+    """Before the reset it is ahead of the machine's time, or behind it."""
     sandbox = await start_sandbox()
     await sandbox.advance(days=2)
 
     seen = await reset(sandbox)
 
     assert (seen.status, seen.body["frozen"], seen.body["shift_s"]) == (200, False, 0)
-    assert is_the_machines(sandbox)
+    assert has_the_machines_time(sandbox)
 
     behind = await start_sandbox()
     await behind.collect()
     machine(NOW + timedelta(days=300))
     assert (await reset(behind)).status == 200
-    assert is_the_machines(behind)
+    assert has_the_machines_time(behind)
 
 
 @pytest.mark.usefixtures("machine")
 @pytest.mark.decision("D16", "D30")
-class TestWhatStillWaits:
+class TestResetWithWaitingRecords:
     @pytest.mark.parametrize(
         ("begin", "named"),
         [
@@ -157,7 +153,7 @@ class TestWhatStillWaits:
             (lambda sandbox: sandbox.bulk("0244000001", "0244000002"), "SMS "),
         ],
     )
-    async def test_it_is_listed_up_to_twenty_times_and_the_clock_stays(
+    async def test_a_reset_is_refused_and_lists_up_to_twenty_waiting_records(
         self, sandbox: Sandbox, begin: Callable[[Sandbox], Awaitable[Seen]], named: str
     ) -> None:
         await sandbox.advance(hours=1)
@@ -180,7 +176,7 @@ class TestWhatStillWaits:
         await sandbox.advance(seconds=1)
         assert (await reset(sandbox)).status == 200
 
-    async def test_a_callback_that_retries_or_is_held_back(self, sandbox: Sandbox) -> None:
+    async def test_a_retrying_or_delayed_callback_prevents_a_reset(self, sandbox: Sandbox) -> None:
         await sandbox.advance(hours=1)
         await sandbox.collect(callback_url=DEAD)
         await sandbox.advance(seconds=1)
@@ -200,10 +196,8 @@ class TestWhatStillWaits:
 
 
 @pytest.mark.usefixtures("machine")
-async def test_what_was_created_before_the_machines_time_or_waits_for_a_person_does_not(
-    start_sandbox: StartSandbox,
-) -> None:
-    """The next attempt of such a callback may be due after the machine's time."""
+async def test_older_and_undecided_records_allow_a_reset(start_sandbox: StartSandbox) -> None:
+    """The next attempt of an older callback may be due after the machine's time."""
     sandbox = await start_sandbox()
     await sandbox.collect(callback_url=DEAD)
     await post(sandbox, "overrides", match={}, delay_ms=60_000, times=2)

@@ -33,7 +33,7 @@ async def test_the_next_request_follows_a_change(sandbox: Sandbox) -> None:
     assert await changed(sandbox) == {"approval": ("handset", "auto"), "settle_delay_ms": (5, 1000)}
 
 
-async def test_a_setting_says_what_it_is(sandbox: Sandbox) -> None:
+async def test_a_setting_has_its_choices_and_a_description(sandbox: Sandbox) -> None:
     settings = (await get(sandbox, "config"))["settings"]
 
     assert settings["approval"]["choices"] == ["auto", "handset"]
@@ -45,7 +45,7 @@ async def test_a_setting_says_what_it_is(sandbox: Sandbox) -> None:
     assert "port" not in settings
 
 
-async def test_what_is_wrong_is_refused_and_nothing_changes(sandbox: Sandbox) -> None:
+async def test_a_bad_change_is_refused_and_no_setting_changes(sandbox: Sandbox) -> None:
     no_such = "settle_delay (from request): there is no such setting; did you mean"
     of_start = "(from request): cannot change while the server runs"
     rows: list[tuple[dict[str, Any], str]] = [
@@ -71,7 +71,7 @@ async def test_what_is_wrong_is_refused_and_nothing_changes(sandbox: Sandbox) ->
 
 
 @pytest.mark.decision("D34")
-async def test_lenient_leaves_what_was_set_by_itself(start_sandbox: StartSandbox) -> None:
+async def test_lenient_yields_to_settings_with_their_own_value(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(callback_profile="flat")
 
     await change(sandbox, lenient=True)
@@ -88,7 +88,7 @@ async def test_lenient_leaves_what_was_set_by_itself(start_sandbox: StartSandbox
 
 
 @pytest.mark.decision("D10")
-async def test_the_rate_limit_of_the_field_comes_and_goes(sandbox: Sandbox) -> None:
+async def test_the_rate_limit_preset_is_turned_on_and_off(sandbox: Sandbox) -> None:
     await change(sandbox, rate_limit="field", rate_limit_burst=1)
     assert (await changed(sandbox))["rate_limit_per_minute"] == (100, None)
     await sandbox.collect()
@@ -111,7 +111,7 @@ async def test_the_numbers_of_test_cards_are_masked(sandbox: Sandbox) -> None:
     assert (await sandbox.card(customer_number="4000000000000002")).code == "000"
 
 
-async def test_the_configured_values_come_back(start_sandbox: StartSandbox) -> None:
+async def test_delete_and_reset_restore_the_configured_values(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(settle_delay_ms=20)
     for method, path in (("DELETE", "config"), ("POST", "reset")):
         await change(sandbox, settle_delay_ms=5000, lenient=True)

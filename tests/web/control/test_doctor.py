@@ -17,8 +17,8 @@ SHOP: dict[str, Any] = {"client_key": "shop", "secret_key": "shop_secret", "serv
 BANK: dict[str, Any] = {"client_key": "bank", "secret_key": "bank_secret", "service_ids": [56]}
 
 
-def checks_signature(receiver: Receiver, secret: str) -> None:
-    """Make the receiver refuse what is not signed with this key."""
+def check_signatures(receiver: Receiver, secret: str) -> None:
+    """Make the receiver refuse a callback that is not signed with this key."""
 
     async def check(request: web.Request) -> web.Response:
         given = request.headers.get("X-Service-Signature")
@@ -32,7 +32,7 @@ def verdicts(report: Any) -> Counter[str]:
     return Counter(each["verdict"] for each in report["checks"])
 
 
-async def test_what_is_wrong_comes_with_what_to_do_and_leaves_no_records(
+async def test_a_failed_check_has_a_remedy_and_leaves_no_records(
     sandbox: Sandbox, receiver: Receiver
 ) -> None:
     report = (await post(sandbox, "doctor", url=receiver.url, profiles=["flat"])).body
@@ -47,7 +47,7 @@ async def test_what_is_wrong_comes_with_what_to_do_and_leaves_no_records(
 
 
 @pytest.mark.spec("service.6")
-async def test_the_gateway_knows_the_payments(sandbox: Sandbox, receiver: Receiver) -> None:
+async def test_a_receiver_can_query_a_sample_payment(sandbox: Sandbox, receiver: Receiver) -> None:
     """A receiver may ask for the status of a payment before it believes a callback."""
     answers: list[str] = []
 
@@ -63,7 +63,7 @@ async def test_the_gateway_knows_the_payments(sandbox: Sandbox, receiver: Receiv
     assert answers == ["000", "000", "001", "003", "001", "001", "001"]
 
 
-async def test_a_healthy_receiver_gets_no_complaint_and_the_key_of_the_service(
+async def test_a_healthy_receiver_passes_all_checks_with_the_key_of_its_service(
     start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
     sandbox = await start_sandbox(credentials=[SHOP, BANK])
@@ -71,7 +71,7 @@ async def test_a_healthy_receiver_gets_no_complaint_and_the_key_of_the_service(
         ({"service_id": 56}, "bank"), ({"service_id": 55}, "shop"), ({}, "shop")
     ]  # fmt: skip
     for named, owner in rows:
-        checks_signature(receiver, f"{owner}_secret")
+        check_signatures(receiver, f"{owner}_secret")
         receiver.deliveries.clear()
 
         answer = await post(sandbox, "doctor", url=receiver.url, **named)
@@ -87,7 +87,7 @@ async def test_a_healthy_receiver_gets_no_complaint_and_the_key_of_the_service(
     assert_error(answer, 409, "no credentials of mode S are for service_id 57")
 
 
-async def test_it_goes_where_callbacks_may_go_with_their_rewrites_and_headers(
+async def test_samples_follow_callback_hosts_callback_rewrites_and_callback_headers(
     start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
     refusing = await start_sandbox(callback_hosts={"deny": ["127.0.0.0/8"]})
@@ -106,7 +106,7 @@ async def test_it_goes_where_callbacks_may_go_with_their_rewrites_and_headers(
     assert {each.headers["X-Tunnel"] for each in receiver.deliveries} == {"open"}
 
 
-async def test_a_callback_names_its_receiver_with_the_secrets_of_the_address(
+async def test_the_receiver_of_a_callback_is_called_with_the_password_of_its_address(
     start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
     sandbox = await start_sandbox(credentials=[BANK | {"service_ids": [56, 55]}, SHOP])
@@ -125,9 +125,7 @@ async def test_a_callback_names_its_receiver_with_the_secrets_of_the_address(
     assert_error(await post(sandbox, "doctor", callback="T2"), 404, "T2")
 
 
-async def test_a_wrong_body_is_refused_and_an_examination_ends_in_time(
-    sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_bad_field_is_refused_by_name(sandbox: Sandbox) -> None:
     rows: list[tuple[dict[str, Any], str]] = [
         ({}, "url"),
         ({"url": "shop"}, "url"),
@@ -139,6 +137,10 @@ async def test_a_wrong_body_is_refused_and_an_examination_ends_in_time(
     for body, named in rows:
         assert_error(await post(sandbox, "doctor", **body), 400, named)
 
+
+async def test_an_examination_ends_at_its_time_limit(
+    sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(doctor, "LONGEST_S", 0)
     go_on = receiver.hang()
     report = (await post(sandbox, "doctor", url=receiver.url)).body

@@ -13,11 +13,11 @@ from sandbox_sim.events import event_feed as gateway_feed
 from sandbox_sim.web.control import events as web_events
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import ask, assert_error, get
-from tests.web.events import PATH, Heard, fields, listening
+from tests.web.events import PATH, Event, fields, listening
 
 UNTIL_PAID = 7
 CUSTOMERS = [f"233244{number:06}" for number in range(200)]
-# The limit that `few_may_wait` sets.
+# The limit that `few_events_may_wait` sets.
 MOST_WAITING = 1000
 
 
@@ -28,13 +28,13 @@ async def pay(sandbox: Sandbox, **fields: object) -> None:
     await sandbox.advance(seconds=1)
 
 
-def types(heard: list[Heard]) -> list[str]:
-    return [each.type for each in heard]
+def types(events: list[Event]) -> list[str]:
+    return [each.type for each in events]
 
 
-class TestWhatIsTold:
-    async def test_the_life_of_a_payment_in_order(self, sandbox: Sandbox) -> None:
-        """Records are those of the control API, one line each; health checks have none."""
+class TestEvents:
+    async def test_a_payment_has_its_events_in_order(self, sandbox: Sandbox) -> None:
+        """An event has the record of the control API on one line. A health check has no event."""
         async with listening(sandbox) as feed:
             await sandbox.collect()
             begun = await feed.take(2)
@@ -62,22 +62,22 @@ class TestWhatIsTold:
         assert clock.data == await get(sandbox, "clock")
         assert text.data["message"] == "Akwaaba Ɛsi\r\n\n: \u2028data: x"
 
-    async def test_messages_and_what_they_cost(self, sandbox: Sandbox) -> None:
+    async def test_sms_and_their_costs_have_events(self, sandbox: Sandbox) -> None:
         async with listening(sandbox, "?types=sms,ledger") as feed:
             await sandbox.bulk("0244000001", "0244000009")
             await sandbox.advance(seconds=1)
-            heard = await feed.take(7)
+            events = await feed.take(7)
 
-        assert fields(heard[:2], "reason") == [("ledger", "opening"), ("ledger", "charge")]
-        assert [each.data["status"] for each in heard[2:6]] == [
+        assert fields(events[:2], "reason") == [("ledger", "opening"), ("ledger", "charge")]
+        assert [each.data["status"] for each in events[2:6]] == [
             *("ACKNOWLEDGED", "ACKNOWLEDGED"),
             *("SENT", "REFUNDED"),
         ]
-        assert fields(heard[6:], "reason", "amount") == [("ledger", "refund", "1")]
-        history = await get(sandbox, f"sms/{heard[5].data['processing_id']}")
-        assert heard[5].data == history
+        assert fields(events[6:], "reason", "amount") == [("ledger", "refund", "1")]
+        history = await get(sandbox, f"sms/{events[5].data['processing_id']}")
+        assert events[5].data == history
 
-    async def test_beginning_anew_and_coming_back_to_a_snapshot(self, sandbox: Sandbox) -> None:
+    async def test_a_reset_and_a_restored_snapshot_have_events(self, sandbox: Sandbox) -> None:
         for body in (b'{"name": "one", "service_id": 55}', b'{"name": "all"}'):
             await ask(sandbox, "POST", "/_sandbox/snapshots", body)
         async with listening(sandbox) as feed:
@@ -85,17 +85,17 @@ class TestWhatIsTold:
                 await ask(sandbox, "POST", "/_sandbox/reset", body)
             for name in ("one", "never", "all"):
                 await ask(sandbox, "POST", f"/_sandbox/snapshots/{name}/restore")
-            heard = await feed.take(4)
+            events = await feed.take(4)
 
-        assert fields(heard[:2], "service_id") == [("reset", 55), ("reset", None)]
-        assert fields(heard[2:], "name", "service_id") == [
+        assert fields(events[:2], "service_id") == [("reset", 55), ("reset", None)]
+        assert fields(events[2:], "name", "service_id") == [
             ("restore", "one", 55),
             ("restore", "all", None),
         ]
 
 
-class TestWhoHearsWhat:
-    async def test_two_suites_never_hear_of_one_another(self, sandbox: Sandbox) -> None:
+class TestFilters:
+    async def test_readers_of_two_services_get_only_their_events(self, sandbox: Sandbox) -> None:
         """Neither reader gets deliveries to an inbox, or requests without a service."""
         async with (
             listening(sandbox, "?service_id=55") as one,
@@ -108,15 +108,15 @@ class TestWhoHearsWhat:
             await sandbox.advance(seconds=1)
             await ask(sandbox, "POST", "/_sandbox/reset", b'{"service_id": 55}')
             await ask(sandbox, "POST", "/_sandbox/reset")
-            heard = [await one.take(13), await other.take(12)]
+            events = [await one.take(13), await other.take(12)]
 
-        for service_id, each in zip((55, 56), heard, strict=True):
-            of_all = [event for event in each if event.data.get("service_id") is None]
-            assert types(of_all) == ["clock", "reset"]
-            own = [event for event in each if event not in of_all]
+        for service_id, each in zip((55, 56), events, strict=True):
+            common = [event for event in each if event.data.get("service_id") is None]
+            assert types(common) == ["clock", "reset"]
+            own = [event for event in each if event not in common]
             assert {event.data["service_id"] for event in own} == {service_id}
 
-    async def test_it_takes_the_token_and_a_bad_query_is_named(
+    async def test_the_feed_needs_the_control_token_and_names_a_bad_filter(
         self, start_sandbox: StartSandbox
     ) -> None:
         sandbox = await start_sandbox(control_token="s3cret")
@@ -140,9 +140,9 @@ class TestWhoHearsWhat:
             assert (await feed.next()).type == "transaction"
 
 
-class TestComingBack:
+class TestReconnection:
     @pytest.mark.parametrize("by", ["query", "header", "both"])
-    async def test_what_came_meanwhile_comes_first(self, sandbox: Sandbox, by: str) -> None:
+    async def test_missed_events_come_first(self, sandbox: Sandbox, by: str) -> None:
         """A browser reconnects to the same address, so `after` is older than `Last-Event-ID`."""
         async with listening(sandbox) as feed:
             await pay(sandbox)
@@ -164,10 +164,10 @@ class TestComingBack:
             str(number) for number in range(1, 3 * UNTIL_PAID + 1)
         ]
 
-    async def test_an_id_that_is_not_known_is_a_gap(self, sandbox: Sandbox) -> None:
+    async def test_an_unknown_event_id_gives_a_gap(self, sandbox: Sandbox) -> None:
         """After a `gap` the reader must reload its lists; then it gets the events that are kept.
 
-        Filters hold for what was missed.
+        Filters apply to missed events too.
         """
         async with listening(sandbox) as feed:
             await pay(sandbox, service_id=56)
@@ -177,18 +177,18 @@ class TestComingBack:
         query = "?service_id=55&types=transaction"
         for last in ("of-an-earlier-run-7", "nonsense", "1"):
             async with listening(sandbox, query, **{"Last-Event-ID": last}) as feed:
-                gap, *heard = await feed.take(3)
+                gap, *events = await feed.take(3)
             async with listening(sandbox, **{"Last-Event-ID": gap.id}) as feed:
                 again = await feed.take(2 * UNTIL_PAID)
 
             assert (gap.type, gap.data) == ("gap", {"after": last})
-            assert heard == [known[UNTIL_PAID], known[UNTIL_PAID + 2]]
+            assert events == [known[UNTIL_PAID], known[UNTIL_PAID + 2]]
             assert again == known
         async with listening(sandbox, f"{query}&after={known[0].id}") as feed:
-            assert await feed.take(2) == heard
+            assert await feed.take(2) == events
 
 
-async def not_reading(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def stalled_reader(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect a client that requests the SMS events and reads none; its buffers are small."""
     address = urlsplit(sandbox.url)
     client = socket.socket()
@@ -223,15 +223,15 @@ def connections(sandbox: Sandbox) -> Iterator[asyncio.Transport]:
 
 
 @pytest.fixture
-def few_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_events_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lower the number of events that may wait for a reader, so that tests reach it."""
     defaults = gateway_feed.Feed.__init__.__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "most_waiting", MOST_WAITING)
 
 
-@pytest.mark.usefixtures("few_may_wait")
-class TestNobodyWaits:
+@pytest.mark.usefixtures("few_events_may_wait")
+class TestSlowReaders:
     @pytest.fixture
     def server(self, caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
         """The log of the server; after the test, asserts that readers caused no error in it."""
@@ -239,40 +239,34 @@ class TestNobodyWaits:
             yield caplog
         assert [each for each in caplog.records if each.levelno > logging.WARNING] == []
 
-    async def test_who_does_not_read_is_hung_up_on_and_may_come_back(
-        self,
-        sandbox: Sandbox,
-        server: pytest.LogCaptureFixture,
-        monkeypatch: pytest.MonkeyPatch,
+    async def test_a_reader_that_falls_behind_is_disconnected_and_can_resume(
+        self, sandbox: Sandbox, server: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Other readers still get all events, and no writer waits."""
         monkeypatch.setattr(gateway_feed, "READER_STALLED_S", 0)
-        lazy, said = await not_reading(sandbox)
+        stalled, writer = await stalled_reader(sandbox)
 
-        async with listening(sandbox, "?types=sms") as keen:
-            heard = []
+        async with listening(sandbox, "?types=sms") as prompt:
+            events = []
             while not server.records:
                 await send_many(sandbox)
-                heard += await keen.take(len(CUSTOMERS))
+                events += await prompt.take(len(CUSTOMERS))
 
         assert ["did not keep up" in each.message for each in server.records] == [True]
         async with asyncio.timeout(10):  # far more than it needs
-            left = re.findall(rb"^id: (\S+)$", await lazy.read(), re.MULTILINE)[:-1]
-        said.close()
-        ids = [each.id for each in heard]
+            left = re.findall(rb"^id: (\S+)$", await stalled.read(), re.MULTILINE)[:-1]
+        writer.close()
+        ids = [each.id for each in events]
         assert [each.decode() for each in left] == ids[: len(left)]
         assert len(left) < len(ids)
         headers = {"Last-Event-ID": ids[len(left) - 1]}
         async with listening(sandbox, "?types=sms", **headers) as back:
-            assert await back.take(len(ids) - len(left)) == heard[len(left) :]
+            assert await back.take(len(ids) - len(left)) == events[len(left) :]
 
-    async def test_silence_is_told_and_a_server_that_stops_lets_its_readers_go(
-        self,
-        sandbox: Sandbox,
-        server: pytest.LogCaptureFixture,
-        monkeypatch: pytest.MonkeyPatch,
+    async def test_a_quiet_feed_sends_keep_alives_and_a_stopping_server_ends_each_feed(
+        self, sandbox: Sandbox, server: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The server ends each stream itself; if it waited, it would later cut off the body."""
+        """A server that waited for its readers would later cut off the body."""
         async with listening(sandbox) as one, listening(sandbox, "?types=sms") as other:
             await pay(sandbox)
             await one.take(UNTIL_PAID)
@@ -288,18 +282,18 @@ class TestNobodyWaits:
         names = ("Content-Type", "Cache-Control", "X-Accel-Buffering")
         assert [headers[name] for name in names] == ["text/event-stream", "no-cache", "no"]
 
-    async def test_a_server_that_stops_does_not_wait_for_who_does_not_read(
+    async def test_a_stopping_server_does_not_wait_for_a_stalled_reader(
         self, sandbox: Sandbox, server: pytest.LogCaptureFixture
     ) -> None:
         sandbox.runner._shutdown_timeout = 3600
-        _, said = await not_reading(sandbox)
-        async with listening(sandbox, "?types=sms") as keen:
+        _, writer = await stalled_reader(sandbox)
+        async with listening(sandbox, "?types=sms") as prompt:
             while not unsent(sandbox):
                 await send_many(sandbox)
-                await keen.take(len(CUSTOMERS))
+                await prompt.take(len(CUSTOMERS))
 
         async with asyncio.timeout(30):  # far more than a stop needs, and less than an hour
             await sandbox.stop()
 
-        said.close()
+        writer.close()
         assert server.records == []

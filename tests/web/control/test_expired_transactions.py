@@ -10,9 +10,7 @@ from tests.web.pages.dashboard_pages import page, steps
 pytestmark = pytest.mark.decision("D40")
 
 
-async def test_it_is_shown_as_expired_in_lists_on_its_page_and_in_the_command_line(
-    sandbox: Sandbox,
-) -> None:
+async def test_an_expired_transaction_is_marked_in_lists_pages_and_cli(sandbox: Sandbox) -> None:
     await sandbox.collect()
     await sandbox.advance(seconds=2)
     shown = await only(sandbox, "transactions")
@@ -33,9 +31,7 @@ async def test_it_is_shown_as_expired_in_lists_on_its_page_and_in_the_command_li
     assert row.endswith("expired")
 
 
-async def test_one_that_is_pending_can_still_be_settled_with_its_callback(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_an_expired_pending_transaction_can_be_settled(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(settle_delay_ms=3_600_000)
     await sandbox.collect()
     await sandbox.advance(minutes=20)
@@ -48,7 +44,7 @@ async def test_one_that_is_pending_can_still_be_settled_with_its_callback(
     assert (await sandbox.status()).code == "027"
 
 
-async def test_its_id_does_not_count_as_repeated_and_a_setting_says_how_many_stay(
+async def test_an_expired_id_can_be_used_again_and_keep_transactions_limits_the_list(
     start_sandbox: StartSandbox,
 ) -> None:
     sandbox = await start_sandbox(duplicates="reject", keep_transactions=2)
@@ -64,7 +60,7 @@ async def test_its_id_does_not_count_as_repeated_and_a_setting_says_how_many_sta
 
 
 @pytest.mark.decision("D14")
-async def test_one_that_a_newer_one_replaces_stays_and_says_so(sandbox: Sandbox) -> None:
+async def test_a_replaced_transaction_stays_and_names_the_newer_one(sandbox: Sandbox) -> None:
     await sandbox.collect()
     await sandbox.advance(minutes=16)
     await sandbox.collect()

@@ -15,8 +15,6 @@ IMPOSSIBLE = [
     ("requests", "code", "999", "000, 202, 370"),
     ("requests", "mode", "X", "S, P, null"),
 ]
-
-
 # Lists take texts only, so these are for searches.
 OF_ANOTHER_TYPE: list[tuple[str, str, object, str]] = [
     ("transactions", "transaction_id", 1001, "text"),
@@ -27,7 +25,7 @@ OF_ANOTHER_TYPE: list[tuple[str, str, object, str]] = [
 ]
 
 
-async def test_lists_and_searches_refuse_it_at_once_and_list_the_values(sandbox: Sandbox) -> None:
+async def test_an_impossible_value_is_refused_with_the_possible_ones(sandbox: Sandbox) -> None:
     for plural, field, value, listed in IMPOSSIBLE:
         why = f"{field} '{value}' is not one of {listed}"
 
@@ -45,9 +43,7 @@ async def test_lists_and_searches_refuse_it_at_once_and_list_the_values(sandbox:
     assert_error(await post(sandbox, "inbox/orders/wait", match={"signature": "Valid"}), 400, why)
 
 
-async def test_a_phone_number_may_be_in_both_forms_and_no_operation_is_null(
-    sandbox: Sandbox,
-) -> None:
+async def test_filters_accept_both_forms_of_a_phone_number_and_null(sandbox: Sandbox) -> None:
     await sandbox.sms(customer_number="0244000001")
     await sandbox.sms(customer_number="0244000002")
 
@@ -63,9 +59,7 @@ async def test_a_phone_number_may_be_in_both_forms_and_no_operation_is_null(
     assert (await only(sandbox, "requests", "operation=null"))["code"] == "404"
 
 
-async def test_a_word_for_a_status_is_taken_by_filters_by_settle_and_by_overrides(
-    sandbox: Sandbox,
-) -> None:
+async def test_filters_settle_and_overrides_accept_a_word_for_a_status(sandbox: Sandbox) -> None:
     await sandbox.collect(transaction_id="good")
     await sandbox.collect(transaction_id="declined", customer_number="0244000009")
     await sandbox.advance(seconds=1)

@@ -1,12 +1,9 @@
 """The checks of Host and Origin under /_sandbox refuse other web pages; some routes are open."""
 
 import re
-from collections.abc import Iterator
 from itertools import product
-from typing import NamedTuple
 
 import pytest
-from aiohttp import web
 
 from sandbox_sim.web.api.authentication import AllowedHosts
 from sandbox_sim.web.app import CONTROL
@@ -16,7 +13,6 @@ from tests.web.hosted_page import look, redirect, status
 from tests.web.wire import Answer, exchange, request_bytes
 
 # Routes that need no token and accept any Host and Origin. Routes in no list here are guarded.
-STATIC = "/_sandbox/static/"
 OPEN = {
     ("GET", "/_sandbox/livez"),
     ("GET", "/_sandbox/readyz"),
@@ -45,29 +41,11 @@ PAGES = {
 
 EVIL = b"evil.example"
 FROM_EVIL = b"Origin: http://evil.example"
-FROM_NOWHERE = b"Origin: null"
-ACROSS = b"Sec-Fetch-Site: cross-site"
+FROM_NULL = b"Origin: null"
+CROSS_SITE = b"Sec-Fetch-Site: cross-site"
 LEDGER, LIVEZ = ("GET", "/_sandbox/ledger"), ("GET", "/_sandbox/livez")
 TOPUP = ("POST", "/_sandbox/ledger/topup")
 UNITS = b'{"service_id": 55, "units": 1}'
-
-
-class Route(NamedTuple):
-    method: str
-    path: str
-
-    @property
-    def request(self) -> tuple[str, str]:
-        """A method and a path for a request to the route; the record in the path need not exist."""
-        method = "POST" if self.method == "*" else self.method
-        return method, re.sub(r"\{[^}]*\}", "1", self.path)
-
-
-def routes(app: web.Application) -> Iterator[Route]:
-    """Yield every route of the server; the same route under the base path is yielded separately."""
-    for route in app[CONTROL]().router.routes():
-        assert route.resource is not None
-        yield Route(route.method, route.resource.canonical)
 
 
 async def ask(
@@ -85,25 +63,30 @@ async def ask(
     return await exchange(sandbox, request, head=method == "HEAD")
 
 
-def own_host(sandbox: Sandbox) -> bytes:
-    return sandbox.url.removeprefix("http://").encode()
-
-
 class TestEveryRoute:
     """The tests check every route of the server: it is guarded, or listed above as open."""
 
     @pytest.mark.parametrize("base_path", ["", "/gateway/v1"])
-    async def test_it_is_guarded_or_open(self, start_sandbox: StartSandbox, base_path: str) -> None:
+    async def test_each_route_is_guarded_or_listed_as_open(
+        self, start_sandbox: StartSandbox, base_path: str
+    ) -> None:
         sandbox = await start_sandbox(control_token="s3cret", base_path=base_path)
         bearer = b"Authorization: Bearer s3cret"
-        across = (b"Origin: http://evil.example", ACROSS)
+        across = (b"Origin: http://evil.example", CROSS_SITE)
 
         listed = {(method, base_path + path) for method, path in OPEN | FORMS | PAGES}
-        assert set(routes(sandbox.gateway.app)) >= listed
-        for route in routes(sandbox.gateway.app):
-            plain = Route(route.method, route.path.removeprefix(base_path))
-            asked = route.request
-            if plain in OPEN or (plain.method == "GET" and plain.path.startswith(STATIC)):
+        routes = {
+            (each.method, each.resource.canonical)
+            for each in sandbox.gateway.app[CONTROL]().router.routes()
+            if each.resource is not None
+        }
+        assert routes >= listed
+        for route in routes:
+            method, path = route[0], route[1].removeprefix(base_path)
+            plain = (method, path)
+            # The record in the path need not exist.
+            asked = ("POST" if method == "*" else method, re.sub(r"\{[^}]*\}", "1", route[1]))
+            if plain in OPEN or (method == "GET" and path.startswith("/_sandbox/static/")):
                 assert (await ask(sandbox, asked, *across, host=EVIL)).status in {200, 404}, route
             elif plain in FORMS:
                 assert (await ask(sandbox, asked, *across)).status == 403, route
@@ -114,11 +97,11 @@ class TestEveryRoute:
                 assert (await ask(sandbox, asked, bearer, host=EVIL)).status == 403, route
                 assert (await ask(sandbox, asked, bearer, *across)).status == 403, route
 
-    async def test_no_header_lets_a_page_elsewhere_read_an_answer(self, sandbox: Sandbox) -> None:
+    async def test_answers_have_no_cors_headers(self, sandbox: Sandbox) -> None:
         preflight = (FROM_EVIL, b"Access-Control-Request-Method: POST")
-        own = b"Origin: http://" + own_host(sandbox)
+        host = sandbox.url.removeprefix("http://").encode()
+        own = b"Origin: http://" + host
         answers = [await ask(sandbox, ("OPTIONS", TOPUP[1]), *preflight)]
-        host = own_host(sandbox)
         answers += [await ask(sandbox, each, own, host=host) for each in (LEDGER, TOPUP, LIVEZ)]
 
         assert [each.status for each in answers] == [405, 200, 200, 200]
@@ -127,7 +110,7 @@ class TestEveryRoute:
 
 
 class TestHost:
-    async def test_loopback_names_are_ours_on_any_port(self, sandbox: Sandbox) -> None:
+    async def test_loopback_hosts_are_accepted_on_any_port(self, sandbox: Sandbox) -> None:
         for host in [
             *(b"localhost", b"localhost:8233", b"LOCALHOST", b"localhost."),
             *(b"127.0.0.1", b"127.0.0.1:80", b"127.8.8.8:1", b"[::1]", b"[::1]:8233"),
@@ -135,7 +118,7 @@ class TestHost:
         ]:
             assert (await ask(sandbox, LEDGER, host=host)).status == 200, host
 
-    async def test_another_name_is_refused_and_the_setting_named(self, sandbox: Sandbox) -> None:
+    async def test_a_foreign_host_is_refused_naming_the_setting(self, sandbox: Sandbox) -> None:
         names = (
             *(EVIL, b"evil.example:8233", b"localhost.evil.example", b"127.0.0.1.evil.example"),
             *(b"xlocalhost", b"gateway", b"10.1.2.3", b"0.0.0.0", b"[fd00::1]:8233", b"2130706433"),
@@ -148,7 +131,7 @@ class TestHost:
             assert_error(answer, 403, f"add {name} to the setting allowed_hosts")
             assert answer.body["error"]["code"] == "host_not_allowed"
 
-    async def test_what_is_no_host_and_none_at_all_are_refused(self, sandbox: Sandbox) -> None:
+    async def test_an_invalid_or_missing_host_is_refused(self, sandbox: Sandbox) -> None:
         """For HTTP/1.1 without a Host, or with two, aiohttp's parser already answers HTTP 400."""
         no_hosts = (b"a b", b"localhost, evil", b"user@localhost", b"localhost/", b"\xff", b"*")
         for host in (b"", *no_hosts):
@@ -157,7 +140,7 @@ class TestHost:
         assert (await ask(sandbox, LEDGER, host=None)).status == 400
         assert (await ask(sandbox, LEDGER, b"Host: evil.example")).status == 400
 
-    async def test_a_refused_request_does_nothing_whatever_its_token(
+    async def test_a_refused_request_changes_nothing_with_any_token(
         self, sandbox: Sandbox, start_sandbox: StartSandbox
     ) -> None:
         """The answer does not show if the token was right, because the Host is checked first."""
@@ -171,7 +154,7 @@ class TestHost:
             authorization = b"Authorization: Bearer " + token
             assert_error(await ask(guarded, LEDGER, authorization, host=EVIL), 403, "allowed_hosts")
 
-    async def test_settings_add_names(self, start_sandbox: StartSandbox) -> None:
+    async def test_settings_add_hosts(self, start_sandbox: StartSandbox) -> None:
         rows: list[tuple[dict[str, object], bytes, int]] = [
             ({"allowed_hosts": ["gateway.example"]}, b"gateway.example:8233", 200),
             ({"allowed_hosts": ["gateway.example"]}, b"www.gateway.example", 403),
@@ -190,17 +173,17 @@ class TestHost:
             answer = await ask(sandbox, LEDGER, b"Authorization: Bearer s3cret", host=host)
             assert answer.status == expected, settings
 
-    def test_the_address_that_the_request_came_in_by_is_ours(self) -> None:
-        """Not over a connection, because these tests can only make one to a loopback address."""
+    def test_the_local_address_of_the_connection_is_an_allowed_host(self) -> None:
+        """Without a connection, because these tests can only connect to a loopback address."""
         hosts = AllowedHosts("0.0.0.0", ())
 
         for address in ("192.168.1.7", "::ffff:192.168.1.7"):
-            for host, is_ours in (("192.168.1.7:8233", True), ("192.168.1.8:8233", False)):
-                assert (hosts.problem_of_host({"Host": host}, address) is None) is is_ours
+            for host, is_allowed in (("192.168.1.7:8233", True), ("192.168.1.8:8233", False)):
+                assert (hosts.problem_of_host({"Host": host}, address) is None) is is_allowed
 
 
 class TestOrigin:
-    async def test_same_origin_is_the_host_that_is_asked(self, sandbox: Sandbox) -> None:
+    async def test_an_origin_that_equals_the_host_is_accepted(self, sandbox: Sandbox) -> None:
         rows = [
             (b"localhost:8233", b"http://localhost:8233"),
             (b"LocalHost:8233", b"http://localhost:8233"),
@@ -211,7 +194,7 @@ class TestOrigin:
         for host, origin in rows:
             assert (await ask(sandbox, TOPUP, b"Origin: " + origin, host=host)).status == 200
 
-    async def test_pages_elsewhere_may_not_and_the_setting_is_named(self, sandbox: Sandbox) -> None:
+    async def test_a_foreign_origin_is_refused_naming_the_setting(self, sandbox: Sandbox) -> None:
         """A page on another port of this machine is refused too: it belongs to another program."""
         elsewhere = (
             "http://evil.example",
@@ -228,7 +211,7 @@ class TestOrigin:
             assert_error(answer, 403, f"add {shown} to the setting allowed_hosts")
             assert answer.body["error"]["code"] == "origin_not_allowed"
 
-    async def test_settings_add_pages_and_what_is_no_page_of_a_site_may_not(
+    async def test_settings_add_origins_and_an_origin_without_a_site_is_refused(
         self, start_sandbox: StartSandbox
     ) -> None:
         """Behind a proxy, the Host differs from the host in the browser's address."""
@@ -241,7 +224,7 @@ class TestOrigin:
         ]
         for settings, origin, expected in rows:
             sandbox = await start_sandbox(**settings)
-            answer = await ask(sandbox, TOPUP, b"Origin: " + origin, ACROSS)
+            answer = await ask(sandbox, TOPUP, b"Origin: " + origin, CROSS_SITE)
             assert answer.status == expected, origin
 
         sandbox = await start_sandbox(allowed_hosts=["*"])
@@ -249,9 +232,7 @@ class TestOrigin:
         for origin in (b"null", b"", *no_site):
             assert_error(await ask(sandbox, TOPUP, b"Origin: " + origin), 403, "Origin")
 
-    async def test_without_an_origin_a_browser_still_says_whether_it_crossed(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_cross_site_requests_without_origin_only_read(self, sandbox: Sandbox) -> None:
         """A link on another site may open a page here, but may not change anything."""
         rows = [
             (TOPUP, b"cross-site", 403),
@@ -264,7 +245,7 @@ class TestOrigin:
         for asked, site, expected in rows:
             assert (await ask(sandbox, asked, b"Sec-Fetch-Site: " + site)).status == expected
 
-    async def test_the_type_of_the_body_decides_nothing(self, sandbox: Sandbox) -> None:
+    async def test_the_content_type_does_not_affect_the_check(self, sandbox: Sandbox) -> None:
         """`curl -d` sends the type of a form too; Origin shows if a form is from another page."""
         for content_type in (b"text/plain", b"application/x-www-form-urlencoded"):
             header = b"Content-Type: " + content_type
@@ -273,10 +254,10 @@ class TestOrigin:
             assert (await ask(sandbox, TOPUP, header, FROM_EVIL)).status == 403
 
 
-async def test_deliveries_to_an_inbox_stay_open_but_to_pages_elsewhere(sandbox: Sandbox) -> None:
+async def test_an_inbox_accepts_any_host_and_refuses_pages_of_other_sites(sandbox: Sandbox) -> None:
     """A callback_url has the name by which the sender reaches this server.
 
-    An image in a page elsewhere sends a GET, which an inbox would store.
+    An image in a page of another site sends a GET, which an inbox would store.
     """
     names = (b"gateway", b"sandbox_sim:8233", b"host.docker.internal")
     for host in names:
@@ -284,14 +265,14 @@ async def test_deliveries_to_an_inbox_stay_open_but_to_pages_elsewhere(sandbox: 
         assert answer.status == 200
 
     methods = ("POST", "GET", "PUT", "HEAD", "OPTIONS")
-    for headers, method in product([(FROM_EVIL, ACROSS), (FROM_NOWHERE,), (ACROSS,)], methods):
+    for headers, method in product([(FROM_EVIL, CROSS_SITE), (FROM_NULL,), (CROSS_SITE,)], methods):
         asked = (method, "/_sandbox/inbox/orders")
         assert (await ask(sandbox, asked, *headers, host=b"gateway")).status == 403, method
     assert len(await sandbox.inbox()) == len(names)
 
 
 @pytest.mark.decision("D20")
-class TestThePaymentPage:
+class TestPaymentPage:
     """A link of the shop opens the page; only the page's own form decides the payment."""
 
     FORM = b"Content-Type: application/x-www-form-urlencoded"
@@ -301,11 +282,11 @@ class TestThePaymentPage:
         request = request_bytes(path, b"choice=fail", self.FORM, *headers, host=host)
         return await exchange(sandbox, request)
 
-    async def test_a_link_of_the_shop_opens_it(self, sandbox: Sandbox) -> None:
+    async def test_a_link_of_the_shop_opens_the_page(self, sandbox: Sandbox) -> None:
         """With the policy no-referrer, browsers would send the form with `Origin: null`."""
         page = await redirect(sandbox)
         asked = ("GET", page.removeprefix(sandbox.url))
-        navigation = (ACROSS, b"Sec-Fetch-Mode: navigate", b"Referer: https://shop.example/")
+        navigation = (CROSS_SITE, b"Sec-Fetch-Mode: navigate", b"Referer: https://shop.example/")
 
         for host in (b"127.0.0.1", b"pay.shop.example"):
             answer = await ask(sandbox, asked, *navigation, host=host)
@@ -323,7 +304,7 @@ class TestThePaymentPage:
         ],
         ids=["loopback", "another name", "behind a proxy"],
     )
-    async def test_its_own_form_decides(
+    async def test_the_form_of_the_page_decides_the_payment(
         self, start_sandbox: StartSandbox, host: bytes, origin: bytes, settings: dict[str, str]
     ) -> None:
         """Any Host may open it: DNS rebinding does not help, because the id cannot be guessed."""
@@ -340,7 +321,7 @@ class TestThePaymentPage:
         page = await redirect(sandbox)
         await look(sandbox, page)
 
-        for headers in ((b"Origin: https://shop.example", ACROSS), (FROM_NOWHERE,), (ACROSS,)):
+        for headers in ((b"Origin: https://shop.example", CROSS_SITE), (FROM_NULL,), (CROSS_SITE,)):
             answer = await self.choose(sandbox, page, *headers, host=b"127.0.0.1")
 
             assert_error(answer, 403)

@@ -10,13 +10,11 @@ import pytest
 
 from sandbox_sim.records.ledger import Reason
 from sandbox_sim.values.vocabulary import Wallet
-from sandbox_sim.web.control import ledger as ledger_face
 from sandbox_sim.web.control.input import ListQuery
+from sandbox_sim.web.control.ledger import LedgerListQuery, Topup
 from tests.conftest import Sandbox, Seen, StartSandbox
-from tests.web.control_api import ask, assert_error, post
+from tests.web.control_api import assert_error, get, post
 from tests.web.wire import exchange, request_bytes
-
-TOPUP, LEDGER = "/_sandbox/ledger/topup", "/_sandbox/ledger"
 
 
 async def topup(sandbox: Sandbox, units: object, service_id: object = 55) -> Seen:
@@ -24,9 +22,7 @@ async def topup(sandbox: Sandbox, units: object, service_id: object = 55) -> See
 
 
 async def ledger(sandbox: Sandbox, query: str = "") -> dict[str, Any]:
-    seen = await ask(sandbox, "GET", f"{LEDGER}?{query}")
-    assert seen.status == 200, seen
-    return seen.body
+    return dict(await get(sandbox, f"ledger?{query}"))
 
 
 async def moved(sandbox: Sandbox, query: str = "") -> list[tuple[str, str]]:
@@ -45,8 +41,8 @@ async def pages(sandbox: Sandbox, query: str) -> AsyncIterator[dict[str, Any]]:
 
 @pytest.mark.decision("D22")
 @pytest.mark.spec("sandbox.9", "sandbox.10")
-async def test_a_balance_that_is_used_up_is_no_dead_end(start_sandbox: StartSandbox) -> None:
-    """The account balance tells of a top-up only where balances are live."""
+async def test_sms_can_be_sent_again_after_a_top_up(start_sandbox: StartSandbox) -> None:
+    """The account balance shows a top-up only if balances are live."""
     for balances, reported in (("fixed", 500), ("live", 3)):
         sandbox = await start_sandbox(balances=balances, sms_initial_units=1)
         assert [(await sandbox.sms()).code for _ in range(2)] == ["370", "237"]
@@ -86,18 +82,18 @@ BAD_TOPUPS: list[tuple[bytes, list[str]]] = [
 ]
 
 
-async def test_a_bad_topup_says_what_is_wrong_with_each_field_and_posts_nothing(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_bad_top_up_names_each_wrong_field_and_posts_nothing(sandbox: Sandbox) -> None:
     for body, named in BAD_TOPUPS:
-        answer = await exchange(sandbox, request_bytes(TOPUP, body, credentials=False))
+        answer = await exchange(
+            sandbox, request_bytes("/_sandbox/ledger/topup", body, credentials=False)
+        )
 
         assert_error(answer, 400, *named)
         assert await moved(sandbox) == [], body[:60]
 
 
 class TestPostings:
-    async def test_a_posting_tells_which_account_moved_why_and_when(self, sandbox: Sandbox) -> None:
+    async def test_a_posting_has_its_account_amount_reason_and_time(self, sandbox: Sandbox) -> None:
         await sandbox.sms_balance()
         await sandbox.advance(minutes=5)
         processing_id = (await sandbox.sms(msg_body="a" * 161)).data["processing_id"]
@@ -121,7 +117,7 @@ class TestPostings:
         }
         assert (opening["reason"], opening["amount"], opening["subject"]) == ("opening", "500", "")
 
-    async def test_filters_choose(self, sandbox: Sandbox) -> None:
+    async def test_postings_are_filtered_by_their_fields(self, sandbox: Sandbox) -> None:
         rows: list[tuple[str, list[int]]] = [
             ("", [56, 56, 55, 55]),
             ("service_id=55", [55, 55]),
@@ -130,7 +126,7 @@ class TestPostings:
             ("reason=refund", []),
             ("account=sms", [56, 56, 55, 55]),
             ("account=payout", []),
-            ("subject=nobody", []),
+            ("subject=unknown", []),
             ("subject=", [56, 56, 55, 55]),
             ("service_id=56&account=sms&reason=topup", [56]),
         ]
@@ -143,20 +139,17 @@ class TestPostings:
             assert [posting["service_id"] for posting in found] == expected
 
 
-class TestPages:
-    async def test_there_are_20_on_one_unless_limit_says_otherwise_and_at_most_100(
-        self, sandbox: Sandbox
-    ) -> None:
-        """Only the first has the balances."""
-        for _ in range(100):
-            await topup(sandbox, 1)
+async def test_a_page_has_20_postings_by_default_and_at_most_100(sandbox: Sandbox) -> None:
+    """Only the first page has the balances."""
+    for _ in range(100):
+        await topup(sandbox, 1)
 
-        counts = {"": 20, "limit=7": 7, "limit=100": 100, "limit=101": 100, "limit=9000": 100}
-        for query, count in counts.items():
-            assert len((await ledger(sandbox, query))["postings"]) == count
-        first, second = [page async for page in pages(sandbox, "limit=90")]
-        assert set(first) == {"postings", "next", "balances"}
-        assert set(second) == {"postings", "next"}
+    counts = {"": 20, "limit=7": 7, "limit=100": 100, "limit=101": 100, "limit=9000": 100}
+    for query, count in counts.items():
+        assert len((await ledger(sandbox, query))["postings"]) == count
+    first, second = [page async for page in pages(sandbox, "limit=90")]
+    assert set(first) == {"postings", "next", "balances"}
+    assert set(second) == {"postings", "next"}
 
 
 BAD_QUERIES: list[tuple[str, list[str]]] = [
@@ -178,22 +171,21 @@ BAD_QUERIES: list[tuple[str, list[str]]] = [
 ]
 
 
-async def test_a_bad_query_says_what_is_wrong_with_each_field(sandbox: Sandbox) -> None:
+async def test_a_bad_query_names_each_wrong_field(sandbox: Sandbox) -> None:
     for query, named in BAD_QUERIES:
-        request = request_bytes(f"{LEDGER}?{query}", b"", method="GET", credentials=False)
+        path = f"/_sandbox/ledger?{query}"
+        request = request_bytes(path, b"", method="GET", credentials=False)
 
         assert_error(await exchange(sandbox, request), 400, *named)
 
 
-def test_every_field_can_say_what_to_send_instead() -> None:
-    for model in (ledger_face.Topup, ledger_face.LedgerListQuery, ListQuery):
+def test_every_field_of_the_input_has_a_description() -> None:
+    for model in (Topup, LedgerListQuery, ListQuery):
         assert [name for name, each in model.model_fields.items() if not each.description] == []
 
 
 class TestBalances:
-    async def test_each_wallet_says_what_it_has_and_all_is_added_up_on_demand(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_wallets_have_balances_and_an_audit_checks_them(self, sandbox: Sandbox) -> None:
         await sandbox.sms()
         await topup(sandbox, 5, service_id=59)
 
@@ -211,9 +203,7 @@ class TestBalances:
 
     @pytest.mark.spec("sandbox.10")
     @pytest.mark.decision("D21", "D22", "D25")
-    async def test_whatever_moves_a_balance_is_the_sum_of_its_postings(
-        self, start_sandbox: StartSandbox
-    ) -> None:
+    async def test_a_balance_is_the_sum_of_its_postings(self, start_sandbox: StartSandbox) -> None:
         sandbox = await start_sandbox(balances="live", sms_initial_units=20)
         for service_id in (55, 59):
             chosen = {"service_id": service_id}
@@ -241,13 +231,13 @@ class TestBalances:
         }
         assert {account for _, account in sums} == set(Wallet)
         for service_id in (55, 59):
-            told = (await sandbox.balance(service_id)).data
+            reported = (await sandbox.balance(service_id)).data
             for account in Wallet:
-                assert float(sums[service_id, account]) == told[f"{account}_balance"]
+                assert float(sums[service_id, account]) == reported[f"{account}_balance"]
             assert sums[service_id, "sms"] == await sandbox.sms_balance(service_id)
 
     @pytest.mark.decision("D21")
-    async def test_no_amount_is_lost_in_a_larger_one(self, start_sandbox: StartSandbox) -> None:
+    async def test_large_amounts_do_not_lose_digits(self, start_sandbox: StartSandbox) -> None:
         """Deposits have no cap, and 1e300 has more digits than Decimal keeps by default."""
         sandbox = await start_sandbox(balances="live")
         await sandbox.deposit(transaction_id="T1", amount=1e300)

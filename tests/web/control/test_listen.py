@@ -1,10 +1,10 @@
-"""/_sandbox/listen: a program elsewhere takes callbacks, and its answers become the attempts'."""
+"""/_sandbox/listen: a program on another machine takes callbacks, and its answers are recorded."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -16,13 +16,12 @@ from tests.web.events import Listener
 LOCAL = "http://127.0.0.1:5000/callback"
 
 
-class Program:
-    """A listener that a test answers for."""
+class Program(NamedTuple):
+    """A listener whose answers the test sends."""
 
-    def __init__(self, sandbox: Sandbox, stream: Listener, name: str) -> None:
-        self.sandbox = sandbox
-        self.stream = stream
-        self.name = name
+    sandbox: Sandbox
+    stream: Listener
+    name: str
 
     async def next(self) -> dict[str, Any]:
         """The next callback."""
@@ -49,15 +48,9 @@ async def listening(sandbox: Sandbox, **query: Any) -> AsyncIterator[Program]:
         yield Program(sandbox, stream, hello["listener"])
 
 
-async def settle(sandbox: Sandbox) -> asyncio.Task[None]:
-    """Let the payment settle; the task ends when its callback has had its attempt."""
+def settle(sandbox: Sandbox) -> asyncio.Task[None]:
+    """Let the payment settle; the task ends after the attempt of its callback."""
     return asyncio.create_task(sandbox.advance(seconds=1))
-
-
-async def attempts(sandbox: Sandbox, transaction_id: str = "T1001") -> list[dict[str, Any]]:
-    callback = await only(sandbox, "callbacks", f"transaction_id={transaction_id}")
-    found: list[dict[str, Any]] = callback["attempts"]
-    return found
 
 
 @pytest.fixture
@@ -68,12 +61,10 @@ async def paid(sandbox: Sandbox) -> Sandbox:
 
 
 @pytest.mark.decision("D29")
-async def test_the_body_comes_unchanged_and_signed_and_the_answer_is_the_attempts(
-    paid: Sandbox,
-) -> None:
-    """One that comes too late is not recorded."""
+async def test_a_listener_gets_the_signed_body_and_its_answer_is_recorded(paid: Sandbox) -> None:
+    """An answer that comes too late is not recorded."""
     async with listening(paid) as program:
-        settling = await settle(paid)
+        settling = settle(paid)
         callback = await program.next()
         taken = await program.answer(callback["number"], status_code=500, response_body="oops")
         await settling
@@ -86,7 +77,7 @@ async def test_the_body_comes_unchanged_and_signed_and_the_answer_is_the_attempt
     assert check_signature(callback["body"].encode(), signature, ["sandbox_secret"]) == "valid"
     assert json.loads(callback["body"])["trans_ref"] == "T1001"
     assert callback["timeout_s"] == 30
-    attempt, second = await attempts(paid)
+    attempt, second = (await only(paid, "callbacks"))["attempts"]
     assert (attempt["status_code"], attempt["response_body"]) == (500, "oops")
     assert attempt["sent_to"] == LOCAL
     assert attempt["next_attempt_at"] is not None
@@ -94,12 +85,11 @@ async def test_the_body_comes_unchanged_and_signed_and_the_answer_is_the_attempt
     assert await paid.inbox() == []
 
 
-async def test_a_listener_that_fails_or_goes_fails_its_attempt_and_the_next_goes_the_ordinary_way(
-    paid: Sandbox,
-) -> None:
+async def test_a_listener_that_fails_or_disconnects_fails_its_attempt(paid: Sandbox) -> None:
+    """Without a listener the next attempt goes to the address of the callback."""
     problem = "no connection to 127.0.0.1:5000: Connection refused"
     async with listening(paid) as program:
-        settling = await settle(paid)
+        settling = settle(paid)
         number = (await program.next())["number"]
         await program.answer(number, problem=problem, failure="connection")
         await settling
@@ -109,16 +99,14 @@ async def test_a_listener_that_fails_or_goes_fails_its_attempt_and_the_next_goes
 
     await paid.advance(minutes=5)
 
-    failed, gone, sent = await attempts(paid)
+    failed, gone, sent = (await only(paid, "callbacks"))["attempts"]
     assert failed["verdict"] == f"not acknowledged: {problem}"
     assert "the listener that it was forwarded to disconnected" in gone["verdict"]
     assert sent["verdict"] == "acknowledged with HTTP 200"
     assert len(await paid.inbox()) == 1
 
 
-async def test_the_newest_listener_of_the_service_goes_first_then_that_of_all(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_listener_of_the_service_precedes_listeners_of_all(sandbox: Sandbox) -> None:
     async with (
         listening(sandbox, service_id=55) as of_one,
         listening(sandbox) as older,
@@ -126,7 +114,7 @@ async def test_the_newest_listener_of_the_service_goes_first_then_that_of_all(
     ):
         await sandbox.collect(transaction_id="of one")
         await sandbox.collect(transaction_id="of another", service_id=56)
-        settling = await settle(sandbox)
+        settling = settle(sandbox)
         for program, name in ((of_one, "of one"), (newer, "of another")):
             callback = await program.next()
             assert json.loads(callback["body"])["trans_ref"] == name
@@ -135,9 +123,7 @@ async def test_the_newest_listener_of_the_service_goes_first_then_that_of_all(
         assert older.name != newer.name
 
 
-async def test_a_wrong_query_and_an_answer_of_a_listener_that_has_gone_are_told(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_bad_query_and_a_disconnected_listener_are_refused(sandbox: Sandbox) -> None:
     for query, problem in (
         ("forward_to=shop", "forward_to must be an address such as"),
         (f"forward_to={LOCAL}&service_id=x", "service_id must be"),

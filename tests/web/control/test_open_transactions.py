@@ -21,7 +21,7 @@ pytestmark = pytest.mark.decision("D39")
 
 @pytest.fixture
 async def both(start_sandbox: StartSandbox) -> Sandbox:
-    """A gateway in production with a payment of each mode that stays open. Requests: of mode S."""
+    """A gateway in production with an open payment of each mode; later requests are of mode S."""
     both = await live(
         start_sandbox, {"slow": SLOW}, credentials=[LIVE, BUILT_IN], approval="handset",
         approval_timeout_s=86_400, approved_senders=["Shop"],
@@ -33,7 +33,7 @@ async def both(start_sandbox: StartSandbox) -> Sandbox:
 
 
 class TestOpenLongerThan:
-    async def test_it_lists_what_is_pending_for_longer_in_both_modes(self, both: Sandbox) -> None:
+    async def test_the_filter_lists_older_transactions_of_both_modes(self, both: Sandbox) -> None:
         assert await ids(both, "open_longer_than_s=600") == []
 
         await both.advance(seconds=601)
@@ -42,9 +42,7 @@ class TestOpenLongerThan:
         assert sorted(await ids(both, "open_longer_than_s=600")) == ["P1", "S1"]
         assert await ids(both, "waiting=true") == []
 
-    async def test_the_filters_of_the_list_choose_among_them_and_it_has_pages(
-        self, both: Sandbox
-    ) -> None:
+    async def test_the_filter_combines_with_other_filters_and_pages(self, both: Sandbox) -> None:
         for query, found in (
             ("mode=P", ["P1"]), ("service_id=56", ["S1"]), ("mode=P&service_id=56", [])
         ):  # fmt: skip
@@ -61,9 +59,7 @@ class TestOpenLongerThan:
         (attempt,) = (await get(both, "attempts"))["attempts"]
         assert (await get(both, f"attempts?after={attempt['id']}"))["attempts"] == []
 
-    async def test_one_of_mode_p_says_what_its_network_said_and_what_is_next(
-        self, both: Sandbox
-    ) -> None:
+    async def test_a_transaction_of_mode_p_says_why_it_is_open(self, both: Sandbox) -> None:
         found = await only(both, "transactions", "open_longer_than_s=0&mode=P")
 
         (why,) = found["open_because"]
@@ -73,17 +69,15 @@ class TestOpenLongerThan:
         )
         assert found["waiting"] == []
 
-    async def test_what_is_no_number_of_seconds_and_another_filter_beside_it_are_refused(
-        self, both: Sandbox
-    ) -> None:
+    async def test_bad_seconds_and_the_waiting_filter_are_refused(self, both: Sandbox) -> None:
         wrong = "open_longer_than_s must be seconds, at most 315360000"
         for query, says in (
             *((f"open_longer_than_s={each}", wrong) for each in ("10m", "-1", "999999999")),
             ("open_longer_than_s=1&waiting=true", "give one of them"),
         ):
-            async with both.session.get(f"{both.url}/_sandbox/transactions?{query}") as answer:
-                assert says in (await answer.json())["error"]["message"]
-                assert answer.status == 400
+            answer = await ask(both, "GET", f"/_sandbox/transactions?{query}")
+            assert says in answer.body["error"]["message"]
+            assert answer.status == 400
 
 
 async def test_the_network_is_asked_and_its_answer_is_saved_and_shown(both: Sandbox) -> None:
@@ -105,7 +99,7 @@ async def test_the_network_is_asked_and_its_answer_is_saved_and_shown(both: Sand
     assert await ids(both, "open_longer_than_s=0&mode=P") == []
 
 
-async def test_of_mode_s_there_is_no_network_to_ask(both: Sandbox) -> None:
+async def test_a_transaction_of_mode_s_has_no_network_to_ask(both: Sandbox) -> None:
     asked = await post(both, "transactions/S1/ask")
 
     assert_error(asked, 409, "no network can be asked about S1", "mode S")

@@ -1,4 +1,4 @@
-"""Callbacks that misbehave because an override asks for it."""
+"""Callbacks that an override drops, duplicates, delays, reorders or changes."""
 
 import asyncio
 from pathlib import Path
@@ -28,16 +28,14 @@ def refs(receiver: Receiver) -> list[str]:
     return [delivery.body["trans_ref"] for delivery in receiver.deliveries]
 
 
-async def misbehaving(sandbox: Sandbox, **callback: Any) -> str:
+async def override_next(sandbox: Sandbox, **callback: Any) -> str:
     """Add an override for the callback of the next payment, and return its id."""
     return str((await override(sandbox, callback=callback, times=1))["id"])
 
 
 @pytest.mark.decision("D30")
-async def test_one_that_is_dropped_is_composed_and_can_be_sent_after_all(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
-    made = await misbehaving(sandbox, drop=True)
+async def test_a_dropped_callback_can_be_resent(sandbox: Sandbox, receiver: Receiver) -> None:
+    made = await override_next(sandbox, drop=True)
     receiver.answer_in_turn(500, 200)
     await sandbox.collect(callback_url=receiver.url)
 
@@ -58,10 +56,8 @@ async def test_one_that_is_dropped_is_composed_and_can_be_sent_after_all(
 
 
 @pytest.mark.decision("D18", "D29")
-async def test_each_of_several_has_the_same_body_and_signature(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
-    await misbehaving(sandbox, duplicate=3)
+async def test_duplicate_callbacks_are_identical(sandbox: Sandbox, receiver: Receiver) -> None:
+    await override_next(sandbox, duplicate=3)
     await sandbox.collect(callback_url=receiver.url)
 
     await sandbox.advance(seconds=1)
@@ -72,10 +68,8 @@ async def test_each_of_several_has_the_same_body_and_signature(
     assert {each.signature for each in others} == {first.signature} == {sign(first.raw, SECRET)}
 
 
-async def test_a_late_one_leaves_so_much_later_than_the_status(
-    sandbox: Sandbox, receiver: Receiver
-) -> None:
-    await misbehaving(sandbox, delay_ms=90_000)
+async def test_delay_ms_postpones_the_callback(sandbox: Sandbox, receiver: Receiver) -> None:
+    await override_next(sandbox, delay_ms=90_000)
     await sandbox.collect(callback_url=receiver.url)
 
     await sandbox.advance(seconds=90)
@@ -86,7 +80,7 @@ async def test_a_late_one_leaves_so_much_later_than_the_status(
     assert refs(receiver) == ["T1"]
 
 
-class TestOutOfOrder:
+class TestReorder:
     @pytest.mark.parametrize(
         ("meanwhile", "arrived"),
         [
@@ -95,11 +89,11 @@ class TestOutOfOrder:
             ("reset", ["T2", "T3"]),
         ],
     )
-    async def test_a_later_one_arrives_first(
+    async def test_a_later_callback_arrives_before_a_reordered_one(
         self, sandbox: Sandbox, receiver: Receiver, meanwhile: str | None, arrived: list[str]
     ) -> None:
-        """One that is resent is not held any more, and a reset takes what is held back with it."""
-        await misbehaving(sandbox, reorder=True)
+        """A resend sends the reordered callback at once, and a reset deletes it."""
+        await override_next(sandbox, reorder=True)
         for transaction_id in "T1", "T2", "T3":
             await sandbox.collect(transaction_id=transaction_id, callback_url=receiver.url)
             await sandbox.advance(seconds=2)
@@ -111,12 +105,12 @@ class TestOutOfOrder:
 
         assert refs(receiver) == arrived
 
-    async def test_nothing_is_waited_for_longer_than_a_minute(
+    async def test_a_reordered_callback_waits_at_most_a_minute(
         self, sandbox: Sandbox, receiver: Receiver
     ) -> None:
-        """One that came before does not overtake it, and neither does one of another service."""
+        """An earlier callback does not overtake it, and neither does one of another service."""
         await sandbox.collect(transaction_id="T0", callback_url=receiver.url)
-        await misbehaving(sandbox, reorder=True, duplicate=2)
+        await override_next(sandbox, reorder=True, duplicate=2)
         await sandbox.collect(callback_url=receiver.url)
         other = {"transaction_id": "of another", "service_id": 56}
         await sandbox.collect(**other, callback_url=receiver.url)
@@ -140,7 +134,7 @@ async def test_a_wrong_signature_is_well_formed(
 ) -> None:
     sandbox = await start_sandbox(sign_callbacks=signed)
     for url in receiver.url, sandbox.inbox_url("orders"):
-        await misbehaving(sandbox, bad_signature=True)
+        await override_next(sandbox, bad_signature=True)
         await sandbox.collect(callback_url=url)
         await sandbox.advance(seconds=1)
 
@@ -152,9 +146,9 @@ async def test_a_wrong_signature_is_well_formed(
 
 
 @pytest.mark.decision("D27")
-async def test_another_body_than_the_settings_say(sandbox: Sandbox) -> None:
+async def test_an_override_chooses_the_profile_of_the_callback(sandbox: Sandbox) -> None:
     for profile in Profile:
-        await misbehaving(sandbox, profile=profile)
+        await override_next(sandbox, profile=profile)
         await sandbox.collect(callback_url=f"{sandbox.inbox_url(profile)}?to=/wc-api/pay")
 
         await sandbox.advance(seconds=1)
@@ -167,7 +161,7 @@ class TestBeforeTheAnswer:
     @pytest.mark.decision("D16")
     @pytest.mark.parametrize("operation", ["collect", "card"])
     @pytest.mark.parametrize("code", ["000", "001", "003"])
-    async def test_the_transaction_is_decided_and_told_by_then(
+    async def test_the_transaction_settles_and_its_callback_is_sent_before_the_answer(
         self,
         sandbox: Sandbox,
         receiver: Receiver,
@@ -194,12 +188,12 @@ class TestBeforeTheAnswer:
         assert len(receiver.deliveries) == 1
 
     @pytest.mark.decision("D16")
-    async def test_a_receiver_that_waits_for_the_answer_gets_it(
+    async def test_a_receiver_that_waits_for_the_answer_does_not_block_it(
         self, sandbox: Sandbox, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A client with one thread answers the callback only after it has its own answer."""
         monkeypatch.setattr(overrides, "LONGEST_WAIT_S", 0.05)
-        await misbehaving(sandbox, before_response=True)
+        await override_next(sandbox, before_response=True)
         go_on = receiver.hang()
 
         assert (await sandbox.collect(callback_url=receiver.url)).code == "202"
@@ -209,10 +203,10 @@ class TestBeforeTheAnswer:
         await sandbox.advance(seconds=0)
         assert (await kept_callback(sandbox)).state is DeliveryState.DELIVERED
 
-    async def test_a_store_that_goes_away_meanwhile_takes_no_accepted_payment_back(
+    async def test_a_payment_stays_accepted_if_the_store_fails_meanwhile(
         self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        await misbehaving(sandbox, before_response=True)
+        await override_next(sandbox, before_response=True)
         unit: Any = type(sandbox.gateway.store._unit)  # type: ignore[attr-defined]
 
         async def away(_unit: object, _listing: object) -> None:
@@ -222,12 +216,12 @@ class TestBeforeTheAnswer:
 
         assert (await sandbox.collect()).code == "202"
 
-    async def test_it_comes_from_any_store(
+    async def test_sqlite_and_postgres_send_the_callback_before_the_answer(
         self, start_sandbox: StartSandbox, receiver: Receiver, tmp_path: Path
     ) -> None:
         for store in f"sqlite:{tmp_path / 'state.sqlite3'}", postgres.empty_database():
             sandbox = await start_sandbox(store=store)
-            await misbehaving(sandbox, before_response=True, duplicate=2)
+            await override_next(sandbox, before_response=True, duplicate=2)
             receiver.deliveries.clear()
 
             await sandbox.collect(callback_url=receiver.url)
@@ -235,12 +229,12 @@ class TestBeforeTheAnswer:
             assert "T1" in refs(receiver)
 
 
-async def test_what_is_decided_by_hand_is_told_in_the_same_manner(sandbox: Sandbox) -> None:
+async def test_the_override_applies_to_a_payment_that_is_settled_by_hand(sandbox: Sandbox) -> None:
     await override(sandbox, outcome={"status": "002"}, callback={"duplicate": 2})
     await sandbox.collect()
 
     await ask(sandbox, "POST", "/_sandbox/transactions/55/T1/settle", b'{"status": "003"}')
     await sandbox.advance(seconds=0)
 
-    told = [message["json"]["trans_status"] for message in await sandbox.inbox()]
-    assert told == ["003/CANCELLED"] * 2
+    sent = [message["json"]["trans_status"] for message in await sandbox.inbox()]
+    assert sent == ["003/CANCELLED"] * 2

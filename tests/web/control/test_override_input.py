@@ -63,9 +63,7 @@ async def test_bad_input_names_the_field_and_what_to_send(sandbox: Sandbox) -> N
     assert await listed(sandbox) == []
 
 
-async def test_an_override_is_shown_as_it_was_given_and_taken_out_alone_or_with_all(
-    sandbox: Sandbox,
-) -> None:
+async def test_overrides_are_listed_as_given_and_deleted_alone_or_all(sandbox: Sandbox) -> None:
     given = {
         "match": {"service_id": 55, "operation": "collect", "amount": {"min": 1.0, "max": 2.5}},
         "outcome": {"status": "003"},

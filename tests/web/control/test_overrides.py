@@ -17,11 +17,11 @@ class TestStatuses:
     @pytest.mark.spec("states.transactions")
     @pytest.mark.decision("D31")
     @pytest.mark.parametrize("operation", PAYMENTS)
-    async def test_a_payment_ends_as_it_is_told_and_its_callback_says_so(
+    async def test_a_payment_and_its_callback_have_the_status_of_the_override(
         self, sandbox: Sandbox, operation: str
     ) -> None:
         """The override applies even to a payment that the sandbox rules refuse."""
-        for code, told in (("000", "SUCCESS"), ("001", "FAILED"), ("003", "CANCELLED")):
+        for code, word in (("000", "SUCCESS"), ("001", "FAILED"), ("003", "CANCELLED")):
             await override(sandbox, outcome={"status": code})
 
             answer = await pay(sandbox, operation, **REFUSED[operation])
@@ -32,7 +32,7 @@ class TestStatuses:
             await sandbox.advance(seconds=3)
 
             assert (await sandbox.status()).data["status"] == code
-            assert (await sandbox.inbox())[-1]["json"]["trans_status"] == f"{code}/{told}"
+            assert (await sandbox.inbox())[-1]["json"]["trans_status"] == f"{code}/{word}"
         assert len(await sandbox.inbox()) == 3
 
     @pytest.mark.decision("D31")
@@ -51,9 +51,7 @@ class TestStatuses:
             assert answer.body["status"] == "003"
             assert (await sandbox.inbox())[-1]["json"]["trans_status"] == "003/CANCELLED"
 
-    async def test_live_balances_move_by_what_became_of_it(
-        self, start_sandbox: StartSandbox
-    ) -> None:
+    async def test_live_balances_follow_the_override(self, start_sandbox: StartSandbox) -> None:
         sandbox = await start_sandbox(balances="live")
         await override(sandbox, outcome={"status": "001"}, times=1)
 
@@ -63,9 +61,7 @@ class TestStatuses:
 
         assert (await sandbox.balance()).data["payout_balance"] == 9989.5
 
-    async def test_the_transaction_and_the_journal_say_what_was_asked_for(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_transaction_and_journal_show_the_override(self, sandbox: Sandbox) -> None:
         asked = {"outcome": {"status": "003"}, "delay_ms": 20, "callback": {"duplicate": 2}}
         made = await override(sandbox, **asked)
 
@@ -81,17 +77,17 @@ class TestStatuses:
 
 @pytest.mark.decision("D20")
 @pytest.mark.parametrize(
-    ("asked_for", "choice", "code"),
+    ("overridden", "choice", "code"),
     [
         *((code, "pay", code) for code in ("000", "001", "003", "002")),
         *(("000", "fail", "001"), ("000", "cancel", "003")),
     ],
 )
-async def test_on_the_card_page_pay_brings_what_was_asked_for_and_the_rest_what_it_says(
-    sandbox: Sandbox, asked_for: str, choice: str, code: str
+async def test_pay_on_the_card_page_follows_the_override_and_other_choices_do_not(
+    sandbox: Sandbox, overridden: str, choice: str, code: str
 ) -> None:
     """A payment that stays pending leads back to the shop."""
-    await override(sandbox, outcome={"status": asked_for})
+    await override(sandbox, outcome={"status": overridden})
     page = await redirect(sandbox)
     await look(sandbox, page)
 
@@ -103,8 +99,8 @@ async def test_on_the_card_page_pay_brings_what_was_asked_for_and_the_rest_what_
     assert len(await sandbox.inbox()) == (0 if code == "002" or choice == "fail" else 1)
 
 
-class TestWhichOne:
-    async def test_one_about_payments_is_not_used_by_other_requests(self, sandbox: Sandbox) -> None:
+class TestSelection:
+    async def test_an_override_for_payments_ignores_other_requests(self, sandbox: Sandbox) -> None:
         await override(sandbox, outcome={"status": "003"}, times=1)
         await override(sandbox, outcome={"response_code": "202"}, times=1)
         await override(sandbox, outcome={"response_code": "402"}, times=1)
@@ -114,10 +110,8 @@ class TestWhichOne:
 
         assert await counts(sandbox) == [(0, 0)] * 3
 
-    async def test_one_that_decides_nothing_waits_for_an_accepted_payment(
-        self, sandbox: Sandbox
-    ) -> None:
-        """It leaves a refused one to the next override."""
+    async def test_an_override_without_outcome_waits_for_acceptance(self, sandbox: Sandbox) -> None:
+        """The next override decides a refused payment."""
         await override(sandbox, callback={"profile": "flat"}, times=1)
 
         assert (await sandbox.collect(customer_number="0244000009")).rule == "sandbox.3"
@@ -132,7 +126,7 @@ class TestWhichOne:
         assert (await sandbox.inbox())[-1]["json"]["trans_status"] == "003/CANCELLED"
         assert (await counts(sandbox))[:2] == [(1, 0), (1, 1)]
 
-    async def test_two_services_never_meet(self, sandbox: Sandbox) -> None:
+    async def test_an_override_for_a_service_ignores_other_services(self, sandbox: Sandbox) -> None:
         for service_id, code in ((55, "003"), (56, "001")):
             await override(sandbox, match={"service_id": service_id}, outcome={"status": code})
 
@@ -150,7 +144,7 @@ class TestWhichOne:
         assert (await sandbox.collect(service_id=55)).rule == "override"
 
     @pytest.mark.decision("D9")
-    async def test_who_may_not_ask_and_what_is_malformed_is_refused_as_ever(
+    async def test_an_override_does_not_affect_unauthorised_or_malformed_requests(
         self, start_sandbox: StartSandbox
     ) -> None:
         credentials = [{"client_key": "k", "secret_key": "s", "service_ids": [7]}]
@@ -164,7 +158,7 @@ class TestWhichOne:
         assert (await sandbox.collect(nw="XXX")).code == "400"
         assert await counts(sandbox) == await counts(closed) == [(0, 0)]
 
-    async def test_a_payment_that_could_not_be_saved_uses_nothing(
+    async def test_a_payment_that_cannot_be_saved_does_not_use_an_override(
         self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await override(sandbox, outcome={"status": "003"}, times=1)
@@ -183,7 +177,7 @@ class TestWhichOne:
 
 
 @pytest.mark.decision("D16")
-async def test_settlement_comes_so_much_later(sandbox: Sandbox) -> None:
+async def test_delay_ms_postpones_the_settlement(sandbox: Sandbox) -> None:
     await override(sandbox, delay_ms=60_000)
     await sandbox.collect()
     await sandbox.card(transaction_id="T2")
@@ -195,7 +189,7 @@ async def test_settlement_comes_so_much_later(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite"])
-async def test_one_that_is_for_once_is_used_once_by_all_who_come_together(
+async def test_an_override_with_times_1_applies_to_one_of_many_concurrent_payments(
     start_sandbox: StartSandbox, tmp_path: Path, store: str
 ) -> None:
     address = "memory:" if store == "memory" else f"sqlite:{tmp_path / 'state.sqlite3'}"
@@ -213,7 +207,7 @@ async def test_one_that_is_for_once_is_used_once_by_all_who_come_together(
 class TestResponseCodes:
     @pytest.mark.spec("codes")
     @pytest.mark.decision("D7")
-    async def test_a_payment_is_rejected_and_leaves_nothing(self, sandbox: Sandbox) -> None:
+    async def test_a_rejected_payment_is_not_stored(self, sandbox: Sandbox) -> None:
         statuses = {"402": 402, "403": 403, "404": 404, "429": 429, "500": 500}
         for operation in PAYMENTS:
             for code in ("016", "019", "402", "219", "403", "404", "429", "500"):
@@ -229,7 +223,7 @@ class TestResponseCodes:
             assert await sandbox.inbox() == []
 
     @pytest.mark.decision("D16")
-    async def test_acceptance_is_that_of_the_operation_and_a_decline_keeps_its_record(
+    async def test_an_accepting_code_becomes_that_of_the_operation_and_a_decline_is_stored(
         self, sandbox: Sandbox
     ) -> None:
         """`code` is short for `response_code`."""
@@ -264,7 +258,7 @@ class TestResponseCodes:
                 assert (await query(sandbox, operation)).rule != "override"
 
     async def test_a_rejected_sms_is_neither_sent_nor_charged(self, sandbox: Sandbox) -> None:
-        """A bulk is told by any of its recipients."""
+        """An override matches a bulk SMS by any of its recipients."""
         rejected = {"response_code": "371"}
         for operation in ("sms", "bulk-sms"):
             await override(sandbox, match={"operation": operation}, outcome=rejected, times=1)
@@ -275,7 +269,7 @@ class TestResponseCodes:
         assert await sandbox.sms_balance() == 500
         assert (await sandbox.history()).data == []
         assert (await sandbox.bulk("0244000001")).code == "370"
-        # What is accepted anyway stays as it is.
+        # An accepting code does not change an SMS that is accepted anyway.
         await override(sandbox, match={"operation": "sms"}, outcome={"response_code": "237"})
         accepted = {"response_code": "370"}
         await override(sandbox, match={"operation": "sms"}, outcome=accepted, times=1)

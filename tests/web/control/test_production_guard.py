@@ -15,7 +15,7 @@ pytestmark = pytest.mark.decision("D39")
 
 @pytest.fixture
 async def paid(start_sandbox: StartSandbox) -> Sandbox:
-    """Service 55 has T1 of mode P."""
+    """A gateway where service 55 has T1 of mode P."""
     sandbox = await live(
         start_sandbox, {"mtn": {"adapter": "simulated"}}, credentials=[LIVE, BUILT_IN]
     )
@@ -27,7 +27,7 @@ EFFECTS = [("overrides", {"outcome": {"status": "003"}}), ("faults", {"fault": {
 
 
 @pytest.mark.parametrize(("path", "effect"), EFFECTS)
-async def test_one_that_names_a_transaction_of_mode_p_and_any_without_clients_of_mode_s_is_refused(
+async def test_overrides_and_faults_are_refused_for_mode_p_and_without_mode_s_clients(
     paid: Sandbox, start_sandbox: StartSandbox, path: str, effect: Mapping[str, Any]
 ) -> None:
     for match in ({"service_id": 55}, {}):
@@ -42,7 +42,7 @@ async def test_one_that_names_a_transaction_of_mode_p_and_any_without_clients_of
     assert "all credentials are of mode P" in refused.body["error"]["message"]
 
 
-async def test_one_that_may_concern_mode_s_is_taken(paid: Sandbox) -> None:
+async def test_an_override_that_can_match_mode_s_is_accepted(paid: Sandbox) -> None:
     async def answered(**match: Any) -> int:
         return (await post(paid, "overrides", match=match, outcome={"status": "003"})).status
 

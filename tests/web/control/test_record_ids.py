@@ -17,7 +17,7 @@ async def paid(sandbox: Sandbox) -> Sandbox:
 
 
 class TestTransactions:
-    async def test_each_of_its_ids_names_it(self, paid: Sandbox) -> None:
+    async def test_a_transaction_is_found_by_each_of_its_ids(self, paid: Sandbox) -> None:
         (transaction,) = await listed(paid, "transactions", "transaction_id=T2")
         (callback,) = await listed(paid, "callbacks", "transaction_id=T2")
 
@@ -47,9 +47,7 @@ class TestTransactions:
             assert found["service_id"] == service_id
 
     @pytest.mark.decision("D31")
-    async def test_of_one_service_the_newest_has_the_id_and_settle_takes_each(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_repeated_id_finds_the_newest_transaction(self, sandbox: Sandbox) -> None:
         for amount in (10.5, 7):
             await sandbox.collect(transaction_id="T2", amount=amount)
         newer, older = await listed(sandbox, "transactions")
@@ -63,7 +61,7 @@ class TestTransactions:
 
 
 class TestCallbacks:
-    async def test_what_fits_several_lists_them(self, paid: Sandbox) -> None:
+    async def test_an_ambiguous_id_lists_the_callbacks(self, paid: Sandbox) -> None:
         both = await listed(paid, "callbacks", "transaction_id=T1")
         named = [f"{c['id']}  service {c['service_id']}, transaction T1, delivered" for c in both]
 
@@ -74,7 +72,7 @@ class TestCallbacks:
             assert_error(refused, 409, "'T1' fits 2 callbacks, so use the id of one", *named)
         assert await listed(paid, "callbacks", "state=retrying") == []
 
-    async def test_at_most_ten_are_listed(self, sandbox: Sandbox) -> None:
+    async def test_at_most_ten_callbacks_are_listed(self, sandbox: Sandbox) -> None:
         await post(sandbox, "overrides", match={}, callback={"duplicate": 10})
         for _ in range(2):
             await sandbox.collect()
@@ -85,7 +83,7 @@ class TestCallbacks:
         assert_error(seen, 409, "fits 20 callbacks", "and 10 more")
         assert len(seen.body["error"]["message"].splitlines()) == 12
 
-    async def test_resend_and_retry_take_them_too(self, sandbox: Sandbox) -> None:
+    async def test_resend_and_retry_accept_a_transaction_id(self, sandbox: Sandbox) -> None:
         await sandbox.collect(callback_url=DEAD)
         await sandbox.advance(seconds=1)
 

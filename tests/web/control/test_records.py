@@ -11,7 +11,7 @@ from tests.web.control_api import DEAD, ask, assert_error, assert_unknown, get, 
 
 
 class TestLists:
-    async def test_a_transaction_tells_its_whole_life(self, sandbox: Sandbox) -> None:
+    async def test_a_transaction_is_listed_with_its_timeline(self, sandbox: Sandbox) -> None:
         await sandbox.collect()
         await sandbox.advance(seconds=1)
 
@@ -44,9 +44,7 @@ class TestLists:
             "refund_reason": "",
         }
 
-    async def test_any_field_is_a_filter_and_messages_are_as_the_handset_sees_them(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_transactions_are_filtered_by_any_field(self, sandbox: Sandbox) -> None:
         await sandbox.collect(transaction_id="good")
         await sandbox.collect(transaction_id="declined", customer_number="0244000009")
         await sandbox.collect(transaction_id="other", service_id=56)
@@ -58,6 +56,7 @@ class TestLists:
         ):
             assert await ids(sandbox, query) == found
 
+    async def test_messages_are_listed_with_their_status(self, sandbox: Sandbox) -> None:
         await sandbox.bulk("0244000001", "0244000009")
         await sandbox.advance(seconds=1)
         messages = (await get(sandbox, "sms"))["sms"]
@@ -67,10 +66,10 @@ class TestLists:
 
 
 @pytest.mark.parametrize("store", ["memory:", "sqlite:{}/state.sqlite3"])
-async def test_a_page_begins_after_a_record_that_is_there(
+async def test_a_page_begins_after_an_existing_record(
     start_sandbox: StartSandbox, tmp_path: Path, store: str
 ) -> None:
-    """One after the oldest is empty. A record may have been deleted between two pages."""
+    """A page after the oldest record is empty. A record may be deleted between two pages."""
     sandbox = await start_sandbox(store=store.format(tmp_path))
     await sandbox.collect()
     await sandbox.advance(seconds=1)
@@ -96,7 +95,7 @@ async def test_a_page_begins_after_a_record_that_is_there(
 
 class TestSearches:
     @pytest.mark.parametrize("plural", ["transactions", "callbacks", "sms"])
-    async def test_find_and_count_look_at_any_field(self, sandbox: Sandbox, plural: str) -> None:
+    async def test_find_and_count_match_any_field(self, sandbox: Sandbox, plural: str) -> None:
         for service_id in (55, 56):
             await sandbox.collect(service_id=service_id)
             await sandbox.sms(service_id=service_id)
@@ -109,7 +108,7 @@ class TestSearches:
         assert counted.body == {"count": 1}
         assert (await post(sandbox, f"{plural}/count")).body == {"count": 2}
 
-    async def test_wait_blocks_until_it_comes_or_says_how_much_came(self, sandbox: Sandbox) -> None:
+    async def test_wait_blocks_until_enough_records_match(self, sandbox: Sandbox) -> None:
         waiting = asyncio.create_task(
             post(sandbox, "callbacks/wait", match={"state": "delivered"}, count=2, timeout_s=60)
         )
@@ -125,82 +124,79 @@ class TestSearches:
         assert_error(missed, 408, "2 of 3 came within 0 s")
 
 
-class TestSettle:
-    @pytest.mark.decision("D31")
-    @pytest.mark.parametrize(
-        ("status", "told"),
-        [("000", "000/SUCCESS"), ("001", "001/FAILED"), ("003", "003/CANCELLED")],
-    )
-    async def test_a_pending_transaction_is_decided_once_and_the_receiver_told(
-        self, sandbox: Sandbox, status: str, told: str
-    ) -> None:
-        await sandbox.collect()
+@pytest.mark.decision("D31")
+@pytest.mark.parametrize(
+    ("status", "sent"), [("000", "000/SUCCESS"), ("001", "001/FAILED"), ("003", "003/CANCELLED")]
+)
+async def test_settle_decides_a_pending_transaction_once_and_sends_its_callback(
+    sandbox: Sandbox, status: str, sent: str
+) -> None:
+    await sandbox.collect()
 
-        settled = await post(sandbox, "transactions/55/T1/settle", status=status)
-        await sandbox.advance(minutes=1)
-        again = await post(sandbox, "transactions/55/T1/settle", status="003")
+    settled = await post(sandbox, "transactions/55/T1/settle", status=status)
+    await sandbox.advance(minutes=1)
+    again = await post(sandbox, "transactions/55/T1/settle", status="003")
 
-        assert (settled.status, settled.body["status"]) == (200, status)
-        assert_error(again, 409, status)
-        assert (await sandbox.status()).data["status"] == status
-        assert (await sandbox.callback())["trans_status"] == told
+    assert (settled.status, settled.body["status"]) == (200, status)
+    assert_error(again, 409, status)
+    assert (await sandbox.status()).data["status"] == status
+    assert (await sandbox.callback())["trans_status"] == sent
 
 
-class TestResend:
-    async def test_a_failed_callback_goes_out_once_more(self, sandbox: Sandbox) -> None:
-        await sandbox.collect(callback_url=DEAD)
-        await sandbox.advance(minutes=11)
-        failed = await only(sandbox, "callbacks")
+async def test_resend_sends_a_failed_callback_again(sandbox: Sandbox) -> None:
+    await sandbox.collect(callback_url=DEAD)
+    await sandbox.advance(minutes=11)
+    failed = await only(sandbox, "callbacks")
 
-        url = sandbox.inbox_url("live")
-        resent = await post(sandbox, f"callbacks/{failed['id']}/resend", url=url)
-        await sandbox.advance(seconds=0)
+    url = sandbox.inbox_url("live")
+    resent = await post(sandbox, f"callbacks/{failed['id']}/resend", url=url)
+    await sandbox.advance(seconds=0)
 
-        assert (resent.status, resent.body["state"]) == (202, "retrying")
-        assert (await sandbox.callback("live"))["trans_ref"] == "T1"
-        shown = await only(sandbox, "callbacks")
-        assert (shown["state"], len(shown["attempts"])) == ("delivered", 4)
-        assert shown["body"]["trans_id"] == failed["body"]["trans_id"]
+    assert (resent.status, resent.body["state"]) == (202, "retrying")
+    assert (await sandbox.callback("live"))["trans_ref"] == "T1"
+    shown = await only(sandbox, "callbacks")
+    assert (shown["state"], len(shown["attempts"])) == ("delivered", 4)
+    assert shown["body"]["trans_id"] == failed["body"]["trans_id"]
 
 
-class TestWhatIsWrong:
-    async def test_a_field_is_told_by_name_and_nothing_is_found(self, sandbox: Sandbox) -> None:
-        queries = [
-            ("transactions?colour=red", "colour"),
-            ("transactions?service_id=x", "service_id"),
-            ("transactions?service_id=9223372036854775808", "service_id must be an integer from 0"),
-            ("callbacks?color=red", "the fields are limit, after, id, service_id"),
-            ("transactions?limit=0", "limit"),
-            ("requests?after=%00", "after must be the id of the last item of the previous page"),
-            ("sms?status=SENT&status=FAILED", "status"),
-            ("transactions/x/T1", "service_id"),
-        ]
-        for path, named in queries:
-            assert_error(await ask(sandbox, "GET", f"/_sandbox/{path}"), 400, named)
-        settle = "transactions/55/T1/settle"
-        bodies: list[tuple[str, dict[str, Any], str]] = [
-            ("callbacks/find", {"match": {"colour": 1}}, "colour"),
-            ("callbacks/find", {"match": []}, "match"),
-            ("sms/wait", {"count": 0}, "count"),
-            ("sms/wait", {"timeout_s": 601}, "timeout_s"),
-            ("sms/count", {"matches": {}}, "matches"),
-            (settle, {"status": "002"}, "status"),
-            (settle, {}, "status"),
-            ("callbacks/C1/resend", {"url": "ftp://x"}, "url"),
-        ]
-        for path, body, named in bodies:
-            assert_error(await post(sandbox, path, **body), 400, named)
-        assert_error(await post(sandbox, settle, status="000"), 404)
-        assert_error(await post(sandbox, "callbacks/C1/resend"), 404)
+async def test_a_bad_field_and_an_unknown_record_are_refused(sandbox: Sandbox) -> None:
+    queries = [
+        ("transactions?colour=red", "colour"),
+        ("transactions?service_id=x", "service_id"),
+        ("transactions?service_id=9223372036854775808", "service_id must be an integer from 0"),
+        ("callbacks?color=red", "the fields are limit, after, id, service_id"),
+        ("transactions?limit=0", "limit"),
+        ("requests?after=%00", "after must be the id of the last item of the previous page"),
+        ("sms?status=SENT&status=FAILED", "status"),
+        ("transactions/x/T1", "service_id"),
+    ]
+    for path, named in queries:
+        assert_error(await ask(sandbox, "GET", f"/_sandbox/{path}"), 400, named)
+    settle = "transactions/55/T1/settle"
+    bodies: list[tuple[str, dict[str, Any], str]] = [
+        ("callbacks/find", {"match": {"colour": 1}}, "colour"),
+        ("callbacks/find", {"match": []}, "match"),
+        ("sms/wait", {"count": 0}, "count"),
+        ("sms/wait", {"timeout_s": 601}, "timeout_s"),
+        ("sms/count", {"matches": {}}, "matches"),
+        (settle, {"status": "002"}, "status"),
+        (settle, {}, "status"),
+        ("callbacks/C1/resend", {"url": "ftp://x"}, "url"),
+    ]
+    for path, body, named in bodies:
+        assert_error(await post(sandbox, path, **body), 400, named)
+    assert_error(await post(sandbox, settle, status="000"), 404)
+    assert_error(await post(sandbox, "callbacks/C1/resend"), 404)
 
-    @pytest.mark.parametrize("store", ["memory:", "sqlite:{}/state.sqlite3"])
-    async def test_a_service_that_cannot_be_has_nothing(
-        self, start_sandbox: StartSandbox, tmp_path: Path, store: str
-    ) -> None:
-        sandbox = await start_sandbox(store=store.format(tmp_path))
-        await sandbox.collect()
 
-        for service_id in (10**40, -(10**40), 0, -1):
-            found = await post(sandbox, "transactions/find", match={"service_id": service_id})
+@pytest.mark.parametrize("store", ["memory:", "sqlite:{}/state.sqlite3"])
+async def test_an_impossible_service_id_finds_no_transactions(
+    start_sandbox: StartSandbox, tmp_path: Path, store: str
+) -> None:
+    sandbox = await start_sandbox(store=store.format(tmp_path))
+    await sandbox.collect()
 
-            assert (found.status, found.body) == (200, {"transactions": [], "next": None})
+    for service_id in (10**40, -(10**40), 0, -1):
+        found = await post(sandbox, "transactions/find", match={"service_id": service_id})
+
+        assert (found.status, found.body) == (200, {"transactions": [], "next": None})

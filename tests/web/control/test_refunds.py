@@ -21,14 +21,12 @@ async def refund(sandbox: Sandbox, path: str = "55/T1", **body: Any) -> Any:
     return seen.body
 
 
-async def named(sandbox: Sandbox, transaction_id: str) -> Any:
+async def transaction(sandbox: Sandbox, transaction_id: str) -> Any:
     return await get(sandbox, f"transactions/55/{transaction_id}")
 
 
-async def test_a_refund_settles_as_a_payout_does_without_a_callback_and_names_the_collection(
-    collected: Sandbox,
-) -> None:
-    collection = await named(collected, "T1")
+async def test_a_refund_settles_like_a_payout_and_sends_no_callback(collected: Sandbox) -> None:
+    collection = await transaction(collected, "T1")
 
     made = await refund(collected)
 
@@ -50,9 +48,7 @@ async def test_a_refund_settles_as_a_payout_does_without_a_callback_and_names_th
     assert all("ama: sold out" in each for each in pages)
 
 
-async def test_the_refunds_of_a_collection_are_found_and_are_no_more_than_it(
-    collected: Sandbox,
-) -> None:
+async def test_refunds_of_a_collection_are_listed_and_do_not_exceed_it(collected: Sandbox) -> None:
     first = await refund(collected, amount=4)
 
     seen = await post(collected, "transactions/55/T1/refund", amount=7, **WHO)
@@ -60,16 +56,14 @@ async def test_the_refunds_of_a_collection_are_found_and_are_no_more_than_it(
 
     assert_error(seen, 409, "amount 7 is more than what is left to refund: 6.5 of 10.5 GHS")
     assert seen.body["error"]["code"] == "not_refunded"
-    of = (await named(collected, "T1"))["network_transaction_id"]
+    of = (await transaction(collected, "T1"))["network_transaction_id"]
     listed = await get(collected, f"transactions?refund_of={of}")
     ids = [each["transaction_id"] for each in listed["transactions"]]
     assert ids == [second["transaction_id"], first["transaction_id"]]
 
 
-async def test_live_balances_move_out_of_the_wallet_of_collections_unless_a_refund_fails(
-    start_sandbox: StartSandbox,
-) -> None:
-    """What a failed refund held can be refunded again."""
+async def test_only_successful_refunds_move_live_balances(start_sandbox: StartSandbox) -> None:
+    """The amount of a failed refund can be refunded again."""
     sandbox = await start_sandbox(balances="live")
     await sandbox.collect()
     await sandbox.advance(seconds=1)
@@ -78,7 +72,7 @@ async def test_live_balances_move_out_of_the_wallet_of_collections_unless_a_refu
     await post(sandbox, "overrides", match=match, outcome={"status": "001"}, times=1)
     failed = await refund(sandbox)
     await sandbox.advance(seconds=1)
-    assert (await named(sandbox, failed["transaction_id"]))["status"] == "001"
+    assert (await transaction(sandbox, failed["transaction_id"]))["status"] == "001"
     assert (await sandbox.balance()).data == before
 
     again = await refund(sandbox)
@@ -90,9 +84,7 @@ async def test_live_balances_move_out_of_the_wallet_of_collections_unless_a_refu
     assert before["payout_balance"] == after["payout_balance"]
 
 
-async def test_a_wrong_body_a_card_and_an_unknown_collection_are_refused(
-    collected: Sandbox,
-) -> None:
+async def test_a_bad_body_a_card_and_an_unknown_collection_are_refused(collected: Sandbox) -> None:
     rows: list[tuple[dict[str, Any], str]] = [
         ({"reason": "sold out"}, "by"),
         ({"by": "ama"}, "reason"),
@@ -111,7 +103,7 @@ async def test_a_wrong_body_a_card_and_an_unknown_collection_are_refused(
 
 
 class TestModeP:
-    async def test_it_goes_over_the_network_and_is_shown_with_the_collection(
+    async def test_a_refund_goes_over_the_network_and_is_shown_with_its_collection(
         self, start_sandbox: StartSandbox
     ) -> None:
         sandbox = await live(start_sandbox, {"staging": {"adapter": "simulated"}})
@@ -121,19 +113,16 @@ class TestModeP:
         made = await refund(sandbox, amount=4)
         await settled(sandbox, seconds=2)
 
-        shown = await named(sandbox, made["transaction_id"])
+        shown = await transaction(sandbox, made["transaction_id"])
         assert shown["status"] == "000"
         assert [each["refund_of"] for each in shown["attempts"]] == [made["refund_of"]]
-        collection = await named(sandbox, "T1")
+        collection = await transaction(sandbox, "T1")
         assert [each["transaction_id"] for each in collection["refunds"]] == [
             made["transaction_id"]
         ]
         assert (await sandbox.balance()).data["collection_balance"] == 6.5
 
-    async def test_one_identifier_in_both_modes_needs_the_mode(
-        self, start_sandbox: StartSandbox
-    ) -> None:
-
+    async def test_an_id_of_both_modes_needs_the_mode(self, start_sandbox: StartSandbox) -> None:
         sandbox = await live(
             start_sandbox, {"staging": {"adapter": "simulated"}}, credentials=[LIVE, BUILT_IN]
         )
@@ -148,10 +137,8 @@ class TestModeP:
         assert (await refund(sandbox, mode="P"))["mode"] == "P"
 
 
-async def test_its_client_and_its_operator_see_the_success_and_the_reversal(
-    start_sandbox: StartSandbox,
-) -> None:
-    """The collection T1 of 10.50 succeeds and is taken back, and T2 stays."""
+async def test_client_and_operator_see_success_and_reversal(start_sandbox: StartSandbox) -> None:
+    """The network reverses the collection T1 of 10.50 after its success, and not T2."""
     network = {"adapter": "simulated", "reverses": ["10.50"], "reverse_after_ms": 10_000}
     sandbox = await live(start_sandbox, {"staging": network})
     await sandbox.collect()
@@ -164,8 +151,8 @@ async def test_its_client_and_its_operator_see_the_success_and_the_reversal(
     data = (await sandbox.status("T1")).data
     assert (data["status"], data["message"]) == ("001", "FAILED")
     assert data["status_desc"] == "Transaction Failed: reversed by the network"
-    told = [each["body"] for each in await sandbox.inbox()]
-    assert sum('"T1"' in each and "001/FAILED" in each for each in told) == 1
+    sent = [each["body"] for each in await sandbox.inbox()]
+    assert sum('"T1"' in each and "001/FAILED" in each for each in sent) == 1
     assert (await sandbox.status("T2")).data["status"] == "000"
     assert (await sandbox.balance()).data["collection_balance"] == 10.51
 

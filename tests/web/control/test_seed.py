@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Sandbox, Seen, StartSandbox
-from tests.web.control_api import ask, assert_error, post
+from tests.web.control_api import ask, assert_error, get, post
 
 
 async def seed(sandbox: Sandbox, **fields: object) -> Seen:
@@ -23,7 +23,7 @@ async def listed(sandbox: Sandbox, kind: str, service_id: int = 55) -> list[dict
     return list(found.body[kind])
 
 
-async def life(sandbox: Sandbox, service_id: int = 55) -> dict[str, Any]:
+async def records(sandbox: Sandbox, service_id: int = 55) -> dict[str, Any]:
     """Return all records of a service that the control API shows.
 
     It leaves out the ids of postings, which the store gives, and the callback_url of payments,
@@ -32,18 +32,18 @@ async def life(sandbox: Sandbox, service_id: int = 55) -> dict[str, Any]:
     payments = await listed(sandbox, "transactions", service_id)
     for payment in payments:
         assert payment.pop("callback_url") == sandbox.inbox_url("seed")
-    ledger = await ask(sandbox, "GET", f"/_sandbox/ledger?service_id={service_id}&limit=100")
-    postings = [{**each, "id": None} for each in ledger.body["postings"]]
+    ledger = await get(sandbox, f"ledger?service_id={service_id}&limit=100")
+    postings = [{**each, "id": None} for each in ledger["postings"]]
     return {
         "payments": payments,
         "sms": await listed(sandbox, "sms", service_id),
-        "ledger": [postings, ledger.body["balances"]],
+        "ledger": [postings, ledger["balances"]],
         "callbacks": await listed(sandbox, "callbacks", service_id),
     }
 
 
 @pytest.mark.spec("sandbox.10")
-async def test_it_says_what_it_made_of_every_kind_and_in_every_state(sandbox: Sandbox) -> None:
+async def test_seeding_makes_records_of_every_kind_and_in_every_state(sandbox: Sandbox) -> None:
     """Messages are sent or refunded, and charged for."""
     answer = await seed(sandbox)
 
@@ -74,14 +74,11 @@ async def test_it_says_what_it_made_of_every_kind_and_in_every_state(sandbox: Sa
         assert (each["status"] == "REFUNDED") is each["customer_number"].endswith("9")
     charged = sum(each["units_charged"] for each in messages if each["status"] == "SENT")
     assert await sandbox.sms_balance() == 500 - charged
-    ledger = await ask(sandbox, "GET", "/_sandbox/ledger?audit=true")
-    assert ledger.body["agrees"] is True
+    assert (await get(sandbox, "ledger?audit=true"))["agrees"] is True
 
 
 @pytest.mark.decision("D16")
-async def test_those_that_are_pending_are_settled_and_their_callbacks_sent(
-    sandbox: Sandbox, start_sandbox: StartSandbox
-) -> None:
+async def test_seeded_pending_payments_settle_and_send_callbacks(sandbox: Sandbox) -> None:
     await seed(sandbox)
     pending = [p for p in await listed(sandbox, "transactions") if p["status"] == "002"]
     assert pending
@@ -95,6 +92,11 @@ async def test_those_that_are_pending_are_settled_and_their_callbacks_sent(
         payment["transaction_id"] for payment in pending
     }
 
+
+@pytest.mark.decision("D16")
+async def test_seeded_records_follow_the_delays_of_the_settings(
+    start_sandbox: StartSandbox,
+) -> None:
     slow = await start_sandbox(settle_delay_ms=3_600_000, sms_transition_ms=86_400_000)
     await seed(slow)
     payments = await listed(slow, "transactions")
@@ -105,7 +107,7 @@ async def test_those_that_are_pending_are_settled_and_their_callbacks_sent(
     assert {each["status"] for each in await listed(slow, "sms")} == {"SENT", "REFUNDED"}
 
 
-async def test_two_gateways_tell_the_same_story_and_others_have_other_people(
+async def test_a_seed_gives_the_same_records_and_another_seed_or_service_other_people(
     start_sandbox: StartSandbox, tmp_path: Path
 ) -> None:
     """The records are the same in memory and in a SQLite file."""
@@ -115,7 +117,7 @@ async def test_two_gateways_tell_the_same_story_and_others_have_other_people(
     answers = [(await seed(each, seed=7, count=60)).body for each in (one, other)]
 
     assert answers[0] == answers[1]
-    assert await life(one) == await life(other)
+    assert await records(one) == await records(other)
     for more in (await seed(one, seed=43), await seed(one, service_id=56)):
         assert more.status == 200
         assert more.body["people"] != answers[0]["people"]
@@ -123,23 +125,23 @@ async def test_two_gateways_tell_the_same_story_and_others_have_other_people(
     assert len(await listed(one, "transactions", 56)) == 20
 
 
-async def test_a_second_time_is_refused_in_words_until_a_reset(sandbox: Sandbox) -> None:
-    """It is refused even after its payments have expired, and changes nothing."""
+async def test_a_second_seeding_of_a_service_is_refused_until_a_reset(sandbox: Sandbox) -> None:
+    """It is refused even after the payments have expired, and changes nothing."""
     await seed(sandbox)
-    made = await life(sandbox)
+    made = await records(sandbox)
     for minutes in (0, 20):
         await sandbox.advance(minutes=minutes)
-        before = await life(sandbox)
+        before = await records(sandbox)
 
         answer = await seed(sandbox, count=30)
 
         assert_error(answer, 409, "service 55", "seed 42", "reset")
-        assert await life(sandbox) == before
+        assert await records(sandbox) == before
 
     await ask(sandbox, "POST", "/_sandbox/reset")
     answer = await seed(sandbox)
     assert answer.status == 200
-    again = await life(sandbox)
+    again = await records(sandbox)
     assert [each["transaction_id"] for each in again["payments"]] == [
         each["transaction_id"] for each in made["payments"]
     ]
@@ -147,7 +149,7 @@ async def test_a_second_time_is_refused_in_words_until_a_reset(sandbox: Sandbox)
 
 
 @pytest.mark.spec("sandbox.9", "sandbox.10")
-async def test_a_poor_service_has_what_it_can_pay_for(sandbox: Sandbox) -> None:
+async def test_a_service_with_a_small_balance_gets_fewer_records(sandbox: Sandbox) -> None:
     answer = await seed(sandbox, service_id=59)
 
     assert answer.body["messages"] == 0
@@ -161,7 +163,7 @@ async def test_a_poor_service_has_what_it_can_pay_for(sandbox: Sandbox) -> None:
     assert_error(await seed(sandbox, service_id=59), 409)
 
 
-async def test_people_are_those_that_the_settings_take(start_sandbox: StartSandbox) -> None:
+async def test_seeded_people_fit_the_settings(start_sandbox: StartSandbox) -> None:
     numbers = ["0200000001", "0200000002"]
     sandbox = await start_sandbox(
         allowed_numbers=numbers,
@@ -180,7 +182,7 @@ async def test_people_are_those_that_the_settings_take(start_sandbox: StartSandb
     assert {p["party"] for p in payments if p["operation"] == "card"} == {"400005******5556"}
 
 
-async def test_what_cannot_be_taken(sandbox: Sandbox) -> None:
+async def test_a_bad_field_is_refused_by_name(sandbox: Sandbox) -> None:
     rows: dict[str, tuple[object, ...]] = {
         "seed": ("42", -1, 2**63),
         "count": (0, 1001, 1.5, True),

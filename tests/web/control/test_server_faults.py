@@ -1,4 +1,4 @@
-"""Errors of the server under /_sandbox: the answer has the usual shape, only the log the cause."""
+"""Errors of the server under /_sandbox: the answer is well formed, and the log has the cause."""
 
 import asyncio
 import logging
@@ -17,14 +17,12 @@ from tests.turns import SOON_S
 from tests.web.control_api import ask, assert_error
 from tests.web.wire import Wire, request_bytes
 
-ASKED = [
+REQUESTS = [
     ("GET", "/_sandbox/readyz"),
     ("GET", "/_sandbox/ledger"),
     ("POST", "/_sandbox/inbox/orders"),
     ("GET", "/_sandbox/pay/guess"),
 ]
-
-
 FAILURE = "postgresql://db.test/pay: index row size exceeds maximum for index transactions_by_id"
 
 
@@ -38,7 +36,7 @@ def without_store(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "settings", [{"host": "0.0.0.0", "control_token": "s3cret"}, {"tls_terminated": True}]
 )
-async def test_clients_of_a_server_for_others_learn_nothing_about_its_store(
+async def test_a_server_beyond_loopback_does_not_reveal_errors_of_its_store(
     start_sandbox: StartSandbox,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
@@ -48,7 +46,7 @@ async def test_clients_of_a_server_for_others_learn_nothing_about_its_store(
     without_store(monkeypatch)
 
     paid = await sandbox.collect()
-    answers = [await ask(sandbox, *asked) for asked in ASKED]
+    answers = [await ask(sandbox, *request) for request in REQUESTS]
     answers = [each for each in answers if each.status != 401]
 
     assert (paid.status, paid.code) == (500, "500")
@@ -60,7 +58,7 @@ async def test_clients_of_a_server_for_others_learn_nothing_about_its_store(
     assert FAILURE in caplog.text
 
 
-async def test_the_operator_gets_one_line_about_many_requests(
+async def test_many_failures_of_the_store_share_a_line_in_the_log(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The first failure has a line at once, and those of each second share the next one.
@@ -82,7 +80,7 @@ async def test_the_operator_gets_one_line_about_many_requests(
     ]
 
 
-async def test_who_hangs_up_halfway_is_no_fault(
+async def test_a_client_that_disconnects_during_its_request_causes_no_error(
     start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
@@ -109,7 +107,7 @@ async def test_who_hangs_up_halfway_is_no_fault(
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-async def test_an_answer_that_was_begun_is_broken_off(
+async def test_an_answer_that_fails_after_its_start_is_cut_off(
     start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The client must not read the error as a part of the answer."""

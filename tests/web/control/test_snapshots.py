@@ -1,10 +1,9 @@
 """Named snapshots restore the records of one service or of all, with the time that was left.
 
-A reset deletes them, with their pending work.
+A reset deletes records, with their pending work.
 """
 
 import asyncio
-import json
 from typing import Any
 
 from aiohttp import web
@@ -12,7 +11,7 @@ from aiohttp import web
 from tests.conftest import Sandbox, Seen, StartSandbox
 from tests.turns import idle
 from tests.web.conftest import Receiver, kept_callback
-from tests.web.control_api import ask, assert_error, post
+from tests.web.control_api import ask, assert_error, get, only, post
 
 
 async def save(sandbox: Sandbox, name: object = "before", **fields: object) -> Seen:
@@ -23,30 +22,19 @@ async def restore(sandbox: Sandbox, name: str = "before") -> Seen:
     return await ask(sandbox, "POST", f"/_sandbox/snapshots/{name}/restore")
 
 
-async def listed(sandbox: Sandbox, query: str = "") -> Any:
-    return (await ask(sandbox, "GET", f"/_sandbox/snapshots{query}")).body
-
-
 async def shown(sandbox: Sandbox, service_id: int = 55) -> dict[str, Any]:
     """All that the control API shows of a service."""
     kinds = ("requests", "transactions", "callbacks", "sms", "ledger")
-    return {
-        kind: (await ask(sandbox, "GET", f"/_sandbox/{kind}?service_id={service_id}")).body
-        for kind in kinds
-    }
+    return {kind: await get(sandbox, f"{kind}?service_id={service_id}") for kind in kinds}
 
 
-async def live(sandbox: Sandbox, **fields: Any) -> None:
-    """Make a successful and a pending payment, and an SMS that is sent and one that is refunded."""
-    await sandbox.collect(transaction_id="T1", **fields)
-    await sandbox.sms(**fields)
-    await sandbox.sms(customer_number="0244000009", **fields)
+async def test_a_restore_brings_all_records_back(sandbox: Sandbox) -> None:
+    """A successful and a pending payment, an SMS that is sent, and one that is refunded."""
+    await sandbox.collect(transaction_id="T1")
+    await sandbox.sms()
+    await sandbox.sms(customer_number="0244000009")
     await sandbox.advance(seconds=2)
-    await sandbox.collect(transaction_id="T2", **fields)
-
-
-async def test_it_all_comes_back(sandbox: Sandbox) -> None:
-    await live(sandbox)
+    await sandbox.collect(transaction_id="T2")
     before = await shown(sandbox)
 
     saved = await save(sandbox)
@@ -76,7 +64,7 @@ async def test_it_all_comes_back(sandbox: Sandbox) -> None:
     assert await sandbox.sms_balance() == 499
 
 
-async def test_a_callback_on_the_wire_does_not_write_over_the_restored_one(
+async def test_a_callback_in_flight_does_not_overwrite_the_restored_one(
     start_sandbox: StartSandbox, receiver: Receiver
 ) -> None:
     """The restored callback is sent again, and has only the attempt after the restore."""
@@ -95,8 +83,7 @@ async def test_a_callback_on_the_wire_does_not_write_over_the_restored_one(
     await save(sandbox)
 
     await restore(sandbox)
-    wanted = {"match": {"state": "delivered"}}
-    await ask(sandbox, "POST", "/_sandbox/callbacks/wait", json.dumps(wanted).encode())
+    await post(sandbox, "callbacks/wait", match={"state": "delivered"})
     refuse.set()
     await idle(sandbox.gateway.deliveries)
 
@@ -106,22 +93,22 @@ async def test_a_callback_on_the_wire_does_not_write_over_the_restored_one(
     assert await sandbox.gateway.store.run(lambda unit: unit.next_due()) is None
 
 
-async def test_the_newest_come_first_and_in_pages(sandbox: Sandbox) -> None:
+async def test_snapshots_are_listed_newest_first_and_in_pages(sandbox: Sandbox) -> None:
     for name, service_id in (("a", None), ("b", 55), ("c", None), ("a", 56)):
         await save(sandbox, name, service_id=service_id)
 
-    def names(page: Any) -> list[str]:
-        return [each["name"] for each in page["snapshots"]]
+    for query, names, next_page in (
+        ("", ["a", "c", "b"], None),
+        ("limit=2", ["a", "c"], "c"),
+        ("after=c", ["b"], None),
+        ("service_id=56", ["a"], None),
+    ):
+        page = await get(sandbox, f"snapshots?{query}")
+        assert [each["name"] for each in page["snapshots"]] == names
+        assert page["next"] == next_page
 
-    everything = await listed(sandbox)
-    assert (names(everything), everything["next"]) == (["a", "c", "b"], None)
-    page = await listed(sandbox, "?limit=2")
-    assert (names(page), page["next"]) == (["a", "c"], "c")
-    assert names(await listed(sandbox, "?after=c")) == ["b"]
-    assert names(await listed(sandbox, "?service_id=56")) == ["a"]
 
-
-async def test_what_is_no_name_and_one_that_nobody_gave(sandbox: Sandbox) -> None:
+async def test_a_bad_and_an_unknown_name_of_a_snapshot_are_refused(sandbox: Sandbox) -> None:
     for name in ["", ".", "..", "-a", "a b", "A" * 256, "a/b", "é", "a\n", "a\0", 5, None, ["a"]]:
         assert_error(await save(sandbox, name), 400, "name must be 1 to 255 characters")
     for fields, named in (
@@ -131,7 +118,7 @@ async def test_what_is_no_name_and_one_that_nobody_gave(sandbox: Sandbox) -> Non
         assert_error(await save(sandbox, **fields), 400, named)
     assert_error(await ask(sandbox, "POST", "/_sandbox/snapshots"), 400)
     assert_error(await ask(sandbox, "GET", "/_sandbox/snapshots?limit=0"), 400, "limit")
-    assert (await listed(sandbox))["snapshots"] == []
+    assert (await get(sandbox, "snapshots"))["snapshots"] == []
 
     await save(sandbox)
     before = "/_sandbox/snapshots/before"
@@ -142,23 +129,18 @@ async def test_what_is_no_name_and_one_that_nobody_gave(sandbox: Sandbox) -> Non
         deleted = await ask(sandbox, "DELETE", f"/_sandbox/snapshots/{name}")
         for answer in (await restore(sandbox, name), deleted):
             assert_error(answer, 404, *(["before"] if name == "before" else []))
-    assert await listed(sandbox) == {"snapshots": [], "next": None}
+    assert await get(sandbox, "snapshots") == {"snapshots": [], "next": None}
 
 
-async def reset(sandbox: Sandbox, **body: object) -> Seen:
-    text = json.dumps(body).encode() if body else b""
-    return await ask(sandbox, "POST", "/_sandbox/reset", text)
-
-
-async def test_a_service_begins_anew_and_another_goes_on(sandbox: Sandbox) -> None:
+async def test_a_reset_of_a_service_does_not_affect_other_services(sandbox: Sandbox) -> None:
     for service_id in (55, 56):
         await sandbox.sms(service_id=service_id)
         await sandbox.collect(service_id=service_id)
-    assert_error(await reset(sandbox, service_id="55"), 400, "service_id")
-    assert_error(await reset(sandbox, service=55), 400, "service")
+    assert_error(await post(sandbox, "reset", service_id="55"), 400, "service_id")
+    assert_error(await post(sandbox, "reset", service=55), 400, "service")
     assert await sandbox.sms_balance() == 499
 
-    answer = await reset(sandbox, service_id=55)
+    answer = await post(sandbox, "reset", service_id=55)
     await sandbox.advance(seconds=1)
 
     assert (answer.status, answer.body) == (200, {"service_id": 55, "kept": ["snapshots"]})
@@ -166,7 +148,5 @@ async def test_a_service_begins_anew_and_another_goes_on(sandbox: Sandbox) -> No
     assert await sandbox.sms_balance(56) == 499
     assert (await sandbox.status("T1")).code == "027"
     assert (await sandbox.status("T1", 56)).data["status"] == "000"
-    (message,) = await sandbox.inbox()
-    requests = await ask(sandbox, "GET", "/_sandbox/requests?operation=collect")
-    assert [each["service_id"] for each in requests.body["requests"]] == [56]
-    assert message["json"]["trans_ref"] == "T1"
+    assert (await sandbox.callback())["trans_ref"] == "T1"
+    assert (await only(sandbox, "requests", "operation=collect"))["service_id"] == 56

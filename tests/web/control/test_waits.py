@@ -6,26 +6,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sandbox_sim.bootstrap import parts
 from sandbox_sim.control.record_search import RecordSearch
-from sandbox_sim.events.waits import Waiters
-from tests.conftest import Sandbox, StartSandbox
+from tests.conftest import Sandbox
 from tests.stores.conftest import eventually
 from tests.web.control_api import post
-
-
-@pytest.fixture
-def waiters(monkeypatch: pytest.MonkeyPatch) -> list[Waiters]:
-    """The `Waiters` of each server that the test starts."""
-    made: list[Waiters] = []
-
-    class Noted(Waiters):
-        def __init__(self, *args: object) -> None:
-            super().__init__(*args)  # type: ignore[arg-type]
-            made.append(self)
-
-    monkeypatch.setattr(parts, "Waiters", Noted)
-    return made
 
 
 @pytest.fixture
@@ -34,11 +18,11 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     made: list[str] = []
     search = RecordSearch._search
 
-    async def noted(self: RecordSearch, *args: object) -> object:
+    async def recorded(self: RecordSearch, *args: object) -> object:
         made.append(str(args[0].type))  # type: ignore[attr-defined]
         return await search(self, *args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(RecordSearch, "_search", noted)
+    monkeypatch.setattr(RecordSearch, "_search", recorded)
     return made
 
 
@@ -48,10 +32,10 @@ async def wait(sandbox: Sandbox, path: str, **body: object) -> tuple[int, object
 
 
 @pytest.mark.parametrize("path", ["requests", "transactions", "callbacks", "sms", "inbox/another"])
-async def test_payments_of_another_service_are_not_looked_at(
+async def test_a_wait_does_not_search_again_for_payments_of_another_service(
     searches: list[str], sandbox: Sandbox, path: str
 ) -> None:
-    """A wait that ends in time leaves the connection to others."""
+    """The connection of a wait that timed out can be used again."""
     match = {} if path.startswith("inbox") else {"service_id": 7}
     assert (await wait(sandbox, path, match=match, timeout_s=0))[0] == 408
     waiting = asyncio.create_task(wait(sandbox, path, match=match))
@@ -79,20 +63,17 @@ async def abort(writer: asyncio.StreamWriter) -> None:
 
 
 @pytest.mark.parametrize("leave", [close, abort])
-async def test_it_ends_when_its_client_closes_the_connection(
-    waiters: list[Waiters], start_sandbox: StartSandbox, leave: Leave
-) -> None:
-    sandbox = await start_sandbox()
-    (registered,) = waiters
+async def test_a_wait_ends_when_its_client_disconnects(sandbox: Sandbox, leave: Leave) -> None:
+    waiting = sandbox.gateway.waiters.waiting
     address = urlsplit(sandbox.url)
     body = b'{"timeout_s": 600}'
     for path in ("requests", "inbox/orders"):
         _, writer = await asyncio.open_connection(address.hostname, address.port)
         head = f"POST /_sandbox/{path}/wait HTTP/1.1\r\nHost: localhost\r\n"
         writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        await eventually(lambda: bool(registered.waiting))
+        await eventually(lambda: bool(waiting))
 
         await leave(writer)
 
-        await eventually(lambda: not registered.waiting)
+        await eventually(lambda: not waiting)
         assert (await sandbox.collect()).code == "202"

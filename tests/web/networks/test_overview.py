@@ -1,4 +1,4 @@
-"""What the control API and the metrics say about the networks of production. D32, D39."""
+"""The networks of production in the control API (D32, D39)."""
 
 import pytest
 
@@ -28,7 +28,7 @@ async def pay(sandbox: Sandbox, transaction_id: str, nw: str) -> str:
     return (await sandbox.collect(transaction_id=transaction_id, nw=nw, callback_url=url)).code
 
 
-async def test_each_network_is_listed_with_what_it_does(production: Sandbox) -> None:
+async def test_networks_are_listed_with_operations_routes_and_breaker(production: Sandbox) -> None:
     assert await pay(production, "T1", "MTN") == "202"
 
     staging, account = (await get(production, "networks"))["networks"]
@@ -50,14 +50,12 @@ async def test_a_check_asks_each_network(production: Sandbox, sandbox: Sandbox) 
     assert staging == {"ok": True, "detail": "the simulated carrier runs in this process"}
     assert account["ok"] is False
     assert account["detail"]
-    # Without production there are none.
+    # Without production there are no networks.
     assert await get(sandbox, "networks") == {"networks": []}
     assert (await post(sandbox, "networks/check")).body == {"networks": []}
 
 
-async def test_a_network_that_cannot_be_reached_does_not_make_the_gateway_unready(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_an_unreachable_network_leaves_the_gateway_ready(start_sandbox: StartSandbox) -> None:
     sandbox = await live(start_sandbox, {"account": UNREACHABLE})
 
     assert [await pay(sandbox, f"T{number}", "MTN") for number in range(6)] == ["500"] * 6

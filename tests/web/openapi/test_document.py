@@ -38,11 +38,6 @@ def document() -> Schema:
     return openapi_document(routes, ServerFacts())
 
 
-@pytest.fixture(scope="module")
-def contract() -> Contract:
-    return Contract(build(Settings(store="memory:")).app[ROUTES](), ServerFacts())
-
-
 def schema_of(document: Schema, schema: Schema) -> Any:
     whole = {"allOf": [schema], "components": document["components"]}
     return jsonschema_rs.Draft202012Validator(whole)
@@ -58,9 +53,7 @@ def fields_in(node: object, path: str = "") -> Iterator[tuple[str, Schema]]:
                 yield from fields_in(inner, f"{path}/{name}")
 
 
-def test_it_is_valid_and_every_route_has_its_operation_with_an_id_of_its_own(
-    document: Schema,
-) -> None:
+def test_the_document_is_valid_and_its_operations_have_unique_ids(document: Schema) -> None:
     assert document["openapi"] == "3.1.0"
     validate(document)
     for route in build(Settings(store="memory:")).app[ROUTES]():
@@ -72,7 +65,7 @@ def test_it_is_valid_and_every_route_has_its_operation_with_an_id_of_its_own(
     assert len(ids) == len(set(ids)) > 60
 
 
-def test_every_field_says_what_it_means(document: Schema) -> None:
+def test_every_field_has_a_description(document: Schema) -> None:
     fields = [*fields_in(document)]
 
     assert len(fields) > 900
@@ -92,7 +85,7 @@ def test_a_docstring_describes_the_fields_of_an_input(document: Schema) -> None:
     assert number == "the service; an integer from 1 to 9223372036854775807", "of the base class"
 
 
-async def test_the_command_prints_what_the_server_serves(sandbox: Sandbox) -> None:
+async def test_the_command_prints_the_document_that_the_server_serves(sandbox: Sandbox) -> None:
     printed = CliRunner().invoke(main, ["openapi"])
 
     served = await ask(sandbox, "GET", "/_sandbox/openapi.json")
@@ -101,7 +94,7 @@ async def test_the_command_prints_what_the_server_serves(sandbox: Sandbox) -> No
     assert json.loads(printed.stdout) == served.body
 
 
-async def test_it_says_how_this_server_is_set(start_sandbox: StartSandbox) -> None:
+async def test_the_document_follows_the_settings_of_the_server(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(
         base_path="/v1", sandbox_reject_status=422, control_token="s3cret"
     )
@@ -114,9 +107,7 @@ async def test_it_says_how_this_server_is_set(start_sandbox: StartSandbox) -> No
     assert "422" in document["paths"]["/send_airtime"]["post"]["responses"]
 
 
-def test_the_body_of_each_operation_fits_and_that_of_make_payment_is_a_union_by_its_tags(
-    document: Schema,
-) -> None:
+def test_valid_bodies_fit_the_schema_and_make_payment_is_a_tagged_union(document: Schema) -> None:
     def schema_of_body(path: str) -> Schema:
         content = document["paths"][path]["post"]["requestBody"]["content"]
         schema: Schema = content["application/json"]["schema"]
@@ -136,7 +127,7 @@ def test_the_body_of_each_operation_fits_and_that_of_make_payment_is_a_union_by_
 
 
 def test_an_operation_lists_every_rejection(document: Schema) -> None:
-    """An override can ask for any of them."""
+    """An override can give any of them."""
     components = document["components"]
     for path in {operation.path for operation in OPERATIONS.values()}:
         listed: set[str] = set()
@@ -182,9 +173,8 @@ REJECTION = b'{"response_message": "No", "response_code": "100"}'
 CLOCK = b'{"now": "2026-01-01T00:00:00.000Z", "frozen": true, "shift_s": 0}'
 
 
-def test_the_check_of_every_answer_in_the_tests_refuses_what_the_document_does_not_say(
-    contract: Contract,
-) -> None:
+def test_the_contract_that_checks_all_answers_refuses_those_outside_the_document() -> None:
+    contract = Contract(build(Settings(store="memory:")).app[ROUTES](), ServerFacts())
     contract.check("POST", "/pay_bill", 401, HEADERS, REJECTION)
     contract.check("GET", "/_sandbox/clock", 200, HEADERS, CLOCK)
 
@@ -209,7 +199,7 @@ def model(name: str, **fields: Any) -> Any:
     return TypedDict(name, fields)  # type: ignore[operator]
 
 
-def test_a_model_that_is_named_twice_is_one_component_and_two_of_one_name_are_refused() -> None:
+def test_a_model_is_one_component_and_two_models_with_the_same_name_are_refused() -> None:
     view = model("View", id=str)
     schemas = Schemas()
 

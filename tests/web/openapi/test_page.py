@@ -14,7 +14,7 @@ from sandbox_sim.web.pages.dashboard import VIEWS
 from tests.conftest import Sandbox, StartSandbox, sandboxes
 
 
-class Read(HTMLParser):
+class ParsedPage(HTMLParser):
     """Collects the tags, anchors, links and attributes of a page."""
 
     def __init__(self, page: str) -> None:
@@ -45,7 +45,7 @@ class Page:
 
     text: str
     headers: Mapping[str, str]
-    read: Read
+    parsed: ParsedPage
     document: dict[str, Any]
 
 
@@ -59,29 +59,27 @@ async def page() -> Page:
         async with sandbox.session.get(f"{sandbox.url}/_sandbox/docs") as answer:
             assert answer.status == 200
             text = await answer.text()
-            return Page(text, answer.headers, Read(text), document)
+            return Page(text, answer.headers, ParsedPage(text), document)
 
 
-def test_every_operation_and_schema_is_on_it_and_a_field_has_its_type_and_its_default(
-    page: Page,
-) -> None:
-    anchors, document = page.read.anchors, page.document
+def test_the_page_has_every_operation_and_schema_with_types_and_defaults(page: Page) -> None:
+    anchors, document = page.parsed.anchors, page.document
     operations = [each for item in document["paths"].values() for each in item.values()]
     assert {each["operationId"] for each in operations} <= set(anchors)
     assert {f"schema-{name}" for name in document["components"]["schemas"]} <= set(anchors)
     assert len(anchors) == len(set(anchors))
-    assert page.read.open == []
+    assert page.parsed.open == []
     assert "<p>The operations of the gateway need HTTP Basic credentials" in page.text
     assert "<p>-" not in page.text
     assert "<dd>number: milliseconds from the head of the request to its answer</dd>" in page.text
     assert "from 0 to 9223372036854775807 (default <code>42</code>)</dd>" in page.text
 
 
-async def test_every_link_leads_somewhere(page: Page, sandbox: Sandbox) -> None:
+async def test_every_link_has_a_target(page: Page, sandbox: Sandbox) -> None:
     """The page has the navigation of the dashboard."""
-    links = set(page.read.links)
+    links = set(page.parsed.links)
     within = {link[1:] for link in links if link.startswith("#") and link != "#main"}
-    assert within <= set(page.read.anchors)
+    assert within <= set(page.parsed.anchors)
     for link in {link for link in links if not link.startswith("#")}:
         address = urljoin(f"{sandbox.url}/_sandbox/docs", link)
         async with sandbox.session.get(address, headers={"Accept": "text/html"}) as answer:
@@ -90,7 +88,7 @@ async def test_every_link_leads_somewhere(page: Page, sandbox: Sandbox) -> None:
     assert {link for link in links if "?view=" in link} == views
 
 
-def test_it_has_a_form_for_each_request_that_gets_json(page: Page) -> None:
+def test_the_page_has_a_form_for_each_request_that_gets_json(page: Page) -> None:
     forms = set(re.findall(r'data-method="(\w+)" data-path="([^"]*)"', page.text))
     assert {("POST", "overrides"), ("GET", "transactions/{id}"), ("DELETE", "faults/{id}")} <= forms
     assert not {path for _, path in forms if path.startswith(("static/", "pay/", "docs"))}
@@ -99,16 +97,16 @@ def test_it_has_a_form_for_each_request_that_gets_json(page: Page) -> None:
     assert set(bodies) == {"55"}
 
 
-def test_it_loads_nothing_from_another_host(page: Page) -> None:
-    attributes = page.read.attributes
-    assert page.read.tags.isdisjoint({"style", "iframe", "img", "object"})
+def test_the_page_loads_nothing_from_another_host(page: Page) -> None:
+    attributes = page.parsed.attributes
+    assert page.parsed.tags.isdisjoint({"style", "iframe", "img", "object"})
     assert not {name for name in attributes if name == "style" or name.startswith("on")}
     policy = page.headers["Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
     assert "unsafe" not in policy
 
 
-async def test_it_asks_for_the_token(start_sandbox: StartSandbox) -> None:
+async def test_the_page_asks_for_the_control_token(start_sandbox: StartSandbox) -> None:
     sandbox = await start_sandbox(control_token="s3cret")
 
     url = f"{sandbox.url}/_sandbox/docs"

@@ -4,6 +4,8 @@ import re
 from html import unescape
 from typing import Any
 
+from aiohttp import ClientResponse, ClientSession
+
 from tests.conftest import Sandbox
 
 BROWSER = {"Accept": "text/html"}
@@ -15,6 +17,14 @@ SILENT: dict[str, Any] = {
     "adapter": "simulated", "failures": {"lost_answer": 1}, "notify": "never",
     "settle_after_ms": 86_400_000, "give_up_after_s": 60,
 }  # fmt: skip
+
+
+async def browse(
+    browser: ClientSession, url: str, method: str = "GET", **options: Any
+) -> tuple[ClientResponse, str]:
+    """Send a request and follow no redirect; returns the answer and its text."""
+    async with browser.request(method, url, allow_redirects=False, **options) as answer:
+        return answer, await answer.text()
 
 
 async def page(sandbox: Sandbox, query: str = "") -> str:
@@ -38,13 +48,3 @@ def steps(html: str) -> list[str]:
 
 def words(html: str) -> str:
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
-
-
-async def post(sandbox: Sandbox, to: str, **body: Any) -> Any:
-    async with sandbox.session.post(f"{sandbox.url}/_sandbox/{to}", json=body) as answer:
-        return await answer.json()
-
-
-async def get(sandbox: Sandbox, path: str) -> Any:
-    async with sandbox.session.get(f"{sandbox.url}/_sandbox/{path}") as answer:
-        return await answer.json()

@@ -9,50 +9,46 @@ from aiohttp import ClientResponse, ClientSession, CookieJar
 
 from sandbox_sim.settings.schema import certify_report
 from tests.conftest import Sandbox, StartSandbox
+from tests.web.pages.dashboard_pages import browse
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "User-Agent": "Browser"}
 
 
 @pytest.fixture
 async def browser() -> AsyncIterator[ClientSession]:
-    """A session that asks for pages, as a browser does, and follows no redirect."""
+    """A session that asks for pages, as a browser does."""
     async with ClientSession(headers=BROWSER, cookie_jar=CookieJar(unsafe=True)) as session:
         yield session
 
 
-async def ask(
-    browser: ClientSession, url: str, method: str = "GET", **options: object
-) -> tuple[ClientResponse, str]:
-    async with browser.request(method, url, allow_redirects=False, **options) as answer:  # type: ignore[arg-type]
-        return answer, await answer.text()
-
-
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-async def test_the_root_and_the_base_path_lead_a_browser_to_the_dashboard(
+async def test_the_root_and_the_base_path_redirect_a_browser_to_the_dashboard(
     start_sandbox: StartSandbox, browser: ClientSession, method: str
 ) -> None:
     for base_path, paths in (("", ["/"]), ("/v1", ["/v1", "/v1/", "/v1/_sandbox"])):
         sandbox = await start_sandbox(base_path=base_path)
         for path in paths:
-            root, _ = await ask(browser, sandbox.url + path, method)
+            root, _ = await browse(browser, sandbox.url + path, method)
             assert (root.status, root.headers["Location"]) == (303, f"{base_path}/_sandbox/")
-        page, _ = await ask(browser, f"{sandbox.url}{base_path}/_sandbox/", method)
+        page, _ = await browse(browser, f"{sandbox.url}{base_path}/_sandbox/", method)
         assert (page.status, page.content_type) == (200, "text/html")
 
 
-async def test_the_icon_comes_without_a_line_in_the_log(
+async def test_the_icon_is_served_without_a_line_in_the_log(
     sandbox: Sandbox, browser: ClientSession, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
 
-    answer, text = await ask(browser, f"{sandbox.url}/favicon.ico", headers={"Accept": "image/*"})
+    answer, text = await browse(
+        browser, f"{sandbox.url}/favicon.ico", headers={"Accept": "image/*"}
+    )
 
     assert (answer.status, answer.content_type) == (200, "image/svg+xml")
     assert text.startswith("<svg")
     assert [record for record in caplog.records if record.name.startswith("sandbox_sim")] == []
 
 
-async def test_a_path_without_a_page_says_so_on_one(
+async def test_a_path_without_a_page_gets_an_error_page(
     sandbox: Sandbox, browser: ClientSession
 ) -> None:
     rows = [
@@ -63,7 +59,7 @@ async def test_a_path_without_a_page_says_so_on_one(
         ("/make_payment", 405, "programs send it a POST"),
     ]
     for path, status, words in rows:
-        answer, text = await ask(browser, sandbox.url + path)
+        answer, text = await browse(browser, sandbox.url + path)
 
         assert (answer.status, answer.content_type) == (status, "text/html")
         assert words in text
@@ -71,36 +67,34 @@ async def test_a_path_without_a_page_says_so_on_one(
         assert "Open the dashboard" in text
 
 
-async def test_a_program_and_a_post_still_get_json(
-    sandbox: Sandbox, browser: ClientSession
-) -> None:
+async def test_a_program_and_a_post_get_json(sandbox: Sandbox, browser: ClientSession) -> None:
     for path in ["/", "/nothing", "/make_payment", "/favicon.ico"]:
         asked: list[tuple[str, dict[str, str]]] = [("GET", {"Accept": "*/*"}), ("POST", {})]
         for method, headers in asked[path == "/favicon.ico" :]:
-            answer, text = await ask(browser, sandbox.url + path, method, headers=headers)
+            answer, text = await browse(browser, sandbox.url + path, method, headers=headers)
 
             assert (answer.status, answer.content_type) == (401, "application/json")
             assert '"response_code":"100"' in text
 
 
 class TestInbox:
-    async def test_a_browser_sees_the_deliveries_and_only_a_program_adds_to_them(
+    async def test_a_browser_gets_the_deliveries_and_only_a_program_adds_one(
         self, sandbox: Sandbox, browser: ClientSession
     ) -> None:
         await sandbox.collect(transaction_id="<b>T1</b>")
         await sandbox.advance(seconds=1)
 
-        answer, text = await ask(browser, sandbox.inbox_url("orders"))
+        answer, text = await browse(browser, sandbox.inbox_url("orders"))
 
         assert (answer.status, answer.content_type) == (200, "text/html")
         assert "&lt;b&gt;T1&lt;/b&gt;" in text
         assert "signature valid" in text
         assert len(await sandbox.inbox()) == 1
 
-        await ask(browser, sandbox.inbox_url("orders"), headers={"Accept": "*/*"})
+        await browse(browser, sandbox.inbox_url("orders"), headers={"Accept": "*/*"})
         assert len(await sandbox.inbox()) == 2
 
-    async def test_pages_of_deliveries_follow_one_another(
+    async def test_deliveries_are_shown_in_pages(
         self, sandbox: Sandbox, browser: ClientSession
     ) -> None:
         inbox = sandbox.inbox_url("orders")
@@ -108,10 +102,10 @@ class TestInbox:
             async with sandbox.session.post(inbox, data=f"no. {number}"):
                 pass
 
-        _, newest = await ask(browser, inbox)
+        _, newest = await browse(browser, inbox)
         after = newest.partition("?after=")[2].partition('"')[0]
-        _, oldest = await ask(browser, f"{inbox}?after={after}")
-        _, deleted = await ask(browser, f"{inbox}?after=gone")
+        _, oldest = await browse(browser, f"{inbox}?after={after}")
+        _, deleted = await browse(browser, f"{inbox}?after=gone")
 
         assert "no. 20<" in newest
         assert "no. 0<" not in newest
@@ -125,23 +119,23 @@ class TestLogin:
         self, browser: ClientSession, sandbox: Sandbox, token: str = "s3cret", **form: str
     ) -> ClientResponse:
         url = f"{sandbox.url}/_sandbox/login"
-        return (await ask(browser, url, "POST", data={"token": token, **form}))[0]
+        return (await browse(browser, url, "POST", data={"token": token, **form}))[0]
 
     @pytest.fixture
     async def guarded(self, start_sandbox: StartSandbox) -> Sandbox:
         return await start_sandbox(control_token="s3cret")
 
-    async def test_the_token_is_entered_once_and_forgotten_at_the_end(
+    async def test_the_token_is_entered_once_and_needed_again_after_a_logout(
         self, guarded: Sandbox, browser: ClientSession
     ) -> None:
         wanted = "/_sandbox/?q=0244"
 
-        before, _ = await ask(browser, guarded.url + wanted)
+        before, _ = await browse(browser, guarded.url + wanted)
         entered = await self.login(browser, guarded, next=wanted)
         cookie = entered.headers["Set-Cookie"]
-        after, _ = await ask(browser, guarded.url + wanted)
-        await ask(browser, f"{guarded.url}/_sandbox/logout", "POST")
-        logged_out, _ = await ask(browser, guarded.url + wanted)
+        after, _ = await browse(browser, guarded.url + wanted)
+        await browse(browser, f"{guarded.url}/_sandbox/logout", "POST")
+        logged_out, _ = await browse(browser, guarded.url + wanted)
 
         assert (entered.status, entered.headers["Location"]) == (303, wanted)
         assert "HttpOnly" in cookie
@@ -149,7 +143,7 @@ class TestLogin:
         assert "s3cret" not in cookie
         assert [each.status for each in (before, after, logged_out)] == [303, 200, 303]
 
-    async def test_browsers_that_come_by_https_keep_the_cookie_to_it(
+    async def test_the_cookie_is_secure_if_browsers_use_https(
         self, start_sandbox: StartSandbox, browser: ClientSession
     ) -> None:
         """The tests speak plain HTTP to the server, as a proxy in front of it does."""
@@ -161,11 +155,11 @@ class TestLogin:
 
             assert ("Secure" in cookie) is bool(each)
 
-    async def test_a_wrong_token_is_refused_and_without_a_token_there_is_nothing_to_enter(
+    async def test_a_wrong_token_is_refused_and_a_server_without_a_token_has_no_login(
         self, guarded: Sandbox, sandbox: Sandbox, browser: ClientSession
     ) -> None:
-        """An inbox asks for the token that its messages need."""
-        inbox, _ = await ask(browser, guarded.inbox_url("orders"))
+        """A browser that opens an inbox is redirected to the login."""
+        inbox, _ = await browse(browser, guarded.inbox_url("orders"))
         assert inbox.status == 303
         assert inbox.headers["Location"].startswith("/_sandbox/login?next=")
 
@@ -174,10 +168,10 @@ class TestLogin:
         assert answer.headers["WWW-Authenticate"] == 'Bearer realm="sandbox_sim"'
         assert "Set-Cookie" not in answer.headers
 
-        nothing, _ = await ask(browser, f"{sandbox.url}/_sandbox/login")
-        assert (nothing.status, nothing.headers["Location"]) == (303, "/_sandbox/")
+        open_, _ = await browse(browser, f"{sandbox.url}/_sandbox/login")
+        assert (open_.status, open_.headers["Location"]) == (303, "/_sandbox/")
 
-    async def test_it_leads_to_no_other_site(
+    async def test_the_login_never_redirects_to_another_site(
         self, guarded: Sandbox, browser: ClientSession
     ) -> None:
         elsewhere = ("https://evil.example/", "//evil.example", "/_sandbox/\r\nX: 1", "/\\evil")
@@ -186,7 +180,7 @@ class TestLogin:
 
             assert answer.headers["Location"] == "/_sandbox/"
 
-    async def test_the_cookie_alone_changes_nothing(
+    async def test_a_change_needs_the_origin_of_the_gateway_beside_the_cookie(
         self, guarded: Sandbox, browser: ClientSession
     ) -> None:
         """A browser sends the cookie to every port of a host, so `Origin` must be the gateway's."""
@@ -198,7 +192,7 @@ class TestLogin:
             {"Origin": "http://127.0.0.1:9"},
         )
 
-        answers = [(await ask(browser, freeze, "POST", headers=each))[0] for each in asked]
+        answers = [(await browse(browser, freeze, "POST", headers=each))[0] for each in asked]
 
         assert [each.status for each in answers] == [401, 200, 403]
 
@@ -208,10 +202,10 @@ async def test_the_last_run_of_certify_is_a_page(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
 
-    none, how = await ask(browser, f"{sandbox.url}/_sandbox/certify")
+    none, how = await browse(browser, f"{sandbox.url}/_sandbox/certify")
     certify_report().parent.mkdir(parents=True)
     certify_report().write_text("<h1>Certified</h1>")
-    page, text = await ask(browser, f"{sandbox.url}/_sandbox/certify")
+    page, text = await browse(browser, f"{sandbox.url}/_sandbox/certify")
 
     assert none.status == 200
     assert "sandbox-sim certify init" in how
@@ -222,18 +216,13 @@ async def test_the_last_run_of_certify_is_a_page(
 CHANGED = b"event: changed\ndata: {}\n\n"
 
 
-async def heard(feed: ClientResponse) -> bytes:
-    return await feed.content.readuntil(b"\n\n")
-
-
-async def test_a_change_is_announced_without_its_content_until_the_server_ends(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_change_is_announced_without_its_content(sandbox: Sandbox) -> None:
+    """The feed ends when the server stops."""
     async with sandbox.session.get(f"{sandbox.url}/_sandbox/changes") as feed:
-        assert await heard(feed) == b"retry: 1000\n\n"
+        assert await feed.content.readuntil(b"\n\n") == b"retry: 1000\n\n"
 
         await sandbox.collect(reference="secret")
-        assert await heard(feed) == CHANGED
+        assert await feed.content.readuntil(b"\n\n") == CHANGED
 
         await sandbox.stop()
         assert (await feed.content.read()).replace(CHANGED, b"") == b""

@@ -1,6 +1,6 @@
 """2. The hosted card page: opening it, deciding the payment, and its end.
 
-With the setting `sandbox_card_entry` it asks for the card.
+With the setting `sandbox_card_entry` the page asks for the card.
 """
 
 import logging
@@ -32,7 +32,7 @@ async def test_an_opened_page_waits_for_one_of_three_decisions(sandbox: Sandbox)
     assert await sandbox.inbox() == []
 
 
-async def test_the_landing_page_is_gone_to_as_it_was_given(sandbox: Sandbox) -> None:
+async def test_the_browser_is_redirected_to_the_landing_page_as_given(sandbox: Sandbox) -> None:
     as_given = (
         *("http://Shop.example:80/a/../b", "http://shop:65535/", "http://a/\\b/"),
         *("http://shop/?to=http%3A%2F%2Fshop&sig=a%2Bb%3D", "http://shop/%zz"),
@@ -48,11 +48,9 @@ async def test_the_landing_page_is_gone_to_as_it_was_given(sandbox: Sandbox) -> 
 
 @pytest.mark.spec("endpoint.2", "sandbox.6", "states.transactions")
 @pytest.mark.decision("D8", "D28", "D31")
-async def test_paying_sends_the_browser_to_the_landing_page_and_cancelling_leaves_003(
-    sandbox: Sandbox,
-) -> None:
-    """Each sends a callback."""
-    for choice, told in (
+async def test_pay_redirects_to_the_landing_page_and_cancel_gives_003(sandbox: Sandbox) -> None:
+    """Both send a callback."""
+    for choice, sent in (
         ("pay", ("000/SUCCESS", "SUCCESSFUL")),
         ("cancel", ("003/CANCELLED", "CANCELLED")),
     ):
@@ -62,15 +60,11 @@ async def test_paying_sends_the_browser_to_the_landing_page_and_cancelling_leave
         answer = await choose(sandbox, page, choice)
         await sandbox.advance(seconds=0)
 
-        location = answer.headers.get("Location")
-        assert (answer.status, location) == (
-            (303, LANDING_PAGE) if choice == "pay" else (200, None)
-        )
+        goes_to = (303, LANDING_PAGE) if choice == "pay" else (200, None)
+        assert (answer.status, answer.headers.get("Location")) == goes_to
         callback = (await sandbox.inbox())[-1]["json"]
-        assert (callback["trans_ref"], callback["trans_status"], callback["message"]) == (
-            choice,
-            *told,
-        )
+        assert callback["trans_ref"] == choice
+        assert (callback["trans_status"], callback["message"]) == sent
     assert (await sandbox.status("pay")).data["status"] == "000"
     record = (await sandbox.status("cancel")).data
     assert (record["status"], record["message"]) == ("003", "CANCELLED")
@@ -110,7 +104,7 @@ async def test_a_payment_that_completed_by_itself_cannot_be_cancelled(sandbox: S
     assert await status(sandbox) == "000"
 
 
-async def test_a_form_without_a_choice_decides_nothing_and_failing_needs_no_card(
+async def test_an_unknown_choice_decides_nothing_and_fail_and_cancel_need_no_card(
     start_sandbox: StartSandbox,
 ) -> None:
     for settings in ({}, {"sandbox_card_entry": True}):
@@ -128,9 +122,7 @@ async def test_a_form_without_a_choice_decides_nothing_and_failing_needs_no_card
 
 
 @pytest.mark.decision("D14")
-async def test_a_page_decides_its_own_payment_even_when_its_id_was_taken_over(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_page_decides_its_payment_even_if_a_newer_one_has_the_id(sandbox: Sandbox) -> None:
     page = await redirect(sandbox, amount=1)
     await look(sandbox, page)
     await sandbox.collect(amount=2)
@@ -144,9 +136,7 @@ async def test_a_page_decides_its_own_payment_even_when_its_id_was_taken_over(
 
 @pytest.mark.decision("D15")
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_page_is_gone_with_its_transaction_as_one_that_never_was(
-    sandbox: Sandbox, method: str
-) -> None:
+async def test_an_expired_page_gets_404_like_an_unknown_page(sandbox: Sandbox, method: str) -> None:
     page = await redirect(sandbox)
     await look(sandbox, page)
     await sandbox.advance(minutes=15)
@@ -168,9 +158,7 @@ class TestForm:
         """Start a card payment without a card; returns the address of its page."""
         return await redirect(sandbox, nw="CRD", customer_number=None, **fields)
 
-    async def test_the_page_says_what_is_paid_for_and_that_no_money_moves(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_the_page_shows_the_order_and_that_no_money_moves(self, sandbox: Sandbox) -> None:
         """Browsers apply the policy of the page with the form to the redirect after the form."""
         async with sandbox.session.get(await self.entry(sandbox, amount=1025)) as answer:
             policy, html = answer.headers["Content-Security-Policy"], await answer.text()
@@ -184,7 +172,7 @@ class TestForm:
         assert "it is paid after 3 s" in html
         assert html.count("data-number=") == 4
 
-    async def test_a_card_that_is_wrong_decides_nothing(self, sandbox: Sandbox) -> None:
+    async def test_a_wrong_card_decides_nothing(self, sandbox: Sandbox) -> None:
         rows = [
             ({"expiry": "13 / 29"}, "The expiry must be"),
             ({"expiry": "soon"}, "The expiry must be"),
@@ -207,9 +195,7 @@ class TestForm:
         assert await sandbox.inbox() == []
 
     @pytest.mark.decision("D28")
-    async def test_a_request_without_a_card_has_it_asked_for_on_the_page(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_the_page_asks_for_a_card_if_the_request_has_none(self, sandbox: Sandbox) -> None:
         page = await self.entry(sandbox)
         _, asks = await look(sandbox, page)
         _, given = await look(sandbox, await redirect(sandbox, transaction_id="T2"))
@@ -226,7 +212,7 @@ class TestForm:
 
     @pytest.mark.decision("D28")
     @pytest.mark.parametrize("number", [NUMBER, "4000123412341239"])
-    async def test_a_full_card_number_is_nowhere(
+    async def test_a_full_card_number_is_never_answered_shown_stored_or_logged(
         self, start_sandbox: StartSandbox, caplog: pytest.LogCaptureFixture, number: str
     ) -> None:
         caplog.set_level(logging.DEBUG)

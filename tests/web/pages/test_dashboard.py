@@ -7,22 +7,16 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from aiohttp import web
 
 from sandbox_sim.adapters.clock_and_ids import RandomIds
 from tests.conftest import Sandbox, StartSandbox
-from tests.kit.http_servers import listening
-from tests.web.pages.dashboard_pages import BROWSER, HOSTILE, VIEWS, page, post, rows, steps, words
-
-
-async def _acknowledge(_request: web.Request) -> web.Response:
-    return web.Response()
+from tests.web.conftest import Receiver
+from tests.web.control_api import post
+from tests.web.pages.dashboard_pages import BROWSER, HOSTILE, VIEWS, page, rows, steps, words
 
 
 class TestPayments:
-    async def test_each_payment_is_a_row_with_its_state_and_that_of_its_callback(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_row_has_the_states_of_payment_and_callback(self, sandbox: Sandbox) -> None:
         await sandbox.collect(transaction_id="T1001", reference="Order 1001")
         await sandbox.advance(seconds=1)
 
@@ -33,10 +27,10 @@ class TestPayments:
             "09:00:00 Collection · MTN · 0244 000 001 GHS 10.50 "
             "000 successful callback delivered T1001 · Order 1001"
         )
-        # The built-in inbox never asks for the status, and is not expected to.
+        # The built-in inbox need not query the status.
         assert "never asked for" not in steps(html)[-1]
 
-    async def test_a_rejected_payment_is_one_too_with_the_reason(self, sandbox: Sandbox) -> None:
+    async def test_a_rejected_payment_is_a_row_with_the_reason(self, sandbox: Sandbox) -> None:
         await sandbox.collect(customer_number="0540000000")
         await sandbox.collect(customer_number="0244000009", transaction_id="T2")
 
@@ -49,10 +43,10 @@ class TestPayments:
         assert "The decline is simulated" in settled
         assert callback.startswith("No callback")
 
-    async def test_a_payment_that_began_after_its_request_came_is_one_row(
+    async def test_a_payment_that_begins_after_its_request_arrived_is_one_row(
         self, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Also before seeded ones of earlier times."""
+        """It stays one row beside seeded payments of earlier times."""
         new_id, clock = RandomIds.network_transaction_id, sandbox.gateway.clock
 
         def slowly(ids: RandomIds) -> str:
@@ -72,7 +66,7 @@ class TestPayments:
         assert "000 successful" in row
 
     @pytest.mark.decision("D39")
-    async def test_a_request_is_found_by_its_mode_and_a_status_query_by_that_of_the_payment(
+    async def test_requests_are_found_by_mode_and_status_queries_by_the_status_of_the_payment(
         self, sandbox: Sandbox
     ) -> None:
         await sandbox.collect()
@@ -94,7 +88,7 @@ class TestPayments:
         assert pending == "09:00:00 Status query 002 pending T1"
         assert rows(await page(sandbox, "?view=requests&q=status:002")) == [pending]
 
-    async def test_without_payments_it_says_what_to_try(self, sandbox: Sandbox) -> None:
+    async def test_without_payments_the_page_says_what_to_try(self, sandbox: Sandbox) -> None:
         html = await page(sandbox)
 
         assert "No payments yet" in html
@@ -104,7 +98,7 @@ class TestPayments:
 
 
 class TestSearch:
-    async def test_a_search_is_in_the_address(self, sandbox: Sandbox) -> None:
+    async def test_a_search_finds_payments_by_words_and_fields(self, sandbox: Sandbox) -> None:
         await sandbox.collect(transaction_id="A-1")
         await sandbox.collect(transaction_id="B-1", customer_number="0200000009")
         await sandbox.airtime(transaction_id="C-1", callback_url="http://127.0.0.1:9/")
@@ -132,18 +126,14 @@ class TestSearch:
             seen = {next(names[each] for each in names if each in row) for row in rows(html)}
             assert seen == found, search
 
-    async def test_what_cannot_be_understood_finds_nothing_and_fails_nothing(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_a_malformed_query_finds_nothing_without_an_error(self, sandbox: Sandbox) -> None:
         await sandbox.collect()
 
         for query in ("q=service:x", "q=%00", "after=%00~", "open=t:x:y", "view=nothing&open=zz"):
             assert "sandbox_sim" in await page(sandbox, f"?{query}")
         assert "No such record" in await page(sandbox, "?open=t:55:12345678901")
 
-    async def test_many_payments_come_in_pages_until_they_are_deleted(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_many_payments_are_shown_in_pages(self, sandbox: Sandbox) -> None:
         for number in range(60):
             party = "0540000000" if number % 3 == 0 else "0244000001"
             await sandbox.collect(transaction_id=f"T{number:03}", customer_number=party)
@@ -162,7 +152,7 @@ class TestSearch:
 
 
 class TestTimeline:
-    async def test_it_goes_from_the_request_to_the_next_attempt(self, sandbox: Sandbox) -> None:
+    async def test_the_timeline_runs_from_request_to_next_attempt(self, sandbox: Sandbox) -> None:
         await sandbox.collect(callback_url=f"{sandbox.url}/nothing")
         await sandbox.advance(seconds=1)
 
@@ -182,7 +172,7 @@ class TestTimeline:
         assert "Retry now" in following
 
     @pytest.mark.decision("D16", "D31", "D33")
-    async def test_it_says_what_settled_the_payment(self, start_sandbox: StartSandbox) -> None:
+    async def test_the_timeline_explains_the_settlement(self, start_sandbox: StartSandbox) -> None:
         handset = {"approval": "handset"}
         override = {"delay_ms": 1500, "callback": {"duplicate": 2}}
         later = "By an override: it settles 1.5 s later; the callback is sent twice."
@@ -213,12 +203,12 @@ class TestTimeline:
             assert settled.endswith(why)
 
     @pytest.mark.parametrize("processed", [True, False])
-    async def test_an_answer_that_was_lost_is_no_answer(
+    async def test_a_lost_answer_is_shown_as_not_answered(
         self, sandbox: Sandbox, *, processed: bool
     ) -> None:
         await post(sandbox, "faults", fault={"timeout": True}, processed=processed)
         sent = await post(sandbox, "requests/send", path="/make_payment", body=sandbox.payment())
-        assert sent == {"status": None, "headers": {}, "body": "a fault lost the answer"}
+        assert sent.body == {"status": None, "headers": {}, "body": "a fault lost the answer"}
 
         html = await page(sandbox, "?view=requests")
 
@@ -230,18 +220,17 @@ class TestTimeline:
         assert f"The answer that was lost: HTTP {202 if processed else 500}" in answered
 
     @pytest.mark.decision("D27")
-    async def test_an_acknowledged_callback_that_nobody_asked_about_names_its_remedies(
-        self, start_sandbox: StartSandbox
+    async def test_a_callback_that_no_status_query_follows_names_profiles_with_more_fields(
+        self, start_sandbox: StartSandbox, receiver: Receiver
     ) -> None:
-        """Only a body that lacks fields is noted."""
+        """Profiles with all fields have no such note."""
         for profile, remedies in (
             ("trans", ["trans_bare", "superset"]), ("trans_bare", ["superset"]),
             ("flat", []), ("event", []), ("superset", []),
         ):  # fmt: skip
             sandbox = await start_sandbox(callback_profile=profile)
-            async with listening(web.post("/callback", _acknowledge)) as receiver:
-                await sandbox.collect(callback_url=f"{receiver}/callback")
-                await sandbox.advance(seconds=1)
+            await sandbox.collect(callback_url=receiver.url)
+            await sandbox.advance(seconds=1)
 
             html = await page(sandbox)
             last = steps(html)[-1]
@@ -253,9 +242,7 @@ class TestTimeline:
             await sandbox.status()
             assert "never asked for" not in steps(await page(sandbox))[-1]
 
-    async def test_each_of_two_payments_with_one_id_has_its_own_request(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_two_payments_with_one_id_have_their_own_requests(self, sandbox: Sandbox) -> None:
         await sandbox.collect(amount=1)
         await sandbox.advance(seconds=10)
         await sandbox.collect(amount=2)
@@ -266,19 +253,19 @@ class TestTimeline:
         assert '"amount": 2' in " ".join(steps(html))
         assert '"amount": 1' in " ".join(steps(await page(sandbox, first)))
 
-    async def test_an_sms_shows_what_it_cost(self, sandbox: Sandbox) -> None:
+    async def test_an_sms_shows_its_cost_and_its_refund(self, sandbox: Sandbox) -> None:
         await sandbox.sms(customer_number="0244000009")
         await sandbox.advance(seconds=1)
 
         html = await page(sandbox, "?view=sms")
 
         assert "Shop to 233244000009" in rows(html)[0]
-        told = " ".join(steps(html))
-        assert "-1 on the sms balance" in told
-        assert "Refunded REFUNDED" in told
+        shown = " ".join(steps(html))
+        assert "-1 on the sms balance" in shown
+        assert "Refunded REFUNDED" in shown
 
 
-async def test_what_clients_and_people_wrote_is_shown_as_text(sandbox: Sandbox) -> None:
+async def test_markup_in_a_record_or_a_search_is_shown_as_text(sandbox: Sandbox) -> None:
     written = {"transaction_id": HOSTILE, "reference": HOSTILE, "nickname": HOSTILE}
     await sandbox.collect(**written, callback_url="http://127.0.0.1:9/")
     await sandbox.sms(msg_body=HOSTILE, sender_id=HOSTILE)
@@ -300,48 +287,46 @@ async def test_trouble_is_grouped_by_receiver_and_answer(sandbox: Sandbox) -> No
         await sandbox.collect(transaction_id=f"T{number}", callback_url=url)
     await sandbox.advance(seconds=1)
 
-    told = words(await page(sandbox, "?view=sms"))
+    shown = words(await page(sandbox, "?view=sms"))
 
     assert (
         f"3 callbacks to {sandbox.url}/nothing got HTTP 401. Check that it has the secret key"
-        in told
+        in shown
     )
-    assert "Next attempt at 09:05:01" in told
+    assert "Next attempt at 09:05:01" in shown
 
 
-async def test_no_page_has_a_style_or_a_script_of_its_own_and_the_clock_is_in_words(
-    sandbox: Sandbox,
-) -> None:
+async def test_the_page_has_no_inline_style_or_script(sandbox: Sandbox) -> None:
     async with sandbox.session.get(f"{sandbox.url}/_sandbox/", headers=BROWSER) as answer:
         policy, html = answer.headers["Content-Security-Policy"], await answer.text()
 
     assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
     assert "unsafe" not in policy
     assert not re.search(r"<style|<script(?! type=\"module\" src=)| style=| on\w+=", html)
-    for moved, told in (
+
+
+async def test_the_clock_is_described_in_words(sandbox: Sandbox) -> None:
+    for moved, shown in (
         ({"seconds": 0}, "the time of the machine"),
         ({"seconds": 61}, "1 minute 1 second ahead of the machine"),
         ({"days": 1, "hours": 2, "seconds": -61}, "1 day 2 hours ahead of the machine"),
     ):
         await sandbox.advance(**moved)
 
-        assert f"Gateway time , {told}, stopped." in words(await page(sandbox))
+        assert f"Gateway time , {shown}, stopped." in words(await page(sandbox))
 
 
 class TestSending:
-    async def test_a_request_is_sent_with_credentials_that_the_page_does_not_know(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_the_server_adds_credentials_to_a_request(self, sandbox: Sandbox) -> None:
         """The address in an answer is that of the server."""
         card = {
             "nw": "VIS", "payment_option": "CRD", "customer_number": "4111111111111111",
             "currency_code": "GHS", "currency_val": "10.50", "landing_page": "http://127.0.0.1:9/",
         }  # fmt: skip
+        bodies = [sandbox.payment(reference="Web"), sandbox.payment(transaction_id="T2", **card)]
         sent, paged = [
-            await post(
-                sandbox, "requests/send", path="/make_payment", body=sandbox.payment(**fields)
-            )
-            for fields in ({"reference": "Web"}, {"transaction_id": "T2", **card})
+            (await post(sandbox, "requests/send", path="/make_payment", body=body)).body
+            for body in bodies
         ]
 
         assert (sent["status"], sent["body"]["response_code"]) == (202, "202")
@@ -351,9 +336,7 @@ class TestSending:
         await sandbox.advance(seconds=1)
         assert (await sandbox.status()).data["status"] == "000"
 
-    async def test_the_credentials_are_those_of_the_service(
-        self, start_sandbox: StartSandbox
-    ) -> None:
+    async def test_the_service_decides_the_credentials(self, start_sandbox: StartSandbox) -> None:
         sandbox = await start_sandbox(
             credentials=[
                 {"client_key": "a", "secret_key": "x", "service_ids": [7]},
@@ -367,59 +350,51 @@ class TestSending:
         of_55 = await post(sandbox, "requests/send", path=path, body={**body, "service_id": 55})
         of_99 = await post(sandbox, "requests/send", path=path, body={**body, "service_id": 99})
 
-        assert of_55["status"] == 200
-        assert of_99["error"]["code"] == "no_credentials"
+        assert of_55.body["status"] == 200
+        assert of_99.body["error"]["code"] == "no_credentials"
 
 
-class TestRules:
-    async def test_each_is_shown_in_words(self, sandbox: Sandbox) -> None:
-        rules: list[tuple[dict[str, Any], str, str]] = [
-            ({"outcome": {"status": "001"}}, "Every request", "The transaction ends as 001 failed"),
-            (
-                {"outcome": {"status": "002"}, "match": {"service_id": 55, "operation": "bill"}},
-                "Service 55, operation bill",
-                "The transaction stays 002 pending",
-            ),
-            (
-                {"outcome": {"response_code": "019"}, "match": {"customer_number": "0244000001"}},
-                "Number or account 0244 000 001",
-                "The answer is 019 (",
-            ),
-            (
-                {"callback": {"delay_ms": 20, "profile": "flat"}, "match": {"amount": 5}},
-                "Amount 5.00",
-                "The callback comes 20 ms later; the callback has the profile flat",
-            ),
-            (
-                {"callback": {"drop": True}, "match": {"amount": {"min": 1, "max": 2}}},
-                "Amount from 1.00 to 2.00",
-                "No callback is sent",
-            ),
-            (
-                {"fault": {"status": 429}, "retry_after_s": 7, "probability": 0.5},
-                "Every request",
-                "The answer is HTTP 429 with Retry-After 7; the probability is 0.5",
-            ),
-            (
-                {"fault": {"latency": {"uniform_ms": [10, 1500]}}, "match": {"nw": "MTN"}},
-                "Nw MTN",
-                "The answer comes 10 ms to 1.5 s late",
-            ),
-            (
-                {"fault": {"latency": {"lognormal_ms": {"median": 90, "sigma": 0.4}}}, "every": 3},
-                "Every request",
-                "The answer comes late: lognormal, median 90 ms, sigma 0.4; one of 3 requests",
-            ),
-            (
-                {"fault": {"timeout": True}, "processed": False, "match": {"amount": {"max": 9}}},
-                "Amount of at most 9.00",
-                "The answer never comes; the request is not processed",
-            ),
-        ]
-        for rule, which, what in rules:
-            plural = "faults" if "fault" in rule else "overrides"
-            await post(sandbox, plural, **rule)
+async def test_overrides_and_faults_are_described_in_words(sandbox: Sandbox) -> None:
+    late = "Every request The answer comes late: lognormal, median 90 ms, sigma 0.4"
+    rules: list[tuple[dict[str, Any], str]] = [
+        ({"outcome": {"status": "001"}}, "Every request The transaction ends as 001 failed"),
+        (
+            {"outcome": {"status": "002"}, "match": {"service_id": 55, "operation": "bill"}},
+            "Service 55, operation bill The transaction stays 002 pending",
+        ),
+        (
+            {"outcome": {"response_code": "019"}, "match": {"customer_number": "0244000001"}},
+            "Number or account 0244 000 001 The answer is 019 (",
+        ),
+        (
+            {"callback": {"delay_ms": 20, "profile": "flat"}, "match": {"amount": 5}},
+            "Amount 5.00 The callback comes 20 ms later; the callback has the profile flat",
+        ),
+        (
+            {"callback": {"drop": True}, "match": {"amount": {"min": 1, "max": 2}}},
+            "Amount from 1.00 to 2.00 No callback is sent",
+        ),
+        (
+            {"fault": {"status": 429}, "retry_after_s": 7, "probability": 0.5},
+            "Every request The answer is HTTP 429 with Retry-After 7; the probability is 0.5",
+        ),
+        (
+            {"fault": {"latency": {"uniform_ms": [10, 1500]}}, "match": {"nw": "MTN"}},
+            "Nw MTN The answer comes 10 ms to 1.5 s late",
+        ),
+        (
+            {"fault": {"latency": {"lognormal_ms": {"median": 90, "sigma": 0.4}}}, "every": 3},
+            f"{late}; one of 3 requests",
+        ),
+        (
+            {"fault": {"timeout": True}, "processed": False, "match": {"amount": {"max": 9}}},
+            "Amount of at most 9.00 The answer never comes; the request is not processed",
+        ),
+    ]
+    for rule, description in rules:
+        plural = "faults" if "fault" in rule else "overrides"
+        await post(sandbox, plural, **rule)
 
-            table = words((await page(sandbox, f"?view={plural}")).partition("<tbody>")[2])
+        table = words((await page(sandbox, f"?view={plural}")).partition("<tbody>")[2])
 
-            assert table.startswith(f"{which} {what}")
+        assert table.startswith(description)

@@ -1,4 +1,4 @@
-"""The pages in Chromium: a purchase from all sides, and what people do on the dashboard."""
+"""The pages in Chromium: a purchase with shop and phone, and what people do on the dashboard."""
 
 import asyncio
 import re
@@ -18,10 +18,11 @@ from tests.demo.browser import DESK, IN_A_BROWSER, PHONE, WatchedPage
 from tests.demo.stage import Stage, open_stage
 from tests.kit.http_servers import listening
 from tests.production.settings import BUILT_IN, LIVE
-from tests.web.pages.dashboard_pages import HOSTILE, SILENT, VIEWS, get, post
+from tests.web.control_api import get, post
+from tests.web.pages.dashboard_pages import HOSTILE, SILENT, VIEWS
 
 pytestmark = IN_A_BROWSER
-# Waits until the page has drawn what came.
+# Waits until the page has drawn the answer.
 TWO_FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 NARROW = ViewportSize(width=390, height=844)
 ALL_VIEWS = (*VIEWS, "settings")
@@ -36,7 +37,7 @@ async def stage(browser: Browser) -> AsyncIterator[Stage]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def watched(stage: Stage) -> AsyncIterator[WatchedPage]:
-    """A page in a context of its own; at its end nothing may have gone wrong on it."""
+    """A page in its own context; the test fails if an error occurs on it."""
     async with stage.page() as watched:
         yield watched
 
@@ -62,21 +63,21 @@ async def receiver(*statuses: int) -> AsyncIterator[str]:
 
 
 class LateAnswer:
-    """A handler of `Page.route` that holds back the first answer of the server until it comes."""
+    """A handler of `Page.route` that delays the first answer of the server until `comes`."""
 
     def __init__(self) -> None:
-        self.is_held, self._may_come = asyncio.Event(), asyncio.Event()
+        self.is_held, self._released = asyncio.Event(), asyncio.Event()
 
     async def __call__(self, route: Route) -> None:
         answer = await route.fetch()
         if not self.is_held.is_set():
             self.is_held.set()
-            await self._may_come.wait()
+            await self._released.wait()
         await route.fulfill(response=answer)
 
     async def comes(self, page: Page) -> None:
         async with page.expect_event("requestfinished"):
-            self._may_come.set()
+            self._released.set()
         await page.evaluate(TWO_FRAMES)
 
 
@@ -111,7 +112,7 @@ async def test_a_purchase_by_handset_and_by_card(stage: Stage, page: Page) -> No
 
 
 class RefuseConnection:
-    """As when the server has stopped: after its first answer, which says when to connect again."""
+    """Refuses connections like a stopped server, after an answer with the time to reconnect."""
 
     answered = False
 
@@ -129,8 +130,10 @@ async def answer_502(route: Route) -> None:
 
 
 class TestDashboard:
-    @pytest.mark.parametrize("refuse", [RefuseConnection(), answer_502], ids=["gone", "proxy"])
-    async def test_it_says_while_the_server_cannot_be_reached(
+    @pytest.mark.parametrize(
+        "refuse", [RefuseConnection(), answer_502], ids=["stopped", "behind a proxy"]
+    )
+    async def test_the_page_says_that_the_server_cannot_be_reached(
         self,
         stage: Stage,
         page: Page,
@@ -149,9 +152,7 @@ class TestDashboard:
         await expect(notice).to_be_hidden(timeout=30_000)
         watched.problems.clear()  # the connection that was refused
 
-    async def test_an_older_page_that_comes_late_replaces_no_newer_one(
-        self, stage: Stage, page: Page
-    ) -> None:
+    async def test_a_late_page_does_not_replace_a_newer_one(self, stage: Stage, page: Page) -> None:
         first = LateAnswer()
         await page.route("**/_sandbox/changes", lambda route: route.fulfill(status=204))
         await page.goto(dashboard(stage, "?q=service:62"))
@@ -167,7 +168,7 @@ class TestDashboard:
         await first.comes(page)
         await expect(row).to_be_visible()
 
-    async def test_an_older_search_that_comes_late_replaces_no_newer_one(
+    async def test_a_late_search_does_not_replace_a_newer_one(
         self, stage: Stage, page: Page
     ) -> None:
         for number in (1, 2):
@@ -185,10 +186,10 @@ class TestDashboard:
         await expect(rows).to_have_text([re.compile("S2")])
         assert page.url.endswith("S2")
 
-    async def test_a_record_that_is_opened_before_a_refresh_and_comes_after_it_is_shown(
+    async def test_a_record_opened_before_a_refresh_is_shown_if_it_arrives_after_it(
         self, stage: Stage, page: Page
     ) -> None:
-        """With what the refresh has shown: the page of the record is older."""
+        """The list stays that of the refresh, because the page of the record is older."""
         for number in (1, 2):
             await stage.sandbox.airtime(service_id=173, transaction_id=f"V{number}")
         opened = LateAnswer()
@@ -239,7 +240,7 @@ class TestDashboard:
             await page.keyboard.press("r")
             await expect(page.get_by_text("Callback, attempt 4")).to_be_visible()
 
-    async def test_the_clock_moves_on_and_stands_still(self, stage: Stage, page: Page) -> None:
+    async def test_a_button_advances_the_clock(self, stage: Stage, page: Page) -> None:
         await stage.sandbox.airtime(service_id=62, transaction_id="C1")
         await page.goto(dashboard(stage, "?q=service:62"))
         await page.get_by_title("Gateway time, and what is due").click()
@@ -252,7 +253,7 @@ class TestDashboard:
         ).to_be_visible()
         await expect(page.locator("#detail header .badge").first).to_have_text("000 successful")
 
-    async def test_an_override_by_form(self, stage: Stage, page: Page) -> None:
+    async def test_a_form_adds_an_override(self, stage: Stage, page: Page) -> None:
         await stage.sandbox.airtime(service_id=63, transaction_id="O0")
         await page.goto(dashboard(stage, "?view=overrides"))
         await expect(page.get_by_label("For which requests")).to_have_value("1")
@@ -267,7 +268,7 @@ class TestDashboard:
         await expect(row).to_contain_text("0 of 1")
 
     @pytest.mark.decision("D16")
-    async def test_each_preset_is_for_the_next_payment(self, stage: Stage, page: Page) -> None:
+    async def test_each_preset_applies_to_the_next_payment(self, stage: Stage, page: Page) -> None:
         inbox = stage.sandbox.inbox_url("presets")
         presets = {
             "Declined": "ends as 001 failed",
@@ -295,12 +296,12 @@ class TestDashboard:
         # The first one loses its answer, so it is sent from where that breaks no connection.
         body = stage.sandbox.payment(service_id=73, transaction_id="N0", callback_url=inbox)
         lost = await post(stage.sandbox, "requests/send", path="/make_payment", body=body)
-        assert lost["status"] is None
+        assert lost.body["status"] is None
         for number in range(1, 5):
             await stage.sandbox.airtime(
                 service_id=73, transaction_id=f"N{number}", callback_url=inbox
             )
-        # The newest payment is followed, as nobody has chosen one.
+        # The page opens the newest payment until a person opens another one.
         await expect(page.locator("#rows [aria-current]")).to_contain_text("N4")
         await expect(page.locator("#detail")).to_contain_text("transaction N4")
         await stage.sandbox.advance(seconds=1)
@@ -312,9 +313,7 @@ class TestDashboard:
         sent = Counter(each["transaction_id"] for each in calls["callbacks"] if each["attempts"])
         assert sent == {"N0": 1, "N1": 1, "N2": 2, "N4": 1}
 
-    async def test_a_form_keeps_what_is_typed_while_things_happen(
-        self, stage: Stage, page: Page
-    ) -> None:
+    async def test_a_refresh_keeps_the_input_of_a_form(self, stage: Stage, page: Page) -> None:
         await page.goto(dashboard(stage, "?view=faults"))
         await page.get_by_text("More: which requests").click()
         await page.locator("#match-service").fill("69")
@@ -329,7 +328,7 @@ class TestDashboard:
         await expect(page.locator("#match-service")).to_have_value("69")
         await expect(page.get_by_label("Milliseconds", exact=True)).to_be_visible()
 
-    async def test_the_page_of_an_inbox_empties_it(self, stage: Stage, page: Page) -> None:
+    async def test_a_button_empties_an_inbox(self, stage: Stage, page: Page) -> None:
         inbox = stage.sandbox.inbox_url("browser")
         await stage.sandbox.airtime(service_id=71, transaction_id="I1", callback_url=inbox)
         await stage.sandbox.advance(seconds=1)
@@ -339,7 +338,7 @@ class TestDashboard:
 
         await expect(page.get_by_text("No callbacks yet")).to_be_visible()
 
-    async def test_every_kind_of_fault_by_form(self, stage: Stage, page: Page) -> None:
+    async def test_a_form_adds_every_kind_of_fault(self, stage: Stage, page: Page) -> None:
         kinds: dict[str, tuple[dict[str, str], str]] = {
             "status": (
                 {"Seconds in Retry-After": "7", "Probability": "0.5"},
@@ -365,7 +364,7 @@ class TestDashboard:
         await page.get_by_role("button", name="Remove all").click()
         await expect(page.get_by_text("No faults")).to_be_visible()
 
-    async def test_a_request_by_form_with_a_magic_value(self, stage: Stage, page: Page) -> None:
+    async def test_a_form_sends_requests_with_magic_values(self, stage: Stage, page: Page) -> None:
         await page.goto(dashboard(stage, "?q=service:64"))
         await (
             page.get_by_role("button", name="Send a payment")
@@ -381,7 +380,7 @@ class TestDashboard:
         await expect(page.locator(".answer")).to_contain_text('"response_code": "015"')
         await expect(page.locator("#rows li")).to_contain_text("015 declined")
 
-    async def test_snapshots_seed_and_reset(self, stage: Stage, page: Page) -> None:
+    async def test_buttons_seed_save_a_snapshot_and_reset(self, stage: Stage, page: Page) -> None:
         page.on("dialog", lambda dialog: dialog.accept())
         await page.goto(dashboard(stage, "?q=service:65"))
         await page.get_by_role("button", name="More actions").click()
@@ -402,7 +401,7 @@ class TestDashboard:
 
         await expect(page.get_by_text("Nothing matches")).to_be_visible()
 
-    async def test_the_keys(self, stage: Stage, page: Page) -> None:
+    async def test_keys_choose_records_search_and_show_help(self, stage: Stage, page: Page) -> None:
         for number in (1, 2):
             await stage.sandbox.airtime(service_id=66, transaction_id=f"K{number}")
         await page.goto(dashboard(stage, "?q=service:66"))
@@ -418,10 +417,9 @@ class TestDashboard:
         await page.keyboard.press("?")
         await expect(page.get_by_role("heading", name="Keyboard and search")).to_be_visible()
 
-    async def test_a_record_stays_open_when_a_page_without_it_was_asked_for_after_it(
+    async def test_a_record_stays_open_after_a_refresh_that_begins_before_it_arrives(
         self, stage: Stage, page: Page
     ) -> None:
-        """A refresh that begins before the page of the record has come."""
         for number in (1, 2):
             await stage.sandbox.airtime(service_id=171, transaction_id=f"R{number}")
         opened, refreshed = LateAnswer(), LateAnswer()
@@ -441,7 +439,7 @@ class TestDashboard:
         await expect(current).to_contain_text("R1")
 
 
-async def test_hostile_text_runs_nothing(stage: Stage) -> None:
+async def test_hostile_text_runs_no_script(stage: Stage) -> None:
     hostile = {"transaction_id": HOSTILE, "reference": HOSTILE, "nickname": HOSTILE}
     await stage.sandbox.collect(service_id=67, customer_number="0200000001", **hostile)
     await stage.sandbox.sms(
@@ -457,7 +455,7 @@ async def test_hostile_text_runs_nothing(stage: Stage) -> None:
         await expect(page.locator(".bubble")).to_contain_text("<script>alert(1)")
 
 
-async def test_settings_change_on_the_page_and_come_back(stage: Stage, page: Page) -> None:
+async def test_settings_are_changed_and_restored_on_the_page(stage: Stage, page: Page) -> None:
     await page.goto(dashboard(stage))
     await page.get_by_role("button", name="More").click()
     await page.get_by_role("link", name="Settings").click()
@@ -478,9 +476,7 @@ async def test_settings_change_on_the_page_and_come_back(stage: Stage, page: Pag
     await expect(page.get_by_text("changed", exact=True)).to_have_count(0)
 
 
-async def test_the_reference_sends_each_request(
-    stage: Stage, page: Page, watched: WatchedPage
-) -> None:
+async def test_the_reference_sends_requests(stage: Stage, page: Page, watched: WatchedPage) -> None:
     await page.goto(dashboard(stage, "docs#post_ledger_topup"))
     topup = page.locator("[data-path='ledger/topup']")
     await topup.get_by_label("Body").fill('{"service_id": 74, "units": 5}')
@@ -512,8 +508,8 @@ async def test_the_reference_sends_each_request(
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def seen(stage: Stage) -> dict[str, str]:
-    """The pages with something on each of them: a path below the dashboard for each name."""
+async def filled_pages(stage: Stage) -> dict[str, str]:
+    """The path of each page by its name, with records on all pages."""
     service = 68
     card = await stage.sandbox.card(service_id=service, transaction_id="card")
     await stage.sandbox.airtime(
@@ -536,25 +532,22 @@ async def seen(stage: Stage) -> dict[str, str]:
 @pytest.mark.parametrize(
     "names",
     [ALL_VIEWS[:4], ALL_VIEWS[4:], OTHER_PAGES],
-    ids=["what happened", "what is set", "other pages"],
+    ids=["records", "ledger and settings", "other pages"],
 )
-async def test_the_pages_have_no_barriers(
-    stage: Stage, page: Page, seen: dict[str, str], names: tuple[str, ...]
+async def test_the_pages_have_no_accessibility_barriers(
+    stage: Stage, page: Page, filled_pages: dict[str, str], names: tuple[str, ...]
 ) -> None:
     found: dict[str, list[str]] = {}
     for name in names:
-        await page.goto(dashboard(stage, seen[name]))
+        await page.goto(dashboard(stage, filled_pages[name]))
         await without_repeats(page)
         found[name] = await barriers(page)
 
     assert {name: problems for name, problems in found.items() if problems} == {}
 
 
-@pytest.mark.usefixtures("seen")
-async def test_the_dialogs_and_the_screen_of_a_demonstration_have_no_barriers(
-    stage: Stage,
-    page: Page,
-) -> None:
+@pytest.mark.usefixtures("filled_pages")
+async def test_dialogs_and_screen_have_no_accessibility_barriers(stage: Stage, page: Page) -> None:
     found: dict[str, list[str]] = {}
     await page.goto(dashboard(stage))
     for name in ("Send a request", "More actions"):
@@ -567,7 +560,7 @@ async def test_the_dialogs_and_the_screen_of_a_demonstration_have_no_barriers(
     assert {name: problems for name, problems in found.items() if problems} == {}
 
 
-async def test_the_token_is_entered_once(browser: Browser) -> None:
+async def test_the_control_token_is_entered_once(browser: Browser) -> None:
     settings: dict[str, Any] = {"control_token": "s3cret"}
     async with open_stage(browser, **settings) as stage, stage.page() as watched:
         page = watched.page
@@ -582,9 +575,7 @@ async def test_the_token_is_entered_once(browser: Browser) -> None:
 
 
 @pytest.mark.decision("D39", "D44")
-async def test_a_stuck_payment_is_settled_and_the_books_are_corrected_on_the_page(
-    browser: Browser,
-) -> None:
+async def test_a_stuck_payment_is_settled_and_the_books_are_corrected(browser: Browser) -> None:
     settings: dict[str, Any] = {
         "production": True, "allow_memory": True, "credentials": [LIVE, BUILT_IN],
         "networks": {"silent": SILENT}, "routes": [{"network": "silent"}],
@@ -631,7 +622,7 @@ async def fill(form: Locator, **fields: str) -> None:
 
 
 async def correct_the_books(page: Page) -> None:
-    """Move 4 into suspense and out of it; what is refused stands at its field."""
+    """Move 4 into suspense and out of it; an error is shown at its field."""
     adjust = page.locator("[data-post-form='ledger/adjust']")
     await page.get_by_text("Write a correction").click()
     await fill(adjust, amount="0")

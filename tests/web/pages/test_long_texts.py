@@ -1,4 +1,4 @@
-"""A page cuts what is long, says so, and says where the whole is."""
+"""A page cuts a long text, says so, and says where the full text is."""
 
 import json
 import re
@@ -16,12 +16,11 @@ ATTEMPT = DeliveryAttempt(
     1, NOW, 200, 5, "thanks", "acknowledged", "http://shop.test/callback", None
 )
 BODY = json.dumps({"trans_ref": "T1", "reference": LONG})
-# The most characters of a page, whatever it shows.
-MOST = 300_000
+MOST = 300_000  # characters of a page
 
 
 async def long_records(sandbox: Sandbox, count: int, text: str = LONG) -> None:
-    """Records of an older file, whose texts had no bound."""
+    """Add records of an older version, which had no limits for texts."""
     body = json.dumps({"trans_ref": "T1", "reference": text})
     run = sandbox.gateway.store.run
     for number in range(count):
@@ -38,7 +37,7 @@ async def long_records(sandbox: Sandbox, count: int, text: str = LONG) -> None:
 
 
 async def test_a_list_of_long_records_is_a_short_page(sandbox: Sandbox) -> None:
-    """Of a request the journal keeps its beginning, and the page shows a part of that."""
+    """The journal keeps the beginning of a request, and the page shows a part of it."""
     await long_records(sandbox, 60, LONG[:20_000])
     for number in range(5):
         await sandbox.collect(transaction_id=f"R{number}", reference=LONG)
@@ -51,7 +50,7 @@ async def test_a_list_of_long_records_is_a_short_page(sandbox: Sandbox) -> None:
     assert "more characters; GET /_sandbox/requests has the full text" in shown["requests"]
 
 
-async def test_the_timeline_of_one_and_a_handset_say_where_the_whole_is(sandbox: Sandbox) -> None:
+async def test_a_timeline_and_a_handset_say_where_the_full_text_is(sandbox: Sandbox) -> None:
     await long_records(sandbox, 1)
     rows = {
         "?view=payments&open=t:55:00000000001": "transactions, requests or callbacks",
@@ -73,7 +72,7 @@ async def test_the_timeline_of_one_and_a_handset_say_where_the_whole_is(sandbox:
     assert shown.count("GET /_sandbox/handset/0244000001 has the full text") >= 1
 
 
-async def test_an_inbox(sandbox: Sandbox) -> None:
+async def test_an_inbox_cuts_long_bodies_and_headers(sandbox: Sandbox) -> None:
     headers = {f"X-{number}": '"' * 400 + "h" * 7_000 for number in range(60)}
     short = "é<" * 5_000
     for name, bodies in (
@@ -90,7 +89,7 @@ async def test_an_inbox(sandbox: Sandbox) -> None:
     assert shown.count("GET /_sandbox/inbox/bodies/messages has the full text") == 3
 
     shown = await page(sandbox, "inbox/headers")
-    assert len(shown) < 3 * MOST  # each quotation mark takes five
+    assert len(shown) < 3 * MOST  # each quotation mark takes five characters
     assert "GET /_sandbox/inbox/headers/messages has the full text" in shown
     assert all(f"body {number} abc" in shown for number in range(5, 25))
 

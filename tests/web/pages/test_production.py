@@ -1,4 +1,4 @@
-"""What the dashboard adds where production is on: what waits for a person, and who decided. D39."""
+"""The dashboard in production: payments that wait for a person, and who decided (D39)."""
 
 import asyncio
 import re
@@ -8,16 +8,16 @@ from operator import methodcaller
 from typing import Any
 
 import pytest
-from aiohttp import web
 
 from sandbox_sim.records.jobs import Job, JobKind
 from sandbox_sim.records.reports import Outcome
 from tests.conftest import Sandbox, StartSandbox, basic
-from tests.kit.http_servers import listening
 from tests.live_records import attempt
 from tests.production.client import live
 from tests.production.settings import BUILT_IN, LIVE
-from tests.web.pages.dashboard_pages import SILENT, page, post, rows, steps, words
+from tests.web.conftest import Receiver
+from tests.web.control_api import post
+from tests.web.pages.dashboard_pages import SILENT, page, rows, steps, words
 
 NO_OUTCOME = "no outcome: network silent has not decided within 60 s"
 
@@ -50,35 +50,27 @@ async def pay(sandbox: Sandbox, transaction_id: str = "T1", **fields: Any) -> No
 async def topped_up(sandbox: Sandbox, service_id: int = 55, units: int = 10, **fields: Any) -> Any:
     """Add units to a wallet of mode P."""
     entry = {"mode": "P", "by": "ama", "reason": "stock", **fields}
-    return await post(sandbox, "ledger/topup", service_id=service_id, units=units, **entry)
+    return (await post(sandbox, "ledger/topup", service_id=service_id, units=units, **entry)).body
 
 
-async def _acknowledge(_request: web.Request) -> web.Response:
-    return web.Response()
+async def test_the_clock_shows_due_jobs_and_has_no_buttons(production: Sandbox) -> None:
+    job = Job(production.gateway.clock.now() + timedelta(seconds=9), JobKind.SEND_SMS, 55, "A1")
+    await production.gateway.store.run(lambda unit: unit.add_job(job))
+    await pay(production)
 
+    html = await page(production)
+    bar = html.partition('id="clock"')[2].partition('class="tools"')[0]
 
-class TestClock:
-    async def test_it_shows_the_time_and_what_is_due_and_has_no_buttons(
-        self, production: Sandbox
-    ) -> None:
-        job = Job(production.gateway.clock.now() + timedelta(seconds=9), JobKind.SEND_SMS, 55, "A1")
-        await production.gateway.store.run(lambda unit: unit.add_job(job))
-        await pay(production)
-
-        html = await page(production)
-        bar = html.partition('id="clock"')[2].partition('class="tools"')[0]
-
-        assert "Next: question" in words(bar)
-        assert "09:00:09 sends an SMS to a network in attempt A1 of service 55" in words(html)
-        assert "<button" not in bar
-        assert "data-next-due" not in html
+    assert "Next: question" in words(bar)
+    assert "09:00:09 sends an SMS to a network in attempt A1 of service 55" in words(html)
+    assert "<button" not in bar
+    assert "data-next-due" not in html
 
 
 class TestSettle:
-    async def test_a_payment_without_an_outcome_waits_for_a_person_who_is_shown_afterwards(
+    async def test_a_payment_without_an_outcome_waits_for_a_person_and_shows_who_decided(
         self, production: Sandbox
     ) -> None:
-        """Why it waits is shown before, and who decided and why afterwards."""
         await pay(production)
         assert steps(await page(production))[-1].startswith("Not settled yet 002 pending")
 
@@ -104,11 +96,12 @@ class TestSettle:
         (ask,) = re.findall(r'data-post="(transactions/[^"]*/ask)"', listed)
         (settle,) = re.findall(r'data-then="settle" href="([^"]*)"', listed)
         assert 'dialog id="settle"' in await page(production, unescape(settle))
-        assert (await post(production, ask))["network_said"] == "network silent says pending"
+        asked = await post(production, ask)
+        assert asked.body["network_said"] == "network silent says pending"
 
         (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
         with_nul, refused, settled = [
-            await post(production, path, status="000", reason=reason, by="Ama")
+            (await post(production, path, status="000", reason=reason, by="Ama")).body
             for reason in ("a\0", " ", "on their list")
         ]
         assert with_nul["error"]["code"] == "bad_request"
@@ -122,9 +115,7 @@ class TestSettle:
         assert 'name="reason"' not in html
 
     @pytest.mark.decision("D44")
-    async def test_what_was_confirmed_and_what_people_entered_is_shown(
-        self, production: Sandbox
-    ) -> None:
+    async def test_confirmed_amount_and_manual_entries_are_shown(self, production: Sandbox) -> None:
         await pay(production)
         html = await page(production)
         (path,) = re.findall(r'data-post-form="(transactions/[^"]*)"', html)
@@ -133,30 +124,21 @@ class TestSettle:
         signed = {"reason": "on their list", "by": "Ama"}
         await post(production, path, status="000", amount="8", force=True, **signed)
         name = path.split("/")[-2]
-        ends = {"debit": "fees", "credit": "collection", "transaction": name}
-        entry = await post(
-            production,
-            "ledger/adjust",
-            service_id=55,
-            amount="2",
-            reference="slip 3",
-            **ends,
-            **signed,
-        )
+        moved = {"service_id": 55, "amount": "2", "debit": "fees", "credit": "collection"}
+        more = {"transaction": name, "reference": "slip 3"}
+        entry = await post(production, "ledger/adjust", **moved, **more, **signed)
 
         shown = " ".join(steps(await page(production)))
         ledger = words(await page(production, "?view=ledger"))
 
-        assert entry["manual"]["reference"] == "slip 3"
+        assert entry.body["manual"]["reference"] == "slip 3"
         assert "The network confirmed 8, not 10.5." in shown
         assert "+2 on the collection balance of service 55: corrected by a person." in shown
         assert "By Ama: On their list (slip 3)." in shown
         assert "adjusted, Ama: on their list" in ledger
 
     @pytest.mark.decision("D44")
-    async def test_an_sms_that_was_settled_by_force_says_so_with_what_the_network_said(
-        self, production: Sandbox
-    ) -> None:
+    async def test_a_forced_settlement_shows_the_networks_answer(self, production: Sandbox) -> None:
         await topped_up(production)
         await production.sms()
         await production.advance(minutes=2)
@@ -171,15 +153,15 @@ class TestSettle:
         settled = await post(production, path, **decision, force=True)
 
         said = "network silent says pending"
-        assert refused["error"]["code"] == "force_needed"
-        assert said in refused["error"]["message"]
-        assert '"force": true' in refused["error"]["message"]
+        assert refused.body["error"]["code"] == "force_needed"
+        assert said in refused.body["error"]["message"]
+        assert '"force": true' in refused.body["error"]["message"]
         assert '<input name="force" type="checkbox">' in html
-        assert (settled["status"], settled["network_said"]) == ("001", said)
+        assert (settled.body["status"], settled.body["network_said"]) == ("001", said)
         decided = " ".join(steps(await page(production, "?view=sms")))
         assert f"Ama, forced: they say so (the network was asked first: {said})" in decided
 
-    async def test_what_is_final_takes_its_own_status_only(self, production: Sandbox) -> None:
+    async def test_a_final_payment_offers_only_its_own_status(self, production: Sandbox) -> None:
         await pay(production)
         doubtful = attempt(
             network_transaction_id="20000000001", transaction_id="F1", network="silent",
@@ -198,9 +180,7 @@ class TestSettle:
 
 
 class TestWaiting:
-    async def test_what_waits_is_a_list_with_an_address_and_its_length_stands_above(
-        self, production: Sandbox
-    ) -> None:
+    async def test_waiting_payments_are_listed_and_counted(self, production: Sandbox) -> None:
         assert "wait for a person to decide" not in words(await page(production))
         await pay(production, "OLD-1", service_id=55)
         await pay(production, "OTHER-1", service_id=56)
@@ -227,7 +207,7 @@ class TestWaiting:
         ):
             assert rows(await page(production, f"?q=is:waiting {more}")) == found
 
-    async def test_what_is_open_for_long_is_a_list_with_what_the_network_said(
+    async def test_payments_that_are_open_for_long_are_a_list_with_the_networks_answer(
         self, start_sandbox: StartSandbox
     ) -> None:
         patient = {**SILENT, "give_up_after_s": 86_400}
@@ -248,7 +228,7 @@ class TestWaiting:
         assert rows(await page(slow, "?q=open>1h")) == []
         assert rows(await page(slow, "?q=open>10m other")) == []
 
-    async def test_many_come_in_pages_each_once(self, production: Sandbox) -> None:
+    async def test_many_waiting_payments_are_shown_in_pages(self, production: Sandbox) -> None:
         for number in range(52):
             doubtful = attempt(
                 f"A{number}", transaction_id=f"W{number:03}", mismatch="amount is 5 and not 10",
@@ -272,7 +252,7 @@ class TestTopUp:
 
         sandbox_entry = {"service_id": 55, "units": 10, "mode": "S", "account": "sms"}
         entries = [
-            await post(production, "ledger/topup", **sandbox_entry),
+            (await post(production, "ledger/topup", **sandbox_entry)).body,
             *[await topped_up(production, account=account) for account in ("sms", "airtime")],
             await topped_up(production, 56, 20),
         ]
@@ -282,9 +262,7 @@ class TestTopUp:
         assert " P 55 sms 10 0 10 " in shown
         assert " 20 " not in shown
 
-    async def test_without_production_it_asks_for_neither_and_nothing_waits(
-        self, sandbox: Sandbox
-    ) -> None:
+    async def test_without_production_the_form_asks_for_neither(self, sandbox: Sandbox) -> None:
         await sandbox.collect()
 
         ledger, networks = [await page(sandbox, f"?view={view}") for view in ("ledger", "networks")]
@@ -301,26 +279,23 @@ class TestTopUp:
         assert "mode P" not in words(html).partition("Reset")[2]
 
 
-class TestNetworks:
-    async def test_each_network_is_shown_with_its_routes_and_its_breaker(
-        self, production: Sandbox
-    ) -> None:
-        for number in range(5):
-            await pay(production, f"T{number}")
+async def test_each_network_is_shown_with_its_routes_and_its_breaker(production: Sandbox) -> None:
+    for number in range(5):
+        await pay(production, f"T{number}")
 
-        html = await page(production, "?view=networks")
+    html = await page(production, "?view=networks")
 
-        assert "/?view=networks" in await page(production)
-        assert "data-check-networks" in html
-        silent, idle = [words(each) for each in re.findall(r"<tr><td>.*?</tr>", html, re.DOTALL)]
-        assert silent.startswith("silent simulated open 5 faults in a row Opened at 09:00:00 5 ")
-        assert " collect, payout · MTN VOD every operation · every nw " in silent
-        assert silent.endswith("signed")
-        assert idle.startswith("idle simulated closed 0 none airtime, bill, card, collect")
+    assert "/?view=networks" in await page(production)
+    assert "data-check-networks" in html
+    silent, idle = [words(each) for each in re.findall(r"<tr><td>.*?</tr>", html, re.DOTALL)]
+    assert silent.startswith("silent simulated open 5 faults in a row Opened at 09:00:00 5 ")
+    assert " collect, payout · MTN VOD every operation · every nw " in silent
+    assert silent.endswith("signed")
+    assert idle.startswith("idle simulated closed 0 none airtime, bill, card, collect")
 
 
-class TestTheSameIdInBothModes:
-    """Each mode has transactions of its own, so one service may use an id once in each."""
+class TestSameIdInBothModes:
+    """Each mode has its own transactions, so a service may use an id once in each mode."""
 
     @pytest.fixture(params=["P first", "S first"])
     async def both(self, production: Sandbox, request: pytest.FixtureRequest) -> Sandbox:
@@ -335,7 +310,7 @@ class TestTheSameIdInBothModes:
             )
         return production
 
-    async def test_each_has_its_own_request_answer_and_timeline(self, both: Sandbox) -> None:
+    async def test_payments_have_their_own_request_answer_and_timeline(self, both: Sandbox) -> None:
         assert len(rows(await page(both))) == 2
         for mode, amount in (("S", 2), ("P", 1)):
             payments = await page(both, f"?q=mode:{mode.lower()}")
@@ -350,22 +325,21 @@ class TestTheSameIdInBothModes:
                 assert f'"amount": {amount},' in timeline[0], name
                 assert len(timeline) > 2, name
 
-    async def test_a_status_query_of_one_mode_says_nothing_of_the_other(
-        self, production: Sandbox
+    async def test_a_status_query_of_one_mode_does_not_count_for_the_other(
+        self, production: Sandbox, receiver: Receiver
     ) -> None:
-        async with listening(web.post("/callback", _acknowledge)) as receiver:
-            await pay(production, "BOTH", callback_url=f"{receiver}/callback")
-            await production.advance(minutes=2)
-            outcome = {"status": "000", "reason": "paid", "by": "Ama"}
-            await post(production, "transactions/55/BOTH/settle", **outcome)
-            await production.advance(seconds=1)
+        await pay(production, "BOTH", callback_url=receiver.url)
+        await production.advance(minutes=2)
+        outcome = {"status": "000", "reason": "paid", "by": "Ama"}
+        await post(production, "transactions/55/BOTH/settle", **outcome)
+        await production.advance(seconds=1)
         production.headers["Authorization"] = basic()
         await production.status("BOTH")
 
         assert "never asked for the status" in steps(await page(production, "?q=mode:p"))[-1]
 
 
-async def test_what_belongs_to_mode_s_says_so(production: Sandbox) -> None:
+async def test_overrides_faults_and_resets_are_marked_as_mode_s_only(production: Sandbox) -> None:
     for view in ("overrides", "faults"):
         shown = words(await page(production, f"?view={view}"))
 

@@ -1,4 +1,4 @@
-"""What "Copy as curl" and "Copy as pytest" give runs for each operation, with the same code."""
+"""The texts of "Copy as curl" and "Copy as pytest" run for each operation, with the same code."""
 
 import asyncio
 import re
@@ -52,7 +52,7 @@ async def copied(sandbox: Sandbox, operation: Operation, fields: dict[str, Any])
 
 
 async def curl(sandbox: Sandbox, command: str) -> str:
-    """The response code that the command gets; without curl its request is sent by other means."""
+    """The response code that the command gets; without curl, `requests` sends its request."""
     words: Sequence[str] = shlex.split(command)
     if shutil.which("curl"):
         words = (*words, "--silent", "--include", "--max-time", "10")
@@ -89,16 +89,14 @@ async def test_a_copy_gets_the_same_code(
     copies = await copied(sandbox, operation, fields)
 
     assert await curl(sandbox, copies["curl"]) == copies["code"]
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they take half of the time
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # loading takes half of the time
     pytester.makeini("[pytest]\naddopts = -p sandbox_sim.pytest_plugin")
     pytester.makepyfile(test_copied=copies["pytest"])
     run = await asyncio.to_thread(pytester.runpytest_inprocess)
     run.assert_outcomes(passed=1)
 
 
-async def test_a_copied_test_names_its_card_its_inbox_and_the_override_that_it_needs(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_copied_test_names_its_card_inbox_and_override(sandbox: Sandbox) -> None:
     card = (await copied(sandbox, Operation.CARD, {}))["pytest"]
     assert 'VIS_TEST_CARD = "4111111111111111"' in card
     assert '"customer_number": VIS_TEST_CARD,' in card

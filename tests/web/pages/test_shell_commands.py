@@ -1,4 +1,4 @@
-"""What the pages offer to copy does one thing in a shell, whatever the fields of a record hold."""
+"""A command to copy runs one program in a shell, with any text in the fields of a record."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from sandbox_sim.web.pages import formats
 from tests.conftest import Sandbox
 from tests.web.pages.dashboard_pages import page
 
-# Each would make a file if a shell took it for more than a text.
+# Each would make a file if a shell did not read it as a text.
 HOSTILE = (
     ";touch x",
     "$(touch x)",
@@ -86,7 +86,7 @@ def body_of(arguments: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_a_command_that_is_pasted_gets_each_text_as_it_is(shell_folder: Path, shell: str) -> None:
+def test_a_pasted_command_keeps_hostile_texts(shell_folder: Path, shell: str) -> None:
     """`curl` sends the same JSON, with the text in each of its fields."""
     bodies = [{"reference": text, text: [text, {"amount": 1.5}]} for text in HOSTILE]
     commands = [formats.curl("http://h", "/p", "k:s", body) for body in bodies]
@@ -109,16 +109,22 @@ def test_a_command_that_is_pasted_gets_each_text_as_it_is(shell_folder: Path, sh
 @pytest.mark.parametrize("shell", SHELLS)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(alphabet=st.sampled_from("a'\"\\$`;&|<>()!*?#~ \n\t\r\x1b\x03\x9b\u2028é=@-")))
-def test_any_text(shell_folder: Path, shell: str, text: str) -> None:
+def test_a_pasted_command_keeps_any_text(shell_folder: Path, shell: str, text: str) -> None:
     (arguments,) = pasted(shell_folder, shell, formats.curl("http://h", "/p", text, {text: text}))
 
     assert json.loads(body_of(arguments)) == {text: text}
-    no_json = formats.curl("http://h", "/p", "k:s", '{\r\n  "a": 1,\r\n}')
-    assert no_json.endswith("""--data-raw '{\n  "a": 1,\n}'"""), "it keeps its lines"
+
+
+def test_a_body_that_is_not_json_keeps_its_lines() -> None:
+    command = formats.curl("http://h", "/p", "k:s", '{\r\n  "a": 1,\r\n}')
+
+    assert command.endswith("""--data-raw '{\n  "a": 1,\n}'""")
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-async def test_what_the_dashboard_offers(sandbox: Sandbox, shell_folder: Path, shell: str) -> None:
+async def test_the_commands_of_the_dashboard_keep_hostile_texts(
+    sandbox: Sandbox, shell_folder: Path, shell: str
+) -> None:
     url = "http://127.0.0.1:9/a;touch${IFS}x;'$(touch${IFS}y)'`touch${IFS}z`"
     await sandbox.airtime(reference="'; touch x", callback_url=url)
     await sandbox.advance(seconds=1)

@@ -1,6 +1,5 @@
-"""What no UTF-8 can hold, half of an emoji or a byte of another charset, is shown, escaped."""
+"""Text that UTF-8 cannot encode, half an emoji or a byte of another charset, is shown escaped."""
 
-import asyncio
 import json
 import re
 from html import unescape
@@ -10,48 +9,29 @@ from tests.conftest import Sandbox
 from tests.kit.requests import OPERATIONS
 from tests.web.events import listening
 from tests.web.pages.dashboard_pages import VIEWS, page
+from tests.web.wire import exchange, request_bytes
 
 HALF = '{"note": "half \\ud83d of it", "\\udc00": "name"}'
 HALF_EMOJI = "\ud83d"
 SHOWN = "\\ud83d"
 
 
-async def raw(sandbox: Sandbox, *lines: bytes, body: bytes = b"") -> bytes:
-    """Send these bytes and return those of the answer."""
-    host, _, port = sandbox.url.removeprefix("http://").partition(":")
-    reader, writer = await asyncio.open_connection(host, int(port))
-    head = (*lines, b"Host: 127.0.0.1", b"Connection: close", b"Content-Length: %d" % len(body))
-    writer.write(b"\r\n".join(head) + b"\r\n\r\n" + body)
-    answer = await reader.read()
-    writer.close()
-    await writer.wait_closed()
-    return answer
-
-
-async def deliver(sandbox: Sandbox, body: str = HALF) -> None:
-    """Put a delivery with a half emoji in its body and a bare byte in a header into an inbox."""
-    target = b"POST /_sandbox/inbox/orders HTTP/1.1"
-    answer = await raw(sandbox, target, b"X-Odd: caf\xe9", body=body.encode())
-    assert answer.startswith(b"HTTP/1.1 200")
-
-
 async def send_in_every_field(sandbox: Sandbox) -> None:
     """Send each operation once for each of its fields, with half an emoji in that field."""
-    credentials = f"Authorization: {sandbox.headers['Authorization']}".encode()
     for operation in OPERATIONS.values():
         for field in operation.body:
             body = json.dumps({**operation.body, field: f"x{HALF_EMOJI}"}).encode()
-            target = b"POST %s HTTP/1.1" % operation.path.encode()
-            answer = await raw(sandbox, target, credentials, b"User-Agent: caf\xe9", body=body)
-            assert b" 500 " not in answer.partition(b"\r\n")[0]
+            agent = b"User-Agent: caf\xe9"
+            request = request_bytes(operation.path, body, agent, agent=False)
+            assert (await exchange(sandbox, request)).status != 500
 
 
-async def test_a_delivery_on_its_page_in_json_on_the_feed_and_in_the_command_line(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_delivery_is_shown_by_page_api_feed_and_cli(sandbox: Sandbox) -> None:
+    """It has half an emoji in its body, and a byte that is not ASCII in a header."""
     async with listening(sandbox) as listener:
-        await deliver(sandbox)
-        heard = await listener.next()
+        delivery = request_bytes("/_sandbox/inbox/orders", HALF.encode(), b"X-Odd: caf\xe9")
+        assert (await exchange(sandbox, delivery)).status == 200
+        event = await listener.next()
 
     shown = await page(sandbox, "inbox/orders")
     (given,) = json.loads(await control(sandbox, "inbox/orders/messages"))["messages"]
@@ -61,11 +41,11 @@ async def test_a_delivery_on_its_page_in_json_on_the_feed_and_in_the_command_lin
     assert f"half {SHOWN} of it" in shown
     assert "caf\\udce9" in shown
     assert SHOWN in "".join(lines)
-    for delivered in (heard.data, given, read):
+    for delivered in (event.data, given, read):
         assert delivered["json"]["note"] == f"half {HALF_EMOJI} of it"
 
 
-async def test_every_view_and_the_timeline_of_every_request(sandbox: Sandbox) -> None:
+async def test_every_view_and_every_timeline_shows_the_text(sandbox: Sandbox) -> None:
     await send_in_every_field(sandbox)
     requests = json.loads(await control(sandbox, "requests?limit=1000"))["requests"]
 
@@ -80,7 +60,7 @@ async def test_every_view_and_the_timeline_of_every_request(sandbox: Sandbox) ->
         assert answer.status == 200
 
 
-async def test_a_command_to_copy_sends_it_again(sandbox: Sandbox) -> None:
+async def test_a_copied_command_has_the_text(sandbox: Sandbox) -> None:
     body = json.dumps({"service_id": 55, "reference": f"a{HALF_EMOJI}"})
     await sandbox.session.post(f"{sandbox.url}/make_payment", data=body, headers=sandbox.headers)
 

@@ -1,4 +1,4 @@
-"""The number of open connections is bounded: the one that is idle for longest makes room."""
+"""The number of open connections is bounded: a new one closes the one that is idle for longest."""
 
 import asyncio
 import socket
@@ -40,22 +40,18 @@ async def ask(wire: Wire, path: str = "/get_account_balance") -> int:
 
 
 async def is_closed(connection: socket.socket) -> bool:
-    """Return True if the server has closed it; an open connection sends nothing for 0.2 s."""
-
-    def read() -> bool:
-        connection.settimeout(0.2)
-        try:
-            return connection.recv(1) == b""
-        except TimeoutError:
-            return False
-        except ConnectionError:
-            return True
-
-    return await asyncio.to_thread(read)
+    """Whether the server has closed it; an open connection sends nothing for 0.2 s."""
+    connection.settimeout(0.2)
+    try:
+        return await asyncio.to_thread(connection.recv, 1) == b""
+    except TimeoutError:
+        return False
+    except ConnectionError:
+        return True
 
 
 @pytest.mark.parametrize("path", ["/get_account_balance", "/_sandbox/livez"])
-async def test_the_client_that_was_idle_for_longest_makes_room(
+async def test_a_new_client_closes_the_connection_that_is_idle_for_longest(
     small: Sandbox, wires: list[Wire], path: str
 ) -> None:
     """The fast protocol serves the first path, aiohttp's protocol the second one."""
@@ -72,7 +68,7 @@ async def test_the_client_that_was_idle_for_longest_makes_room(
     assert [await is_closed(each) for each in kept if each] == [False, True, False, False]
 
 
-async def test_clients_that_send_nothing_do_not_keep_others_out(small: Sandbox) -> None:
+async def test_clients_that_send_nothing_do_not_block_others(small: Sandbox) -> None:
     with ExitStack() as stack:
         for _ in range(5 * LIMIT):
             stack.enter_context(Wire(small.url).connect())
@@ -96,11 +92,9 @@ class Connected:
 @pytest.mark.parametrize(
     ("idle", "aborted"),
     [((False, True, True), [False, True, False]), ((False, False, False), [False, False, True])],
-    ids=["an idle one makes room", "all are busy"],
+    ids=["two are idle", "all are busy"],
 )
-def test_one_whose_request_is_being_answered_is_not_closed(
-    idle: tuple[bool, ...], aborted: list[bool]
-) -> None:
+def test_an_idle_connection_is_closed_first(idle: tuple[bool, ...], aborted: list[bool]) -> None:
     clients = ClientConnections(2, VirtualClock())
     connected = [Connected(is_idle=each) for each in idle]
     for each in connected:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import Sandbox, StartSandbox
 from tests.web.control_api import listed
-from tests.web.raw_requests import PAYMENT, PLAIN, connections, port_of
+from tests.web.raw_requests import PAYMENT, PLAIN, connected, connections
 from tests.web.wire import request_bytes
 
 pytestmark = pytest.mark.decision("D3", "D9")
@@ -38,10 +38,6 @@ HEADS = {
 }
 
 
-async def connected(sandbox: Sandbox) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    return await asyncio.open_connection("127.0.0.1", port_of(sandbox))
-
-
 async def answered(reader: asyncio.StreamReader) -> bytes:
     """Read one answer: its head, and as many bytes as its Content-Length says."""
     async with asyncio.timeout(10):
@@ -51,8 +47,8 @@ async def answered(reader: asyncio.StreamReader) -> bytes:
         return lines + await reader.readexactly(int(length[1]))
 
 
-async def reads_no_more(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Send three payments to a server that has refused a request; none is answered."""
+async def assert_closed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Send three payments behind a refused request, and assert that the server answers none."""
     writer.write(PLAIN * 3)
     writer.write_eof()
     async with asyncio.timeout(10):
@@ -61,7 +57,7 @@ async def reads_no_more(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
 
 
 @pytest.mark.parametrize("name", HEADS)
-async def test_without_credentials_it_is_401_and_the_end_of_the_connection(
+async def test_missing_credentials_get_401_and_end_the_connection(
     sandbox: Sandbox, name: str
 ) -> None:
     """The server sends no `100 Continue` before, and reads no request after it."""
@@ -75,31 +71,29 @@ async def test_without_credentials_it_is_401_and_the_end_of_the_connection(
         assert answer.startswith(b"HTTP/1.1 401 ")
         assert b'"response_code": "100"' in answer or b'"response_code":"100"' in answer
         assert b"\r\nConnection: close\r\n" in answer
-        await reads_no_more(reader, writer)
+        await assert_closed(reader, writer)
     assert (await sandbox.status()).code == "027"
 
 
 @pytest.mark.decision("D5")
-async def test_a_body_that_is_too_large_is_413_without_being_asked_for(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_too_large_body_gets_413_before_it_is_sent(start_sandbox: StartSandbox) -> None:
     """The server sends no `100 Continue` before, and reads no request after it."""
     sandbox = await start_sandbox(max_body_bytes=9999)
-    asking = head(EXPECT, credentials=True)
+    expecting = head(EXPECT, credentials=True)
     for path in (b"/make_payment", b"/_sandbox/reset", b"/_sandbox/inbox/orders"):
         reader, writer = await connected(sandbox)
-        writer.write(asking.replace(b"/make_payment", path))
+        writer.write(expecting.replace(b"/make_payment", path))
 
         answer = await answered(reader)
 
         assert answer.startswith(b"HTTP/1.1 413 ")
         assert b"larger than the setting max_body_bytes allows: 9999 bytes" in answer
         assert b"\r\nConnection: close\r\n" in answer
-        await reads_no_more(reader, writer)
+        await assert_closed(reader, writer)
     assert (await sandbox.status()).code == "027"
 
     reader, writer = await connected(await start_sandbox(max_body_bytes=10_000))
-    writer.write(asking)
+    writer.write(expecting)
     async with asyncio.timeout(10):
         assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
     writer.close()
@@ -107,8 +101,8 @@ async def test_a_body_that_is_too_large_is_413_without_being_asked_for(
 
 @pytest.mark.decision("D5")
 @pytest.mark.parametrize("path", ["/make_payment", "/_sandbox/clock/freeze"])
-async def test_http_1_0_knows_no_expectation(sandbox: Sandbox, path: str) -> None:
-    """Its clients take `100 Continue` for the answer (RFC 9110, 10.1.1)."""
+async def test_a_client_of_http_1_0_gets_no_100_continue(sandbox: Sandbox, path: str) -> None:
+    """It would take `100 Continue` for the answer (RFC 9110, 10.1.1)."""
     reader, writer = await connected(sandbox)
     writer.write(request_bytes(path, PAYMENT, EXPECT, version=b"HTTP/1.0"))
 
@@ -117,9 +111,7 @@ async def test_http_1_0_knows_no_expectation(sandbox: Sandbox, path: str) -> Non
     writer.close()
 
 
-async def test_a_head_in_pieces_is_answered_when_it_is_whole_and_is_in_the_journal(
-    sandbox: Sandbox,
-) -> None:
+async def test_a_head_in_pieces_is_answered_when_it_is_complete(sandbox: Sandbox) -> None:
     for size in (10**6, 50, 1):
         reader, writer = await connected(sandbox)
         for at in range(0, len(HEADS["plain"]), size):
@@ -134,7 +126,7 @@ async def test_a_head_in_pieces_is_answered_when_it_is_whole_and_is_in_the_journ
 
 
 @pytest.mark.decision("D4")
-async def test_without_a_user_agent_it_is_403_likewise(sandbox: Sandbox) -> None:
+async def test_a_missing_user_agent_gets_403_and_ends_the_connection(sandbox: Sandbox) -> None:
     """A client that sends its next request in place of the body gets no answer to it."""
     for more in ((), (CHUNKS,), (EXPECT,)):
         reader, writer = await connected(sandbox)
@@ -145,16 +137,14 @@ async def test_without_a_user_agent_it_is_403_likewise(sandbox: Sandbox) -> None
 
         assert answer.startswith(b"HTTP/1.1 403 ")
         assert b"\r\nConnection: close\r\n" in answer
-        await reads_no_more(reader, writer)
+        await assert_closed(reader, writer)
     assert (await sandbox.status()).code == "027"
 
 
-async def test_a_refused_request_that_is_whole_leaves_the_connection_open(
-    start_sandbox: StartSandbox,
-) -> None:
+async def test_a_complete_refused_request_keeps_the_connection(start_sandbox: StartSandbox) -> None:
     """The connection also stays on the fast protocol, with both spellings of the scheme.
 
-    A known client may take its time over the body.
+    A known client may send the body slowly.
     """
     sandbox = await start_sandbox(fast_path=True)
     reader, writer = await connected(sandbox)

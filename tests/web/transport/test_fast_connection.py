@@ -16,14 +16,7 @@ from sandbox_sim.web.transport.fast_connection import MANY
 from tests.conftest import Sandbox, StartSandbox
 from tests.stores.conftest import eventually
 from tests.turns import turns
-from tests.web.raw_requests import (
-    CLOSE,
-    LAST,
-    PLAIN,
-    REQUESTS,
-    connections,
-    port_of,
-)
+from tests.web.raw_requests import CLOSE, LAST, PLAIN, REQUESTS, Streams, connected, connections
 
 pytestmark = pytest.mark.decision("D5")
 
@@ -34,11 +27,11 @@ def clients(sandbox: Sandbox) -> list[Any]:
 
 
 class Peer(asyncio.Transport):
-    """A client in this process, so that each piece arrives alone and a close loses no data."""
+    """A client in this process: each piece arrives alone, and a close loses no data."""
 
-    def __init__(self, protocol: asyncio.BaseProtocol) -> None:
+    def __init__(self, protocol: Any) -> None:
         super().__init__({"sockname": ("127.0.0.1", 80)})
-        self.came, self._protocol, self._closing, self._reading = b"", protocol, False, True
+        self.received, self._protocol, self._closing, self._reading = b"", protocol, False, True
         protocol.connection_made(self)
 
     async def send(self, pieces: Iterable[bytes]) -> bytes:
@@ -47,14 +40,14 @@ class Peer(asyncio.Transport):
         async with asyncio.timeout(20):
             while not self._closing:
                 if waiting and self._reading:
-                    cast("asyncio.Protocol", self._protocol).data_received(waiting.popleft())
+                    self._protocol.data_received(waiting.popleft())
                 await asyncio.sleep(0)
         # A request that is sent a second time has a warning in X-Sandbox-Why.
         varying = rb"(Date|X-Sandbox-Request-Id): [^\r]*|; the service has used[^\r(]*(?= \()"
-        return re.sub(varying, b"", self.came)
+        return re.sub(varying, b"", self.received)
 
     def write(self, data: Any) -> None:
-        self.came += data
+        self.received += data
 
     def is_closing(self) -> bool:
         return self._closing
@@ -70,13 +63,18 @@ class Peer(asyncio.Transport):
     def resume_reading(self) -> None:
         self._reading = True
 
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+    def set_protocol(self, protocol: Any) -> None:
         self._protocol = protocol
+
+
+def server_of(sandbox: Sandbox) -> Any:
+    """The server of the gateway, with its private parts."""
+    return sandbox.runner.server
 
 
 async def answers(sandbox: Sandbox, pieces: Iterable[bytes], *, by_aiohttp: bool = False) -> bytes:
     """Return all answers until the server closes; `by_aiohttp` uses only aiohttp's protocol."""
-    server = cast("Any", sandbox.runner.server)
+    server = server_of(sandbox)
     return await Peer(server._successor() if by_aiohttp else server()).send(pieces)
 
 
@@ -91,7 +89,7 @@ async def sandbox(start_sandbox: StartSandbox) -> Sandbox:
 
 
 @pytest.mark.parametrize("name", [*REQUESTS, *LAST])
-async def test_however_it_is_cut_it_is_answered_alike(sandbox: Sandbox, name: str) -> None:
+async def test_a_request_in_pieces_is_answered_as_by_aiohttp(sandbox: Sandbox, name: str) -> None:
     raw = LAST[name] if name in LAST else REQUESTS[name] + CLOSE
     for size in (10**6, 97, 11):
         cut = [*in_pieces(raw, size)]
@@ -100,7 +98,9 @@ async def test_however_it_is_cut_it_is_answered_alike(sandbox: Sandbox, name: st
 
 
 @pytest.mark.parametrize("first", REQUESTS)
-async def test_whatever_comes_after_it_is_answered_alike(sandbox: Sandbox, first: str) -> None:
+async def test_a_request_after_another_is_answered_as_by_aiohttp(
+    sandbox: Sandbox, first: str
+) -> None:
     for second in [*REQUESTS, *LAST]:
         both = REQUESTS[first] + (LAST.get(second) or REQUESTS[second] + CLOSE)
         for pieces in ([both], [REQUESTS[first], both[len(REQUESTS[first]) :]]):
@@ -108,8 +108,8 @@ async def test_whatever_comes_after_it_is_answered_alike(sandbox: Sandbox, first
             assert await answers(sandbox, pieces) == theirs, second
 
 
-async def test_plain_requests_leave_the_connection_to_us(sandbox: Sandbox) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+async def test_plain_requests_stay_on_the_fast_connection(sandbox: Sandbox) -> None:
+    reader, writer = await connected(sandbox)
     for size in (len(PLAIN), len(PLAIN), 50):
         for piece in in_pieces(PLAIN, size):
             writer.write(piece)
@@ -117,7 +117,7 @@ async def test_plain_requests_leave_the_connection_to_us(sandbox: Sandbox) -> No
         await reader.readuntil(b'"202"}')
     assert len(connections(sandbox)) == 1
 
-    writer.write(REQUESTS["ours"])
+    writer.write(REQUESTS["control_api"])
     await reader.readuntil(b'{"status": "ok"}')
     assert connections(sandbox) == set()
     writer.write(PLAIN)
@@ -126,50 +126,46 @@ async def test_plain_requests_leave_the_connection_to_us(sandbox: Sandbox) -> No
     writer.close()
 
 
-async def test_a_request_is_answered_before_the_next_one_has_come_whole(sandbox: Sandbox) -> None:
+async def test_a_request_is_answered_before_the_next_one_is_complete(sandbox: Sandbox) -> None:
     for cut in (len(PLAIN) - 100, len(PLAIN) - 1):
-        peer = Peer(cast("Any", sandbox.runner.server)())
+        peer = Peer(server_of(sandbox)())
         sending = asyncio.create_task(peer.send([PLAIN[:cut], PLAIN[cut:] + PLAIN[:-1]]))
 
-        await eventually(lambda peer=peer: b'"202"}' in peer.came)  # type: ignore[misc]
+        await eventually(lambda peer=peer: b'"202"}' in peer.received)  # type: ignore[misc]
         peer.close()
         await sending
 
 
-async def test_with_many_connections_answers_are_written_together_and_in_order(
-    sandbox: Sandbox,
-) -> None:
-    peers = [Peer(cast("Any", sandbox.runner.server)()) for _ in range(3)]
-    connection = cast("Any", peers[0]._protocol)
+async def test_many_connections_write_answers_together_and_in_order(sandbox: Sandbox) -> None:
+    peers = [Peer(server_of(sandbox)()) for _ in range(3)]
+    connection = peers[0]._protocol
 
     await connection.write_eof(b"1")
     connection._opened.difference_update(peer._protocol for peer in peers[1:])
     await connection.write_eof(b"2")
-    assert peers[0].came == b""
+    assert peers[0].received == b""
     await asyncio.sleep(0)
-    assert peers[0].came == b"12"
+    assert peers[0].received == b"12"
 
     await connection.write_eof(b"3")
-    assert peers[0].came == b"123"
+    assert peers[0].received == b"123"
 
 
-async def test_all_requests_behind_one_that_came_in_pieces_are_answered(sandbox: Sandbox) -> None:
-    """There are more of them than aiohttp parses at once."""
+async def test_all_requests_behind_a_request_in_pieces_are_answered(sandbox: Sandbox) -> None:
+    """There are more requests than aiohttp parses at once."""
     head, end, body = REQUESTS["chunked"].partition(b"\r\n\r\n")
-    peer = Peer(cast("Any", sandbox.runner.server)())
-    for piece in (head + end, body, REQUESTS["ours"] * 70):
-        cast("asyncio.Protocol", peer._protocol).data_received(piece)
+    peer = Peer(server_of(sandbox)())
+    for piece in (head + end, body, REQUESTS["control_api"] * 70):
+        peer._protocol.data_received(piece)
         await turns()
 
-    await eventually(lambda: peer.came.count(b"200 OK") == 70)
+    await eventually(lambda: peer.received.count(b"200 OK") == 70)
     peer.close()
 
 
-@pytest.mark.parametrize("last", ["a hang-up", "a request that is not plain"])
-async def test_one_task_answers_all_requests_and_ends_with_the_connection(
-    sandbox: Sandbox, last: str
-) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+@pytest.mark.parametrize("last", ["a disconnect", "a request that is not plain"])
+async def test_a_connection_has_one_task_which_ends_with_it(sandbox: Sandbox, last: str) -> None:
+    reader, writer = await connected(sandbox)
     tasks = set()
     for _ in range(3):
         writer.write(PLAIN)
@@ -178,48 +174,48 @@ async def test_one_task_answers_all_requests_and_ends_with_the_connection(
     (task,) = tasks
     assert task is not None
 
-    if last == "a hang-up":
+    if last == "a disconnect":
         writer.close()
     else:
-        writer.write(REQUESTS["ours"])
+        writer.write(REQUESTS["control_api"])
 
     await eventually(task.done)
     writer.close()
 
 
-class TestUnused:
-    async def test_it_is_closed_in_the_end(
+class TestSweep:
+    async def test_an_unused_connection_is_closed(
         self, monkeypatch: pytest.MonkeyPatch, start_sandbox: StartSandbox
     ) -> None:
         monkeypatch.setattr(server, "_UNUSED_S", 0.01)
         sandbox = await start_sandbox(fast_path=True)
-        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+        reader, writer = await connected(sandbox)
 
         assert await reader.read() == b""
 
         writer.close()
 
-    async def test_half_a_request_is_no_use(self, sandbox: Sandbox) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+    async def test_a_connection_with_half_a_request_is_closed(self, sandbox: Sandbox) -> None:
+        reader, writer = await connected(sandbox)
         writer.write(PLAIN[:50])
         await eventually(lambda: any(each._size for each in connections(sandbox)))
 
         for _ in range(2):
-            cast("Any", sandbox.runner.server)._sweep()
+            server_of(sandbox)._sweep()
 
         assert await reader.read() == b""
         writer.close()
 
-    async def test_one_that_is_used_stays(self, sandbox: Sandbox) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+    async def test_a_used_connection_stays_open(self, sandbox: Sandbox) -> None:
+        reader, writer = await connected(sandbox)
         for _ in range(3):
             writer.write(PLAIN)
             await reader.readuntil(b'"202"}')
-            cast("Any", sandbox.runner.server)._sweep()
+            server_of(sandbox)._sweep()
         writer.close()
 
 
-class TestWhileOneIsAnswered:
+class TestOpenRequest:
     """The store holds back a request; the tests run with the fast protocol and with aiohttp's."""
 
     @pytest.fixture(params=[True, False], ids=["fast", "by_aiohttp"])
@@ -227,20 +223,16 @@ class TestWhileOneIsAnswered:
         return await start_sandbox(fast_path=request.param)
 
     @pytest.fixture
-    async def client(
-        self, sandbox: Sandbox, go_on: asyncio.Event
-    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    async def client(self, sandbox: Sandbox, go_on: asyncio.Event) -> AsyncIterator[Streams]:
         """A client whose request is being answered."""
-        streams = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+        streams = await connected(sandbox)
         streams[1].write(PLAIN)
         await eventually(lambda: any(not each.is_idle for each in clients(sandbox)))
         yield streams
         go_on.set()
         streams[1].close()
 
-    async def test_requests_are_answered_one_after_another(
-        self, client: Any, go_on: asyncio.Event
-    ) -> None:
+    async def test_requests_are_answered_in_order(self, client: Any, go_on: asyncio.Event) -> None:
         reader, writer = client
         writer.write(REQUESTS["bad_body"])
         await writer.drain()
@@ -249,16 +241,18 @@ class TestWhileOneIsAnswered:
 
         go_on.set()
 
-        came = await reader.read()
-        assert re.findall(rb"HTTP/1.1 (\d+)", came) == [b"202", b"400", b"202"]
+        received = await reader.read()
+        assert re.findall(rb"HTTP/1.1 (\d+)", received) == [b"202", b"400", b"202"]
 
-    async def test_no_more_is_read_than_one_can_hold(
+    async def test_requests_are_read_only_up_to_the_size_of_the_buffer(
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
         reader, writer = client
         (connection,) = clients(sandbox)
         writer.write(PLAIN * 1_000 + CLOSE)
-        await eventually(lambda: connection.transport is not None and not _reads(connection))
+        await eventually(
+            lambda: bool(connection.transport) and not connection.transport.is_reading()
+        )
         assert len(getattr(connection, "_early", b"")) <= 262_144
 
         go_on.set()
@@ -266,7 +260,7 @@ class TestWhileOneIsAnswered:
         statuses = re.findall(rb"HTTP/1.1 (\d+)", await reader.read())
         assert statuses == [b"202"] * 1_002
 
-    async def test_a_client_that_goes_away_leaves_its_request_to_be_done(
+    async def test_the_request_of_a_disconnected_client_is_still_processed(
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
         """The client resets, because a client that only closes may still await its answer."""
@@ -279,10 +273,10 @@ class TestWhileOneIsAnswered:
 
         assert (await sandbox.status()).data["status"] == "002"
 
-    async def test_a_server_that_stops_answers_what_is_open(
+    async def test_a_stopping_server_answers_open_requests(
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
-        idle = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+        idle = await connected(sandbox)
         stopping = asyncio.create_task(sandbox.stop())
         assert await idle[0].read() == b""
         idle[1].close()
@@ -292,11 +286,11 @@ class TestWhileOneIsAnswered:
         assert (await client[0].read()).endswith(b'"202"}')
         await stopping
 
-    async def test_the_connection_is_used(
+    async def test_a_connection_with_an_open_request_is_not_swept(
         self, sandbox: Sandbox, client: Any, go_on: asyncio.Event
     ) -> None:
         for _ in range(3):
-            cast("Any", sandbox.runner.server)._sweep()
+            server_of(sandbox)._sweep()
 
         go_on.set()
 
@@ -304,9 +298,7 @@ class TestWhileOneIsAnswered:
         client[1].write(PLAIN)
         await client[0].readuntil(b'"202"}')
 
-    async def test_a_server_that_stops_waits_only_so_long(
-        self, sandbox: Sandbox, client: Any
-    ) -> None:
+    async def test_a_stop_waits_for_a_bounded_time(self, sandbox: Sandbox, client: Any) -> None:
         (connection,) = clients(sandbox)
 
         await connection.shutdown(timeout=0.01)
@@ -314,17 +306,11 @@ class TestWhileOneIsAnswered:
         assert await client[0].read() == b""
 
 
-def _reads(connection: Any) -> bool:
-    reads: bool = connection.transport.is_reading()
-    return reads
-
-
-async def test_a_client_that_takes_no_answers_is_not_read_from(sandbox: Sandbox) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+async def test_requests_wait_while_their_client_reads_no_answers(sandbox: Sandbox) -> None:
+    reader, writer = await connected(sandbox)
     await eventually(lambda: len(connections(sandbox)) == 1)
     (connection,) = connections(sandbox)
-    transport = cast("asyncio.Transport", connection.transport)
-    transport.set_write_buffer_limits(0)
+    cast("asyncio.Transport", connection.transport).set_write_buffer_limits(0)
     connection.pause_writing()
 
     writer.write(PLAIN)
@@ -337,36 +323,36 @@ async def test_a_client_that_takes_no_answers_is_not_read_from(sandbox: Sandbox)
     writer.close()
 
 
-async def test_one_that_reads_slowly_is_waited_for_after_the_hand_over_too(
+async def test_answers_wait_for_a_slow_reader_after_the_handover_to_aiohttp_too(
     sandbox: Sandbox, go_on: asyncio.Event
 ) -> None:
     class Slow(Peer):
         def write(self, data: Any) -> None:
             super().write(data)
-            if self.came == bytes(data):
-                cast("asyncio.Protocol", self._protocol).pause_writing()
+            if self.received == bytes(data):
+                self._protocol.pause_writing()
 
-    new = cast("Any", sandbox.runner.server)
+    new = server_of(sandbox)
     others = [Peer(new()) for _ in range(MANY)]  # so many that the first answer waits to be sent
     slow = Slow(new())
     sending = asyncio.create_task(slow.send([PLAIN, PLAIN + CLOSE]))
     await turns()
     go_on.set()
 
-    await eventually(lambda: slow.came.count(b'"202"}') > 1)
+    await eventually(lambda: slow.received.count(b'"202"}') > 1)
     await turns()
-    assert slow.came.count(b'"202"}') == 2  # aiohttp waits after it has written an answer
+    assert slow.received.count(b'"202"}') == 2  # aiohttp waits after it has written an answer
 
-    cast("asyncio.Protocol", slow._protocol).resume_writing()
+    slow._protocol.resume_writing()
     assert (await sending).count(b'"202"}') == 3
     for each in others:
         each.close()
 
 
-async def test_a_fault_of_ours_ends_the_connection_and_no_other(
+async def test_an_internal_error_ends_only_its_own_connection(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+    reader, writer = await connected(sandbox)
     with monkeypatch.context() as patched:
         patched.setattr("sandbox_sim.web.api.dispatcher.render", lambda *_a, **_k: 1 / 0)
         writer.write(PLAIN)

@@ -1,4 +1,4 @@
-"""The setting `fast_path` and the internals of aiohttp decide which protocol serves."""
+"""The setting `fast_path` and the internals of aiohttp decide which protocol is used."""
 
 import ast
 import asyncio
@@ -45,7 +45,7 @@ async def serving(sandbox: Sandbox) -> type[asyncio.BaseProtocol]:
     return type(server())
 
 
-async def test_by_default_it_is_the_fast_connection_and_the_setting_turns_it_off(
+async def test_the_setting_turns_the_fast_connection_on_and_off(
     start_sandbox: StartSandbox, log: pytest.LogCaptureFixture
 ) -> None:
     sandbox = await start_sandbox(fast_path=True)
@@ -84,7 +84,7 @@ CHANGED = "a parser that reads requests as expected"
         ("aiohttp.http", "HttpRequestParser", _OtherResult, CHANGED),
     ],
 )
-async def test_without_an_internal_aiohttps_protocol_serves_and_one_line_says_so(
+async def test_without_an_internal_aiohttps_protocol_is_used_and_the_log_says_so(
     start_sandbox: StartSandbox,
     log: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
@@ -112,7 +112,7 @@ async def test_without_an_internal_aiohttps_protocol_serves_and_one_line_says_so
     assert (answer.status, answer.code) == (400, "400")
 
 
-async def test_without_what_both_ways_need_the_server_does_not_start(
+async def test_the_server_does_not_start_without_an_internal_of_both_protocols(
     start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bad requests would get aiohttp's plain text instead of an answer of the interface."""
@@ -128,7 +128,7 @@ async def test_without_what_both_ways_need_the_server_does_not_start(
 
 # Modules of aiohttp whose names are documented.
 DOCUMENTED = {"aiohttp", "aiohttp.abc", "aiohttp.hdrs", "aiohttp.typedefs", "aiohttp.web"}
-NAMED = {name for each in (*FAST_CONNECTION, *REQUIRED) for name in each.names}
+LISTED = {name for each in (*FAST_CONNECTION, *REQUIRED) for name in each.names}
 HOLDERS = {
     each.holder.rpartition(":")[2] for each in (*FAST_CONNECTION, *REQUIRED) if ":" in each.holder
 }
@@ -141,7 +141,7 @@ def trees(folder: str, wanted: str) -> Iterator[ast.AST]:
             yield from ast.walk(ast.parse(text))
 
 
-def test_every_import_of_an_internal_is_named() -> None:
+def test_every_import_of_an_internal_is_listed() -> None:
     imported = {
         name.name
         for node in trees(".", "from aiohttp.")
@@ -152,10 +152,10 @@ def test_every_import_of_an_internal_is_named() -> None:
     }
 
     assert imported
-    assert imported - NAMED - HOLDERS == set()
+    assert imported - LISTED - HOLDERS == set()
 
 
-def test_every_private_name_of_aiohttp_that_is_used_is_named() -> None:
+def test_every_private_name_of_aiohttp_in_use_is_listed() -> None:
     async def handler(_request: web.BaseRequest) -> web.StreamResponse:
         return web.Response()
 
@@ -177,10 +177,10 @@ def test_every_private_name_of_aiohttp_that_is_used_is_named() -> None:
     }
 
     assert used
-    assert used - NAMED == set()
+    assert used - LISTED == set()
 
 
-def test_the_version_of_aiohttp_is_bounded_above_what_is_tested() -> None:
+def test_the_upper_bound_of_aiohttp_is_above_the_tested_version() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     (bound,) = (line for line in project["dependencies"] if Requirement(line).name == "aiohttp")
     (pinned,) = (

@@ -13,7 +13,7 @@ from sandbox_sim.web.transport.gateway_protocol import can_half_close
 from tests.conftest import Sandbox
 from tests.stores.conftest import eventually
 from tests.web.control_api import ask
-from tests.web.raw_requests import CHUNKED, LAST, PAYMENT, PLAIN, REQUESTS, port_of
+from tests.web.raw_requests import CHUNKED, LAST, PAYMENT, PLAIN, REQUESTS, Streams, connected
 from tests.web.wire import request_bytes
 
 pytestmark = pytest.mark.decision("D5")
@@ -21,30 +21,25 @@ pytestmark = pytest.mark.decision("D5")
 # The heads of two requests, which announce a body, without that body.
 CHUNKED_HEAD = REQUESTS["chunked"].removesuffix(CHUNKED)
 PLAIN_HEAD = PLAIN.removesuffix(PAYMENT)
-LIVEZ = REQUESTS["ours"]
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+LIVEZ = REQUESTS["control_api"]
 
 
-async def connected(sandbox: Sandbox) -> Streams:
-    return await asyncio.open_connection("127.0.0.1", port_of(sandbox))
-
-
-async def last_words(sandbox: Sandbox, raw: bytes) -> bytes:
+async def send_and_end(sandbox: Sandbox, raw: bytes) -> bytes:
     """Send these bytes and end the client's side; return all bytes until the server closes."""
     reader, writer = await connected(sandbox)
     writer.write(raw)
     writer.write_eof()
     async with asyncio.timeout(10):
-        came = await reader.read()
+        received = await reader.read()
     writer.close()
-    return came
+    return received
 
 
-def statuses(came: bytes) -> list[int]:
-    return [int(status) for status in re.findall(rb"HTTP/1.1 (\d+)", came) if status != b"100"]
+def statuses(received: bytes) -> list[int]:
+    return [int(status) for status in re.findall(rb"HTTP/1.1 (\d+)", received) if status != b"100"]
 
 
-class TestInHand:
+class TestOpenRequest:
     """The client ends its side while the store still holds back its request."""
 
     @pytest.fixture
@@ -66,7 +61,7 @@ class TestInHand:
         "name",
         ["plain", "chunked", "expecting", "keep_alive", "query", "absolute", "large", "closing"],
     )
-    async def test_it_is_answered_before_the_connection_ends(
+    async def test_a_request_is_answered_before_the_connection_ends(
         self, sandbox: Sandbox, client: Streams, go_on: asyncio.Event, name: str
     ) -> None:
         reader, writer = client
@@ -91,7 +86,7 @@ class TestInHand:
             (REQUESTS["chunked"][:-1], []),
         ],
     )
-    async def test_so_are_those_that_came_behind_it_but_not_one_that_was_cut_off(
+    async def test_complete_requests_behind_an_open_one_are_answered_and_incomplete_not(
         self,
         sandbox: Sandbox,
         client: Streams,
@@ -115,14 +110,14 @@ class TestInHand:
             assert statuses(await reader.read()) == [202, *statuses_behind]
 
 
-async def test_a_request_and_its_end_in_one_go(sandbox: Sandbox) -> None:
+async def test_a_request_that_arrives_with_the_half_close_is_answered(sandbox: Sandbox) -> None:
     for raw in (PLAIN, REQUESTS["chunked"], REQUESTS["large"]):
-        assert statuses(await last_words(sandbox, raw)) == [202]
-    assert (await last_words(sandbox, LIVEZ)).endswith(b'{"status": "ok"}')
+        assert statuses(await send_and_end(sandbox, raw)) == [202]
+    assert (await send_and_end(sandbox, LIVEZ)).endswith(b'{"status": "ok"}')
 
 
-async def test_half_a_request_ends_the_connection_at_once(sandbox: Sandbox) -> None:
-    """This holds after other requests too."""
+async def test_an_incomplete_request_ends_the_connection_at_once(sandbox: Sandbox) -> None:
+    """It also does after other requests."""
     cut_off = (
         *(b"", b"\r\n", b"POST /make", PLAIN[:60], PLAIN_HEAD, PLAIN[:-1]),
         *(CHUNKED_HEAD, REQUESTS["chunked"][:-1], REQUESTS["large"][:-1]),
@@ -145,28 +140,28 @@ async def test_http_0_9_is_refused(sandbox: Sandbox, caplog: pytest.LogCaptureFi
     """Its request line may have no target, and aiohttp then keeps that of the request before."""
     requests = (b"CONNECT  \r\nHost: 127.0.0.1\r\n\r\n", b"GET /x\r\n\r\n")
     for before, raw in product((b"", LIVEZ), requests):
-        came = await last_words(sandbox, before + raw)
+        received = await send_and_end(sandbox, before + raw)
 
         answered = [*([b"200"] if before else []), b"400"]
-        assert re.findall(rb"HTTP/1\.[01] (\d+)", came) == answered
+        assert re.findall(rb"HTTP/1\.[01] (\d+)", received) == answered
         assert "Traceback" not in caplog.text
 
 
-async def test_what_lasts_as_long_as_its_client_ends_with_it(sandbox: Sandbox) -> None:
+async def test_a_wait_a_feed_and_a_timeout_fault_end_on_a_half_close(sandbox: Sandbox) -> None:
     """The server cannot distinguish such a client from one that is gone."""
     body = json.dumps({"timeout_s": 60}).encode()
     for method, path in (("POST", "/_sandbox/requests/wait"), ("GET", "/_sandbox/events")):
         raw = request_bytes(path, body, b"Content-Type: application/json", method=method)
-        came = await last_words(sandbox, raw)
-        assert 200 not in statuses(came.partition(b"\r\n\r\n")[2])
+        received = await send_and_end(sandbox, raw)
+        assert 200 not in statuses(received.partition(b"\r\n\r\n")[2])
 
     await ask(sandbox, "POST", "/_sandbox/faults", b'{"fault": {"timeout": true}}')
     for raw in (PLAIN, REQUESTS["chunked"]):
-        assert await last_words(sandbox, raw) == b""
+        assert await send_and_end(sandbox, raw) == b""
 
 
-async def test_over_tls_there_is_no_half_of_a_connection() -> None:
-    """asyncio always closes both sides of it, and logs a warning if the protocol asks otherwise."""
+async def test_a_tls_connection_cannot_be_half_closed() -> None:
+    """asyncio always closes both sides, and logs a warning if the protocol asks otherwise."""
 
     class Tls(asyncio.Transport):
         def get_extra_info(self, name: str, default: Any = None) -> Any:

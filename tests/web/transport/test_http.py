@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import json
 import logging
 import re
 from itertools import product
@@ -19,10 +18,8 @@ from tests.conftest import Sandbox, StartSandbox
 from tests.kit.requests import OPERATIONS, PATHS
 from tests.production.client import live
 from tests.web.control_api import ask, assert_error
-from tests.web.raw_requests import port_of
+from tests.web.raw_requests import PAYMENT, connected
 from tests.web.wire import Wire, assert_in_shape, exchange, request_bytes
-
-PAYMENT = json.dumps(OPERATIONS["collection"].body).encode()
 
 
 @pytest.mark.spec("codes")
@@ -52,8 +49,8 @@ async def test_another_method_is_405_with_allow(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.decision("D5", "D6")
-async def test_too_large_a_body_is_413(start_sandbox: StartSandbox) -> None:
-    """By default it may have a mebibyte. One in chunks counts too."""
+async def test_a_too_large_body_is_413(start_sandbox: StartSandbox) -> None:
+    """By default a body may have 1 MiB. A body in chunks is refused too."""
     sandbox = await start_sandbox(max_body_bytes=1000)
     for path in PATHS:
         fits = await exchange(sandbox, request_bytes(path, b" " * 1000))
@@ -83,7 +80,7 @@ async def test_too_large_a_body_is_413(start_sandbox: StartSandbox) -> None:
 async def test_an_encoded_body_is_415_on_every_path_and_is_not_read(
     start_sandbox: StartSandbox, *, fast_path: bool
 ) -> None:
-    """The connection serves on after it."""
+    """The connection stays open."""
     sandbox = await start_sandbox(fast_path=fast_path)
     body = gzip.compress(PAYMENT)
     encodings = (b"gzip", b"deflate", b"br", b"zstd", b"GZip, gzip", b"x")
@@ -96,7 +93,7 @@ async def test_an_encoded_body_is_415_on_every_path_and_is_not_read(
         assert answer.headers["x-sandbox-rule"] == "D42"
         assert "Content-Encoding" in answer.body["response_message"]
 
-    reader, writer = await asyncio.open_connection("127.0.0.1", port_of(sandbox))
+    reader, writer = await connected(sandbox)
     encoded = request_bytes("/make_payment", body, b"Content-Encoding: gzip")
     writer.write(encoded + request_bytes("/make_payment", PAYMENT, b"Connection: close"))
     async with asyncio.timeout(10):
@@ -107,7 +104,7 @@ async def test_an_encoded_body_is_415_on_every_path_and_is_not_read(
     production = await live(
         start_sandbox, {"staging": {"adapter": "simulated"}}, fast_path=fast_path
     )
-    below = ("ledger/topup", "inbox/orders", "login", "pay/1", "nobody")
+    below = ("ledger/topup", "inbox/orders", "login", "pay/1", "unknown")
     for path in (*(f"/_sandbox/{each}" for each in below), "/_networks/staging/A1"):
         request = request_bytes(path, gzip.compress(b"{}"), b"Content-Encoding: gzip")
 
@@ -118,9 +115,7 @@ async def test_an_encoded_body_is_415_on_every_path_and_is_not_read(
 
 
 @pytest.mark.decision("D5", "D42")
-async def test_an_encoding_that_changes_nothing_and_any_content_type_are_taken(
-    sandbox: Sandbox,
-) -> None:
+async def test_the_encoding_identity_and_any_content_type_are_accepted(sandbox: Sandbox) -> None:
     codings = (b"identity", b"Identity", b"")
     types = (b"", b"text/plain", b"application/x-www-form-urlencoded", b";;charset=x")
     for header in (
@@ -134,7 +129,7 @@ async def test_an_encoding_that_changes_nothing_and_any_content_type_are_taken(
 
 @pytest.mark.decision("D42")
 @pytest.mark.parametrize("fast_path", [True, False])
-async def test_nothing_of_it_is_unpacked(
+async def test_an_encoded_body_is_not_unpacked(
     start_sandbox: StartSandbox, monkeypatch: pytest.MonkeyPatch, *, fast_path: bool
 ) -> None:
     """A body of 4 MB can hold 4 GB."""
@@ -157,7 +152,7 @@ async def test_any_expectation_and_any_target_get_an_answer(sandbox: Sandbox) ->
         answer = await exchange(sandbox, request_bytes(path, PAYMENT, b"Expect: " + expectation))
         assert answer.code == code, expectation
 
-    targets = (("OPTIONS", "*"), ("GET", "http://elsewhere.example/nobody"))
+    targets = (("OPTIONS", "*"), ("GET", "http://other.example/unknown"))
     for (method, target), known in product(targets, (True, False)):
         answer = await exchange(sandbox, request_bytes(target, method=method, credentials=known))
         assert answer.code == ("404" if known else "100")
@@ -199,7 +194,7 @@ UNREADABLE = {
 
 
 @pytest.mark.decision("D5")
-async def test_what_cannot_be_read_is_answered_in_shape_too(sandbox: Sandbox) -> None:
+async def test_an_unreadable_request_gets_a_well_formed_answer(sandbox: Sandbox) -> None:
     for name, request in UNREADABLE.items():
         answer = await exchange(sandbox, request)
 
@@ -210,7 +205,7 @@ async def test_what_cannot_be_read_is_answered_in_shape_too(sandbox: Sandbox) ->
 
 
 @pytest.mark.decision("D5")
-async def test_who_hangs_up_halfway_harms_nobody(sandbox: Sandbox) -> None:
+async def test_a_client_that_disconnects_does_not_affect_others(sandbox: Sandbox) -> None:
     whole, other = request_bytes(body=PAYMENT), request_bytes(body=PAYMENT, method="GET")
     for part in (b"", b"POST /make", whole[:60], whole[:-10], other[:-10]):
         wire = Wire(sandbox.url)
@@ -222,7 +217,7 @@ async def test_who_hangs_up_halfway_harms_nobody(sandbox: Sandbox) -> None:
 
 @pytest.mark.spec("codes", "errors")
 @pytest.mark.decision("D6")
-async def test_a_fault_of_the_server_is_500_and_tells_nothing_of_its_inside(
+async def test_an_error_of_the_server_is_500_and_reveals_no_details(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def broken(_store: object, _work: object) -> None:
@@ -255,9 +250,7 @@ async def test_a_fault_of_the_server_is_500_and_tells_nothing_of_its_inside(
 
 @pytest.mark.decision("D1", "D6")
 @pytest.mark.parametrize("prefix", ["", "/gateway/v1"])
-async def test_every_path_also_works_under_the_base_path(
-    start_sandbox: StartSandbox, prefix: str
-) -> None:
+async def test_every_path_works_under_base_path(start_sandbox: StartSandbox, prefix: str) -> None:
     sandbox = await start_sandbox(base_path="/gateway/v1")
 
     for number, operation in enumerate(OPERATIONS.values()):
@@ -270,7 +263,7 @@ async def test_every_path_also_works_under_the_base_path(
 
 
 @pytest.mark.decision("D1")
-async def test_to_stop_takes_less_than_ten_seconds(
+async def test_a_stop_takes_less_than_ten_seconds(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limit includes the work in progress: callbacks end first, then aiohttp waits twice."""

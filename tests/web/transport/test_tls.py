@@ -1,4 +1,4 @@
-"""HTTPS over real sockets, by the fast connection and by aiohttp's protocol. Source: auth.5."""
+"""HTTPS over real sockets, with the fast connection and with aiohttp's protocol (auth.5)."""
 
 import asyncio
 import json
@@ -77,9 +77,7 @@ async def test_requests_of_one_connection_are_answered(server: Secured) -> None:
         assert opened.status == 200
 
 
-async def test_a_request_that_comes_with_the_end_of_the_handshake_is_answered(
-    server: Secured,
-) -> None:
+async def test_a_request_at_the_end_of_the_handshake_is_answered(server: Secured) -> None:
     """The client sends its last bytes of the handshake and a request in one piece."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -120,10 +118,10 @@ async def test_plain_http_is_refused_and_the_log_says_what_to_use(
     writer.close()
 
 
-async def test_clients_that_do_not_shake_hands_keep_no_others_out(
+async def test_clients_without_a_handshake_do_not_block_others(
     server: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that leaves during the handshake is forgotten."""
+    """A client that disconnects during the handshake is no longer counted."""
     clients = server.runner.app[CLIENTS]
     _, writer = await asyncio.open_connection("127.0.0.1", server.port)
     await eventually(lambda: bool(clients._open))
@@ -141,7 +139,7 @@ async def test_clients_that_do_not_shake_hands_keep_no_others_out(
     assert answer["response_code"] == "000"
 
 
-async def test_an_answer_that_is_read_slowly_comes_whole_though_the_connection_closes_after_it(
+async def test_a_slow_reader_gets_the_complete_answer_before_the_connection_closes(
     server: Secured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (site,) = server.runner.sites
@@ -170,7 +168,4 @@ async def test_an_answer_that_is_read_slowly_comes_whole_though_the_connection_c
 
 
 def read_all(connection: ssl.SSLSocket) -> bytes:
-    came = b""
-    while data := connection.recv(65_536):
-        came += data
-    return came
+    return b"".join(iter(lambda: connection.recv(65_536), b""))
