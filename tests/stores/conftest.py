@@ -78,7 +78,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture
 async def store(open_store: OpenStore, clock: VirtualClock) -> AsyncIterator[Store]:
-    """An empty store of the kind under test, on a clock that stands still."""
+    """An empty store of the kind under test, on a clock that only the test moves."""
     async with open_store(clock) as store:
         yield store
 

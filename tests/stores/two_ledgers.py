@@ -1,4 +1,4 @@
-"""The rows of a file or database of version 12, which had two ledgers, and what becomes of them."""
+"""The rows of a file or database of version 12, which had two ledgers, and the migrated ones."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -68,7 +68,7 @@ def two_ledgers() -> Iterator[tuple[str, tuple[object, ...]]]:
     yield "attempts", (1, *attempt, *(0, 1, 0, 0), *[None] * 4, *[""] * 4, None, *[""] * 5)
 
 
-async def assert_they_became_one(store: Store) -> None:
+async def assert_one_ledger(store: Store) -> None:
     """Every posting, open hold and balance was converted exactly."""
     assert await store.run(violations) == ()
     lines = await unit_of(store).ledger_page(LedgerQuery(mode=LIVE))

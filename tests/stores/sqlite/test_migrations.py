@@ -17,7 +17,7 @@ from sandbox_sim.values.clients import ServiceMode
 from tests.live_records import LIVE
 from tests.sample_records import NOW, account_of, posting, violations
 from tests.sqlite_files import contents, opened, outside
-from tests.stores.two_ledgers import T0, VERSION, assert_they_became_one, two_ledgers
+from tests.stores.two_ledgers import T0, VERSION, assert_one_ledger, two_ledgers
 from tests.stores.versions import know_versions
 from tests.stores.writes import prepared, state
 from tests.units import unit_of
@@ -164,7 +164,7 @@ async def test_two_ledgers_become_one(path: Path, monkeypatch: pytest.MonkeyPatc
     await file_with_two_ledgers(path, monkeypatch)
 
     async with opened(path) as store:
-        await assert_they_became_one(store)
+        await assert_one_ledger(store)
 
 
 @pytest.mark.decision("D22")
