@@ -1,8 +1,14 @@
 """Files of SQLite stores."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
+
+from sandbox_sim.adapters.clock_and_ids import VirtualClock
+from sandbox_sim.ports import StoreError
+from sandbox_sim.stores.sqlite.sqlite_store import SqliteStore
+from tests.turns import SOON_S
 
 
 @pytest.fixture
@@ -14,3 +20,11 @@ def tmp_path(in_memory: Path) -> Path:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "state.sqlite3"
+
+
+async def refusal(path: Path) -> str:
+    """The error message of a store that is opened on this path."""
+    async with asyncio.timeout(SOON_S):
+        with pytest.raises(StoreError) as caught:
+            await SqliteStore(path, VirtualClock()).open()
+    return str(caught.value)
