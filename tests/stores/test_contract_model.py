@@ -73,11 +73,11 @@ class Model:
     begun: list[LedgerLine] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     inbox: list[InboxMessage] = field(default_factory=list)
-    promised: int = 0
+    planned: int = 0
     kept: "tuple[Model, datetime] | None" = None
 
     def expected(self) -> dict[str, Any]:
-        """What `seen` must return."""
+        """The result that `seen` must have."""
         newest = {(t.service_id, t.transaction_id): t for t in self.transactions}
         of_both = [*self.postings, *self.live]
         ended = {each.pending for each in self.live}
@@ -199,11 +199,11 @@ async def deliver(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
         await unit.save_callback(model.callbacks[place])
 
 
-async def promise(unit: Unit, model: Model, step: Step, now: datetime) -> None:
-    promised = job(str(step.number), now + timedelta(minutes=step.number - 5))
-    model.promised += 1
-    model.jobs.append(promised._replace(number=model.promised))
-    await unit.add_job(promised)
+async def plan(unit: Unit, model: Model, step: Step, now: datetime) -> None:
+    planned = job(str(step.number), now + timedelta(minutes=step.number - 5))
+    model.planned += 1
+    model.jobs.append(planned._replace(number=model.planned))
+    await unit.add_job(planned)
 
 
 async def claim(unit: Unit, model: Model, step: Step, now: datetime) -> None:
@@ -239,7 +239,7 @@ async def move(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
 
 
 async def set_aside(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
-    """Begin a pending transfer, where so much is available."""
+    """Begin a pending transfer, if its amount is available."""
     moved = posting(
         -step.number, service_id=step.service_id, account=Wallet.PAYOUT, mode=LIVE, subject="H"
     )._replace(kind=TransferKind.PENDING)
@@ -268,7 +268,7 @@ async def end(unit: Unit, model: Model, step: Step, now: datetime) -> None:
 
 
 async def reset_service(unit: Unit, model: Model, step: Step, _now: datetime) -> None:
-    """Reset one service; of mode P everything stays."""
+    """Reset one service; its records of mode P stay."""
     await unit.reset(step.service_id)
     for name in ("transactions", "callbacks", "jobs", "postings", "messages"):
         kept = [each for each in getattr(model, name) if each.service_id != step.service_id]
@@ -303,9 +303,9 @@ async def clear(unit: Unit, model: Model, _step: Step, _now: datetime) -> None:
     model.inbox.clear()
 
 
-async def keep(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
+async def save_snapshot(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
     kept = copy.deepcopy(model)
-    kept.jobs += [promised for promised, _ in kept.claimed]
+    kept.jobs += [planned for planned, _ in kept.claimed]
     kept.claimed, kept.kept = [], None
     kept.transactions = [
         each
@@ -316,7 +316,7 @@ async def keep(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
     await unit.save_snapshot("kept", None, now)
 
 
-async def put_back(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
+async def restore_snapshot(unit: Unit, model: Model, _step: Step, now: datetime) -> None:
     """Restore the snapshot. Each time moves by the time since the snapshot was saved."""
     assert (await unit.restore_snapshot("kept", now) is None) is (model.kept is None)
     if model.kept is not None:
@@ -333,8 +333,8 @@ RECORDS = ("transactions", "callbacks", "jobs", "postings", "messages", "inbox")
 WRITES: dict[str, Write] = {
     write.__name__: write
     for write in (
-        *(begin, decide, notify, deliver, promise, claim, finish, post, move, set_aside, end),
-        *(reset_service, send, settle, receive, clear, keep, put_back),
+        *(begin, decide, notify, deliver, plan, claim, finish, post, move, set_aside, end),
+        *(reset_service, send, settle, receive, clear, save_snapshot, restore_snapshot),
     )
 }
 
@@ -354,7 +354,7 @@ EXAMPLES = 4 if settings.get_current_profile_name() == "suite" else settings().m
 @settings(max_examples=EXAMPLES)
 @example(sequence=[(0, [BEGIN], True), (40, [BEGIN, DECIDE], False), (1, [BEGIN], False)])
 @given(sequence=st.lists(units, max_size=12))
-async def test_a_store_does_what_the_model_does(
+async def test_a_store_has_the_state_of_the_model_after_any_units(
     open_store: OpenStore, sequence: list[tuple[int, list[Step], bool]]
 ) -> None:
     clock, model = VirtualClock(), Model()
