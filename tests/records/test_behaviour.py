@@ -16,7 +16,7 @@ from sandbox_sim.values.rate_limit import RateLimit
 
 
 @pytest.mark.decision("D10")
-def test_the_rate_limit_of_the_field_is_one_word_and_each_part_can_be_set_by_itself() -> None:
+def test_the_word_field_sets_the_rate_limit_and_each_part_can_be_set_alone() -> None:
     def limit(**given: Any) -> RateLimit | None:
         return Settings(**given).behaviour().rate_limit
 
@@ -26,7 +26,7 @@ def test_the_rate_limit_of_the_field_is_one_word_and_each_part_can_be_set_by_its
     assert load(flags={"rate_limit": "field"}).origins["rate_limit_per_minute"] == "rate_limit"
 
 
-def test_its_names_and_defaults_are_those_of_the_settings() -> None:
+def test_behaviour_has_the_names_and_defaults_of_the_settings() -> None:
     names = {each.name for each in fields(Behaviour)} - {"turned_on_by_lenient", "given"}
 
     assert names <= set(Settings.model_fields)
@@ -34,7 +34,7 @@ def test_its_names_and_defaults_are_those_of_the_settings() -> None:
 
 
 @pytest.mark.decision("D34")
-def test_it_has_what_lenient_turned_on_and_what_was_set_by_itself() -> None:
+def test_behaviour_has_the_settings_of_lenient_and_those_set_alone() -> None:
     behaviour = Settings(lenient=True, callback_profile=Profile.FLAT).behaviour()
 
     assert behaviour.accept_international
@@ -42,7 +42,7 @@ def test_it_has_what_lenient_turned_on_and_what_was_set_by_itself() -> None:
     assert behaviour.turned_on_by_lenient == ("accept_international",)
 
 
-def test_what_it_shows_is_read_back_from_json() -> None:
+def test_behaviour_is_read_back_from_its_json() -> None:
     behaviour = replace(
         Behaviour(),
         rate_limit_per_minute=0.5,
@@ -57,12 +57,14 @@ def test_what_it_shows_is_read_back_from_json() -> None:
     assert read == behaviour
     assert read.callbacks.profile is Profile.FLAT
     assert read.callbacks.profiles["*"] is Profile.SUPERSET
-    # Values of another release are ignored, and missing ones have their default.
-    assert Behaviour.parse({"of_tomorrow": 1, "settle_delay_ms": 5}) == Behaviour(settle_delay_ms=5)
+    # Unknown values are ignored, and missing ones have their default.
+    assert Behaviour.parse({"of_a_later_release": 1, "settle_delay_ms": 5}) == Behaviour(
+        settle_delay_ms=5
+    )
 
 
 @pytest.mark.decision("D10", "D29", "D30", "D33")
-def test_what_its_values_mean_for_the_use_cases() -> None:
+def test_behaviour_provides_limits_timeouts_schedule_and_keys() -> None:
     assert Behaviour().rate_limit is None
     assert Behaviour(rate_limit_per_minute=100).rate_limit == RateLimit(100, 20)
 
