@@ -133,6 +133,7 @@ def test_in_mode_p_spending_is_pending_first_and_receiving_is_posted_at_success(
             *(GHS_CLEARING, account_of(55, RECEIVING[operation], LIVE), AMOUNT, "posted"),
         )
     assert movements.suspended(contradicted, NOON) is None, "a pending report moves no money"
+    assert movements.suspended(attempt(operation), NOON) is None, "without a contradiction"
 
 
 def settled(operation: Operation, first: Outcome, then: Outcome) -> dict[Account, Decimal]:
